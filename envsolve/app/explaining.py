@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
@@ -70,8 +71,18 @@ def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str])
     given = _given(asked, matrix, environ)
     seen = scan(interesting(stream, anchors_of(tables)), tables)
     case = Case(seen.sightings, seen.clues, _with_this_machine(given, seen, asked, matrix, environ), Knowledge(matrix))
-    findings = tuple(_finding(told, case, matrix) for told in diagnoses_of(case, tables))
-    return Explained(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
+    return Explained(_findings(case, tables), tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
+
+
+def findings_in(text: str, given: Given, matrix: Matrix) -> tuple[Finding, ...]:
+    """What ``text`` means where ``given`` is known; the cause of the others first."""
+    tables = Tables()
+    seen = scan(interesting(io.BytesIO(text.encode()), anchors_of(tables)), tables)
+    return _findings(Case(seen.sightings, seen.clues, given, Knowledge(matrix)), tables)
+
+
+def _findings(case: Case, tables: Tables) -> tuple[Finding, ...]:
+    return tuple(_finding(told, case, case.knowledge.matrix) for told in diagnoses_of(case, tables))
 
 
 def _notes(seen: Seen, case: Case) -> Iterator[Note]:

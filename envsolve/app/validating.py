@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
@@ -125,7 +126,32 @@ def _plan(
         gpu_count=0 if host.status is GpuStatus.NO_HARDWARE else max(1, sum(gpu.count for gpu in host.gpus)),
         places=places_of(_ROOT, windows=host.platform.is_windows),
         matrix=matrix,
+        explain=partial(_explained, inventory, host, matrix),
     )
+
+
+def _explained(
+    inventory: Inventory, host: Host, matrix: Matrix, framework: Framework, text: str
+) -> tuple[Finding, ...]:
+    """What a text means that ``framework`` printed in this environment."""
+    from envsolve.app.explaining import findings_in
+    from envsolve.diagnose.case import Given
+
+    others = [other for other in FRAMEWORKS.values() if other is not framework]
+    given = Given(
+        host=host,
+        capabilities=host.capabilities,
+        driver=host.driver,
+        platform=host.platform,
+        python=inventory.python,
+        packages={
+            it.name: it.version
+            for it in inventory.distributions
+            if not any(of.is_installed_as(it.name) for of in others)
+        },
+        prefix=str(inventory.prefix),
+    )
+    return findings_in(text, given, matrix)
 
 
 def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import environment_options, matrix_option, option, output_options
+from envsolve.cli.options import FileName, environment_options, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import UsageError
@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 @click.command()
 @environment_options
 @option("--fix-plan", is_flag=True, help="Print an environment that fixes the problems, instead of the findings.")
+@option("--report", is_flag=True, help="Print a Markdown report without names and tokens, to paste into an issue.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
+@option(
+    "-o",
+    "--output",
+    type=FileName("file"),
+    metavar="FILE",
+    help="Write to FILE (atomically) instead of stdout.",
+)
 @option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
 @output_options
@@ -33,25 +41,39 @@ def doctor(**options: Any) -> int:
 
     This changes nothing and imports no framework. Use `envsolve validate` to run them.
     """
-    from envsolve.app.doctoring import diagnose, fix_plan
+    from envsolve.app.doctoring import diagnose
 
     if options["prefix"] is not None and options["python"] is not None:
         raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
-    if options["fix_plan"] and options["as_json"]:
-        raise UsageError("contradictory-options", "--fix-plan prints an environment and --json findings: give only one")
+    if sum(map(bool, (options["fix_plan"], options["as_json"], options["report"]))) > 1:
+        raise UsageError(
+            "contradictory-options", "--fix-plan, --report and --json are different outputs: give only one"
+        )
     asked = _asked(options)
     _leave_what_is_gone()
     with interruptible():
         diagnosed = diagnose(asked, os.environ)
         if options["fix_plan"]:
-            text, notes = fix_plan(diagnosed, asked, os.environ)
-            deliver(text, None)
+            from envsolve.app.fix_plan import fix_plan
+
+            text, notes = fix_plan(diagnosed, asked, os.environ, file=options["output"])
+            deliver(text, options["output"])
             _tell((*diagnosed.notes, *notes), options)
             return 0
-    text = _as_json(diagnosed) if options["as_json"] else _as_text(diagnosed, full=options["verbose"] > 0)
-    deliver(text, None, color=Palette.wanted())
+    deliver(_text(diagnosed, options), options["output"], color=Palette.wanted())
     _tell(diagnosed.notes, options)
     return 0 if diagnosed.ok else 1
+
+
+def _text(diagnosed: Diagnosed, options: dict[str, Any]) -> str:
+    if options["report"]:
+        from envsolve.cli.doctor_report import markdown_report
+
+        return markdown_report(diagnosed, os.environ)
+    if options["as_json"]:
+        return _as_json(diagnosed)
+    text = _as_text(diagnosed, full=options["verbose"] > 0)
+    return text if options["output"] in (None, "-") else click.unstyle(text)
 
 
 def _leave_what_is_gone() -> None:
@@ -133,7 +155,7 @@ def _conclusion(diagnosed: Diagnosed) -> str:
     whole = f"{where}: {', '.join(told)}" if told else f"{where}: no problems found by static checks"
     proof = diagnosed.environment.proof
     if proof is None:
-        return f"{whole}; its Python does not run, so no kernel was run"
+        return f"{whole}; it has no Python of its own that runs, so no kernel was run"
     if not diagnosed.frameworks and not diagnosed.host.gpus:
         way = "`envsolve --framework pytorch` prints an environment for this machine"
         return f"{whole}; it has no framework to test: {way}"

@@ -108,7 +108,7 @@ def _worded(diagnosis: Diagnosis, case: Case, tables: Tables) -> Told:
         sources=tuple(dict.fromkeys(source for it in known for source in it.sources)),
         more=first.more,
         confidence=_confidence(diagnosis),
-        facts=tuple({**case.fields, **worded[0][1]}.items()),
+        facts=tuple((name, value) for name, value in {**case.fields, **worded[0][1]}.items() if value),
     )
     return Told(finding, diagnosis.causes[0], known[0].solvable)
 

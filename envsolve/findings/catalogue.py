@@ -7,6 +7,7 @@ be empty are refused with ValueError. A test reads all of them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -182,15 +183,6 @@ class Rule(NamedTuple):
     branches: tuple[Branch, ...]
 
 
-class Wording(NamedTuple):
-    """How frameworks word a finding of checks; ``number`` is a CUresult, ``say`` has fields of the pattern's groups."""
-
-    finding: str
-    pattern: str
-    number: int | None = None
-    say: str = ""
-
-
 def find_findings() -> Path:
     """The directory of the catalogue: inside the installed package, or beside it in a checkout."""
     package = Path(__file__).parent.parent
@@ -219,7 +211,11 @@ class Catalogue:
     def facts(self) -> Mapping[str, str]:
         """The declared facts and functions, each with the module that has it."""
         modules = self.documents.get("facts", {})
-        return {name: module for module, names in modules.items() for name in strings(names)}
+        declared = [(name, module) for module, names in modules.items() for name in strings(names)]
+        twice = sorted(name for name, count in Counter(name for name, _ in declared).items() if count > 1)
+        if twice:
+            raise ValueError(f"facts.toml declares {', '.join(twice)} twice")
+        return dict(declared)
 
     @cached_property
     def _fields(self) -> frozenset[str]:
@@ -278,12 +274,6 @@ class Catalogue:
     def error_symptoms(self) -> Mapping[str, str]:
         """The symptom that each number of an error means in a text."""
         return {number: str(symptom) for number, symptom in self._rows("error-numbers")}
-
-    @property
-    def recognised_by_checks(self) -> Iterator[Wording]:
-        """The wordings that checks look for in what a framework printed, the cause of the others first."""
-        for document in self.documents.values():
-            yield from (Wording(**it) for it in _tables(document.get("recognise")))  # type: ignore[arg-type]  # read from TOML
 
     @cached_property
     def numbers(self) -> Mapping[int, str]:
@@ -423,6 +413,20 @@ class Catalogue:
 def shipped() -> Catalogue:
     """The catalogue of envsolve itself."""
     return Catalogue()
+
+
+def found(
+    identifier: str,
+    evidence: Iterable[str] = (),
+    *,
+    about: str | None = None,
+    severity: Severity | None = None,
+    seen: Iterable[str] = (),
+    **facts: object,
+) -> Finding:
+    """The finding of a check, in the catalogue's words on ``facts``; ``seen`` are sentences on this very case."""
+    known = {"probed": True, **facts}
+    return shipped().entry(identifier).as_finding(known.get, seen, evidence, severity=severity, about=about)
 
 
 def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:

@@ -5,7 +5,7 @@ It is what the ``pip:`` section of an environment.yml would hold, for an environ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.header import commented, made_by, made_for_lines
@@ -13,21 +13,18 @@ from envsolve.lockfile.requirements_txt import index_options
 from envsolve.lockfile.stack import lock_of
 
 
-def stack_requirements(answer: Answer, *, anew: bool = False) -> str:
-    """The content of the file, for a stack of wheels alone; the same bytes for the same answer.
-
-    ``anew`` says that it is for another Python than the environment's, and so for a new environment.
-    """
-    return "".join(f"{line}\n" for line in _lines(answer, anew=anew))
+def stack_requirements(answer: Answer, commands: Sequence[str]) -> str:
+    """The content of the file, for a stack of wheels alone; ``commands`` apply it."""
+    return "".join(f"{line}\n" for line in _lines(answer, commands))
 
 
-def _lines(answer: Answer, *, anew: bool) -> Iterator[str]:
+def _lines(answer: Answer, commands: Sequence[str]) -> Iterator[str]:
     lock = lock_of(answer, sets_library_path=True)
     yield from made_by(answer.envsolve_version, answer.command, answer.matrix_date, own_matrix=answer.own_matrix)
     yield from made_for_lines(lock)
     yield f"# Resolved for: Python {lock.python}"
-    where = f"in a new environment with Python {lock.python}" if anew else "with the Python of the environment"
-    yield f"# To have it: PYTHON -m pip install -r THIS_FILE, {where}"
+    yield "# To apply it:"
+    yield from (f"#   {command}" for command in commands)
     yield from lock.remarks
     yield from index_options(lock)
     for asked in lock.asked:

@@ -7,7 +7,6 @@ come first on PATH, and of a conda prefix the variables (conda-meta/state) and s
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,8 @@ from typing import NamedTuple
 from envsolve.boundary.answers import Answer, Asking
 from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.boundary.programs import find_program, is_variable
-from envsolve.model.finding import Finding, Severity
+from envsolve.findings.catalogue import found
+from envsolve.model.finding import Finding
 from envsolve.model.note import Note
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.malformed import malformed
@@ -116,13 +116,8 @@ def _variables(prefix: Path) -> Activation:
 
 
 def _malformed_state(prefix: Path, reason: str) -> Finding:
-    return malformed(
-        prefix / STATE,
-        f"{reason}. conda sets the variables in it when the environment is activated",
-        "Remove the file, and set the variables again with `conda env config vars set`.",
-        (shlex.join(["rm", os.fspath(prefix / STATE)]),),
-        Severity.ERROR,
-    )
+    reason = f"{reason}. conda sets the variables in it when the environment is activated"
+    return malformed(prefix / STATE, reason, "conda-state")
 
 
 def _with_scripts(environ: dict[str, str], prefix: Path) -> Activation:
@@ -157,12 +152,5 @@ def _how(answer: Answer) -> str:
 
 def _failed(script: Path, how: str, tail: str = "") -> Finding:
     said = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
-    return Finding(
-        "activation-failed",
-        f"the activation script {script} does not run to its end",
-        Severity.ERROR,
-        f"{how}. Whoever activates the environment meets the same",
-        "Repair or remove the script, or install the package that it is from again.",
-        evidence=(str(script), *said[-_LINES:]),
-        about="activation",
-    )
+    evidence = (str(script), *said[-_LINES:])
+    return found("activation-failed", evidence, about="activation", path=script, reason=how)

@@ -6,7 +6,7 @@ printed is read only where it failed: frameworks warn of a lot that does no harm
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from envsolve.findings.catalogue import shipped
@@ -16,9 +16,12 @@ from envsolve.validation.child import Ending, Outcome
 from envsolve.validation.framework_answer import Answer, Burn, Operation, Raised, answer_of
 from envsolve.validation.places import Place, facts_of
 from envsolve.validation.report import ProbeReport, Status
-from envsolve.validation.symptoms import WEAK, Sighting, sightings
 
+Explain = Callable[[Framework, str], Sequence[Finding]]
+"""What a text that a framework printed means: the findings of ``envsolve explain``, the cause of the others first."""
 THROUGH_CUDNN = ("convolution", "convolution-backward")
+NO_CODE = "no kernel image"
+"""What CUDA says where a library has no code for the GPU: beside products that run, that library is cuDNN."""
 LINES_OF_TAIL = 5
 LONGEST_LINE = 400
 TF32_ERRORS = (1e-4, 5e-3)
@@ -26,17 +29,19 @@ TF32_ERRORS = (1e-4, 5e-3)
 
 
 class _Found(NamedTuple):
-    """A finding in the making: its id, sentences on this case, and lines of evidence."""
+    """A finding in the making: its id, sentences on this case, lines of evidence, and itself where a text had it."""
 
     identifier: str
-    told: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
+    explained: Finding | None = None
 
 
 def verdict(
     framework: Framework,
     device: Literal["cuda", "cpu"],
     outcome: Outcome,
+    explain: Explain,
     *,
     gpu_present: bool = False,
     places: Collection[Place] | None = None,
@@ -48,7 +53,7 @@ def verdict(
     answer = answer_of(outcome)
     if answer.unsupported is not None:
         return ProbeReport(framework.name, Status.SKIP, outcome.seconds, answer.unsupported)
-    found = list(_found(device, outcome, answer))
+    found = list(_found(device, outcome, answer, _Reader(framework, explain)))
     warnings = [_Found(remark) for remark in answer.remarks]
     if device == "cpu" and answer.cpu_build and gpu_present:
         warnings.append(_Found("cpu-build", ("This machine has a GPU.",)))
@@ -66,39 +71,50 @@ def verdict(
     )
 
 
-def _found(device: str, outcome: Outcome, answer: Answer) -> Iterator[_Found]:
+class _Reader(NamedTuple):
+    """Reads what a framework printed."""
+
+    framework: Framework
+    explain: Explain
+
+    def first(self, *texts: str) -> tuple[_Found, ...]:
+        """The error that ``texts`` show; of several, that which the others follow from."""
+        found = self.explain(self.framework, "\n".join(texts))
+        errors = [it for it in found if it.severity is Severity.ERROR]
+        return tuple(_Found(it.id, evidence=it.evidence, explained=it) for it in errors[:1])
+
+
+def _found(device: str, outcome: Outcome, answer: Answer, reader: _Reader) -> Iterator[_Found]:
     if outcome.result is None:
-        yield from _ended_early(outcome, answer)
+        yield from _ended_early(outcome, answer, reader)
     elif answer.raised is not None:
-        yield from _not_begun(answer.raised, answer.stage, outcome.tail)
+        yield from _not_begun(answer.raised, answer.stage, outcome.tail, reader)
     elif device == "cuda" and answer.cpu_build:
         yield _Found("cpu-build", evidence=(f"version {answer.version}",))
     elif not answer.operations:
         yield _Found("probe-failed", ("No operation was run.",))
     else:
-        yield from _of_operations(answer.operations, outcome.tail)
+        yield from _of_operations(answer.operations, outcome.tail, reader)
         if answer.burn is not None:
-            yield from _of_burn(answer.burn)
+            yield from _of_burn(answer.burn, reader)
 
 
-def _ended_early(outcome: Outcome, answer: Answer) -> Iterator[_Found]:
-    """A process that hung, died, or failed where nobody expected it."""
+def _ended_early(outcome: Outcome, answer: Answer, reader: _Reader) -> Iterator[_Found]:
+    """A process that hung, died, or failed outside the operations."""
     if outcome.error is not None:
         raised = Raised(str(outcome.error.get("type")), str(outcome.error.get("text")))
-        yield from _strong(sightings(f"{raised}")) or (_Found("probe-failed", evidence=(_line(str(raised)),)),)
+        yield from reader.first(str(raised)) or (_Found("probe-failed", evidence=(_line(str(raised)),)),)
         return
     where = f"in {outcome.stage}" if outcome.stage else "before it began"
     passed = [it.name for it in answer.operations if it.ok]
     so_far = (f"By then {', '.join(passed)} had come out right.",) if passed else ()
     if outcome.ending.timeout is not None:
-        told = (f"It was stopped after {outcome.ending.timeout:g} s, {where}.", *so_far)
-        yield _Found("probe-timeout", told, _tail(outcome))
+        seen = (f"It was stopped after {outcome.ending.timeout:g} s, {where}.", *so_far)
+        yield _Found("probe-timeout", seen, _tail(outcome))
         return
-    told = (f"It ended {where}. {_how(outcome.ending)}", *so_far)
-    seen = _strong(sightings(outcome.tail))
-    yield from (it._replace(told=(*it.told, *told)) for it in seen)
-    if not seen:
-        yield _Found("probe-crash", told, _tail(outcome))
+    seen = (f"It ended {where}. {_how(outcome.ending)}", *so_far)
+    found = reader.first(outcome.tail) or (_Found("probe-crash", evidence=_tail(outcome)),)
+    yield from (it._replace(seen=seen) for it in found)
 
 
 def _how(ending: Ending) -> str:
@@ -106,24 +122,23 @@ def _how(ending: Ending) -> str:
     return ending.crash or f"Its exit code was {ending.exit_code}."
 
 
-def _not_begun(raised: Raised, stage: str | None, tail: str) -> Iterator[_Found]:
+def _not_begun(raised: Raised, stage: str | None, tail: str, reader: _Reader) -> tuple[_Found, ...]:
     """The framework could not be imported, or did not reach the device."""
-    seen = _seen(raised, tail)
-    if seen:
-        yield from seen
-    else:
-        identifier = "import-failed" if stage == "import" else "device-not-reached"
-        yield _Found(identifier, evidence=(_line(str(raised)), *_lines(tail)))
+    evidence = (_line(str(raised)), *_lines(tail))
+    if raised.kind == "NoDeviceError":
+        return reader.first(tail) or (_Found("no-gpu-for-framework", evidence=evidence),)
+    identifier = "import-failed" if stage == "import" else "device-not-reached"
+    return reader.first(str(raised), tail) or (_Found(identifier, evidence=evidence),)
 
 
-def _of_operations(operations: tuple[Operation, ...], tail: str) -> Iterator[_Found]:
+def _of_operations(operations: tuple[Operation, ...], tail: str, reader: _Reader) -> Iterator[_Found]:
     right = {it.name for it in operations if it.ok}
     failed = {it.name for it in operations if it.ok is False}
     for operation in operations:
         if operation.ok is not False:
             continue
         if operation.raised is not None:
-            yield from _of_error(operation, operation.raised, right, failed, tail)
+            yield from _of_error(operation, operation.raised, right, failed, reader.first(str(operation.raised), tail))
         elif not operation.on_device:
             yield _Found(
                 "ran-on-cpu", (f"It was {operation.name}.",), (f"{operation.name} ran elsewhere", *_lines(tail))
@@ -134,37 +149,23 @@ def _of_operations(operations: tuple[Operation, ...], tail: str) -> Iterator[_Fo
             yield _wrong(operation)
 
 
-def _of_error(operation: Operation, raised: Raised, right: set[str], failed: set[str], tail: str) -> Iterator[_Found]:
+def _of_error(
+    operation: Operation, raised: Raised, right: set[str], failed: set[str], known: tuple[_Found, ...]
+) -> Iterator[_Found]:
     """An operation that raised: by what it says, else by what works beside it."""
     evidence = (f"{operation.name}: {_line(str(raised))}",)
-    seen = _seen(raised, tail)
-    if seen:
-        for it in seen:
-            told = it.told
-            if it.identifier == "no-code-for-gpu" and operation.name in THROUGH_CUDNN and "matmul" in right:
-                told = (*told, "Products of matrices run: it is cuDNN that has no code for the GPU.")
-            yield it._replace(told=told, evidence=(*evidence, *it.evidence))
-    elif operation.name in THROUGH_CUDNN and "matmul" in right and operation.proves == "cuDNN":
-        yield _Found("cudnn-broken", (f"Products of matrices run, {operation.name} does not.",), evidence)
+    cudnn_alone = operation.name in THROUGH_CUDNN and "matmul" in right
+    seen = (f"Products of matrices run, {operation.name} does not.",) if cudnn_alone else ()
+    if cudnn_alone and NO_CODE in str(raised):
+        yield _Found("cudnn-without-code", seen, evidence)
+    elif known:
+        yield from (it._replace(seen=seen, evidence=(*evidence, *it.evidence)) for it in known)
+    elif cudnn_alone and operation.proves == "cuDNN":
+        yield _Found("cudnn-broken", seen, evidence)
     elif operation.name == "matmul" and "element-wise" in right and operation.proves == "cuBLAS":
         yield _Found("cublas-broken", ("Kernels of its own run, products of matrices do not.",), evidence)
     elif operation.name != "training" or failed == {"training"}:
         yield _Found("operation-failed", (f"It is {operation.name}.",), evidence)
-
-
-def _seen(raised: Raised, tail: str) -> tuple[_Found, ...]:
-    """What an exception tells of; where that can be many things, what was printed tells more."""
-    told = sightings(str(raised))
-    strong = _strong(told) or _strong(sightings(tail))
-    return strong or tuple(map(_of_sighting, told))
-
-
-def _strong(seen: Iterable[Sighting]) -> tuple[_Found, ...]:
-    return tuple(_of_sighting(it) for it in seen if it.finding not in WEAK)
-
-
-def _of_sighting(sighting: Sighting) -> _Found:
-    return _Found(sighting.finding, (sighting.told,) if sighting.told else (), (_line(sighting.line),))
 
 
 def _wrong(operation: Operation) -> _Found:
@@ -172,16 +173,16 @@ def _wrong(operation: Operation) -> _Found:
     if operation.max_error is None:
         return _Found("wrong-result", ("Some are no numbers at all.",), (said,))
     low, high = TF32_ERRORS
-    told = ("An error of this size is what TF32 makes.",) if low < operation.max_error < high else ()
+    seen = ("An error of this size is what TF32 makes.",) if low < operation.max_error < high else ()
     off = f"the furthest by {operation.max_error:.1e} of the largest, {operation.tolerance:g} is allowed"
-    return _Found("wrong-result", told, (f"{said}, {off}",))
+    return _Found("wrong-result", seen, (f"{said}, {off}",))
 
 
-def _of_burn(burn: Burn) -> Iterator[_Found]:
+def _of_burn(burn: Burn, reader: _Reader) -> Iterator[_Found]:
     if burn.raised is not None:
         evidence = (f"burn, after {burn.products:,} products: {_line(str(burn.raised))}",)
-        seen = _seen(burn.raised, "") or (_Found("operation-failed", ("It is the burn.",)),)
-        yield from (it._replace(evidence=evidence) for it in seen)
+        found = reader.first(str(burn.raised)) or (_Found("operation-failed", ("It is the burn.",)),)
+        yield from (it._replace(evidence=evidence) for it in found)
     elif not burn.ok:
         said = f"{burn.wrong:,} numbers differed in {burn.products:,} products of {burn.seconds:.0f} s"
         yield _Found("unstable-result", (), (said,))
@@ -194,12 +195,15 @@ def _findings(framework: Framework, found: Iterable[_Found], places: Collection[
         known = merged.get(it.identifier, _Found(it.identifier))
         merged[it.identifier] = _Found(
             it.identifier,
-            tuple(dict.fromkeys((*known.told, *it.told))),
+            tuple(dict.fromkeys((*known.seen, *it.seen))),
             tuple(dict.fromkeys((*known.evidence, *it.evidence))),
+            known.explained or it.explained,
         )
     facts = facts_of(places, name=framework.name, framework=framework.title, preload=framework.preload_call)
     return [
-        shipped().entry(it.identifier).as_finding(facts, it.told, it.evidence, about=framework.name)
+        shipped().entry(it.identifier).as_finding(facts, it.seen, it.evidence, about=framework.name)
+        if it.explained is None
+        else it.explained._replace(cause=" ".join((it.explained.cause, *it.seen)), evidence=it.evidence)
         for it in merged.values()
     ]
 

@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from envsolve.binary.elf import read_library
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.findings.catalogue import found
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.inventory import Inventory
@@ -70,31 +71,23 @@ def _foreign(loaded: Sequence[Library], own: Sequence[Library]) -> Iterator[Find
 
 def _in_place_of(library: Library, own: Library) -> Finding:
     older = _is_older(library, own)
-    said = f"{library.path}{_versioned(library)} was loaded instead of {own.path}{_versioned(own)}"
-    return Finding(
+    places = _placed(library), _placed(own)
+    return found(
         "foreign-library",
-        f"{library.soname} came from outside the environment",
-        Severity.ERROR if older else Severity.WARNING,
-        f"{said}: LD_LIBRARY_PATH or a setting of the loader leads away from the environment's own file"
-        + (", to an older one than the framework was tested with" if older else ""),
-        f"take {library.path.parent} out of LD_LIBRARY_PATH before starting programs of this environment",
-        ("unset LD_LIBRARY_PATH",),
-        (said,),
+        [f"{places[0]} was loaded, not {places[1]}"],
         about=library.soname,
+        severity=Severity.ERROR if older else Severity.WARNING,
+        library=library.soname,
+        path=places[0],
+        own_path=places[1],
+        directory=library.path.parent,
+        older=older,
     )
 
 
 def _from_elsewhere(library: Library) -> Finding:
-    said = f"{library.path}{_versioned(library)} was loaded, and the environment brings no {library.soname}"
-    return Finding(
-        "system-library",
-        f"{library.soname} is the machine's, not the environment's",
-        Severity.WARNING,
-        f"{said}: what is installed on the machine decides whether it goes with the framework",
-        "install the CUDA libraries into the environment; a lock made by envsolve holds them",
-        evidence=(said,),
-        about=library.soname,
-    )
+    place = _placed(library)
+    return found("system-library", [place], about=library.soname, library=library.soname, path=place)
 
 
 def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
@@ -104,18 +97,16 @@ def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
         component, number = component_of(library.soname), _major(library)
         if library.owner is not Owner.DRIVER and component is not None and number is not None:
             by_component[component.partition("_")[0]].setdefault(number, library)
-    for component, found in by_component.items():
-        if len(found) > 1:
-            paths = [f"{library.path}{_versioned(library)}" for library in found.values()]
-            yield Finding(
+    for component, found_here in by_component.items():
+        if len(found_here) > 1:
+            paths = [_placed(library) for library in found_here.values()]
+            yield found(
                 "two-cuda-majors",
-                f"{component} was loaded in versions {' and '.join(sorted(found))}",
-                Severity.ERROR,
-                f"one process has {' and '.join(paths)}: handles and memory of one are unknown to the other",
-                "make the environment again with one CUDA major for all frameworks, as envsolve's locks have it",
-                ("envsolve create",),
-                tuple(paths),
+                paths,
                 about=component,
+                component=component,
+                majors=tuple(sorted(found_here)),
+                in_one_process=True,
             )
 
 
@@ -129,34 +120,10 @@ def _drivers(loaded: Sequence[Library]) -> Iterator[Finding]:
     for library in loaded:
         place = library.path.as_posix()
         if library.owner is Owner.DRIVER and "/stubs/" in place:
-            yield _stub(library)
+            place = str(library.path)
+            yield found("stub-driver-library", [place], about="libcuda", severity=Severity.ERROR, stub_path=place)
         elif library.owner is Owner.DRIVER and _COMPATIBILITY.search(place):
-            yield _compatibility(library)
-
-
-def _stub(library: Library) -> Finding:
-    return Finding(
-        "stub-driver-library",
-        "the toolkit's stub of the driver library was loaded",
-        Severity.ERROR,
-        f"{library.path} is a stub for linking, which refuses every call, and the loader found it before the driver's",
-        "take the stubs directory out of LD_LIBRARY_PATH",
-        ("unset LD_LIBRARY_PATH",),
-        (str(library.path),),
-        about="libcuda",
-    )
-
-
-def _compatibility(library: Library) -> Finding:
-    return Finding(
-        "forward-compatibility-driver",
-        "a forward-compatibility driver library is in use",
-        Severity.WARNING,
-        f"{library.path} stands in for the driver's own library; NVIDIA supports that on data-centre GPUs alone, and a "
-        "driver that is newer than it does not work with it",
-        "where programs fail with error 803 or 804, take its directory out of LD_LIBRARY_PATH",
-        evidence=(str(library.path),),
-    )
+            yield found("forward-compatibility-driver", [str(library.path)], path=library.path)
 
 
 def _is_older(library: Library, own: Library) -> bool:
@@ -169,5 +136,5 @@ def _is_older(library: Library, own: Library) -> bool:
         return False
 
 
-def _versioned(library: Library) -> str:
-    return f" ({library.version})" if library.version else ""
+def _placed(library: Library) -> str:
+    return f"{library.path} ({library.version})" if library.version else str(library.path)

@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.findings.catalogue import found
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.inventory import Inventory
@@ -66,12 +67,12 @@ class _Answer(NamedTuple):
 
 def library_files(inventory: Inventory) -> tuple[Path, ...]:
     """The files of the environment's CUDA libraries, one for each component and major version, in loading order."""
-    found: dict[tuple[str, str], Path] = {}
+    files: dict[tuple[str, str], Path] = {}
     for path in _candidates(inventory):
         component = component_of(path.name)
         if component in _ORDER and ".alt." not in path.name and _is_loaded_by(path):
-            found.setdefault((component, path.name), path)
-    return tuple(found[key] for key in sorted(found, key=lambda it: (_ORDER.index(it[0]), it[1])))
+            files.setdefault((component, path.name), path)
+    return tuple(files[key] for key in sorted(files, key=lambda it: (_ORDER.index(it[0]), it[1])))
 
 
 def is_for_gpus(inventory: Inventory) -> bool:
@@ -142,8 +143,8 @@ def _findings(answers: list[_Answer], outcome: Outcome) -> Iterator[Finding]:
     if apart:
         yield _parts_differ(apart)
     for answer in answers:
-        if answer.error and _DRIVER_SYMBOL.search(answer.error):
-            yield _driver_lacks(answer.path, answer.error)
+        if answer.error and (lacked := _DRIVER_SYMBOL.search(answer.error)):
+            yield _driver_lacks(answer.path, answer.error, lacked[1])
         elif answer.error and answer not in apart and not _waits_for_driver(answer):
             yield _does_not_load(answer.path, answer.error)
     if outcome.result is None:
@@ -165,43 +166,20 @@ def _is_of_another_cudnn(answer: _Answer) -> bool:
 
 
 def _parts_differ(apart: list[_Answer]) -> Finding:
-    names = ", ".join(answer.path.name for answer in apart)
-    return Finding(
+    return found(
         "cudnn-parts-differ",
-        "the parts of cuDNN are of different releases",
-        Severity.ERROR,
-        f"{names} in {apart[0].path.parent} and the parts beside them were not built together: the first convolution "
-        "fails, though cuDNN itself loads",
-        "remove every cuDNN package from the environment and install one; two of them write the same files",
-        evidence=tuple(
-            f"{it.path.name}: {it.error or f'its own check of the other parts returned {it.status}'}" for it in apart
-        ),
+        (f"{it.path.name}: {it.error or f'its own check of the other parts returned {it.status}'}" for it in apart),
+        library=tuple(answer.path.name for answer in apart),
+        directory=apart[0].path.parent,
     )
 
 
-def _driver_lacks(path: Path, text: str) -> Finding:
-    match = _DRIVER_SYMBOL.search(text)
-    function = match[1] if match is not None else "a function"
-    return Finding(
-        "driver-too-old",
-        "the NVIDIA driver is too old for a library of the environment",
-        Severity.ERROR,
-        f"{path.name} calls {function}, which the driver's library does not have",
-        "update the NVIDIA driver, or install an environment that was solved for the one that is there",
-        ("envsolve detect",),
-        (text,),
-    )
+def _driver_lacks(path: Path, text: str, function: str) -> Finding:
+    return found("driver-too-old", [text], library=path.name, function=function)
 
 
 def _does_not_load(path: Path, text: str) -> Finding:
-    return Finding(
-        "library-does-not-load",
-        f"{path.name} does not load",
-        Severity.ERROR,
-        f"the loader refuses {path}: {text}",
-        "install the package that brings it again; if the loader names another library, install the one that has that",
-        evidence=(text,),
-    )
+    return found("library-does-not-load", [text], library=path.name, path=path, reason=text)
 
 
 def _crash(outcome: Outcome) -> Finding:
@@ -212,14 +190,7 @@ def _crash(outcome: Outcome) -> Finding:
         how = f"failed: {outcome.error.get('text')}."
     else:
         how = f"ended the process. {ending.crash or f'Its exit code was {ending.exit_code}.'}"
-    return Finding(
-        "library-crashes",
-        f"loading {outcome.stage or 'the libraries'} ends the process",
-        Severity.ERROR,
-        f"loading {outcome.stage or 'the first library'} {how}",
-        "install the package that brings it again; its file may be damaged or built for another processor",
-        evidence=tuple(outcome.tail.splitlines()[-5:]),
-    )
+    return found("library-crashes", outcome.tail.splitlines()[-5:], library=outcome.stage, reason=how)
 
 
 def _detail(answers: list[_Answer]) -> str:

@@ -24,7 +24,7 @@ from envsolve.validation.concurrency import at_once
 from envsolve.validation.driver_report import Device as Gpu
 from envsolve.validation.driver_report import report_of
 from envsolve.validation.driver_verdict import detail_of, finding_of
-from envsolve.validation.framework_verdict import verdict
+from envsolve.validation.framework_verdict import Explain, verdict
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.loaded_audit import audit, loaded_libraries
 from envsolve.validation.own_libraries import is_for_gpus, probe_libraries
@@ -69,6 +69,7 @@ class Plan(NamedTuple):
     gpu_count: int
     places: Collection[Place]
     matrix: Matrix
+    explain: Explain
 
 
 class _Run(NamedTuple):
@@ -226,7 +227,7 @@ def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool)
 def _judged(run: _Run, plan: Plan) -> ProbeReport:
     present = bool(plan.capabilities)
     with _believed(plan, run.framework.name):
-        report = verdict(run.framework, plan.device, run.outcome, gpu_present=present, places=plan.places)
+        report = verdict(run.framework, plan.device, run.outcome, plan.explain, gpu_present=present, places=plan.places)
     return report if run.gpu is None else report._replace(name=f"{report.name} on GPU {run.gpu}")
 
 

@@ -213,7 +213,7 @@ def test_a_picture_on_standard_input_is_refused_too(envsolve: Envsolve, monkeypa
 def test_a_log_that_begins_like_a_program_is_read(begins: str, envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "failure.log"
     file.write_text(f"{begins}naïve\nCUDA error: no kernel image is available for execution on the device\n", "utf-8")
-    assert "gpu-too-new-for-build" in envsolve("explain", str(file)).out
+    assert "no-code-for-gpu" in envsolve("explain", str(file)).out
 
 
 def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:

@@ -91,7 +91,7 @@ def test_a_script_that_does_not_run_to_its_end_is_a_finding(tmp_path: Path, text
     assert left == {"PATH": f"{tmp_path}/bin:/usr/bin:/bin", "CONDA_PREFIX": str(tmp_path)}
     assert (finding.id, finding.severity) == ("activation-failed", "error")
     if "pipe" not in text:
-        assert finding.title == f"the activation script {tmp_path}/etc/conda/activate.d/bad.sh does not run to its end"
+        assert finding.title == f"The activation script {tmp_path}/etc/conda/activate.d/bad.sh does not run to its end"
     assert how in finding.cause
 
 

@@ -25,6 +25,7 @@ from envsolve.validation.framework_verdict import verdict
 from envsolve.validation.report import ProbeReport, Status
 from envsolve.validation.validator import TIMEOUT_WITH_JIT
 from tests.fake_driver.builder import GTX_1080_TI, FakeDriver
+from tests.validation.explained import explained
 
 pytestmark = pytest.mark.framework
 VARIABLE = "ENVSOLVE_TEST_FRAMEWORK_PYTHON"
@@ -83,7 +84,7 @@ def proven(
     job = {"device": device, "index": 0, "burn": burn}
     outcome = children.run(it.python, it.framework.probe, job, environ, TIMEOUT_WITH_JIT)
     assert outcome.error is None, outcome.error
-    return verdict(it.framework, device, outcome)
+    return verdict(it.framework, device, outcome, explained)
 
 
 def test_everything_that_it_has_comes_out_right_on_the_cpu(children: Children, it: Installed) -> None:

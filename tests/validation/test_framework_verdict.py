@@ -11,7 +11,7 @@ import pytest
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.validation.child import Ending, Outcome
 from envsolve.validation.framework_verdict import verdict
-from envsolve.validation.places import Place
+from tests.validation.explained import explained
 
 CASES = tomllib.loads((Path(__file__).parent / "cases" / "framework_outcomes.toml").read_text(encoding="utf-8"))["case"]
 THROUGH = {"matmul": "cuBLAS", "convolution": "cuDNN", "convolution-backward": "cuDNN"}
@@ -67,7 +67,9 @@ def outcome(case: dict[str, Any]) -> Outcome:
 def test_an_outcome_leads_to_its_verdict(case: dict[str, Any]) -> None:
     expect = case["expect"]
     framework = FRAMEWORKS[case.get("framework", "pytorch")]
-    found = verdict(framework, case.get("device", "cuda"), outcome(case), gpu_present=case.get("gpu_present", False))
+    found = verdict(
+        framework, case.get("device", "cuda"), outcome(case), explained, gpu_present=case.get("gpu_present", False)
+    )
     assert found.status.value == expect["status"]
     assert [it.id for it in found.findings] == expect["findings"]
     assert expect.get("detail", "") in found.detail
@@ -82,14 +84,6 @@ def test_an_outcome_leads_to_its_verdict(case: dict[str, Any]) -> None:
 
 
 def test_what_was_measured_is_kept_for_programs() -> None:
-    measured = verdict(FRAMEWORKS["pytorch"], "cuda", outcome({"right": ["matmul"]})).measured
+    measured = verdict(FRAMEWORKS["pytorch"], "cuda", outcome({"right": ["matmul"]}), explained).measured
     assert measured["version"] == "2.15.0"
     assert measured["operations"][0]["max_error"] == 3e-7  # type: ignore[index]
-
-
-def test_advice_on_the_driver_is_for_the_place_it_runs_in() -> None:
-    missing = outcome({"stage": "init", "error": "RuntimeError: Found no NVIDIA driver on your system."})
-    everywhere = verdict(FRAMEWORKS["pytorch"], "cuda", missing).findings[0].fix
-    on_windows = verdict(FRAMEWORKS["pytorch"], "cuda", missing, places={Place.WINDOWS}).findings[0].fix
-    assert "WSL" in everywhere
-    assert on_windows == "Install the NVIDIA driver for Windows; conda and pip cannot."

@@ -60,7 +60,7 @@ def test_a_library_that_the_environment_does_not_bring_is_the_machines() -> None
 def test_two_majors_in_one_process_are_an_error() -> None:
     found = findings(CUDART, at(f"{SITE}/nvidia/cu13/lib/libcudart.so.13", version="13.0"))
     assert [(it.id, it.severity) for it in found] == [("two-cuda-majors", Severity.ERROR)]
-    assert found[0].title == "cudart was loaded in versions 12 and 13"
+    assert found[0].title == "cudart is loaded in the versions 12 and 13"
 
 
 def test_parts_of_one_component_are_not_two_majors() -> None:

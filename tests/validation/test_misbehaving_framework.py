@@ -13,6 +13,7 @@ from envsolve.frameworks import FRAMEWORKS
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.framework_verdict import verdict
 from envsolve.validation.report import ProbeReport, Status
+from tests.validation.explained import explained
 
 PYTORCH = FRAMEWORKS["pytorch"]
 DOUBLES = Path(__file__).parent / "doubles"
@@ -31,7 +32,7 @@ def outcome(children: Children, fault: str) -> Outcome:
 
 
 def report(children: Children, fault: str) -> ProbeReport:
-    return verdict(PYTORCH, "cuda", outcome(children, fault))
+    return verdict(PYTORCH, "cuda", outcome(children, fault), explained)
 
 
 def test_one_that_computes_right_on_its_gpu_passes(children: Children) -> None:
@@ -45,10 +46,10 @@ def test_one_that_computes_right_on_its_gpu_passes(children: Children) -> None:
     ("fault", "finding", "operations"),
     [
         ("cpu-build", "cpu-build", ""),
-        ("library-missing", "library-missing", ""),
+        ("library-missing", "cuda-library-missing", ""),
         ("no-driver", "driver-library-missing", ""),
         ("no-kernel", "no-code-for-gpu", "element-wise, matmul, convolution, convolution-backward, training"),
-        ("no-kernel-in-cudnn", "no-code-for-gpu", "convolution, convolution-backward, training"),
+        ("no-kernel-in-cudnn", "cudnn-without-code", "convolution, convolution-backward, training"),
         ("cudnn", "cudnn-broken", "convolution, convolution-backward, training"),
         ("cublas", "cublas-broken", "matmul, training"),
         ("out-of-memory", "out-of-memory", "element-wise"),
@@ -70,7 +71,7 @@ def test_one_that_does_not_is_told_for_what_it_is(
 
 
 def test_that_cudnn_alone_lacks_code_for_the_gpu_is_said(children: Children) -> None:
-    assert "it is cuDNN that has no code" in report(children, "no-kernel-in-cudnn").findings[0].cause
+    assert "this cuDNN dropped the GPU" in report(children, "no-kernel-in-cudnn").findings[0].cause
 
 
 def test_a_crash_keeps_what_had_come_out_right(children: Children) -> None:

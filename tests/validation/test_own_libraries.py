@@ -125,7 +125,7 @@ def test_a_library_that_ends_the_process_is_named(children: Children, tmp_path: 
     compiled(nvidia / "cudnn/lib/libcudnn.so.9", ON_LOAD.format(body='fputs("no such chip\\n", stderr); abort();'))
     report = probed(environment(tmp_path), children)
     assert [it.id for it in report.findings] == ["library-crashes"]
-    assert report.findings[0].cause == "loading libcudnn.so.9 ended the process. It died with signal 6 (SIGABRT)."
+    assert report.findings[0].cause == "Loading libcudnn.so.9 ended the process. It died with signal 6 (SIGABRT)."
     assert report.findings[0].evidence == ("no such chip",)
 
 

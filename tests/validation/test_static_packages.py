@@ -111,7 +111,7 @@ def test_two_distributions_that_own_one_file_are_found(
     environment.install(second, "2.0", shared, "other.py")
     (finding,) = environment.examined().findings
     assert (finding.id, finding.severity) == ("two-distributions", Severity.ERROR)
-    assert finding.cause.startswith(f"{first} 1.0 and {second} 2.0 write the same files")
+    assert finding.title.startswith(f"{first} 1.0 and {second} 2.0 both contain ")
     assert finding.commands == (f"pip uninstall {first} {second}",)
     assert finding.evidence == (f"both own {shared}",)
 

@@ -54,13 +54,15 @@ def _explained() -> Iterator[tuple[str, str, str]]:
 
 def _of_catalogue() -> Iterator[tuple[str, str, str]]:
     """What the catalogue has: findings of texts, and those of the checks of validate and doctor."""
+    documents = shipped().documents
+    of_doctor = {name for stem in documents if stem.startswith("doctor-") for name in documents[stem]["check"]}
     for name in shipped():
         entry = shipped().entry(name)
         title = _FIELD.sub(lambda field: field[1] or GAP, entry.title[-1].text)
         if name in shipped().of_texts:
             yield entry.finding, title, "explain"
         if name in shipped().of_checks:
-            yield entry.finding, title, "validate"
+            yield entry.finding, title, "doctor" if name in of_doctor else "validate"
 
 
 def _checked(source: Source) -> Iterator[tuple[str, str, str]]:

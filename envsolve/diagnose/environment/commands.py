@@ -43,7 +43,7 @@ def _bound(command: str, scene: Scene) -> Iterator[str]:
     shell = scene.shell_kind
     match words:
         case ["pip", verb, *rest]:
-            yield shell.joined(_of_pip(verb, rest, scene))
+            yield shell.joined(pip_command(verb, rest, scene))
         case ["python", "-m", *rest]:
             yield shell.joined([str(scene.inventory.executable), "-m", *rest])
         case ["conda", verb, *rest] if verb in _OF_CONDA and not _NAMES_ONE.intersection(rest):
@@ -60,7 +60,7 @@ def _bound(command: str, scene: Scene) -> Iterator[str]:
             yield from (command,) if shell is Shell.POSIX else _elsewhere(words, shell)
 
 
-def _of_pip(verb: str, rest: Sequence[str], scene: Scene) -> list[str]:
+def pip_command(verb: str, rest: Sequence[str], scene: Scene) -> list[str]:
     """The environment's own pip; where it has none, uv, which needs none and never asks for confirmation."""
     python = str(scene.inventory.executable)
     if scene.packages.get("pip") is not None:

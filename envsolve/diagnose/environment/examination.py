@@ -13,6 +13,7 @@ from typing import NamedTuple
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment import malformed_files
 from envsolve.diagnose.environment.checks import (
+    build_facts,
     conda_and_pip,
     conda_cuda,
     cuda_packages,
@@ -25,6 +26,7 @@ from envsolve.diagnose.environment.checks import (
     ownership,
     package_files,
     path_files,
+    python_abi,
     pythons,
     remains,
     requirements,
@@ -53,7 +55,10 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("requirements of packages", requirements.requirements),
     ("parts of one version", requirements.parts_of_one_version),
     ("companions of one CUDA", requirements.companions_of_one_cuda),
-    ("constraints of builds", requirements.constraints),
+    ("what builds need beyond their metadata", build_facts.packages_that_need_others),
+    ("code for the GPUs in further packages", build_facts.packages_without_code),
+    ("the CUDA of further packages", build_facts.packages_for_other_cuda),
+    ("modules for another Python", python_abi.modules_of_another_python),
     ("files of packages", package_files.missing_files),
     ("files that were written over", package_files.overwritten_files),
     ("files of two packages", ownership.shared_files),
@@ -90,6 +95,7 @@ class EnvironmentReport(NamedTuple):
 
     findings: tuple[Finding, ...]
     inventory: Mapping[str, object]
+    scene: Scene
 
 
 def examine_environment(
@@ -124,7 +130,7 @@ def examine_environment(
         listing = {}
         found.append(_not_looked_at("the list of packages", error))
     ordered = sorted(dict.fromkeys(map(printable, found)), key=lambda it: list(Severity).index(it.severity))
-    return EnvironmentReport(tuple(ordered), listing)
+    return EnvironmentReport(tuple(ordered), listing, scene)
 
 
 def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Scene) -> Iterator[Finding]:

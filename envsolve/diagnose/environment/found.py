@@ -15,10 +15,12 @@ from envsolve.diagnose.environment.programs import fault_of, is_missing, unread
 from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, real
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
+from envsolve.findings.catalogue import shipped
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Children
 from envsolve.validation.environment import interpreter, take_inventory
 from envsolve.validation.inventory import Inventory
+from envsolve.validation.places import facts_of
 
 _NOT_FOUND, _TOO_OLD = "python-not-found", "python-too-old"
 _STANDARD_LIBRARY = re.compile(r"No module named '?encodings|Could not find platform (?:in)?dependent libraries")
@@ -56,6 +58,11 @@ def find_environment(
         if broken is None or is_conda_without_python(broken):
             inventory = take_inventory(executable, environ, children, timeout=timeout)
             told = () if broken is None else (_without_python(broken),)
+            named = Path(prefix).absolute() if prefix is not None else None
+            if named is not None and real(inventory.prefix) != real(named):
+                found = inventory_from_files(named) if is_environment(named) else inventory
+                told = (_of_other(named, executable, inventory.prefix),)
+                return FoundEnvironment(found, told, "--prefix", runs=found is inventory)
             return FoundEnvironment(inventory, told, _origin(executable, prefix, python, usable))
         raise UsageError("python-not-found", f"{broken} is active and holds no Python interpreter that runs")
     except (UsageError, OutsideError) as error:
@@ -187,6 +194,19 @@ def _made_again(directory: Path, shell: Shell) -> str:
     settings = settings_of(directory)
     version = ".".join((settings.get("version_info") or settings.get("version") or "").split(".")[:2])
     return shell.joined([f"python{version or '3'}", "-m", "venv", "--upgrade", str(directory)])
+
+
+def _of_other(directory: Path, program: Path, other: Path) -> Finding:
+    facts = facts_of(
+        None,
+        prefix=str(directory),
+        program=str(program),
+        other_prefix=str(other),
+        in_conda=is_directory(directory / "conda-meta"),
+        again=_made_again(directory, Shell.POSIX),
+    )
+    evidence = (f"{program} is {real(program)}", f"its sys.prefix is {other}")
+    return shipped().entry("python-of-other-environment").as_finding(facts, (), evidence, about="python")
 
 
 def _without_python(directory: Path) -> Finding:

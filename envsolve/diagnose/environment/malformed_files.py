@@ -47,16 +47,15 @@ def of_environment(scene: Scene) -> Iterator[Finding]:
 def _of_prefix(inventory: Inventory, conda: CondaMeta) -> Iterator[Finding]:
     if not inventory.owns_prefix:
         return
-    again = "Make the environment again; its packages can be read off `envsolve doctor`."
-    for name, longest, fix in (
-        ("pyvenv.cfg", _LONGEST_SETTINGS, again),
-        ("conda-meta/history", _LONGEST_HISTORY, "Restore the file from a backup, or make the environment again."),
+    for name, longest, of in (
+        ("pyvenv.cfg", _LONGEST_SETTINGS, "venv"),
+        ("conda-meta/history", _LONGEST_HISTORY, "conda-history"),
     ):
         reason = _text_fault(inventory.prefix / name, longest)
         if reason:
-            yield malformed(inventory.prefix / name, reason, fix)
+            yield malformed(inventory.prefix / name, reason, of)
     for path, reason in conda.malformed.items():
-        yield malformed(path, reason, "Remove the file, and install the package that it is about again.")
+        yield malformed(path, reason, "conda-package")
 
 
 def _text_fault(path: Path, longest: int) -> str:
@@ -77,4 +76,4 @@ def _of_package(package: Package) -> Iterator[Finding]:
     if reason:
         faults.append((package.folder / "RECORD", reason))
     for path, why in faults:
-        yield malformed(path, why, f"Remove {package.folder}, and install the package again.")
+        yield malformed(path, why, directory=package.folder)

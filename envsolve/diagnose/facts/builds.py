@@ -1,29 +1,234 @@
-"""Facts on builds of frameworks and programs without CUDA."""
+"""Facts on builds of frameworks and programs without CUDA, and on machines without an NVIDIA GPU."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.rules import builds_places
-from envsolve.diagnose.rules.code_coverage import first_told
+from envsolve.model.host import Platform
+from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
 
 Lines = tuple[Sighting, ...]
-_FAILED_PARTS = builds_places.FAILED_PARTS
+_FAILED_PARTS = ("library-missing", "cuda-libraries-not-found")
+"""Symptoms of other subjects that say which library was not found."""
 _LAST_ON_WINDOWS = (2, 10)
+_NAMES_OF_CPU = ("local", "build_string", "cpuonly", "none")
+"""Groups that name the build itself, and not only what it lacks."""
+_JETPACKS = {
+    "r32": "JetPack 4", "r34": "JetPack 5", "r35": "JetPack 5", "r36": "JetPack 6", "r38": "JetPack 7",
+    "r39": "JetPack 7",
+}  # fmt: skip
+"""The JetPack of each branch of L4T (NVIDIA, Jetson Linux archive)."""
+_ASKS_FOR_NVIDIA = re.compile(r"nvidia|cuda|gpu", re.IGNORECASE)
+_GFX = re.compile(r"(?<!\w)gfx(?:9|1[01])\w{2,3}")
+_FOR_OLD_AND_NEW = CudaVersion(12, 6)
+"""The CUDA whose wheels of PyTorch run on the most GPUs and drivers of those that are still built."""
 
 
 def on_mac(case: Case, _lines: Lines) -> bool:
     """Whether it plainly happened on a Mac, also by an Apple GPU."""
-    return builds_places.on_macos(case)
+    return case.platform in {Platform.OSX_64, Platform.OSX_ARM64} or case.told("apple") is not None
 
 
-def linux_arm(case: Case, _lines: Lines) -> bool:
+def linux_arm(case: Case, lines: Lines) -> bool:
     """Whether it plainly happened on Linux for Arm, a Jetson included."""
-    return case.jetson or builds_places.on_arm(case)
+    unknown = case.platform is None and not case.windows and not on_mac(case, lines)
+    arm = case.platform is Platform.LINUX_AARCH64 or (unknown and case.told("aarch64") is not None)
+    return case.jetson or arm
+
+
+# ---------------------------------------------------------------------------------------------- PyTorch
+
+
+def program_asks(_case: Case, lines: Lines) -> bool:
+    """Whether a line is an error of a program that asked for CUDA, and not the name or the report of a build."""
+    return any(not any(it.get(field) for field in (*_NAMES_OF_CPU, "not_found")) for it in lines)
+
+
+def said_unavailable(case: Case, _lines: Lines) -> bool:
+    """Whether somebody says that CUDA is not available, and not only a report that collects everything."""
+    return any(not it.get("collected") for it in case.of("cuda-not-available"))
+
+
+def pytorch_public(case: Case, _lines: Lines) -> str | None:
+    """The version of PyTorch without its local part."""
+    version = parsed_version(case.version_of("pytorch"))
+    return None if version is None else version.public
+
+
+def with_cuda_told(case: Case, _lines: Lines) -> bool:
+    """Whether the text says that PyTorch was built with CUDA."""
+    return case.told("built_cuda") is not None or "+cu" in (case.version_of("pytorch") or "")
+
+
+def pytorch_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
+    """The CUDA that PyTorch was built with."""
+    return case.cuda_of("pytorch")
+
+
+def pytorch_driver_too_old(case: Case, _lines: Lines) -> bool:
+    """Whether the driver is below the floor of PyTorch's CUDA."""
+    return not _driver_runs(case, case.cuda_of("pytorch"))
+
+
+def _driver_runs(case: Case, cuda: CudaVersion | None) -> bool:
+    floor = None if cuda is None else case.knowledge.driver_floor(cuda, windows=case.windows)
+    return case.driver is None or floor is None or case.driver.meets(floor)
+
+
+def _wheels(case: Case, platform: Platform | None) -> list[Release]:
+    """PyTorch's own CUDA wheels of the installed version, else of its newest, that run on the GPU and the driver."""
+    every = [
+        it
+        for it in case.knowledge.all_releases("pytorch", platform)
+        if it.source is Source.PYTORCH
+        and it.cuda is not None
+        and (case.capability is None or it.code.runs_as(case.capability) is not None)
+    ]
+    version = parsed_version(case.version_of("pytorch"))
+    own = [it for it in every if version is not None and it.version == Version(version.public)]
+    served = [it for it in own or every if _driver_runs(case, it.cuda)] or own or every
+    return [it for it in served if it.version == max(other.version for other in served)]
+
+
+def _wheel(wheels: list[Release]) -> Release | None:
+    """Of builds the one that serves the most drivers and GPUs: CUDA 12.6, else the newest."""
+    return next((it for it in wheels if it.cuda == _FOR_OLD_AND_NEW), wheels[0] if wheels else None)
+
+
+def wheel_build(case: Case, _lines: Lines) -> str | None:
+    """The folder of PyTorch's index with a build of the version for GPU and driver: cu126."""
+    wheel = _wheel(_wheels(case, case.platform))
+    return None if wheel is None else wheel.build
+
+
+def wheel_builds(case: Case, _lines: Lines) -> tuple[str, ...]:
+    """All such builds."""
+    return tuple(dict.fromkeys(it.build for it in _wheels(case, case.platform)))
+
+
+def wheel_version(case: Case, _lines: Lines) -> str | None:
+    """Their release, where the installed one is known and has such builds."""
+    version, wheel = parsed_version(case.version_of("pytorch")), _wheel(_wheels(case, case.platform))
+    same = version is not None and wheel is not None and wheel.version == Version(version.public)
+    return str(wheel.version) if wheel is not None and same else None
+
+
+def conda_asked(case: Case, _lines: Lines) -> str | None:
+    """The CUDA that conda was asked for, where PyTorch's channel has no build of the version for it."""
+    asked = _first(case.of("conda-asks-for-cuda"), "asked")
+    has = {str(it) for it in _in_channel(case)}
+    return asked if has and asked not in has else None
+
+
+def conda_has(case: Case, _lines: Lines) -> tuple[CudaVersion, ...]:
+    """The CUDA versions for which it has one."""
+    return _in_channel(case)
+
+
+def conda_newest(case: Case, _lines: Lines) -> CudaVersion | None:
+    """The newest of them."""
+    return max(_in_channel(case), default=None)
+
+
+def _in_channel(case: Case) -> tuple[CudaVersion, ...]:
+    version = (case.version_of("pytorch") or "").partition("+")[0]
+    builds = case.knowledge.releases("pytorch", version, case.platform)
+    return tuple(sorted({it.cuda for it in builds if it.source is Source.PYTORCH_CHANNEL and it.cuda is not None}))
+
+
+def from_conda(case: Case, _lines: Lines) -> bool:
+    """Whether PyTorch comes from conda."""
+    named = (it.get(field) for it in case.of("cpu-build") for field in ("build_string", "cpuonly"))
+    return case.told("conda") is not None or any(named)
+
+
+# ---------------------------------------------------------------------------------------------- Arm, Jetson, AMD
+
+
+def arm_machine(case: Case, _lines: Lines) -> str | None:
+    """A machine with an Arm processor by the name of its GPU."""
+    return next((it for it in ("GB200", "GH200", "GB10") if any(it in gpu for gpu in case.gpus)), None)
+
+
+def pytorch_arm_first(case: Case, _lines: Lines) -> Version | None:
+    """The first PyTorch whose wheel for aarch64 on the Python index has CUDA."""
+    having = case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64)
+    return min((it.version for it in having if it.cuda is not None and it.source is Source.PYPI), default=None)
+
+
+def arm_version(case: Case, _lines: Lines) -> str | None:
+    """A release of the installed minor that PyTorch's index has for aarch64 with CUDA."""
+    wheel = _arm_wheel(case)
+    return None if wheel is None else str(wheel.version)
+
+
+def arm_build(case: Case, _lines: Lines) -> str | None:
+    """Its build."""
+    wheel = _arm_wheel(case)
+    return None if wheel is None else wheel.build
+
+
+def _arm_wheel(case: Case) -> Release | None:
+    version = parsed_version(case.version_of("pytorch"))
+    wheels = (it for it in case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64) if it.cuda is not None)
+    own = [
+        it
+        for it in wheels
+        if it.source is Source.PYTORCH and version is not None and it.version.release[:2] == version.release[:2]
+    ]
+    return max(own, key=lambda it: (it.version, it.cuda), default=None)
+
+
+def jetson_release(case: Case, _lines: Lines) -> str | None:
+    """The JetPack or L4T release as the text has it."""
+    return next((it.strip() for it in _jetsons(case)), None)
+
+
+def jetpack(case: Case, _lines: Lines) -> str | None:
+    """The JetPack of an L4T release."""
+    told = [it.casefold().replace(" ", "") for it in _jetsons(case)]
+    return next((pack for short, pack in _JETPACKS.items() if any(short in it for it in told)), None)
+
+
+def _jetsons(case: Case) -> list[str]:
+    return [it for it in case.every("jetson") if re.search(r"\d", it)]
+
+
+def only_amd(case: Case, _lines: Lines) -> bool:
+    """Whether a GPU of AMD is told and none of NVIDIA."""
+    return case.saw("amd-gpu") and not case.gpus and case.driver is None
+
+
+def amd_failed(_case: Case, lines: Lines) -> bool:
+    """Whether AMD's own software failed, and not only a card of AMD is named."""
+    return any(not any(it.get(field) for field in ("card", "gfx", "rocm", "vendor")) for it in lines)
+
+
+def nvidia_asked(case: Case, _lines: Lines) -> bool:
+    """Whether something else in the text asks for NVIDIA or CUDA."""
+    others = (it for it in case.sightings if it.symptom != "amd-gpu")
+    return any(_ASKS_FOR_NVIDIA.search(f"{it.symptom} {it.line}") for it in others)
+
+
+def amd_card(_case: Case, lines: Lines) -> str | None:
+    """The name of the card."""
+    card = _first(lines, "card")
+    return card and card.strip()
+
+
+def amd_architecture(_case: Case, lines: Lines) -> tuple[str, ...]:
+    """Its architecture, gfx1100."""
+    return tuple(dict.fromkeys(found for it in lines for found in _GFX.findall(it.line)))
+
+
+def extension_library(_case: Case, lines: Lines) -> str | None:
+    """The namespace of an operator without CUDA, where it tells the package."""
+    return _first((it for it in lines if it.get("library") != "_C"), "library")
 
 
 # ---------------------------------------------------------------------------------------------- TensorFlow
@@ -91,8 +296,8 @@ def _plugin_import(case: Case) -> tuple[Sighting, ...]:
 def plugin_misses(case: Case, _lines: Lines) -> str | None:
     """What the CUDA plugin of JAX imports and the installed JAX has not got."""
     missing = _plugin_import(case)
-    name = first_told(missing, "missing_name", "attribute")
-    where = first_told(missing, "missing_in", "module", "missing_module")
+    name = _first(missing, "missing_name", "attribute")
+    where = _first(missing, "missing_in", "module", "missing_module")
     return (f"{name} from {where}" if name else str(where)) if missing else None
 
 
@@ -139,7 +344,7 @@ def only_plugin_failed(case: Case, lines: Lines) -> bool:
 
 def ort_providers(_case: Case, lines: Lines) -> str | None:
     """The providers that ONNX Runtime has."""
-    available = first_told(lines, "available")
+    available = _first(lines, "available")
     return None if available is None else available.strip(" []")
 
 
@@ -167,6 +372,11 @@ def nothing_better(case: Case, lines: Lines) -> bool:
 
 def named_program(_case: Case, lines: Lines) -> str | None:
     """The program that says so, by a name that is one."""
-    name = first_told(lines, "program", "named", "open3d")
+    name = _first(lines, "program", "named", "open3d")
     words = {"this", "the", "it", "error", "library", "package", "warning", "that", "version"}
     return name if name is not None and name[0].isupper() and name.casefold() not in words else None
+
+
+def _first(lines: Iterable[Sighting], *fields: str) -> str | None:
+    """The first of ``fields`` that one of the lines has."""
+    return next((value for it in lines for field in fields if (value := it.get(field))), None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 Lines = tuple[Sighting, ...]
@@ -43,6 +44,11 @@ def cuda_version(_case: Case, _lines: Lines, version: str) -> CudaVersion:
 def driver_version(_case: Case, _lines: Lines, version: str) -> DriverVersion:
     """A version of the driver to compare with."""
     return DriverVersion.parse(version)
+
+
+def compute_capability(_case: Case, _lines: Lines, capability: str) -> ComputeCapability:
+    """A compute capability to compare with."""
+    return ComputeCapability.parse(capability)
 
 
 def field_has(_case: Case, lines: Lines, field: str, pattern: str) -> bool:

@@ -43,10 +43,3 @@ def status_beside(case: Case, _lines: Lines) -> str | None:
     """A status that a library reports after an index was out of range."""
     failed = (_STATUS.search(it.line) for it in case.of("out-of-memory", "cublas-broken", "cudnn-broken"))
     return next((match[0] for match in failed if match), None)
-
-
-def library_without_code(case: Case, _lines: Lines) -> bool:
-    """Whether cuBLAS or cuDNN has no code for the GPU."""
-    from envsolve.diagnose.rules import code
-
-    return any(code.library_without_code(case, case.of("library-without-code")))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envsolve.binary.unreadable import Damage
+from envsolve.diagnose.machine.findings import facts_without, of_machine
 from envsolve.diagnose.machine.libraries import component, is_of_driver
 from envsolve.diagnose.machine.loading import damage_of
 from envsolve.diagnose.machine.survey import Survey
@@ -39,80 +40,50 @@ class Broken(NamedTuple):
         return Severity.ERROR if self.is_searched and fatal and ".so." in name else Severity.WARNING
 
 
-class _Kind(NamedTuple):
-    id: str
-    title: str
-    cause: str
-    fix: str
-    commands: tuple[str, ...]
-
-
-_KINDS: Mapping[Damage, _Kind] = {
-    Damage.BROKEN_LINK: _Kind(
-        "library-link-broken",
-        "Links of CUDA libraries lead to nothing",
-        "A package was removed or updated and its links stayed behind.",
-        "Install the package that owns it again, or remove the link; then run ldconfig.",
-        ("sudo ldconfig",),
-    ),
-    Damage.EMPTY: _Kind(
-        "library-empty",
-        "CUDA libraries are empty files",
-        "The file has no bytes: a copy or a download broke off, or the disk was full.",
-        "Install the package that owns it again.",
-        (),
-    ),
-    Damage.NO_LIBRARY: _Kind(
-        "library-damaged",
-        "CUDA libraries are damaged",
-        "The file does not begin as a library does: a copy broke off, or a placeholder was left in its place.",
-        "Install the package that owns it again.",
-        (),
-    ),
-    Damage.TRUNCATED: _Kind(
-        "library-damaged",
-        "CUDA libraries are damaged",
-        "The file ends before what its own tables name: a copy or a download broke off, or the disk was full.",
-        "Install the package that owns it again.",
-        (),
-    ),
-    Damage.OTHER_MACHINE: _Kind(
-        "library-for-other-machine",
-        "CUDA libraries are for another processor",
-        "The file is for another processor or word size than this machine's programs: the loader passes over it.",
-        "Take its directory out of the search path, or install the package for this processor.",
-        (),
-    ),
-    Damage.UNREADABLE: _Kind(
-        "library-unreadable",
-        "CUDA libraries may not be read",
-        "The system does not let this user read the file: the loader passes over it.",
-        "Have it made readable for everybody.",
-        (),
-    ),
+_IDS: Mapping[Damage, str] = {
+    Damage.BROKEN_LINK: "library-link-broken",
+    Damage.EMPTY: "library-empty",
+    Damage.NO_LIBRARY: "library-damaged",
+    Damage.TRUNCATED: "library-damaged",
+    Damage.OTHER_MACHINE: "library-for-other-machine",
+    Damage.UNREADABLE: "library-unreadable",
 }
 
 
 def check_files(survey: Survey) -> Iterator[Finding]:
     """CUDA libraries in the loader's directories and in toolkits that cannot be loaded, one finding for each damage."""
     broken = sorted(dict.fromkeys(_broken(survey)), key=lambda it: it.severity is not Severity.ERROR)
-    for identifier in dict.fromkeys(_KINDS[it.damage].id for it in broken):
-        yield _finding([it for it in broken if _KINDS[it.damage].id == identifier])
+    for identifier in dict.fromkeys(_IDS[it.damage] for it in broken):
+        yield _finding(identifier, [it for it in broken if _IDS[it.damage] == identifier], survey)
 
 
-def _finding(files: list[Broken]) -> Finding:
+def _finding(identifier: str, files: list[Broken], survey: Survey) -> Finding:
     """Those that matter most come first, and decide on the severity."""
-    kind = _KINDS[files[0].damage]
-    rest = f" and {len(files) - _MOST_NAMED} more" if len(files) > _MOST_NAMED else ""
-    return Finding(
-        kind.id,
-        kind.title,
-        files[0].severity,
-        f"{'; '.join(f'{it.path} {it.detail}' for it in files[:_MOST_NAMED])}{rest}. {kind.cause}",
-        kind.fix,
-        kind.commands,
-        tuple(f"{it.path} {it.detail}" for it in files[:_MOST_NAMED]),
-    )
+    first = files[0]
+    stray = _stray(survey, first.path)
+    facts: dict[str, object] = {
+        "library": first.path.rpartition("/")[2],
+        "path": first.path,
+        "detail": first.detail,
+        "damage": first.damage.value,
+        "more_files": len(files) - 1,
+    }
+    if stray:
+        facts |= facts_without(stray, survey)
+    evidence = (f"{it.path} {it.detail}" for it in files[:_MOST_NAMED])
+    return of_machine(survey, identifier, facts, evidence, severity=first.severity, about=first.path)
+
+
+def _stray(survey: Survey, path: str) -> list[str]:
+    """The entries of LD_LIBRARY_PATH that lead to a file that no package is known to own."""
+    owners = (*(it.path for it in survey.toolkits), *survey.of_environments, *survey.loader.defaults)
+    if any(path.startswith(f"{it.rstrip('/')}/") for it in owners):
+        return []
+    return [
+        it
+        for it in survey.library_directories
+        if survey.is_linux and survey.files.real(it) == survey.files.parent(path)
+    ]
 
 
 def _broken(survey: Survey) -> Iterator[Broken]:

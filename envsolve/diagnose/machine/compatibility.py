@@ -12,7 +12,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.driver_findings import of_driver
+from envsolve.diagnose.machine.findings import of_driver
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity

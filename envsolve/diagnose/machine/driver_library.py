@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.driver_findings import of_driver
+from envsolve.diagnose.machine.findings import of_driver
 from envsolve.diagnose.machine.seen import gpus_seen, looked_in, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.loader import CUDA_LIBRARY

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import cast
 
 from envsolve.diagnose.machine.compatibility import is_compatibility
-from envsolve.diagnose.machine.driver_findings import of_driver
 from envsolve.diagnose.machine.driver_install import Way
+from envsolve.diagnose.machine.findings import of_driver
 from envsolve.diagnose.machine.seen import gpus_seen
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.model.finding import Finding, Severity

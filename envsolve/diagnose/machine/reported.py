@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.machine.driver_findings import of_driver
+from envsolve.diagnose.machine.findings import of_driver
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.driver_findings import of_driver
+from envsolve.diagnose.machine.findings import of_driver
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.gpus import total
 from envsolve.model.finding import Finding, Severity

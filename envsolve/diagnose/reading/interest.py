@@ -169,7 +169,7 @@ def _across(block: bytes, start: int, after: bytes) -> bytes:
 
 def _cut_by_terminal(rows: list[bytes]) -> dict[int, bytes]:
     """The rows that a terminal cut at its width, whole and by their places in a text that was copied from one."""
-    lengths = [len(row.decode("utf-8", "replace")) for row in rows]
+    lengths = [len(row.rstrip().decode("utf-8", "replace")) for row in rows]
     width = max(lengths)
     full = {place for place, length in enumerate(lengths[:-1]) if length == width}
     begins = [row[:_BEGIN].translate(_SHAPES) for row in rows]

@@ -16,23 +16,12 @@ from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
     "libraries": ("libraries",),
-    "dlls": ("libraries",),
-    "cudnn": ("cudnn",),
-    "code": ("code",),
-    "code_binaries": ("code_binaries",),
-    "code_compilers": ("code",),
-    "code_images": ("code",),
-    "code_features": ("code",),
-    "builds": ("builds",),
+    "code_compilers": ("code_compilers", "code_ptxas"),
+    "code_features": ("code_features",),
     "packages": ("packages",),
     "extensions": ("packages",),
     "symbols": ("packages",),
     "compilers": ("packages",),
-    "toolkits": ("packages",),
-    "tensorrt": ("packages",),
-    "building": ("packages",),
-    "installing": ("installing",),
-    "conda": ("installing",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 

@@ -9,15 +9,13 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
-from envsolve.diagnose.rules.code_coverage import Gpu, capability_from, first_told, gpu_of, unknown_fields
+from envsolve.diagnose.facts.gpu_code import build_words, builds_with_code, capability_from, edge, first_told
+from envsolve.diagnose.rules.code_coverage import Gpu, gpu_of, unknown_fields
 from envsolve.diagnose.rules.code_reach import (
     TOO_NEW,
     TOO_OLD,
-    build_words,
-    builds_with_code,
     built_with,
     capability_fields,
-    edge,
     reach_fields,
     taking,
     telling,

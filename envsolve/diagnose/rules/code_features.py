@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
-from envsolve.diagnose.rules.code_coverage import Gpu, capability_from, first_told, gpu_of
+from envsolve.diagnose.facts.gpu_code import capability_from, first_told
+from envsolve.diagnose.rules.code_coverage import Gpu, gpu_of
 from envsolve.diagnose.rules.code_reach import capability_fields, names_of
 from envsolve.model.capability import ComputeCapability
 

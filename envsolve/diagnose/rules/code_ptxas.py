@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
+from envsolve.diagnose.facts.gpu_code import capability_from, first_told
 from envsolve.diagnose.rules.code_compilers import dropped, nvcc
-from envsolve.diagnose.rules.code_coverage import Gpu, capability_from, first_told
+from envsolve.diagnose.rules.code_coverage import Gpu
 from envsolve.diagnose.rules.code_reach import capability_fields
 from envsolve.diagnose.rules.named import known
 from envsolve.model.capability import ComputeCapability

@@ -5,20 +5,26 @@ All is the matrix's to say; here it becomes fields of explanations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from envsolve.diagnose.case import TITLES, Case
-from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
-from envsolve.model.host import Platform
-from envsolve.model.release import Release, Source
-from envsolve.model.versions import CudaVersion, parsed_version
+from envsolve.diagnose.facts.gpu_code import (
+    BLACKWELL,
+    build_words,
+    builds_with_code,
+    edge,
+    for_old_drivers,
+    install_command,
+    platform_for,
+    runs_code_of,
+)
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.release import Release
+from envsolve.model.versions import parsed_version
 
 TOO_NEW = "gpu-too-new-for-build"
 TOO_OLD = "gpu-too-old-for-build"
 """The ways in which a build cannot have code for a GPU, as explanations."""
-
-BLACKWELL = 10
-"""The major compute capability from which on GPUs are Blackwell."""
 
 SMI_TELLS = "nvidia-smi --query-gpu=name,compute_cap --format=csv"
 """The command that prints what the GPU is."""
@@ -103,54 +109,12 @@ def _toolkit_fields(case: Case, capability: ComputeCapability) -> dict[str, str]
     return found
 
 
-def runs_code_of(case: Case, capability: ComputeCapability, cuda: CudaVersion) -> bool:
-    """Whether ``cuda`` compiles for an older minor of the same major: code for 8.6, of CUDA 11.1, runs on 8.9."""
-    toolkit = next((it for it in case.knowledge.matrix.cuda.toolkits if it.version == cuda), None)
-    return toolkit is not None and any(CodeTarget(it).runs_as_machine_code(capability) for it in toolkit.compiles_for)
-
-
 # builds
-
-
-def _platform(case: Case, capability: ComputeCapability | None) -> Platform | None:
-    if case.platform is None and capability in {(11, 0), (12, 1)}:
-        return Platform.LINUX_AARCH64  # Thor and GB10 have Arm processors
-    return case.platform
-
-
-def builds_with_code(case: Case, capability: ComputeCapability, framework: str | None = None) -> tuple[Release, ...]:
-    """The builds of the framework that hold machine code for ``capability`` and are not known to fail there."""
-    name = framework or case.framework
-    if name is None or name not in case.knowledge.matrix.framework_names:
-        return ()
-    table = case.knowledge.matrix.framework(name, _platform(case, capability) or Platform.LINUX_64)
-    bad = [it for it in table.known_bad if capability in it.capabilities]
-    having = [it for it in table.releases if it.cuda is not None and it.code.machine_code_for(capability) is not None]
-    return tuple(it for it in having if not any(known.covers(it) for known in bad))
-
-
-def build_words(release: Release) -> str:
-    """``PyTorch 2.7.0 (cu128)``."""
-    title = TITLES.get(release.framework, release.framework)
-    at = "" if release.source.is_wheel else f", {release.source}"
-    return f"{title} {release.version} ({release.build}{at})"
-
-
-def edge(releases: Sequence[Release], *, last: bool) -> Release:
-    """The first or the last release; of its builds a wheel before conda's, and the one for the newest CUDA."""
-    version = (max if last else min)(it.version for it in releases)
-    of_it = [it for it in releases if it.version == version]
-    return max(of_it, key=lambda it: (it.source.is_wheel, it.source is Source.PYTORCH, it.cuda or CudaVersion(0, 0)))
 
 
 def taking(release: Release) -> str:
     """The command that installs a build."""
-    if release.source is Source.PYTORCH:
-        return f"`pip install torch=={release.version} --index-url https://download.pytorch.org/whl/{release.build}`"
-    if release.source.is_wheel:
-        extras = f"[{','.join(release.extras)}]" if release.extras else ""
-        return f"`pip install '{release.package}{extras}=={release.version}'`"
-    return f"`conda install -c {release.source.channel} '{release.package}={release.version}=*{release.build}*'`"
+    return f"`{install_command(release)}`"
 
 
 def reach_fields(case: Case, capability: ComputeCapability, way: str) -> dict[str, str]:
@@ -162,7 +126,7 @@ def reach_fields(case: Case, capability: ComputeCapability, way: str) -> dict[st
         found = {"reaches": f"No build of {title} in the matrix has machine code for {capability}."} if known else {}
         return found | _elsewhere(case, capability, way)
     if way == TOO_NEW:
-        first, example = edge(having, last=False), _modest(case, capability, having)
+        first, example = edge(having, last=False), for_old_drivers(case, capability, having)
         so_far = "" if case.framework == "pytorch" else " known here"
         found = {
             "reaches": f"{build_words(first)} is the first {title} build{so_far} with code for {capability}.",
@@ -177,14 +141,6 @@ def reach_fields(case: Case, capability: ComputeCapability, way: str) -> dict[st
     return found | _of_version(case, capability) | _elsewhere(case, capability, way)
 
 
-def _modest(case: Case, capability: ComputeCapability, having: Sequence[Release]) -> Release:
-    """The newest of ``having`` for the CUDA major that was the first for ``capability``: older drivers run it."""
-    span = case.knowledge.cuda_for(capability)
-    modest = [it for it in having if span is not None and it.cuda is not None and it.cuda.major == span[0].major]
-    wheels = [it for it in modest if it.source.is_wheel]
-    return edge(wheels or modest or having, last=True)
-
-
 def _of_version(case: Case, capability: ComputeCapability) -> dict[str, str]:
     """Which builds of the very version have the code and which have not."""
     version = case.version_of(case.framework)
@@ -193,7 +149,7 @@ def _of_version(case: Case, capability: ComputeCapability) -> dict[str, str]:
     parsed = parsed_version(version)
     nightly = parsed is not None and parsed.is_prerelease
     public = parsed.base_version if nightly and parsed is not None else version.partition("+")[0]
-    releases = case.knowledge.releases(case.framework, public, _platform(case, capability))
+    releases = case.knowledge.releases(case.framework, public, platform_for(case, capability))
     wheels = [it for it in releases if it.cuda is not None and it.source.is_wheel]
     having = tuple(dict.fromkeys(it.build for it in wheels if it.code.machine_code_for(capability)))
     lacking = tuple(dict.fromkeys(it.build for it in wheels if it.code.runs_as(capability) is None))
@@ -219,7 +175,7 @@ def _with_pytorch(case: Case, capability: ComputeCapability, way: str) -> str:
     if not having:
         return ""
     if way == TOO_NEW:
-        first, example = edge(having, last=False), _modest(case, capability, having)
+        first, example = edge(having, last=False), for_old_drivers(case, capability, having)
         return f"With PyTorch, take {build_words(first)} or newer, such as {build_words(example)}: {taking(example)}."
     last = edge(having, last=True)
     return f"With PyTorch, {build_words(last)} is the newest build that has it: {taking(last)}."
@@ -239,15 +195,3 @@ def _elsewhere(case: Case, capability: ComputeCapability, way: str) -> dict[str,
     else:
         return {}
     return {"elsewhere": words} if words else {}
-
-
-def built_code(case: Case, capability: ComputeCapability | None) -> DeviceCode | None:
-    """The code of the installed build, where its version and its CUDA or its build tell which one it is."""
-    version = case.version_of(case.framework)
-    if case.framework is None or version is None:
-        return None
-    found = case.knowledge.releases(case.framework, version, _platform(case, capability))
-    cuda = case.built_cuda
-    found = tuple(it for it in found if it.cuda is not None and cuda in {None, it.cuda})
-    codes = {it.code for it in found if it.source.is_wheel} or {it.code for it in found}
-    return codes.pop() if len(codes) == 1 else None

@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 from envsolve.diagnose.case import Case
-from envsolve.diagnose.rules.library_files import Span
+from envsolve.diagnose.facts.library_names import Span
 from envsolve.diagnose.rules.named import known
 from envsolve.model.versions import CudaVersion
 

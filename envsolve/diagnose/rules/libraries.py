@@ -1,7 +1,6 @@
 """Rules on libraries that are not found: whose they are decides what is missing, what is installed decides why.
 
-The driver's libraries and those of a faulty release are other rules' business; cuDNN's are told by
-:mod:`envsolve.diagnose.rules.cudnn`, Windows' errors by number in :mod:`envsolve.diagnose.rules.dlls`.
+The libraries of the driver and of a faulty release are other rules' business, those of cuDNN the catalogue's.
 """
 
 from __future__ import annotations
@@ -11,20 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
-from envsolve.diagnose.rules import cudnn, dlls
-from envsolve.diagnose.rules.jetpack import jetpack_fields
-from envsolve.diagnose.rules.library_context import (
-    common_fields,
+from envsolve.diagnose.decide import diagnoses
+from envsolve.diagnose.facts.library_names import Owner, Span, is_plain, owner_of, span_of
+from envsolve.diagnose.facts.programs import NOT_EXTENSIONS, importer_of, program_of, remedy_of
+from envsolve.diagnose.facts.seen_libraries import (
     library,
     opened_span,
-    program_fields,
     told_with_libdevice,
     toolkits,
     wanted_span,
 )
-from envsolve.diagnose.rules.library_files import Owner, Span, is_plain, owner_of, span_of
-from envsolve.diagnose.rules.programs import NOT_EXTENSIONS, importer_of, program_of, remedy_of
+from envsolve.diagnose.rules.jetpack import jetpack_fields
+from envsolve.diagnose.rules.library_context import common_fields, program_fields
 from envsolve.diagnose.rules.torch_libraries import extension_fields
+from envsolve.findings import catalogue
+from envsolve.findings.catalogue import Branch, shipped
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
 
@@ -34,6 +34,11 @@ _OPTIONAL_IN = re.compile(r"dso_loader|dynamic library|onnxruntime|TensorrtExecu
 """Programs that look for TensorRT and go on without it."""
 
 
+_CUDNN_MISSING = catalogue.Rule(
+    "library-missing", None, None, (Branch(None, (), (catalogue.Cause("@cudnn-missing", None),)),)
+)
+
+
 def missing(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """Libraries that are not found, sorted by whose they are."""
     groups: dict[Owner, list[Sighting]] = {}
@@ -41,7 +46,7 @@ def missing(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
         if not _told_elsewhere(case, it):
             groups.setdefault(_owner(it), []).append(it)
     if Owner.CUDNN in groups:
-        yield from cudnn.missing(case, tuple(groups[Owner.CUDNN]))
+        yield from diagnoses(_CUDNN_MISSING, shipped(), case, tuple(groups[Owner.CUDNN]))
     if Owner.CUDA in groups:
         yield from _of_cuda(case, groups[Owner.CUDA])
     if Owner.TENSORRT in groups:
@@ -132,7 +137,9 @@ def older_than_built(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Di
     if others:
         yield Diagnosis((Cause("cuda-library-too-old", _compared(others[0])),), others)
     if len(others) < len(compared) and not case.saw("cudnn-version-mismatch"):
-        yield from cudnn.version_mismatch(case, tuple(it for it in compared if it not in others))
+        rule = shipped().rule("cudnn-version-mismatch")
+        assert rule is not None
+        yield from diagnoses(rule, shipped(), case, tuple(it for it in compared if it not in others))
 
 
 def _compared(sighting: Sighting) -> Mapping[str, str]:
@@ -432,5 +439,4 @@ RULES: Mapping[str, Rule] = {
     "library-older-than-built": older_than_built,
     "loader-trace": traced,
     "profiler-without-cupti": profiler,
-    **dlls.RULES,
 }

@@ -5,84 +5,16 @@ The fields of this module are what the explanations of libraries speak of.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
-from envsolve.diagnose.rules.library_files import Owner, Span, owner_of, span_of, stem_of
-from envsolve.diagnose.rules.programs import advice_of, program_of, title_of
-from envsolve.model.host import Platform
+from envsolve.diagnose.facts.library_names import Owner, Span, owner_of, stem_of
+from envsolve.diagnose.facts.programs import advice_of, program_of, title_of
+from envsolve.diagnose.facts.seen_libraries import library, toolkits, versions_built_for
 from envsolve.model.versions import CudaVersion
 
-_PLACE = re.compile(r"cuda[-/\\]v?\d|compilation tools|cuda runtime version", re.IGNORECASE)
-_NOT_THERE = re.compile(
-    r"driver|nvidia-smi|install\b|requires?\b|built|compiled|supports?\b|needs?\b|expects?\b|download|API version",
-    re.IGNORECASE,
-)
-"""Words beside a CUDA version by which it is not that of a toolkit on the machine."""
 _ONE_CUDA_A_VERSION = ("tensorflow", "onnxruntime")
 """Frameworks each version of which is built for one CUDA only: the library names the versions."""
-
-
-def library(sighting: Sighting) -> str:
-    """The file that is missing; a plain stem where the text tells no more."""
-    return sighting.get("library") or sighting.get("stem") or ""
-
-
-def told_with_libdevice(case: Case, file_name: str) -> bool:
-    """Whether it is NVVM, the compiler's library, which is told with what the compiler misses."""
-    return "nvvm" in file_name.lower() and case.saw("libdevice-missing")
-
-
-def toolkits(case: Case) -> tuple[CudaVersion, ...]:
-    """The CUDA toolkits on the machine, as told; not what a driver supports nor what a program asks for."""
-    found: dict[CudaVersion, None] = {}
-    for clue in case.clues.get("toolkit", ()):
-        if _PLACE.search(clue.line) or not _NOT_THERE.search(clue.line):
-            try:
-                found[CudaVersion.parse(clue.value)] = None
-            except ValueError:
-                continue
-    if not found and (of_conda := _cudatoolkit(case)) is not None:
-        found[of_conda] = None
-    return tuple(found)
-
-
-def _cudatoolkit(case: Case) -> CudaVersion | None:
-    """The CUDA that a list of conda packages tells."""
-    told = ".".join(case.packages.get("cudatoolkit", "").split(".")[:2])
-    try:
-        return CudaVersion.parse(told)
-    except ValueError:
-        return None
-
-
-def cudnns(case: Case) -> tuple[str, ...]:
-    """The versions of cuDNN on the machine, as told; not what a program asks for."""
-    clues = case.clues.get("cudnn", ())
-    return tuple(dict.fromkeys(it.value for it in clues if "libcudnn" in it.line or not _NOT_THERE.search(it.line)))
-
-
-def wanted_span(case: Case, sightings: Sequence[Sighting]) -> tuple[str, Span | None]:
-    """The library whose name tells most, and the toolkits that all the names together leave."""
-    known = [(library(it), span_of(case.knowledge, library(it))) for it in sightings]
-    told, span = min(known, key=lambda it: 10_000 if it[1] is None else it[1].minors)
-    for _, other in known:
-        if span is not None and other is not None:
-            span = span.common(other) or span
-    return told, span
-
-
-def opened_span(case: Case) -> Span | None:
-    """The toolkits that the libraries which the same program did open are of, by all their names together."""
-    found: Span | None = None
-    for it in case.of("library-present"):
-        if not it.get("opened") or owner_of(library(it)) is not Owner.CUDA:
-            continue
-        span = span_of(case.knowledge, library(it))
-        if span is not None:
-            found = span if found is None else found.common(span) or found
-    return found
 
 
 def common_fields(
@@ -155,19 +87,6 @@ def _built_by_name(case: Case) -> dict[str, str]:
             cuda = digits if whole else f"{digits[:-1]}.{digits[-1]}"
             return {"build_of": f"{package} is the build for CUDA {cuda}: it needs the libraries of CUDA {cuda}."}
     return {}
-
-
-def versions_built_for(case: Case, framework: str, fits: Callable[[CudaVersion], bool]) -> str | None:
-    """The versions of ``framework`` whose wheels are built for a CUDA that ``fits``: ``2.5 to 2.11``."""
-    platform = case.platform if case.platform is not None and case.platform.has_cuda else Platform.LINUX_64
-    minors: set[tuple[int, ...]] = set()
-    for release in case.knowledge.all_releases(framework, platform):
-        if release.source.is_wheel and release.cuda is not None and fits(release.cuda):
-            minors.add(release.version.release[:2])
-    if not minors:
-        return None
-    first, last = (".".join(map(str, it)) for it in (min(minors), max(minors)))
-    return first if first == last else f"{first} to {last}"
 
 
 def packages_for(case: Case, names: Sequence[str], span: Span | None) -> str | None:

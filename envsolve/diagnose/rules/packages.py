@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
-from envsolve.diagnose.rules import building, compilers, symbols
+from envsolve.diagnose.rules import compilers, symbols
 from envsolve.diagnose.rules.belonging import belongs, reinstall_command
 from envsolve.diagnose.rules.named import about_gpus, known, listed, of_module, package_of, version_of_package
 from envsolve.model.versions import CudaVersion, parsed_version
@@ -241,11 +241,6 @@ def jit_driver(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosi
     yield Diagnosis((Cause("jit-driver-older-than-toolkit", words, remedy),), sightings)
 
 
-def no_cuda_runtime(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
-    """A toolkit without a usable GPU, as PyTorch says while something is compiled; vLLM is not for Windows at all."""
-    yield Diagnosis((Cause("vllm-on-linux-only" if _vllm_on_windows(case) else "no-gpu-while-building"),), sightings)
-
-
 def vllm_on_linux_only(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnosis]:
     """A vLLM that says so itself, or misses a module of Unix on Windows."""
     if any(it.get("said") for it in sightings) or _vllm_on_windows(case):
@@ -267,7 +262,6 @@ def rapids_cuda(case: Case, sightings: tuple[Sighting, ...]) -> Iterator[Diagnos
 RULES: Mapping[str, Rule] = {
     "jit-needs-newer-driver": jit_driver,
     "rapids-of-other-cuda": rapids_cuda,
-    "no-cuda-runtime": no_cuda_runtime,
     "vllm-on-linux-only": vllm_on_linux_only,
     "torch-companion": torch_companion,
     "xformers-build": xformers_build,
@@ -278,5 +272,4 @@ RULES: Mapping[str, Rule] = {
     "keras-3": keras_3,
     **symbols.RULES,
     **compilers.RULES,
-    **building.RULES,
 }

@@ -14,11 +14,11 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.facts.conda_parts import part_fields
+from envsolve.diagnose.facts.library_names import span_of
 from envsolve.diagnose.rules.belonging import belongs
-from envsolve.diagnose.rules.conda_parts import part_fields
 from envsolve.diagnose.rules.functions import DRIVER_SINCE, NCCL_SINCE, RUNTIME_SINCE
 from envsolve.diagnose.rules.functions import since as since_release
-from envsolve.diagnose.rules.library_files import span_of
 from envsolve.diagnose.rules.named import (
     about_gpus,
     cuda_major,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.facts.programs import importer_of
 from envsolve.diagnose.rules.named import known
-from envsolve.diagnose.rules.programs import importer_of
 from envsolve.model.versions import parsed_version
 
 _SPLIT = ("libtorch_cuda_cu.so", "libtorch_cuda_cpp.so")

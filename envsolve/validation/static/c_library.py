@@ -8,7 +8,8 @@ from pathlib import Path
 
 from envsolve.binary.elf import read_needed_versions
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.model.finding import Finding, Severity
+from envsolve.findings.catalogue import found
+from envsolve.model.finding import Finding
 from envsolve.model.versions import LibcVersion
 from envsolve.validation.static.installed import Files, Installed
 
@@ -20,7 +21,7 @@ def too_old_for(files: Files, glibc: LibcVersion | None) -> Iterator[Finding]:
     if glibc is None:
         return
     for framework in files.frameworks:
-        asked = {file: found for file in _libraries(framework) if (found := needed_glibc(file)) is not None}
+        asked = {file: least for file in _libraries(framework) if (least := needed_glibc(file)) is not None}
         newer = {file: version for file, version in asked.items() if version > glibc}
         if newer:
             yield _too_old(framework, newer, glibc)
@@ -28,13 +29,13 @@ def too_old_for(files: Files, glibc: LibcVersion | None) -> Iterator[Finding]:
 
 def needed_glibc(file: Path) -> LibcVersion | None:
     """The newest glibc whose symbols a library asks for (``.gnu.version_r``); None where it asks for none."""
-    found = []
+    versions = []
     with suppress(UnreadableLibraryError):
         for needed in read_needed_versions(file):
             with suppress(ValueError):  # GLIBC_PRIVATE, GLIBC_ABI_DT_RELR
                 if needed.version.startswith(_GLIBC):
-                    found.append(LibcVersion.parse(needed.version.removeprefix(_GLIBC)))
-    return max(found, default=None)
+                    versions.append(LibcVersion.parse(needed.version.removeprefix(_GLIBC)))
+    return max(versions, default=None)
 
 
 def _libraries(framework: Installed) -> tuple[Path, ...]:
@@ -43,15 +44,12 @@ def _libraries(framework: Installed) -> tuple[Path, ...]:
 
 
 def _too_old(framework: Installed, newer: dict[Path, LibcVersion], glibc: LibcVersion) -> Finding:
-    title, name, least = framework.title, framework.name, max(newer.values())
-    return Finding(
+    return found(
         "glibc-too-old",
-        f"{title} needs a newer C library than this machine has",
-        Severity.ERROR,
-        f"this build of {title} needs glibc {least} or newer, and the machine has {glibc}: it cannot be loaded here, "
-        "and glibc comes with the distribution alone",
-        f"install a build of {title} for an older glibc; envsolve picks one that fits this machine",
-        (f"envsolve --framework {name} --gpu auto",),
-        tuple(f"{file} asks for GLIBC_{version}" for file, version in newer.items()),
-        about=name,
+        (f"{file} asks for GLIBC_{version}" for file, version in newer.items()),
+        about=framework.name,
+        title=framework.title,
+        name=framework.name,
+        glibc_least=max(newer.values()),
+        glibc_here=glibc,
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envsolve.binary.library_code import read_device_code
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.findings.catalogue import found
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
@@ -75,47 +76,43 @@ def _libraries(
 
 
 def _no_code(framework: Installed, gpu: ComputeCapability, bare: Sequence[Path], codes: Codes) -> Finding:
-    title, package = framework.title, framework.name
-    return Finding(
+    return found(
         "no-code-for-gpu",
-        f"{title} has no code for a GPU of compute capability {gpu}",
-        Severity.ERROR,
-        f"{bare[0].name} holds code for {listed(codes.of(bare[0]))}: on this GPU its kernels do not start "
-        '("no kernel image is available for execution on the device")',
-        f"install a build of {title} that holds code for {gpu}; envsolve knows which do",
-        (f"envsolve --framework {package} --gpu {gpu}",),
-        tuple(_evidence(file, codes) for file in bare),
-        about=package,
+        (_evidence(file, codes) for file in bare),
+        about=framework.name,
+        title=framework.title,
+        name=framework.name,
+        capability=gpu,
+        path=bare[0].name,
+        covered=listed(codes.of(bare[0])),
     )
 
 
 def _ptx_only(framework: Installed, gpu: ComputeCapability, compiled: Sequence[Path], codes: Codes) -> Finding:
-    title = framework.title
-    ptx = codes.of(compiled[0]).ptx_for(gpu)
-    return Finding(
+    return found(
         "ptx-only",
-        f"{title} has to be compiled for a GPU of compute capability {gpu} when it starts",
-        Severity.INFO,
-        f"{compiled[0].name} holds no machine code for {gpu}; the driver compiles its PTX for {ptx}, which takes "
-        "minutes at the first start and a driver that knows the CUDA it was built with",
-        "nothing has to be done; a build with machine code for this GPU starts faster",
-        (f"envsolve --framework {framework.name} --gpu {gpu}",),
-        tuple(_evidence(file, codes) for file in compiled),
+        (_evidence(file, codes) for file in compiled),
         about=framework.name,
+        title=framework.title,
+        name=framework.name,
+        capability=gpu,
+        path=compiled[0].name,
+        ptx=codes.of(compiled[0]).ptx_for(gpu),
     )
 
 
 def _library(framework: Installed, name: str, path: Path, gpu: ComputeCapability, fails: str, codes: Codes) -> Finding:
-    title = framework.title
-    return Finding(
+    return found(
         "library-without-code-for-gpu",
-        f"{name} has no code for a GPU of compute capability {gpu}",
-        Severity.WARNING if component_of(name) in _MANY_GPUS else Severity.ERROR,
-        f"{title} itself runs on {gpu}, but {name} holds code for {listed(codes.of(path))} alone: {fails} fail there",
-        f"install a release of it that holds code for {gpu}; envsolve picks one that goes with {title}",
-        (f"envsolve --framework {framework.name} --gpu {gpu}",),
-        (_evidence(path, codes),),
+        [_evidence(path, codes)],
         about=framework.name,
+        severity=Severity.WARNING if component_of(name) in _MANY_GPUS else Severity.ERROR,
+        title=framework.title,
+        name=framework.name,
+        library=name,
+        capability=gpu,
+        covered=listed(codes.of(path)),
+        fails=fails,
     )
 
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from envsolve.binary.dll import read_dll
 from envsolve.binary.elf import Abi, read_library
-from envsolve.binary.unreadable import Damage, UnreadableLibraryError
-from envsolve.model.finding import Finding, Severity
+from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.findings.catalogue import found
+from envsolve.model.finding import Finding
 from envsolve.validation.inventory import Distribution
 from envsolve.validation.static.installed import Files
 
-_SAID = {
-    Damage.BROKEN_LINK: "is a broken link",
-    Damage.EMPTY: "is empty",
-    Damage.NO_LIBRARY: "is not a library",
-    Damage.OTHER_MACHINE: "is for another machine",
-    Damage.TRUNCATED: "is truncated",
-    Damage.UNREADABLE: "cannot be read",
-}
 
-
-def damaged(paths: Iterable[Path], files: Files, abi: Abi | None) -> Iterator[Finding]:
+def damaged(paths: Iterable[Path], files: Files, abi: Abi | None, library_path: str | None = None) -> Iterator[Finding]:
     """One finding for each of ``paths`` that is damaged; ``abi`` is that of the interpreter, None on Windows."""
     seen = set()
     for file in paths:
@@ -37,24 +30,23 @@ def damaged(paths: Iterable[Path], files: Files, abi: Abi | None) -> Iterator[Fi
             else:
                 read_library(file, abi=abi)
         except UnreadableLibraryError as error:
-            yield _damaged(file, error, files)
+            yield _damaged(file, error, files, library_path)
 
 
-def _damaged(file: Path, error: UnreadableLibraryError, files: Files) -> Finding:
+def _damaged(file: Path, error: UnreadableLibraryError, files: Files, library_path: str | None) -> Finding:
     owner = next((it for it in files.inventory.distributions if _belongs(file, it, files)), None)
-    if owner is not None:
-        command = f"pip install --force-reinstall --no-deps --no-cache-dir {owner.name}=={owner.version}"
-        fix = f"install {owner.name} {owner.version} again, without the cache, which may hold the same file"
-    else:
-        command, fix = "", "install the package that it belongs to again, without a cache"
-    return Finding(
+    by_variable = str(file.parent) in re.split("[:;]", library_path or "")
+    return found(
         "library-damaged",
-        f"{file.name} {_SAID[error.damage]}",
-        Severity.ERROR,
-        f"{file} {error.detail}: an interrupted download, a full disk or a copy without its links leaves such files",
-        fix,
-        (command,) if command else (),
-        (str(error),),
+        [str(error)],
+        about=str(file),
+        library=file.name,
+        path=str(file),
+        detail=error.detail,
+        damage=error.damage.value,
+        package=None if owner is None else owner.name,
+        version=None if owner is None else owner.version,
+        cut="unset LD_LIBRARY_PATH" if by_variable else None,
     )
 
 

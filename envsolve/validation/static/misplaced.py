@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from envsolve.binary.elf import read_library
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.findings.catalogue import found
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
@@ -40,13 +41,13 @@ def foreign(scene: Scene) -> Iterator[Finding]:
 
 def two_majors(scene: Scene) -> Iterator[Finding]:
     """Components of which the frameworks would load two majors; worse where one framework does by itself."""
-    found: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    by_component: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for loading in scene.loadings:
         for name, path in loading.found():
             component, number = component_of(name), _NUMBER.search(name)
             if component is not None and number is not None and not is_of_driver(name):
-                found[component.partition("_")[0]][number[1]].setdefault(loading.title, path)
-    for component, majors in found.items():
+                by_component[component.partition("_")[0]][number[1]].setdefault(loading.title, path)
+    for component, majors in by_component.items():
         if len(majors) > 1:
             yield _two_majors(component, majors)
 
@@ -56,7 +57,7 @@ def stubs(scene: Scene) -> Iterator[Finding]:
     taken = {path for loading in scene.loadings for name, path in loading.found() if is_of_driver(name)}
     stub = sorted(path for path in taken if _STUBS in Path(os.path.realpath(path)).parts)
     if stub:
-        yield _stub(Severity.ERROR, stub, "is what programs get for the driver's library: every call of it fails")
+        yield _stub(Severity.ERROR, stub, None)
         return
     directories = (Path(it) for it in re.split("[:;]", scene.library_path or "") if it)
     lying = [
@@ -66,9 +67,7 @@ def stubs(scene: Scene) -> Iterator[Finding]:
         for file in sorted(it.glob("libcuda.so*"))
     ]
     if lying:
-        yield _stub(
-            Severity.WARNING, lying, "is in LD_LIBRARY_PATH, where a program may take it for the driver's library"
-        )
+        yield _stub(Severity.WARNING, lying, "is on LD_LIBRARY_PATH")
 
 
 def cuda_major(path: str, names: LibraryNames) -> str | None:
@@ -93,49 +92,34 @@ def _foreign(name: str, path: str, own: str, loading: Loading, scene: Scene) -> 
     theirs = cuda_major(path, scene.names)
     ours = cuda_major(own, scene.names) or (built_cuda(loading.framework) or "").partition(".")[0] or None
     other = theirs is not None and ours is not None and theirs != ours
-    return Finding(
+    return found(
         "foreign-library",
-        f"LD_LIBRARY_PATH changes where {name} comes from",
-        Severity.ERROR if other else Severity.WARNING,
-        f"{loading.title} would load {plain(path)} instead of {plain(own)}"
-        + (f", which is of CUDA {theirs} and not of CUDA {ours}" if other else "")
-        + ": LD_LIBRARY_PATH leads the loader away from the environment's own file",
-        f"take {Path(path).parent} out of LD_LIBRARY_PATH before starting programs of this environment",
-        ("unset LD_LIBRARY_PATH",),
         (f"LD_LIBRARY_PATH={scene.library_path}", f"{plain(path)} by LD_LIBRARY_PATH", f"{plain(own)} without it"),
         about=name,
+        severity=Severity.ERROR if other else Severity.WARNING,
+        library=name,
+        path=plain(path),
+        own_path=plain(own),
+        directory=Path(path).parent,
+        their_cuda=theirs if other else None,
+        own_cuda=ours if other else None,
     )
 
 
 def _two_majors(component: str, majors: dict[str, dict[str, str]]) -> Finding:
     titles = [set(by) for by in majors.values()]
     alone = sorted(set.intersection(*titles))
-    said = [f"{title}: {plain(path)}" for by in majors.values() for title, path in by.items()]
-    who = (
-        f"{' and '.join(alone)} would load both, and handles and memory of one are unknown to the other"
-        if alone
-        else "frameworks that are used in one process would not share memory or handles, and one of them may fail"
-    )
-    return Finding(
+    return found(
         "two-cuda-majors",
-        f"the frameworks load {component} in the versions {' and '.join(sorted(majors, key=int))}",
-        Severity.ERROR if alone else Severity.WARNING,
-        f"{component} would come in {len(majors)} major versions: {who}",
-        "make the environment again with one CUDA major for all frameworks, as envsolve's locks have it",
-        evidence=tuple(said),
+        (f"{title}: {plain(path)}" for by in majors.values() for title, path in by.items()),
         about=component,
+        severity=Severity.ERROR if alone else Severity.WARNING,
+        component=component,
+        majors=tuple(sorted(majors, key=int)),
+        title=tuple(alone),
+        in_one_process=bool(alone),
     )
 
 
-def _stub(severity: Severity, paths: Iterable[str], what: str) -> Finding:
-    listed = tuple(paths)
-    return Finding(
-        "stub-driver-library",
-        "a stub of the driver's library is in the way",
-        severity,
-        f"{listed[0]}, which the CUDA toolkit has for linking alone, {what}",
-        "take the stubs directory out of LD_LIBRARY_PATH",
-        ("unset LD_LIBRARY_PATH",),
-        listed,
-        about="libcuda",
-    )
+def _stub(severity: Severity, paths: Sequence[str], use: str | None) -> Finding:
+    return found("stub-driver-library", paths, about="libcuda", severity=severity, stub_path=paths[0], stub_use=use)

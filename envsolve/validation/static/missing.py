@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from envsolve.binary.lookup import Lookup
+from envsolve.findings.catalogue import found
 from envsolve.frameworks import Preload
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.static.builds import built_cuda
@@ -56,19 +57,18 @@ def _missing(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Findi
     for lookup in lookups:
         by_packages[_packages(lookup.name, loading, scene)].append(lookup.name)
     packages = [choice[0] for choice in by_packages if choice]
-    install = "conda install -c conda-forge" if scene.files.inventory.is_conda else "pip install"
-    return Finding(
+    requesters = dict.fromkeys(plain(lookup.requester) for lookup in lookups)
+    return found(
         "library-missing",
-        f"{loading.title} does not find {_first(lookups)}",
-        Severity.ERROR,
-        "; ".join(_needs(lookups)) + ": the loader finds no such file",
-        "; ".join(_brings(packages, names, loading) for packages, names in by_packages.items()),
-        (f"{install} {' '.join(packages)}",) if packages else (),
-        (
-            *(f"asked for by {it}" for it in dict.fromkeys(plain(lookup.requester) for lookup in lookups)),
-            *_looked_in(lookups[0]),
-        ),
+        (*(f"asked for by {it}" for it in requesters), *_looked_in(lookups[0])),
         about=loading.framework.name,
+        title=loading.title,
+        library=_first(lookups),
+        needs=tuple(_needs(lookups)),
+        packages=tuple(" or ".join(choice) for choice in by_packages if choice),
+        packages_typed=" ".join(packages),
+        install="conda install -c conda-forge" if scene.files.inventory.is_conda else "pip install",
+        others=tuple(by_packages.get((), ())),
     )
 
 
@@ -80,38 +80,27 @@ def _needs(lookups: Sequence[Lookup]) -> Iterator[str]:
         yield f"{_file_name(requester)} needs {', '.join(names)}"
 
 
-def _brings(packages: tuple[str, ...], names: Sequence[str], loading: Loading) -> str:
-    if packages:
-        return f"install {' or '.join(packages)}, which brings {', '.join(names)}"
-    return f"install {loading.title} again; if {', '.join(names)} is of the system, install the system's package for it"
-
-
 def _hidden(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Finding:
-    names = ", ".join(it.name for it in lookups)
-    requester = plain(lookups[0].requester)
-    return Finding(
+    return found(
         "library-missing",
-        f"LD_LIBRARY_PATH keeps {loading.title} from finding {_first(lookups)}",
-        Severity.ERROR,
-        f"{requester} needs {names}, which it does not find; without LD_LIBRARY_PATH the environment's own files would "
-        "be loaded, and they find it",
-        "start programs of this environment without LD_LIBRARY_PATH",
-        ("unset LD_LIBRARY_PATH",),
         (f"LD_LIBRARY_PATH={scene.library_path}", *_looked_in(lookups[0])),
         about=loading.framework.name,
+        title=loading.title,
+        library=_first(lookups),
+        needs=tuple(_needs(lookups)),
+        hidden=True,
     )
 
 
 def _preload(loading: Loading, own: Sequence[str], scene: Scene) -> Finding:
-    return Finding(
+    framework = loading.framework.framework
+    return found(
         "preload-needed",
-        f"{loading.title} finds CUDA only after it is told to",
-        Severity.INFO,
-        f"the libraries of {loading.title} name no directory to look in; what they need lies in the packages of "
-        "NVIDIA, where the loader does not look by itself",
-        f"before its first use run `{loading.framework.framework.preload_call}`, or import a PyTorch of the same CUDA",
-        evidence=tuple(f"{name} is {scene.files.own[name]}" for name in own),
-        about=loading.framework.name,
+        (f"{name} is {scene.files.own[name]}" for name in own),
+        about=framework.name,
+        severity=Severity.INFO,
+        framework=framework.title,
+        preload=framework.preload_call,
     )
 
 

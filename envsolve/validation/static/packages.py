@@ -6,8 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
+from envsolve.findings.catalogue import found
 from envsolve.frameworks import FRAMEWORKS, Framework
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.validation.inventory import Distribution, Inventory
 from envsolve.validation.static.builds import says_no_gpu
 from envsolve.validation.static.installed import Files, Installed
@@ -57,39 +58,26 @@ def _shows_cpu(known: Framework, there: Installed | None, inventory: Inventory) 
             return says
         if any("cuda" in file.name for file in there.files(*known.libraries.code)):
             return None
-    found = next((it for it in inventory.distributions if known.is_installed_as(it.name)), None)
-    build = conda_build(inventory.prefix, *known.conda_builds) if inventory.is_conda and (there or found) else None
+    present = next((it for it in inventory.distributions if known.is_installed_as(it.name)), None)
+    build = conda_build(inventory.prefix, *known.conda_builds) if inventory.is_conda and (there or present) else None
     if build is not None and re.match(r"(cpu|mkl)", build):
         return f"the build of the conda package is {build}"
-    if found is None or known.gpu_packages is None or "cuda" in (build or ""):
+    if present is None or known.gpu_packages is None or "cuda" in (build or ""):
         return None
     if any(known.has_gpu_code(it.name, it.version) for it in inventory.distributions):
         return None
-    return f"{found.name} {found.version} is installed, and no package with its GPU code"
+    return f"{present.name} {present.version} is installed, and no package with its GPU code"
 
 
 def _cpu_build(name: str, title: str, shows: str) -> Finding:
-    return Finding(
-        "cpu-build",
-        f"{title} is installed without CUDA",
-        Severity.ERROR,
-        f"this machine has an NVIDIA GPU and {title} cannot use it: {shows}",
-        f"install a build of {title} for CUDA; envsolve says which one fits this machine",
-        (f"envsolve --framework {name} --gpu auto",),
-        (shows,),
-        about=name,
-    )
+    return found("cpu-build", [shows], about=name, framework=title, name=name, gpu_is_here=True)
 
 
 def _two_owners(owners: list[Distribution], what: str, *files: str) -> Finding:
-    names = [f"{it.name} {it.version}" for it in owners]
-    return Finding(
+    return found(
         "two-distributions",
-        f"{' and '.join(it.name for it in owners)} both own {what}",
-        Severity.ERROR,
-        f"{' and '.join(names)} write the same files, so that each has overwritten some of the other's; which one is "
-        "there depends on the order in which they were installed",
-        "uninstall both and install the one that is wanted",
-        (f"pip uninstall {' '.join(it.name for it in owners)}",),
-        tuple(f"both own {file}" for file in files[:4]),
+        (f"both own {file}" for file in files[:4]),
+        owners=tuple(f"{it.name} {it.version}" for it in owners),
+        owned=what,
+        owners_typed=" ".join(it.name for it in owners),
     )

@@ -7,9 +7,10 @@ from pathlib import Path
 
 from envsolve.binary.dll_search import DllLookup, DllSearch
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.findings.catalogue import found
 from envsolve.frameworks import Preload
 from envsolve.matrix.library_names import LibraryNames
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.static.damage import damaged
 from envsolve.validation.static.installed import Files, Installed, is_of_driver
@@ -62,25 +63,22 @@ def _missing(framework: Installed, lookups: list[DllLookup], files: Files, names
 
 def _not_found(framework: Installed, lookup: DllLookup, names: LibraryNames, *, conda: bool) -> Finding:
     packages = names.packages(lookup.name, conda=conda)
-    title = framework.title
-    where = ""
-    if lookup.on_path:
-        where = f"; {lookup.on_path[0]} is in PATH, where Python 3.8 and newer do not look"
-    fix = f"install {' or '.join(packages)}" if packages else f"install {title} again"
-    if lookup.on_path:
-        fix += f", or call os.add_dll_directory({str(lookup.on_path[0].parent)!r}) before the import"
-    install = "conda install -c conda-forge" if conda else "pip install"
-    return Finding(
+    on_path = lookup.on_path[0] if lookup.on_path else None
+    return found(
         "library-missing",
-        f"{lookup.name} is not found",
-        Severity.ERROR,
-        f"{lookup.requester.name} of {title} needs {lookup.name}, and Windows finds no such file for it{where}",
-        fix,
-        (f"{install} {packages[0]}",) if packages else (),
         (
             f"asked for by {lookup.requester}",
             *(f"looked in {directory} ({rule.value})" for rule, directory in lookup.looked_in),
             *(f"in PATH only: {path}" for path in lookup.on_path),
         ),
         about=framework.name,
+        title=framework.title,
+        library=lookup.name,
+        needs=f"{lookup.requester.name} needs {lookup.name}",
+        packages=" or ".join(packages),
+        packages_typed=packages[0] if packages else None,
+        install="conda install -c conda-forge" if conda else "pip install",
+        others=() if packages else (lookup.name,),
+        on_path=on_path,
+        directory=None if on_path is None else repr(str(on_path.parent)),
     )

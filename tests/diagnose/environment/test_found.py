@@ -251,3 +251,27 @@ def test_a_conda_environment_of_compilers_is_not_broken(tmp_path: Path) -> None:
     with Children() as children:
         found = find_environment(str(tmp_path), None, {}, children)
     assert [it.id for it in found.findings] == ["environment-without-python"]
+
+
+def test_a_link_to_the_python_of_another_environment_is_found(tmp_path: Path) -> None:
+    other = _venv(tmp_path / "other")
+    patient = Patient(tmp_path / "mine")
+    patient.install("numpy", "2.1.0", "numpy/__init__.py")
+    (patient.root / "bin").mkdir()
+    (patient.root / "bin/python").symlink_to(other / "bin/python")
+    found = _found(patient.root)
+    (finding,) = found.findings
+    assert (finding.id, finding.severity) == ("python-of-other-environment", Severity.ERROR)
+    assert finding.commands == (f"python3 -m venv --upgrade {patient.root}",)
+    assert [it.name for it in found.inventory.distributions] == ["numpy"]
+    assert found.inventory.prefix == patient.root
+    assert not found.runs
+
+
+def test_a_directory_with_nothing_but_a_link_to_a_python_is_looked_at_there(tmp_path: Path) -> None:
+    other = _venv(tmp_path / "other")
+    (tmp_path / "mine/bin").mkdir(parents=True)
+    (tmp_path / "mine/bin/python").symlink_to(other / "bin/python")
+    found = _found(tmp_path / "mine")
+    assert [it.id for it in found.findings] == ["python-of-other-environment"]
+    assert (found.inventory.prefix, found.runs) == (Path(sys.base_prefix), True)

@@ -77,3 +77,21 @@ def test_where_the_interpreter_is_gone_the_loader_is_simulated_all_the_same(stac
     _remove_cublas(stack)
     findings = stack.report(executable=tmp_path / "gone").findings
     assert names(findings) == [("library-missing", "error")]
+
+
+def test_a_truncated_library_is_one_finding(stack: Patient) -> None:
+    name = "nvidia/cudnn/lib/libcudnn_ops.so.9"
+    content = (stack.site / name).read_bytes()
+    (stack.site / name).unlink()
+    (stack.site / name).write_bytes(content[:-100])
+    finding = stack.only("library-damaged", Severity.ERROR)
+    again = "--force-reinstall --no-deps --no-cache-dir nvidia-cudnn-cu12==9.10.2.21"
+    assert finding.commands == (pip("install", again),)
+
+
+def test_tensorflow_without_its_libraries_is_installed_with_the_extra_that_brings_them(empty: Patient) -> None:
+    empty.tensorflow()
+    empty.install("tensorflow", "2.18.0", "tensorflow/__init__.py")
+    finding = empty.only("library-missing", Severity.ERROR)
+    assert finding.title == "TensorFlow 2.18.0 is installed without its CUDA libraries"
+    assert finding.commands == (pip("install", "'tensorflow[and-cuda]==2.18.0'"),)

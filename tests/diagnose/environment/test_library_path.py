@@ -76,7 +76,7 @@ def test_cuda_on_ld_library_path_of_another_major_that_is_loaded_is_an_error(sta
     stack.uninstall("nvidia-cublas-cu12")
     stack.install("nvidia-cublas-cu12", "12.8.4.1", "nvidia/cublas/lib/libcublas.so.12")
     finding = stack.only("foreign-library", Severity.ERROR, variables={"LD_LIBRARY_PATH": str(tmp_path / "toolkit")})
-    assert "which is of CUDA 11 and not of CUDA 12" in finding.cause
+    assert "It is of CUDA 11, and the environment's is of CUDA 12" in finding.cause
 
 
 def test_copies_behind_those_that_are_loaded_are_mentioned(stack: Patient, tmp_path: Path) -> None:
@@ -123,3 +123,33 @@ def test_an_empty_entry_in_a_search_path_matters_where_a_library_lies(stack: Pat
     findings = stack.report(directory=tmp_path / "here").findings
     assert names(findings) == [("searches-current-directory", "warning")]
     assert "holds libcuda.so.1" in findings[0].cause
+
+
+def test_parts_of_another_cudnn_on_ld_library_path_are_a_warning(stack: Patient, tmp_path: Path) -> None:
+    """PyTorch's own path leads to the other parts first, and no file says what cuDNN opens when it is used."""
+    stack.library("libcudnn_engines_tensor_ir.so.9.19.0", root=tmp_path / "system")
+    (tmp_path / "system/libcudnn_engines_tensor_ir.so.9").symlink_to("libcudnn_engines_tensor_ir.so.9.19.0")
+    finding = stack.only(
+        "cudnn-parts-on-library-path", Severity.WARNING, variables={"LD_LIBRARY_PATH": f"{tmp_path}/system"}
+    )
+    assert "of cuDNN 9.19.0" in finding.cause
+    assert finding.commands == ("unset LD_LIBRARY_PATH",)
+
+
+def test_parts_of_the_same_cudnn_on_ld_library_path_are_harmless(stack: Patient, tmp_path: Path) -> None:
+    stack.library("libcudnn_engines_tensor_ir.so.9.10.2", root=tmp_path / "system")
+    (tmp_path / "system/libcudnn_engines_tensor_ir.so.9").symlink_to("libcudnn_engines_tensor_ir.so.9.10.2")
+    stack.only("library-path-unused", Severity.INFO, variables={"LD_LIBRARY_PATH": f"{tmp_path}/system"})
+
+
+def test_a_file_on_ld_library_path_that_is_no_library_is_of_no_package(stack: Patient, tmp_path: Path) -> None:
+    stack.library("nvidia/cublas/lib/libcublas.so.12", "libcusolver.so.11", runpath="$ORIGIN")
+    stack.library("nvidia/cublas/lib/libcusolver.so.11")
+    (tmp_path / "stray").mkdir()
+    (tmp_path / "stray/libcusolver.so.11").write_text("version https://git-lfs.github.com/spec/v1\n")
+    stack.uninstall("nvidia-cublas-cu12")
+    stack.install("nvidia-cublas-cu12", "12.8.4.1", "nvidia/cublas/lib/libcublas.so.12")
+    finding = stack.only("library-damaged", Severity.ERROR, variables={"LD_LIBRARY_PATH": f"{tmp_path}/stray"})
+    assert finding.title == "libcusolver.so.11 is not a library"
+    assert finding.commands == ("unset LD_LIBRARY_PATH",)
+    assert "No package owns it" in finding.fix

@@ -100,6 +100,10 @@ LIBRARIES: dict[str, tuple[Case, dict[str, Severity]]] = {
         Case({f"{MULTIARCH}/libcudnn.so.9": library("libcudnn")[:-40]}),
         {"library-damaged": ERROR},
     ),
+    "a text in the place of a library, in a directory of LD_LIBRARY_PATH": (
+        Case({"opt/mine/libcudart.so.12": "hello\n"}, environ={"LD_LIBRARY_PATH": "/opt/mine"}),
+        {"library-damaged": ERROR, "cuda-on-library-path": WARNING},
+    ),
     "a library for another processor in a toolkit": (
         Case({f"{TOOLKIT}/lib64/libcudnn.so.9": library(other=True)}),
         {"library-for-other-machine": WARNING},

@@ -8,14 +8,15 @@ from envsolve.diagnose.case import Case, Given
 from envsolve.diagnose.cause import Cause
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading.lines import Line
-from envsolve.diagnose.rules import cudnn, libraries
+from envsolve.diagnose.rules import libraries
 from envsolve.diagnose.scan import scan
 from envsolve.diagnose.tables import Tables
 from envsolve.matrix import Matrix, find_matrix
+from tests.diagnose.rules.said import diagnoses, of_families, words
 
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
 _TABLES = Tables()
-_RULES = {**libraries.RULES, **cudnn.RULES}
+_SYMPTOMS = tuple(dict.fromkeys((*libraries.RULES, *of_families("dlls", "cudnn"))))
 _FOLLOWING = 2
 
 
@@ -39,11 +40,11 @@ def fields_of(text: str, given: Given | None = None) -> Mapping[str, str]:
     return _causes(case_of(text, given))[0].fields
 
 
+def words_of(text: str, given: Given | None = None) -> str:
+    """Everything that is said of the first cause."""
+    case = case_of(text, given)
+    return words(case, diagnoses(case, _SYMPTOMS)[0])
+
+
 def _causes(case: Case) -> list[Cause]:
-    return [
-        cause
-        for symptom, rule in _RULES.items()
-        if case.saw(symptom)
-        for diagnosis in rule(case, case.of(symptom))
-        for cause in diagnosis.causes
-    ]
+    return [cause for diagnosis in diagnoses(case, _SYMPTOMS) for cause in diagnosis.causes]

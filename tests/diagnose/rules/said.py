@@ -37,4 +37,4 @@ def words(case: Case, diagnosis: Diagnosis) -> str:
         return " | ".join(f"{name}={value}" for name, value in cause.fields.items())
     facts = CaseFacts(case, diagnosis.sightings, shipped().facts, cause.fields)
     said = shipped().entry(cause.explanation).said(facts)
-    return "\n".join((said.title, said.cause, said.fix, *said.commands))
+    return "\n".join((said.title, said.cause, said.fix, *said.commands, said.more))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.model.host import Platform
-from tests.diagnose.rules.code_cases import NOTHING, Known, causes_of, names_of, words_of
+from tests.diagnose.rules.code_cases import NOTHING, Known, names_of, words_of
 
 WINDOWS, LINUX, ARM, MAC = Platform.WIN_64, Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.OSX_ARM64
 NOT_COMPILED = "AssertionError: Torch not compiled with CUDA enabled"
@@ -53,7 +53,7 @@ def test_a_build_without_cuda_came_from_somewhere(text: str, known: Known, expec
     [
         (Known(platform=WINDOWS, packages={"torch": "2.3.1"}), ["On Windows", "torch==2.3.1", "cu121"], ["On x86-64"]),
         (Known(platform=LINUX), ["On x86-64 Linux", "cu126"], ["On Windows the default"]),
-        (Known("RTX 5090", {"torch": "2.8.0+cpu"}, platform=WINDOWS), ["torch==2.8.0", "cu129", "cu128"], ["cu126"]),
+        (Known("RTX 5090", {"torch": "2.8.0+cpu"}, platform=WINDOWS), ["torch==2.8.0", "cu129"], ["cu126"]),
     ],
 )
 def test_the_command_is_for_the_version_and_the_gpu(known: Known, words: list[str], silent: list[str]) -> None:
@@ -66,10 +66,23 @@ def test_the_command_is_for_the_version_and_the_gpu(known: Known, words: list[st
     ("text", "known", "expected"),
     [
         pytest.param(
-            IS_FALSE, NOTHING, ["cpu-build", "gpu-not-visible", "aarch64-cpu-build"], id="nothing is known: three ways"
+            IS_FALSE,
+            NOTHING,
+            ["cuda-not-available", "cpu-build", "gpu-not-visible", "aarch64-cpu-build"],
+            id="nothing is known: three ways",
         ),
-        pytest.param(IS_FALSE, Known(platform=LINUX), ["gpu-not-visible", "cpu-build"], id="Linux has CUDA wheels"),
-        pytest.param(IS_FALSE, Known(platform=WINDOWS), ["cpu-build", "gpu-not-visible"], id="Windows has CPU wheels"),
+        pytest.param(
+            IS_FALSE,
+            Known(platform=LINUX),
+            ["cuda-not-available", "gpu-not-visible", "cpu-build"],
+            id="Linux has CUDA wheels",
+        ),
+        pytest.param(
+            IS_FALSE,
+            Known(platform=WINDOWS),
+            ["cuda-not-available", "cpu-build", "gpu-not-visible"],
+            id="Windows has CPU wheels",
+        ),
         pytest.param(IS_FALSE, Known(packages={"torch": "2.8.0+cu128"}), ["gpu-not-visible"], id="a build with CUDA"),
         pytest.param(
             IS_FALSE, Known(packages={"torch": "2.8.0+cu128"}, driver="450.80.02"), [], id="the driver is too old"
@@ -78,7 +91,11 @@ def test_the_command_is_for_the_version_and_the_gpu(known: Known, words: list[st
         pytest.param(IS_FALSE, Known(platform=MAC), ["macos-without-cuda"], id="a Mac"),
         pytest.param("Is CUDA available: False", Known(platform=MAC), [], id="a Mac that collects"),
         pytest.param("Is CUDA available: False", NOTHING, [], id="collected, and no GPU told"),
-        pytest.param("Is CUDA available: False", Known("RTX 3060", platform=LINUX), ["gpu-not-visible", "cpu-build"]),
+        pytest.param(
+            "Is CUDA available: False",
+            Known("RTX 3060", platform=LINUX),
+            ["cuda-not-available", "gpu-not-visible", "cpu-build"],
+        ),
         pytest.param(">>> torch.cuda.is_available()\nTrue", NOTHING, [], id="it is available"),
     ],
 )
@@ -87,16 +104,15 @@ def test_no_cuda_for_pytorch_has_several_causes(text: str, known: Known, expecte
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "title"),
     [
-        ("Could not run 'fbgemm::x' with arguments from the 'CUDA' backend", ["fbgemm", "fbgemm::x"]),
-        ("Could not run '_C::x' with arguments from the 'CUDA' backend", ["_C::x"]),
+        ("Could not run 'fbgemm::x' with arguments from the 'CUDA' backend", "fbgemm was built"),
+        ("Could not run '_C::x' with arguments from the 'CUDA' backend", "The extension was built"),
     ],
 )
-def test_an_operator_without_cuda_is_an_extensions(text: str, words: list[str]) -> None:
-    (cause,) = causes_of(text)
-    assert cause.explanation == "extension-without-cuda"
-    assert sorted(cause.fields.values()) == sorted(words)
+def test_an_operator_without_cuda_is_an_extensions(text: str, title: str) -> None:
+    assert names_of(text) == ["extension-without-cuda"]
+    assert words_of(text).startswith(title)
 
 
 # other vendors
@@ -258,7 +274,7 @@ def test_what_is_known_better_is_not_told_of_the_program() -> None:
     ],
 )
 def test_false_is_read_however_it_is_told(text: str) -> None:
-    assert names_of(text, Known(platform=WINDOWS)) == ["cpu-build", "gpu-not-visible"]
+    assert names_of(text, Known(platform=WINDOWS)) == ["cuda-not-available", "cpu-build", "gpu-not-visible"]
 
 
 @pytest.mark.parametrize(

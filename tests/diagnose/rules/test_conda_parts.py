@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.diagnose.rules.conda_parts import part_fields
-from envsolve.diagnose.rules.library_files import span_of
+from envsolve.diagnose.facts.conda_parts import part_fields
+from envsolve.diagnose.facts.library_names import span_of
 from tests.diagnose.rules.driver_cases import KNOWLEDGE, Known, case_of
 
 CUSPARSE = ("libcusparse", "nvidia-cusparse")

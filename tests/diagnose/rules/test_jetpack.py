@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from envsolve.diagnose.facts.library_names import span_of
 from envsolve.diagnose.rules.jetpack import jetpack_fields
-from envsolve.diagnose.rules.library_files import span_of
 from tests.diagnose.rules.driver_cases import KNOWLEDGE, Known, case_of
 
 OLD, NEW = "JetPack 4.2 and 4.3", "JetPack 4.4 to 4.6"

@@ -7,10 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from envsolve.diagnose.case import Given
-from envsolve.diagnose.rules.dlls import code_of
-from envsolve.diagnose.rules.library_context import opened_span, toolkits, versions_built_for
-from envsolve.diagnose.rules.library_files import Owner, Span, cudnn_major, is_plain, owner_of, span_of, stem_of
-from envsolve.diagnose.rules.programs import importer_of, program_of
+from envsolve.diagnose.facts.library_names import Owner, Span, cudnn_major, is_plain, owner_of, span_of, stem_of
+from envsolve.diagnose.facts.programs import importer_of, program_of
+from envsolve.diagnose.facts.seen_libraries import opened_span, toolkits, versions_built_for
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
@@ -231,82 +230,6 @@ def test_the_last_package_of_a_traceback_is_the_one_that_failed() -> None:
     assert importer_of(case, case.of("library-missing")) == "nixl_ep"
 
 
-DLL = r"OSError: [WinError {}] {}. Error loading \"C:\env\lib\site-packages\torch\lib\{}\" or one of its dependencies."
-
-
-@pytest.mark.parametrize(
-    ("code", "name", "first"),
-    [
-        ("126", "c10.dll", "visual-cpp-missing"),
-        ("126", "torch_cuda.dll", "pytorch-cuda-dll-missing"),
-        ("126", "caffe2_nvrtc.dll", "pytorch-cuda-dll-missing"),
-        ("126", "cublas64_11.dll", "pytorch-installation-damaged"),
-        ("126", "shm.dll", "pytorch-mkl-not-found"),
-        ("126", "fbgemm.dll", None),
-        ("127", "cublas64_11.dll", "dll-other-build"),
-        ("127", "cudnn_cnn64_9.dll", "cudnn-mixed"),
-        ("127", "torch_python.dll", "dll-other-build"),
-        ("1114", "c10.dll", "visual-cpp-outdated"),
-        ("1114", "cublas64_11.dll", "dll-does-not-start"),
-        ("193", "c10.dll", "dll-of-other-architecture"),
-    ],
-)
-@pytest.mark.parametrize(
-    "words", ["The specified module could not be found", "找不到指定的模块", "Le module spécifié est introuvable"]
-)
-def test_windows_number_and_the_name_decide_in_every_language(
-    code: str, name: str, first: str | None, words: str
-) -> None:
-    causes = causes_of(DLL.format(code, words, name).replace('\\"', '"'))
-    assert (causes[0] if causes else None) == first
-
-
-def test_a_known_version_rules_the_fault_of_another_release_out() -> None:
-    text = DLL.format("126", "", "shm.dll").replace('\\"', '"')
-    assert causes_of(text, Given(packages={"torch": "2.6.0"}))[0] == "visual-cpp-missing"
-
-
-@pytest.mark.parametrize(
-    ("words", "code"),
-    [
-        ("The specified module could not be found.", "126"),
-        ("找不到指定的模块。", "126"),
-        ("Das angegebene Modul wurde nicht gefunden.", "126"),
-        ("The specified procedure could not be found.", "127"),
-        ("指定されたプロシージャが見つかりません。", "127"),
-        ("Impossibile trovare la procedura specificata.", "127"),
-        ("动态链接库(DLL)初始化例程失败。", "1114"),
-        ("Error en una rutina de inicialización de biblioteca de vínculos dinámicos (DLL).", "1114"),
-        ("%1 n'est pas une application Win32 valide.", "193"),
-    ],
-)
-def test_words_stand_for_a_number_where_none_is_told(words: str, code: str) -> None:
-    case = case_of(f"ImportError: DLL load failed while importing _C: {words}")
-    assert code_of(case.of("module-not-loaded")[0]) == code
-
-
-@pytest.mark.parametrize(
-    ("module", "packages", "first"),
-    [
-        ("_pywrap_tensorflow_internal", {}, "visual-cpp-missing"),
-        ("_pywrap_tensorflow_internal", {"tensorflow": "1.13.1"}, "tensorflow-cuda-dll-missing"),
-        ("onnxruntime_pybind11_state", {}, "visual-cpp-missing"),
-        ("_ext", {}, "extension-dll-of-other-torch"),
-        ("flash_attn_2_cuda", {}, "extension-dll-of-other-torch"),
-        ("dlib", {}, "cuda-dll-not-on-path"),
-        ("win32api", {}, "system-module-not-loaded"),
-    ],
-)
-def test_a_module_tells_which_dlls_it_may_miss(module: str, packages: Mapping[str, str], first: str) -> None:
-    text = f"ImportError: DLL load failed while importing {module}: The specified module could not be found."
-    assert causes_of(text, Given(packages=packages))[0] == first
-
-
-def test_zluda_is_not_told_as_a_matter_of_cuda() -> None:
-    text = r'OSError: [WinError 126] Error loading "D:\FramePack-ZLUDA\venv\lib\site-packages\torch\lib\cudnn64_9.dll"'
-    assert causes_of(text) == []
-
-
 TRACE = """\
  1: file=libnvJitLink.so.12 [0];  needed by /env/lib/python3.11/site-packages/nvidia/cusparse/lib/libcusparse.so.12 [0]
  1:  search path={directory}  ({by})
@@ -325,52 +248,6 @@ TRACE = """\
 )
 def test_a_trace_of_the_loader_shows_a_copy_that_shadows(directory: str, by: str, causes: list[str]) -> None:
     assert causes_of(TRACE.format(directory=directory, by=by)) == causes
-
-
-PROVIDER = r'LoadLibrary failed with error 126 "" when trying to load "C:\capi\onnxruntime_providers_cuda.dll"'
-
-
-@pytest.mark.parametrize(
-    ("text", "given", "cuda", "cudnn"),
-    [
-        (PROVIDER, Given(), None, None),
-        (PROVIDER, Given(packages={"onnxruntime-gpu": "1.17.1"}, platform=Platform.WIN_64), "11", "8"),
-        (
-            f"{PROVIDER}\nFailed to create CUDAExecutionProvider. Require cuDNN 9.* and CUDA 12.*, and the latest MSVC",
-            Given(),
-            "12",
-            "9",
-        ),
-    ],
-)
-def test_onnxruntime_says_what_its_provider_wants(text: str, given: Given, cuda: str | None, cudnn: str | None) -> None:
-    fields = fields_of(text, given)
-    assert (fields.get("ort_cuda"), fields.get("ort_cudnn")) == (cuda, cudnn)
-
-
-@pytest.mark.parametrize(
-    ("version", "cudnn", "other_cudnn", "for_cuda_12"),
-    [
-        ("1.17.1", "9.0.0", "9.0.0", "wants cuDNN 8"),
-        ("1.18.1", "8.9.7", None, "wants cuDNN 9"),
-        ("1.20.0", "8.9.7", "8.9.7", None),
-        ("1.16.3", "8.9.7", None, None),
-    ],
-)
-def test_onnxruntime_wants_one_major_of_cudnn(
-    version: str, cudnn: str, other_cudnn: str | None, for_cuda_12: str | None
-) -> None:
-    given = Given(packages={"onnxruntime-gpu": version}, platform=Platform.WIN_64)
-    fields = fields_of(f"cuDNN: {cudnn}\n{PROVIDER.replace(chr(34), '')}", given)
-    assert fields.get("other_cudnn") == other_cudnn
-    assert (for_cuda_12 or "") in fields.get("other_build", "")
-    assert ("other_build" in fields) == (for_cuda_12 is not None)
-
-
-def test_onnxruntimes_last_word_counts_where_no_other_rule_tells_it() -> None:
-    text = "EP Error onnxruntime::CreateExecutionProviderInstance CUDA_PATH is set but CUDA wasn't able to be loaded."
-    assert causes_of(text) == ["onnxruntime-cuda-dependency"]
-    assert causes_of(f"{text}\nFalling back to ['CPUExecutionProvider'] and retrying.") == []
 
 
 @pytest.mark.parametrize(
@@ -421,44 +298,3 @@ def test_a_list_of_conda_packages_tells_the_toolkit() -> None:
     assert [
         str(it) for it in toolkits(case_of("cudatoolkit               11.7.0              hd8887f6_10    conda-forge"))
     ] == ["11.7"]
-
-
-PROCEDURE = "The specified procedure could not be found."
-
-
-@pytest.mark.parametrize(
-    ("text", "first", "package"),
-    [
-        (
-            rf'[WinError 127] {PROCEDURE} Error loading "C:\env\Lib\site-packages\torch\lib\c10.dll"',
-            "dll-other-build",
-            "torch",
-        ),
-        (rf'[WinError 127] {PROCEDURE} Error loading "C:\app\torch_cpu.dll"', "dll-other-build", "torch"),
-        (rf'[WinError 127] {PROCEDURE} Error loading "C:\cuda\cublas64_12.dll"', "dll-other-build", None),
-        (f"DLL load failed while importing _pywrap_tensorflow_internal: {PROCEDURE}", "dll-other-build", "tensorflow"),
-        (
-            f"DLL load failed while importing onnxruntime_pybind11_state: {PROCEDURE}",
-            "onnxruntime-other-copy",
-            "onnxruntime",
-        ),
-        (f"DLL load failed while importing _ext: {PROCEDURE}", "extension-dll-of-other-torch", "_ext"),
-    ],
-)
-def test_error_127_names_the_package_and_is_no_missing_file(text: str, first: str, package: str | None) -> None:
-    assert causes_of(text)[0] == first
-    assert fields_of(text).get("package") == package
-    assert "visual-cpp-missing" not in causes_of(text)
-
-
-@pytest.mark.parametrize(
-    ("module", "imported", "causes"),
-    [
-        ("_pywrap_tensorflow_internal", "tensorflow", ["visual-cpp-outdated", "cpu-without-avx"]),
-        ("onnxruntime_pybind11_state", "onnxruntime", ["visual-cpp-outdated", "onnxruntime-other-copy"]),
-    ],
-)
-def test_error_1114_is_told_by_the_import_of_its_framework(module: str, imported: str, causes: list[str]) -> None:
-    text = f"DLL load failed while importing {module}: A dynamic link library (DLL) initialization routine failed."
-    assert causes_of(text) == causes
-    assert fields_of(text)["imported"] == imported

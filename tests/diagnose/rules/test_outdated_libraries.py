@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.rules.library_cases import causes_of, fields_of
+from tests.diagnose.rules.library_cases import causes_of, fields_of, words_of
 
 OUTDATED = """{margin}Outdated {part} installation found.
 {margin}Version JAX was built against: {built}
@@ -42,9 +42,4 @@ def test_every_library_that_jax_checks(
 def test_cudnn_is_told_as_such(margin: str) -> None:
     text = outdated("cuDNN", 90800, 9800, 90501, margin)
     assert causes_of(text) == ["cudnn-too-old"]
-    assert (fields_of(text)["found"], fields_of(text)["built"]) == ("9.5.1", "9.8.0")
-
-
-def test_what_jax_asks_for_is_not_said_to_be_what_it_was_built_with() -> None:
-    fields = fields_of(outdated("cuDNN", 8907, 9100, 8907))
-    assert (fields["compiled"], fields["built"]) == ("was compiled with 8.9.7, and asks for", "9.1.0")
+    assert words_of(text).startswith("cuDNN 9.5.1 is loaded, and the build needs 9.8 or newer")

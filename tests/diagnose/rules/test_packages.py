@@ -207,34 +207,34 @@ def test_a_companion_is_matched_to_its_torch_by_the_matrix(packages: dict[str, s
     assert told in words_of("RuntimeError: operator torchvision::nms does not exist", Given(packages=packages))
 
 
-DETECTED = "The detected CUDA version ({}) mismatches the version that was used to compile PyTorch ({})"
-
-
 @pytest.mark.parametrize(
     ("text", "given", "cause", "told"),
     [
-        (DETECTED.format("12.2", "11.7"), None, "build-cuda-mismatch", "builds=cu121, cu124, cu126, cu128 and cu129"),
-        (DETECTED.format("11.8", "12.1"), None, "build-cuda-mismatch", "cu118"),
         (
             "FlashAttention is only supported on CUDA 11.7 and above.",
             Given(packages={"torch": "2.4.1+cu121"}),
             "nvcc-too-old-for-package",
-            "toolkit_wanted=12.1",
+            "/usr/local/cuda-12.1",
         ),
         (
             "FlashAttention is only supported on CUDA 12.0 and above.",
             Given(packages={"torch": "2.4.1+cu118"}),
             "nvcc-too-old-for-package",
-            "least=12.0",
+            "CUDA 12.0 or newer",
         ),
         (
             "error: [Errno 2] No such file or directory: ':/usr/local/cuda/bin/nvcc'",
             None,
             "cuda-home-wrong",
-            "colon=:/usr/local/cuda",
+            "export CUDA_HOME=/usr/local/cuda",
         ),
         ("OSError: CUDA_HOME environment variable is not set.", None, "cuda-compiler-missing", ""),
-        ("#error -- unsupported GNU version! gcc versions later than 11", None, "gcc-too-new-for-cuda", "gcc 12 from"),
+        (
+            "#error -- unsupported GNU version! gcc versions later than 11",
+            None,
+            "gcc-too-new-for-cuda",
+            "gcc 12 needs CUDA 12.0",
+        ),
         ("CMake Error: No CUDA toolset found.", None, "cmake-without-cuda-toolset", ""),
         ("Failed to detect a default CUDA architecture.", None, "cmake-cannot-use-nvcc", ""),
         ("fatal error: THC/THC.h: No such file or directory", None, "extension-source-too-old", "THC/THC.h"),
@@ -255,7 +255,7 @@ def test_a_build_that_fails_names_what_it_wants(text: str, given: Given | None, 
 
 def test_a_toolkit_that_is_older_than_what_the_package_wants_is_not_recommended() -> None:
     given = Given(packages={"torch": "2.4.1+cu118"})
-    assert "toolkit_wanted" not in words_of("FlashAttention is only supported on CUDA 12.0 and above.", given)
+    assert "cuda-11.8" not in words_of("FlashAttention is only supported on CUDA 12.0 and above.", given)
 
 
 @pytest.mark.parametrize(
@@ -269,19 +269,6 @@ def test_a_toolkit_that_is_older_than_what_the_package_wants_is_not_recommended(
 )
 def test_compilers_of_other_programs_are_not_spoken_of(text: str) -> None:
     assert causes_of(text) == []
-
-
-@pytest.mark.parametrize(
-    ("text", "cause"),
-    [
-        ("'tensorrt.tensorrt.Builder' object has no attribute 'max_workspace_size'", "removed=8"),
-        ("'tensorrt_bindings.tensorrt.IBuilderConfig' object has no attribute 'max_workspace_size'", "removed=10"),
-        ("'tensorrt.tensorrt.ICudaEngine' object has no attribute 'num_io_tensors'", "since=8.5"),
-    ],
-)
-def test_tensorrt_names_the_release_of_its_api(text: str, cause: str) -> None:
-    assert cause in words_of(f"AttributeError: {text}")
-    assert causes_of("AttributeError: 'tensorrt.tensorrt.Builder' object has no attribute 'my_name'") == []
 
 
 LIST = "nvidia-cudnn-cu12 9.1.0.70\nnvidia-cublas-cu12 12.4.5.8"

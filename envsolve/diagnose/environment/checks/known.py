@@ -6,19 +6,23 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from packaging.version import Version
+
 from envsolve.binary.lookup import Rule
 from envsolve.diagnose.environment.checks import gpu_code
 from envsolve.diagnose.environment.checks.ownership import TWO_DISTRIBUTIONS
 from envsolve.diagnose.environment.checks.package_files import seen
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.library_variable import way_without
 from envsolve.diagnose.environment.reading import real
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.machine.library_variable import UNSET
+from envsolve.lockfile.wheels import requirements_of
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.static.installed import is_of_driver
 from envsolve.validation.static.packages import cpu_builds
 
-_MISSING, _NO_CODE = "library-missing", "no-code-for-gpu"
+_MISSING, _NO_CODE, _DAMAGED = "library-missing", "no-code-for-gpu", "library-damaged"
 _DRIVER = "libcuda"
 """What validation says its findings on stubs are about."""
 
@@ -34,6 +38,8 @@ def static(scene: Scene) -> Iterator[Finding]:
             yield finding._replace(evidence=(*finding.evidence, *_who_won(finding, scene)))
         elif finding.id == _NO_CODE:
             yield finding._replace(evidence=_shortened(finding, scene))
+        elif finding.id == _MISSING and (extra := _of_extra(finding, scene)) is not None:
+            yield extra
         elif UNSET in finding.commands:
             fix, commands = way_without(_harmful(finding, scene), scene)
             yield finding if UNSET in commands else finding._replace(fix=fix, commands=commands)
@@ -41,6 +47,33 @@ def static(scene: Scene) -> Iterator[Finding]:
             yield finding._replace(severity=Severity.WARNING) if only_for_gpu else finding
     if scene.has_gpu and not scene.host.capabilities:  # a GPU that no table knows
         yield from cpu_builds(scene.files)
+
+
+def _of_extra(finding: Finding, scene: Scene) -> Finding | None:
+    """The finding where pip brings all missing libraries with an extra of the framework, as TensorFlow's and-cuda."""
+    build = next((it for it in scene.builds if it.name == finding.about and it.conda is None), None)
+    release = build.releases[0] if build is not None and build.releases else None
+    if (
+        build is None
+        or release is None
+        or not release.extras
+        or not any(it.startswith("pip ") for it in finding.commands)
+    ):
+        return None
+    requirement, *_ = requirements_of(release, Version(scene.inventory.python or "3"))
+    return of_environment(
+        scene,
+        "library-missing-of-extra",
+        {
+            "framework": build.title,
+            "version": build.version,
+            "extra": release.extras[0],
+            "requirement": requirement,
+        },
+        finding.evidence,
+        about=build.name,
+        severity=finding.severity if scene.has_gpu else Severity.WARNING,
+    )
 
 
 def _shortened(finding: Finding, scene: Scene) -> tuple[str, ...]:
@@ -54,6 +87,10 @@ def _shortened(finding: Finding, scene: Scene) -> tuple[str, ...]:
 
 def _harmful(finding: Finding, scene: Scene) -> Iterator[str]:
     """The directories of LD_LIBRARY_PATH that a finding is on: those of stubs, or those that its lookups ended at."""
+    if finding.id == _DAMAGED:
+        failures = (it.failure.path for loading in scene.loads.with_path for it in loading.lookups if it.failure)
+        yield from (str(path.parent) for path in failures if f"{path}: " in "".join(finding.evidence))
+        return
     if finding.about == _DRIVER:
         entries = re.split("[:;]", scene.loads.library_path or "")
         yield from (it for it in entries if it and "stubs" in Path(real(it)).parts)

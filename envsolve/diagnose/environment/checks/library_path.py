@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.binary.lookup import Rule
-from envsolve.diagnose.environment.library_variable import way_without
+from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.findings import of_environment
+from envsolve.diagnose.environment.library_variable import facts_without, way_without
 from envsolve.diagnose.environment.reading import is_file, names_of, placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
@@ -27,14 +29,15 @@ def unused_library_path(scene: Scene) -> Iterator[Finding]:
     if scene.loads.library_path is None or not scene.loads.with_path:
         return
     held = {directory: names for directory in _entries(scene) if (names := _toolkit_names(Path(directory)))}
-    taken = {
-        os.path.dirname(placed(lookup.path))  # noqa: PTH120 - as the loader wrote it
-        for loading in scene.loads.with_path
-        for lookup in loading.lookups
-        if lookup.path is not None and lookup.rule is Rule.LIBRARY_PATH
-    }
+    lookups = [it for loading in scene.loads.with_path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH]
+    ended = (it.path or (it.failure.path if it.failure is not None else None) for it in lookups)
+    taken = {os.path.dirname(placed(path)) for path in ended if path is not None}  # noqa: PTH120 - the loader's text
     unused = {it: names for it, names in held.items() if real(it) not in taken}
-    if unused:
+    parts = {it: found for it, names in unused.items() if (found := _cudnn_parts(it, names, scene))}
+    uses_cuda = next((build for build in scene.builds if build.cuda is not None), None)
+    if parts and uses_cuda is not None:
+        yield _of_other_cudnn(parts, uses_cuda, scene)
+    elif unused:
         yield _unused(unused, scene)
 
 
@@ -106,6 +109,31 @@ def _cuda_names(directory: Path) -> list[str]:
 def _toolkit_names(directory: Path) -> list[str]:
     """The same without the driver's, which belong to no environment."""
     return [name for name in _cuda_names(directory) if not is_of_driver(name)]
+
+
+def _cudnn_parts(directory: str, names: list[str], scene: Scene) -> list[str]:
+    """The parts of a cuDNN that may be of another release than the environment's."""
+    found = [name for name in names if (component_of(name) or "").startswith("cudnn_")]
+    versions = {str(scene.owners.version_of(Path(directory, name))) for name in found}
+    own = scene.packages.get(*(f"nvidia-cudnn-cu{build.cuda_major}" for build in scene.builds))
+    same = own is not None and all(own.version.startswith(version) for version in versions)
+    return [] if same else found
+
+
+def _of_other_cudnn(parts: dict[str, list[str]], build: Build, scene: Scene) -> Finding:
+    first, name = next((it, names[0]) for it, names in parts.items())
+    return of_environment(
+        scene,
+        "cudnn-parts-on-library-path",
+        {
+            **facts_without(parts, scene),
+            "libraries": listed(name for names in parts.values() for name in names),
+            "other_version": scene.owners.version_of(Path(first, name)),
+            "framework": build.title,
+        },
+        (f"LD_LIBRARY_PATH={scene.loads.library_path}", *(f"{it}: {listed(names)}" for it, names in parts.items())),
+        about=build.name,
+    )
 
 
 def _copies(copies: dict[str, tuple[str, str]]) -> Finding:

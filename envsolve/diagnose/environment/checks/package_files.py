@@ -34,8 +34,13 @@ def missing_files(scene: Scene) -> Iterator[Finding]:
 
 def overwritten_files(scene: Scene) -> Iterator[Finding]:
     """Libraries of the GPU stack that another package, or somebody, has written over."""
+    damaged = {
+        line.partition(": ")[0] for it in scene.static.findings if it.id == "library-damaged" for line in it.evidence
+    }
     found: dict[tuple[str, str | None], list[Altered]] = {}
     for altered in scene.altered:
+        if str(Path(altered.package.location, altered.path)) in damaged:
+            continue
         if altered.winner is None or not is_known_pair(scene, altered.package.name, altered.winner.name):
             winner = altered.winner.name if altered.winner else None
             found.setdefault((altered.package.name, winner), []).append(altered)

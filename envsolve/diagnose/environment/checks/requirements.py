@@ -26,13 +26,11 @@ from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.model.finding import Finding, Severity
-from envsolve.model.names import normalized
 from envsolve.model.versions import parsed_version
 
 _COMPANION = "companion-mismatch"
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _LOCAL = re.compile(r"cu\d+|cpu|rocm[\d.]+|xpu")
-_OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
 _SHOWN = 8
 
 
@@ -79,20 +77,6 @@ def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
             other = _variant(_told_version(build, name)) or _variant(package.version)
             if other is not None and other != variant:
                 yield _variants(build, package, variant, other, scene)
-
-
-def constraints(scene: Scene) -> Iterator[Finding]:
-    """What is known against a build and its packages do not say, as releases of before NumPy 2 that break with it."""
-    for build in scene.builds:
-        known = {release.constraints for release in build.releases}
-        for text in known.pop() if len(known) == 1 else ():
-            requirement = Requirement(text)
-            package = scene.packages.get(normalized(requirement.name))
-            version = parsed_version(package.version) if package is not None else None
-            if package is None or version is None or requirement.specifier.contains(version, prereleases=True):
-                continue
-            if package.name in _OWN_IDS:
-                yield _constraint(build, text, package, scene)
 
 
 def _concerns(wanted: Wanted) -> bool:
@@ -230,18 +214,4 @@ def _not_met(label: str, sentences: list[str], severity: Severity, scene: Scene)
         (*((frameworks_among([name]) and mended(scene)) or (again,)), "pip check"),
         tuple(f"{label}: {sentence}" for sentence in sentences[:_SHOWN]),
         about=name,
-    )
-
-
-def _constraint(build: Build, text: str, package: Package, scene: Scene) -> Finding:
-    return Finding(
-        _OWN_IDS[package.name],
-        f"{build.title} {build.version} and {package.name} {package.version} do not go together",
-        Severity.ERROR,
-        f"{build.label} works with {text} alone, which its own metadata does not say; {package.version} is installed",
-        f"install {text}",
-        (install(package, text, scene),),
-        (f"{package.folder.name} is installed",),
-        about=build.name,
-        sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
     )

@@ -1,0 +1,142 @@
+"""What the matrix knows of the builds of further packages, against the GPU and what is installed beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.findings import of_environment
+from envsolve.diagnose.environment.metadata import Package
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.frameworks import FRAMEWORKS, frameworks_among
+from envsolve.model.build_facts import BuildFacts
+from envsolve.model.capability import DeviceCode
+from envsolve.model.finding import Finding, Severity
+from envsolve.model.need import Need
+from envsolve.model.request import natural, spoken
+from envsolve.model.versions import parsed_version
+from envsolve.resolve.closure.bounds import constraints_of
+from envsolve.validation.static.coverage import listed
+
+_OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
+
+
+def packages_without_code(scene: Scene) -> Iterator[Finding]:
+    """Packages whose wheels have no code for a GPU of this machine."""
+    for package, facts in _known(scene):
+        gpu = facts.without_code_for(scene.host.capabilities if scene.has_gpu else ())
+        if gpu is None:
+            continue
+        others = (it for it in scene.matrix.build_facts(package.name) if it.code is not None)
+        yield of_environment(
+            scene,
+            "package-without-code-for-gpu",
+            {
+                "package": package.name,
+                "version": package.version,
+                "capability": str(gpu),
+                "gpu": next(it.name for it in scene.host.gpus if it.compute_capability == gpu),
+                "versions": _versions(it for it in others if it.without_code_for([gpu]) is None),
+            },
+            (f"GPU: {gpu}", f"{package.label}: {listed(facts.code or DeviceCode(()))}"),
+            about=package.name,
+            sources=_sources(facts),
+        )
+
+
+def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
+    """Packages that load the libraries of another CUDA than the framework beside them brings."""
+    for package, facts in _known(scene):
+        build = _build_beside(package, scene)
+        cuda = build.cuda_version if build is not None else None
+        if build is None or cuda is None or facts.cuda is None or facts.go_with(cuda):
+            continue
+        others = (it for it in scene.matrix.build_facts(package.name) if it.cuda is not None)
+        yield of_environment(
+            scene,
+            "package-for-other-cuda",
+            {
+                "package": package.name,
+                "version": package.version,
+                "loss": facts.loss[:1].upper() + facts.loss[1:],
+                "framework": build.title,
+                "name": build.name,
+                "built_cuda": str(cuda),
+                "package_cuda": facts.cuda_text,
+                "package_cuda_versions": spoken(facts.cuda),
+                "versions": _versions(it for it in others if it.go_with(cuda)),
+            },
+            (f"{build.label}: CUDA {cuda}", f"{package.label}: {facts.cuda_text}"),
+            about=package.name,
+            severity=Severity.WARNING if facts.loss else Severity.ERROR,
+            sources=_sources(facts),
+        )
+
+
+def packages_that_need_others(scene: Scene) -> Iterator[Finding]:
+    """Builds and packages beside versions that they break with, or without what they need, as metadata do not say."""
+    for build in scene.builds:
+        known = {tuple(constraints_of(release, scene.matrix.build_facts)) for release in build.releases}
+        sources = tuple(dict.fromkeys(release.reference for release in build.releases))[:1]
+        for need in known.pop() if len(known) == 1 else ():
+            if scene.packages.get(need.name) is not None:
+                yield from _needs(build.title, build.version or "", need, build.name, sources, scene)
+    for package, facts in _known(scene):
+        if not frameworks_among([package.name]):
+            for need in facts.requires:
+                yield from _needs(package.name, package.version, need, package.name, _sources(facts), scene)
+
+
+def _known(scene: Scene) -> Iterator[tuple[Package, BuildFacts]]:
+    """The installed wheels that the matrix has facts on."""
+    there = {it.name for it in frameworks_among(scene.packages.by_name)}
+    for package in scene.packages.by_name.values():
+        if package.is_of_conda or parsed_version(package.version) is None:
+            continue
+        for facts in scene.matrix.build_facts(package.name):
+            if facts.covers(package.version) and (not facts.beside or facts.beside in there):
+                yield package, facts
+
+
+def _build_beside(package: Package, scene: Scene) -> Build | None:
+    """The framework whose CUDA a package gets: the one that it goes with, else the only one."""
+    own = [it for it in scene.builds if FRAMEWORKS[it.name].is_beside(package.name)]
+    builds = own or list(scene.builds)
+    return builds[0] if len(builds) == 1 else None
+
+
+def _needs(
+    title: str, version: str, need: Need, about: str, sources: tuple[str, ...], scene: Scene
+) -> Iterator[Finding]:
+    package = scene.packages.get(need.name)
+    installed = parsed_version(package.version) if package is not None else None
+    if installed is not None and SpecifierSet(need.specifier).contains(installed, prereleases=True):
+        return
+    yield of_environment(
+        scene,
+        _OWN_IDS.get(need.name, "package-needs-another"),
+        {
+            "package": title,
+            "version": version,
+            "requirement": str(need),
+            "other": need.name,
+            "installer": "conda"
+            if package is not None and package.is_of_conda and package.name in scene.conda.by_name
+            else "pip",
+            "other_version": None if package is None else package.version,
+        },
+        () if package is None else (f"{package.folder.name} is installed",),
+        about=about,
+        sources=sources,
+    )
+
+
+def _sources(facts: BuildFacts) -> tuple[str, ...]:
+    return tuple(it.reference for it in facts.evidence)
+
+
+def _versions(facts: Iterable[BuildFacts]) -> str | None:
+    """The versions that the first of them is about, as pip is asked for them: the matrix has the newest first."""
+    return next((natural(it.versions) for it in facts), None)

@@ -1,0 +1,484 @@
+"""Facts on code for GPUs: what a build has code for, how the GPU stands to it, and which builds have code for the GPU.
+
+Machine code runs on one major compute capability only, so a build serves the GPUs it was compiled for and their later
+minors. "The GPU" is the one that the judged lines name, else the first that is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from envsolve.diagnose.case import TITLES, Case, Sighting
+from envsolve.diagnose.facts.gpu_code import (
+    BLACKWELL,
+    build_words,
+    builds_with_code,
+    built_code,
+    capability_from,
+    capability_told,
+    edge,
+    first_told,
+    for_old_drivers,
+    install_command,
+    named_with_sm,
+    platform_for,
+    runs_code_of,
+    targets_told,
+)
+from envsolve.model.capability import CodeTarget, ComputeCapability
+from envsolve.model.release import Release
+from envsolve.model.versions import CudaVersion, parsed_version
+
+Lines = tuple[Sighting, ...]
+_COVERED, _TOO_NEW, _TOO_OLD, _BETWEEN = "covered", "too new", "too old", "between"
+_LEAST = ("least", "least_of", "minimum")
+"""Groups that hold the least capability that a build or program runs on."""
+_FERMI = CudaVersion(8, 0)
+"""The last toolkit for compute capability 2.x. CUDA 9.0, where the matrix begins, dropped it (release notes)."""
+
+
+# ---------------------------------------------------------------------------------------------- the GPU
+
+
+def gpu_capability(case: Case, lines: Lines) -> ComputeCapability | None:
+    """The compute capability of the GPU."""
+    return capability_told(case, lines)
+
+
+def _capability(case: Case, lines: Lines) -> ComputeCapability | None:
+    """The same; of a GPU that is known by its generation, the newest that separate GPUs of it have."""
+    told = capability_told(case, lines)
+    generation = (first_told(lines, "generation") or "").casefold()
+    lives = case.knowledge.matrix.cuda.architectures
+    of_it = [it.capability for it in lives if it.name.casefold() == generation and not it.capability.is_tegra]
+    return told or max(of_it, default=None)
+
+
+def gpu_sm(case: Case, lines: Lines) -> str | None:
+    """It as compilers write it: sm_86."""
+    number = gpu_number(case, lines)
+    return None if number is None else f"sm_{number}"
+
+
+def gpu_number(case: Case, lines: Lines) -> str | None:
+    """It as CMake writes it: 86."""
+    capability = _capability(case, lines)
+    return None if capability is None else f"{capability.major}{capability.minor}"
+
+
+def gpu_architecture(case: Case, lines: Lines) -> str | None:
+    """The generation of the GPU: Ampere."""
+    capability = _capability(case, lines)
+    return None if capability is None else case.knowledge.architecture(capability)
+
+
+def first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The first CUDA that compiles for the GPU."""
+    span = _span(case, _capability(case, lines))
+    return None if span is None else span[0]
+
+
+def family_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """An earlier CUDA whose code for older minors of the same major runs on the GPU."""
+    first, capability = first_cuda(case, lines), _capability(case, lines)
+    if first is None or capability is None:
+        return None
+    earlier = sorted(it.version for it in case.knowledge.matrix.cuda.toolkits if it.version < first)
+    return next((it for it in earlier if runs_code_of(case, capability, it)), None)
+
+
+def last_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The last CUDA that compiles for the GPU, if there is one."""
+    capability = _capability(case, lines)
+    span = _span(case, capability)
+    if span is None:
+        return _FERMI if capability is not None and capability < (3, 0) else None
+    return span[1]
+
+
+def next_cuda_without(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA that dropped the GPU."""
+    last = last_cuda(case, lines)
+    later = (it.version for it in case.knowledge.matrix.cuda.toolkits if last is not None and it.version > last)
+    return min(later, default=None)
+
+
+def _span(case: Case, capability: ComputeCapability | None) -> tuple[CudaVersion, CudaVersion | None] | None:
+    return None if capability is None else case.knowledge.cuda_for(capability)
+
+
+def blackwell_branch(case: Case, lines: Lines) -> int | None:
+    """The first driver branch for the GPU, if it is of Blackwell or newer."""
+    capability = _capability(case, lines)
+    life = None if capability is None else case.knowledge.matrix.cuda.life_of(capability)
+    return None if life is None or life.capability.major < BLACKWELL else life.first_branch
+
+
+def last_branch(case: Case, lines: Lines) -> int | None:
+    """The last driver branch for the GPU, if there is one."""
+    capability = _capability(case, lines)
+    return None if capability is None else case.knowledge.last_branch(capability)
+
+
+# ---------------------------------------------------------------------------------------------- build and GPU
+
+
+class _Verdict(NamedTuple):
+    """How a build stands to a GPU; ``sure`` if text or matrix show it."""
+
+    way: str
+    sure: bool
+
+
+def code_verdict(case: Case, lines: Lines) -> str | None:
+    """``covered``, ``too new``, ``too old`` or ``between``: the GPU beside what the build has code for.
+
+    In this order: the list in the text, its limits, the matrix. None without a GPU.
+    """
+    verdict = _verdict(case, lines)
+    return None if verdict is None else verdict.way
+
+
+def verdict_is_sure(case: Case, lines: Lines) -> bool:
+    """Whether text or matrix show it."""
+    verdict = _verdict(case, lines)
+    return verdict is not None and verdict.sure
+
+
+def _verdict(case: Case, lines: Lines) -> _Verdict | None:
+    capability = _capability(case, lines)
+    if capability is None:
+        return None
+    if first_told(lines, "too_old"):
+        return _Verdict(_TOO_OLD, sure=True)
+    if first_told(lines, "needs", "newer"):
+        return _Verdict(_TOO_NEW, sure=True)
+    targets = targets_told(case, lines)
+    if targets:
+        return _Verdict(_compared(capability, targets), sure=True)
+    judged = _by_limits(capability, lines) or _by_list(capability, lines) or _by_matrix(case, capability)
+    refused = first_told(lines, "refused") is not None and judged.way != _COVERED
+    return judged._replace(sure=judged.sure or refused)
+
+
+def _by_limits(capability: ComputeCapability, lines: Lines) -> _Verdict | None:
+    least, most = capability_from(first_told(lines, *_LEAST)), capability_from(first_told(lines, "most"))
+    if least is not None and capability < least:
+        return _Verdict(_TOO_OLD, sure=True)
+    if most is not None and capability > most:
+        return _Verdict(_COVERED if CodeTarget(most).runs_as_machine_code(capability) else _TOO_NEW, sure=True)
+    return None
+
+
+def _by_list(capability: ComputeCapability, lines: Lines) -> _Verdict | None:
+    """By the first lines of PyTorch's list, which need not be all of it: it is printed for GPUs that are not in it."""
+    targets = [it for line in lines if (it := capability_from(line.get("listed"))) is not None]
+    return _Verdict(_outside(capability, targets), sure=True) if targets else None
+
+
+def _by_matrix(case: Case, capability: ComputeCapability) -> _Verdict:
+    code = built_code(case, capability)
+    if code is not None and code.sass:
+        if code.machine_code_for(capability) is not None:
+            return _Verdict(_COVERED, sure=True)
+        by_ptx = code.runs_as(capability) is not None  # it may serve, or fail in a library that has none
+        return _Verdict(_outside(capability, [it.capability for it in code.sass]), sure=not by_ptx)
+    span = case.knowledge.cuda_for(capability)
+    cuda = case.built_cuda or (case.toolkit if case.framework is None else None)
+    if span is not None and cuda is not None:
+        if cuda < span[0] and not runs_code_of(case, capability, cuda):
+            return _Verdict(_TOO_NEW, sure=True)
+        if span[1] is not None and cuda > span[1]:
+            return _Verdict(_TOO_OLD, sure=True)
+    dropped = span is None or span[1] is not None
+    return _Verdict(_TOO_OLD if dropped else _TOO_NEW, sure=False)
+
+
+def _compared(capability: ComputeCapability, targets: Sequence[ComputeCapability]) -> str:
+    runs = any(CodeTarget(it).runs_as_machine_code(capability) for it in targets)
+    return _COVERED if runs else _outside(capability, targets)
+
+
+def _outside(capability: ComputeCapability, targets: Sequence[ComputeCapability]) -> str:
+    if capability > max(targets):
+        return _TOO_NEW
+    return _TOO_OLD if capability < min(targets) else _BETWEEN
+
+
+def only_warned(case: Case, lines: Lines) -> bool:
+    """Whether PyTorch warned of a build, and nothing failed."""
+    warned = all(any(it.get(field) for field in ("most", "capability", "refused")) for it in lines)
+    refused = any(it.get("refused") and not it.get("version") for it in lines)
+    return warned and (not refused or bool(targets_told(case, lines)))
+
+
+def build_targets(case: Case, lines: Lines) -> tuple[ComputeCapability, ...]:
+    """What the build has machine code for, by the text or by the matrix."""
+    told = targets_told(case, lines)
+    code = None if told else built_code(case, gpu_capability(case, lines))
+    return told if code is None else tuple(it.capability for it in code.sass)
+
+
+def newest_target(case: Case, lines: Lines) -> ComputeCapability | None:
+    """The newest capability that the build has code for, or the one whose code runs on the GPU."""
+    most = capability_from(first_told(lines, "most")) or max(targets_told(case, lines), default=None)
+    capability = gpu_capability(case, lines)
+    code = built_code(case, capability)
+    runs = None if most or code is None or capability is None else code.machine_code_for(capability)
+    return most or (None if runs is None else runs.capability)
+
+
+def build_least(_case: Case, lines: Lines) -> str | None:
+    """The least capability that the text says the build runs on."""
+    return first_told(lines, *_LEAST)
+
+
+def asked_for_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA that a build for the GPU needs, as PyTorch before 1.4 says."""
+    needs = first_told(lines, "needs")
+    return None if needs is None else CudaVersion.from_driver_api(int(needs))
+
+
+_FEW = 3
+
+
+def list_cudas(case: Case, lines: Lines) -> tuple[CudaVersion, ...]:
+    """The CUDA versions of the builds of PyTorch that have just the listed targets, if the text names no other."""
+    targets = targets_told(case, lines)
+    if not targets or case.framework != "pytorch" or case.built_cuda is not None:
+        return ()
+    releases = case.releases("pytorch") or case.knowledge.all_releases("pytorch", case.platform)
+    alike = [it for it in releases if {target.capability for target in it.code.sass} == set(targets)]
+    cudas = sorted({it.cuda for it in alike if it.cuda is not None})
+    return tuple(cudas) if len(cudas) <= _FEW else ()
+
+
+# ---------------------------------------------------------------------------------------------- builds for the GPU
+
+
+def _about(case: Case) -> str:
+    """The framework, or PyTorch if nothing says whose the error is: most often it is PyTorch's."""
+    return case.framework or "pytorch"
+
+
+def _capability_of_builds(case: Case, lines: Lines) -> ComputeCapability | None:
+    """The capability for which a build is looked for, on a Jetson that of its board for want of another."""
+    return _capability(case, lines) or (_of_board(case) if case.jetson else None)
+
+
+def _having(case: Case, lines: Lines) -> tuple[Release, ...]:
+    capability = _capability_of_builds(case, lines)
+    return () if capability is None else builds_with_code(case, capability, _about(case))
+
+
+def first_build(case: Case, lines: Lines) -> str | None:
+    """The first build with code for the GPU: PyTorch 2.7.0 (cu128)."""
+    having = _having(case, lines)
+    return build_words(edge(having, last=False)) if having else None
+
+
+def last_build(case: Case, lines: Lines) -> str | None:
+    """The newest build with code for the GPU."""
+    having = _having(case, lines)
+    return build_words(edge(having, last=True)) if having else None
+
+
+def first_local(case: Case, lines: Lines) -> str | None:
+    """The first build by its own name: cu128."""
+    having = _having(case, lines)
+    return edge(having, last=False).build if having else None
+
+
+def last_local(case: Case, lines: Lines) -> str | None:
+    """The newest build by its own name: cu126."""
+    having = _having(case, lines)
+    return edge(having, last=True).build if having else None
+
+
+def no_build_known(case: Case, lines: Lines) -> bool:
+    """Whether the matrix has the framework, and no build of it with code for the GPU."""
+    return case.framework in TITLES and _capability(case, lines) is not None and not _having(case, lines)
+
+
+def public_version(case: Case, _lines: Lines) -> str | None:
+    """The version of the framework without its local part; of a nightly, the release that it precedes."""
+    version = case.version_of(case.framework)
+    parsed = parsed_version(version)
+    if version is None or parsed is None:
+        return version
+    return parsed.base_version if parsed.is_prerelease else version.partition("+")[0]
+
+
+def _of_version(case: Case, lines: Lines) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The wheels of PyTorch's version with code for the GPU, and those without; none if there are not both."""
+    version, capability = public_version(case, lines), _capability_of_builds(case, lines)
+    if version is None or case.framework != "pytorch" or capability is None:
+        return (), ()
+    releases = case.knowledge.releases(case.framework, version, platform_for(case, capability))
+    wheels = [it for it in releases if it.cuda is not None and it.source.is_wheel]
+    having = tuple(dict.fromkeys(it.build for it in wheels if it.code.machine_code_for(capability)))
+    lacking = tuple(dict.fromkeys(it.build for it in wheels if it.code.runs_as(capability) is None))
+    lacking = tuple(it for it in lacking if it not in having)
+    return (having, lacking) if having and lacking else ((), ())
+
+
+def good_builds(case: Case, lines: Lines) -> tuple[str, ...]:
+    """The builds of PyTorch's version that have code for the GPU, if others have none: cu126."""
+    return _of_version(case, lines)[0]
+
+
+def bad_builds(case: Case, lines: Lines) -> tuple[str, ...]:
+    """The builds of PyTorch's version that have no code for the GPU, if others have."""
+    return _of_version(case, lines)[1]
+
+
+def build_command(case: Case, lines: Lines) -> str | None:
+    """The command that installs a build for the GPU: of the same version, else one of an old CUDA, or the last."""
+    good, version = good_builds(case, lines), public_version(case, lines)
+    if good:
+        return f"pip install torch=={version} --index-url https://download.pytorch.org/whl/{good[0]}"
+    having, capability = _having(case, lines), _capability_of_builds(case, lines)
+    if not having or capability is None:
+        return None
+    older = code_verdict(case, lines) in (_TOO_OLD, _BETWEEN)
+    return install_command(edge(having, last=True) if older else for_old_drivers(case, capability, having))
+
+
+def conda_build(case: Case, lines: Lines) -> str | None:
+    """The newest build with code for the GPU, if it is conda's."""
+    having = _having(case, lines)
+    last = edge(having, last=True) if having else None
+    return None if last is None or last.source.is_wheel else build_words(last)
+
+
+def runtime_floor(case: Case, lines: Lines) -> str | None:
+    """The first ONNX Runtime with code for the GPU, if it is ONNX Runtime."""
+    having = _having(case, lines) if case.framework == "onnxruntime" else ()
+    return str(edge(having, last=False).version) if having else None
+
+
+_OTHER_PROGRAMS = re.compile(
+    r"ggml|gpu\.go|llama_server\.go|OpenCV|Numba|thrust|parallel_for|whisper\.cpp|caffe|ffmpeg", re.IGNORECASE
+)
+
+
+def other_program(case: Case, lines: Lines) -> bool:
+    """Whether a program says it that is not PyTorch's and that the matrix does not know."""
+    texts = (*(it.line for it in lines), _extension(case) or "")
+    return case.framework is None and any(map(_OTHER_PROGRAMS.search, texts))
+
+
+def maybe_pytorch(case: Case, lines: Lines) -> bool:
+    """Whether it is PyTorch, or nothing says whose the error is."""
+    return case.framework in (None, "pytorch") and not other_program(case, lines)
+
+
+def before_blackwell(case: Case, lines: Lines) -> bool:
+    """Whether the GPU is known to be older than Blackwell."""
+    capability = gpu_capability(case, lines)
+    return capability is not None and capability.major < BLACKWELL
+
+
+# ---------------------------------------------------------------------------------------------- extensions
+
+_OWN_LEAST = {
+    "vllm": ("vLLM", ComputeCapability(7, 0)),
+    "sgl_kernel": ("SGLang (sgl-kernel)", ComputeCapability(7, 5)),
+    "flash_attn": ("FlashAttention 2", ComputeCapability(8, 0)),
+}
+"""Packages whose own kernels begin at a capability: the installation notes of each."""
+_FILES = {
+    "csrc/ops.cu": "bitsandbytes",
+    "torchvision/csrc": "torchvision",
+    "ggml-cuda": "llama.cpp (ggml)",
+    "ggml_cuda": "llama.cpp (ggml)",
+}
+"""Source files that an error names, and the packages they are of."""
+
+
+def extension_seen(case: Case, _lines: Lines) -> bool:
+    """Whether a traceback or a message shows that a kernel is not the framework's own."""
+    return case.saw("extension-frame")
+
+
+def _extension(case: Case) -> str | None:
+    """The library with kernels of its own that is named last; a name counts before a source file."""
+    frames = case.of("extension-frame")
+    named = [it["extension"] for frame in frames if (it := frame.fields).get("extension")]
+    files = [it["extension_file"] for frame in frames if (it := frame.fields).get("extension_file")]
+    found = [*(_FILES.get(it.replace("\\", "/"), it) for it in files), *named]
+    return found[-1] if found else None
+
+
+def extension_name(case: Case, _lines: Lines) -> str | None:
+    """That library, as its makers write it."""
+    name = _extension(case)
+    if name is None:
+        return None
+    if "sage" in name.casefold():
+        return "SageAttention"
+    return _OWN_LEAST[name.casefold()][0] if name.casefold() in _OWN_LEAST else name
+
+
+def extension_least(case: Case, lines: Lines) -> ComputeCapability | None:
+    """The capability at which its kernels begin, if the GPU is older."""
+    capability = gpu_capability(case, lines)
+    least = _OWN_LEAST.get((_extension(case) or "").casefold())
+    return least[1] if least is not None and capability is not None and capability < least[1] else None
+
+
+def later_extensions(case: Case, lines: Lines) -> tuple[str, ...]:
+    """Packages whose kernels begin above the GPU, if no library is named: vLLM from 7.0."""
+    capability = gpu_capability(case, lines)
+    if extension_seen(case, lines) or capability is None:
+        return ()
+    return tuple(f"{title} from {least}" for title, least in _OWN_LEAST.values() if capability < least)
+
+
+def toolkit_too_old(case: Case, lines: Lines) -> bool:
+    """Whether the toolkit on the machine came before the GPU."""
+    first = first_cuda(case, lines)
+    return first is not None and case.toolkit is not None and case.toolkit < first
+
+
+# ---------------------------------------------------------------------------------------------- Jetson
+
+_BOARDS = {"orin": (8, 7), "xavier": (7, 2), "tx2": (6, 2), "nano": (5, 3), "tx1": (5, 3), "thor": (11, 0)}
+_ORIN, _THOR = ComputeCapability(8, 7), ComputeCapability(11, 0)
+
+
+def gpu_of_jetson(case: Case, lines: Lines) -> bool:
+    """Whether it is the GPU of a Jetson module; 11.0 is Thor's, which other boards have, too."""
+    capability = gpu_capability(case, lines)
+    tegra = capability is not None and capability.is_tegra
+    return tegra or (case.jetson and capability in {None, _THOR})
+
+
+def orin_is_warned(case: Case, lines: Lines) -> bool:
+    """Whether PyTorch warns that no build is for Orin, and nothing failed."""
+    warned = all(any(it.get(field) for field in ("capability", "release", "listed")) for it in lines)
+    return warned and gpu_capability(case, lines) == _ORIN
+
+
+def jetson_board(case: Case, _lines: Lines) -> str | None:
+    """The board: Xavier."""
+    told = " ".join(case.every("jetson")).casefold()
+    return next((name.capitalize() for name in _BOARDS if name in told), None)
+
+
+def _of_board(case: Case) -> ComputeCapability | None:
+    board = jetson_board(case, ())
+    return None if board is None else ComputeCapability(*_BOARDS[board.casefold()])
+
+
+def jetson_capability(case: Case, lines: Lines) -> str | None:
+    """The capability of its GPU, by the board for want of a GPU: 7.2 (sm_72, Volta)."""
+    capability = gpu_capability(case, lines) or _of_board(case)
+    return None if capability is None else named_with_sm(case, capability)
+
+
+def is_thor(case: Case, lines: Lines) -> bool:
+    """Whether it is Thor, which runs what is built for servers with Arm and CUDA 13."""
+    return gpu_capability(case, lines) == _THOR or jetson_board(case, lines) == "Thor"

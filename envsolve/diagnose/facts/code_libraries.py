@@ -1,0 +1,144 @@
+"""Facts on lists of GPU code, on the libraries of CUDA, and on code that the driver refuses."""
+
+from __future__ import annotations
+
+import re
+
+from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.facts.code import gpu_capability
+from envsolve.diagnose.facts.gpu_code import (
+    build_words,
+    builds_with_code,
+    edge,
+    first_told,
+    named_with_sm,
+    runs_code_of,
+    targets_from,
+)
+from envsolve.model.capability import CodeTarget, ComputeCapability
+from envsolve.model.host import Platform
+from envsolve.model.versions import CudaVersion, DriverVersion
+
+Lines = tuple[Sighting, ...]
+
+# ---------------------------------------------------------------------------------------------- lists of targets
+
+_COMMON = ((3, 7), (5, 2), (6, 1), (7, 0), (7, 5), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
+
+
+def _left_out(lines: Lines) -> list[ComputeCapability]:
+    targets = targets_from(first_told(lines, "has"))
+    gpus = map(ComputeCapability._make, _COMMON)
+    return [it for it in gpus if not any(CodeTarget(target).runs_as_machine_code(it) for target in targets)]
+
+
+def left_out(case: Case, lines: Lines) -> tuple[str, ...]:
+    """Common GPUs that a list leaves out: 6.1 (sm_61, Pascal)."""
+    return tuple(named_with_sm(case, it) for it in _left_out(lines))
+
+
+def left_out_old(_case: Case, lines: Lines) -> ComputeCapability | None:
+    """The newest of them below the list."""
+    targets = targets_from(first_told(lines, "has"))
+    return max((it for it in _left_out(lines) if targets and it < min(targets)), default=None)
+
+
+def left_out_new(_case: Case, lines: Lines) -> ComputeCapability | None:
+    """The newest of them above the list."""
+    targets = targets_from(first_told(lines, "has"))
+    return max((it for it in _left_out(lines) if targets and it > max(targets)), default=None)
+
+
+def build_for_old(case: Case, lines: Lines) -> str | None:
+    """The newest build with code for the former."""
+    capability = left_out_old(case, lines)
+    having = () if capability is None else builds_with_code(case, capability)
+    return build_words(edge(having, last=True)) if having else None
+
+
+def build_for_new(case: Case, lines: Lines) -> str | None:
+    """The first build with code for the latter."""
+    capability = left_out_new(case, lines)
+    having = () if capability is None else builds_with_code(case, capability)
+    return build_words(edge(having, last=False)) if having else None
+
+
+# ---------------------------------------------------------------------------------------------- CUDA's libraries
+
+_FIRST_WITHOUT_VOLTA = (9, 11)
+"""The first cuDNN without code for compute capabilities below 7.5: see cudnn.toml of the matrix."""
+_TURING, _MAXWELL = ComputeCapability(7, 5), ComputeCapability(5, 0)
+_STATUS = re.compile(r"CU\w+_STATUS_\w+|CUFFT_\w+")
+
+
+def cudnn_dropped_gpu(case: Case, lines: Lines) -> bool:
+    """Whether the cuDNN that is known is one of those that dropped the GPU."""
+    capability = gpu_capability(case, lines)
+    version = tuple(int(part) for part in re.findall(r"\d+", case.cudnn or "")[:2])
+    return capability is not None and version >= _FIRST_WITHOUT_VOLTA and _MAXWELL <= capability < _TURING
+
+
+def cudnn_last(case: Case, lines: Lines) -> str | None:
+    """The last cuDNN with code for the GPU, or for Maxwell to Volta."""
+    capability = gpu_capability(case, lines) or _MAXWELL
+    platform = case.platform or Platform.LINUX_64
+    serving = [it.version for it in case.knowledge.matrix.cudnn if it.serves(capability, platform)]
+    return ".".join(map(str, max(serving).release[:3])) if serving else None
+
+
+def library_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
+    """The CUDA of the build, or that of the machine if nothing is known of a build with its own."""
+    if case.built_cuda is not None or case.version_of(case.framework) is not None:
+        return case.built_cuda
+    return case.toolkit
+
+
+def library_without_code(case: Case, lines: Lines) -> bool:
+    """Whether the libraries of that CUDA have no code for the GPU, and nothing else says so."""
+    failed = case.of("library-without-code") or lines
+    capability, cuda = gpu_capability(case, failed), library_cuda(case, lines)
+    if capability is None or cuda is None or case.saw("no-code-for-gpu", "cudnn-broken"):
+        return False
+    span = case.knowledge.cuda_for(capability)
+    runs = capability != _TURING and runs_code_of(case, capability, cuda)  # cuBLAS 9 fails on Turing all the same
+    return span is not None and cuda < span[0] and not runs
+
+
+def library_status(_case: Case, lines: Lines) -> str | None:
+    """The status with which a library of CUDA failed."""
+    match = _STATUS.search(lines[0].line)
+    return None if match is None else match[0]
+
+
+def sgl_library_named(case: Case, _lines: Lines) -> bool:
+    """Whether the loader's own words say what sgl-kernel's library lacks."""
+    named = re.compile(r"common_ops|sgl_kernel|libnvrtc|libcudart", re.IGNORECASE)
+    return any(named.search(it.line) for it in case.of("undefined-symbol", "library-missing"))
+
+
+# ---------------------------------------------------------------------------------------------- code that is refused
+
+
+def built_before_gpu(case: Case, lines: Lines) -> bool:
+    """Whether the build's CUDA has no code for the GPU, not even of an older minor that would run on it."""
+    capability, cuda = gpu_capability(case, lines), case.built_cuda
+    span = None if capability is None else case.knowledge.cuda_for(capability)
+    if case.framework == "cupy" or cuda is None or span is None or capability is None:
+        return False
+    return cuda < span[0] and not runs_code_of(case, capability, cuda)
+
+
+def driver_fits_gpu(case: Case, lines: Lines) -> bool:
+    """Whether driver and CUDA are known and fit each other and the GPU, the driver being of that CUDA or newer."""
+    cuda, capability = case.built_cuda or case.toolkit, gpu_capability(case, lines)
+    span = None if capability is None else case.knowledge.cuda_for(capability)
+    if case.driver is None or cuda is None or span is None:
+        return False
+    full = case.knowledge.full_driver(cuda, windows=case.windows)
+    within = span[0] <= cuda and (span[1] is None or cuda <= span[1])
+    return within and full is not None and case.driver.meets(full)
+
+
+def built_full_driver(case: Case, _lines: Lines) -> DriverVersion | None:
+    """The oldest driver that supports the CUDA of the build in full."""
+    return None if case.built_cuda is None else case.knowledge.full_driver(case.built_cuda, windows=case.windows)

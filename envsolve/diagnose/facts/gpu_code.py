@@ -1,0 +1,149 @@
+"""Which builds and toolkits have code for a GPU, and what a text tells of both: what facts on GPU code rest on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from envsolve.diagnose.case import TITLES, Case, Sighting
+from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
+from envsolve.model.host import Platform
+from envsolve.model.release import Release, Source
+from envsolve.model.versions import CudaVersion
+
+BLACKWELL = 10
+"""The major compute capability from which on GPUs are Blackwell."""
+
+_NUMBER = re.compile(r"(?:sm|compute)_(\d{2,3})[af]?|(?<!\d)(\d{2,4})(?!\d)")
+_ON_ARM = {(11, 0), (12, 1)}
+"""Thor and GB10, whose processors are Arm's."""
+
+
+# ---------------------------------------------------------------------------------------------- what a text tells
+
+
+def first_told(lines: Iterable[Sighting], *fields: str) -> str | None:
+    """The first of ``fields`` that one of ``lines`` has."""
+    return next((value for it in lines for field in fields if (value := it.get(field))), None)
+
+
+def capability_from(text: str | None) -> ComputeCapability | None:
+    """``12.0``, ``sm_120``, ``120``, ``120a`` or ``(12, 0)`` as a capability; None for anything else."""
+    plain = re.sub(r"\s", "", text or "").strip("()").replace(",", ".").removesuffix("a").removesuffix("f")
+    try:
+        return ComputeCapability.parse(re.sub(r"(?<=\d\.\d)\.\d\Z", "", plain))
+    except ValueError:
+        return None
+
+
+def targets_from(text: str | None) -> tuple[ComputeCapability, ...]:
+    """Machine code in a list of architectures: ``sm_70 sm_75``, ``75 80``, or ``520,610`` as ggml writes it."""
+    found = [(match[1], match[2]) for match in _NUMBER.finditer(text or "") if not match[0].startswith("compute")]
+    of_ggml = all(number and len(number) > 2 and number.endswith("0") for _, number in found)  # noqa: PLR2004
+    numbers = (named or (number[:-1] if of_ggml else number) for named, number in found)
+    return tuple(sorted({it for it in map(capability_from, numbers) if it is not None}))
+
+
+def targets_told(case: Case, lines: Sequence[Sighting]) -> tuple[ComputeCapability, ...]:
+    """What the build was compiled for, if the text lists it."""
+    printed = first_told(case.of("architecture-list"), "has")
+    lists = (first_told(lines, "has", "ggml"), case.told("architectures"), printed)
+    return next((targets for text in lists if (targets := targets_from(text))), ())
+
+
+def capability_told(case: Case, lines: Sequence[Sighting]) -> ComputeCapability | None:
+    """The compute capability of the GPU that ``lines`` name, else of the first that the case knows."""
+    pair = f"{first_told(lines, 'major')}.{first_told(lines, 'minor')}"
+    numbers = (
+        pair,
+        first_told(lines, "capability", "capability_of", "detected"),
+        first_told(case.of("binary-of-gpu"), "number"),
+    )
+    told = [it for it in map(capability_from, numbers) if it is not None]
+    told += targets_from(first_told(lines, "cc"))[:1]
+    name = first_told(lines, "gpu")
+    others = (
+        case.capability,
+        capability_from(first_told(case.of("paddle-device"), "capability")),
+        None if name is None else case.knowledge.capability_of(name),
+    )
+    return next((it for it in (*told, *others) if it is not None), None)
+
+
+# ---------------------------------------------------------------------------------------------- toolkits
+
+
+def runs_code_of(case: Case, capability: ComputeCapability, cuda: CudaVersion) -> bool:
+    """Whether ``cuda`` compiles for an older minor of the same major: code for 8.6, of CUDA 11.1, runs on 8.9."""
+    toolkit = next((it for it in case.knowledge.matrix.cuda.toolkits if it.version == cuda), None)
+    return toolkit is not None and any(CodeTarget(it).runs_as_machine_code(capability) for it in toolkit.compiles_for)
+
+
+def named_with_sm(case: Case, capability: ComputeCapability) -> str:
+    """``8.6 (sm_86, Ampere)``."""
+    architecture = case.knowledge.architecture(capability)
+    names = [f"sm_{capability.major}{capability.minor}", *([] if architecture is None else [architecture])]
+    return f"{capability} ({', '.join(names)})"
+
+
+# ---------------------------------------------------------------------------------------------- builds
+
+
+def platform_for(case: Case, capability: ComputeCapability | None) -> Platform | None:
+    """The platform of the case, Arm's for GPUs that only Arm machines have."""
+    return Platform.LINUX_AARCH64 if case.platform is None and capability in _ON_ARM else case.platform
+
+
+def builds_with_code(case: Case, capability: ComputeCapability, framework: str | None = None) -> tuple[Release, ...]:
+    """The builds of the framework that have machine code for ``capability`` and are not known to fail there."""
+    name = framework or case.framework
+    if name is None or name not in case.knowledge.matrix.framework_names:
+        return ()
+    table = case.knowledge.matrix.framework(name, platform_for(case, capability) or Platform.LINUX_64)
+    bad = [it for it in table.known_bad if capability in it.capabilities]
+    having = [it for it in table.releases if it.cuda is not None and it.code.machine_code_for(capability) is not None]
+    return tuple(it for it in having if not any(known.covers(it) for known in bad))
+
+
+def edge(releases: Sequence[Release], *, last: bool) -> Release:
+    """The first or the last release; of its builds a wheel before conda's, and the one for the newest CUDA."""
+    version = (max if last else min)(it.version for it in releases)
+    of_it = [it for it in releases if it.version == version]
+    return max(of_it, key=lambda it: (it.source.is_wheel, it.source is Source.PYTORCH, it.cuda or CudaVersion(0, 0)))
+
+
+def for_old_drivers(case: Case, capability: ComputeCapability, having: Sequence[Release]) -> Release:
+    """The newest of ``having`` for the CUDA major that was the first for ``capability``: older drivers run it."""
+    span = case.knowledge.cuda_for(capability)
+    modest = [it for it in having if span is not None and it.cuda is not None and it.cuda.major == span[0].major]
+    wheels = [it for it in modest if it.source.is_wheel]
+    return edge(wheels or modest or having, last=True)
+
+
+def build_words(release: Release) -> str:
+    """``PyTorch 2.7.0 (cu128)``."""
+    title = TITLES.get(release.framework, release.framework)
+    at = "" if release.source.is_wheel else f", {release.source}"
+    return f"{title} {release.version} ({release.build}{at})"
+
+
+def install_command(release: Release) -> str:
+    """The command that installs a build."""
+    if release.source is Source.PYTORCH:
+        return f"pip install torch=={release.version} --index-url https://download.pytorch.org/whl/{release.build}"
+    if release.source.is_wheel:
+        extras = f"[{','.join(release.extras)}]" if release.extras else ""
+        return f"pip install '{release.package}{extras}=={release.version}'"
+    return f"conda install -c {release.source.channel} '{release.package}={release.version}=*{release.build}*'"
+
+
+def built_code(case: Case, capability: ComputeCapability | None) -> DeviceCode | None:
+    """The code of the installed build, where its version and its CUDA or its build tell which one it is."""
+    version = case.version_of(case.framework)
+    if case.framework is None or version is None:
+        return None
+    found = case.knowledge.releases(case.framework, version, platform_for(case, capability))
+    cuda = case.built_cuda
+    found = tuple(it for it in found if it.cuda is not None and cuda in {None, it.cuda})
+    codes = {it.code for it in found if it.source.is_wheel} or {it.code for it in found}
+    return codes.pop() if len(codes) == 1 else None

@@ -1,0 +1,207 @@
+"""``envsolve doctor --fix-plan``, applied as it says in environments of small wheels, until the doctor is content."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from envsolve.create.tools import find_uv
+from envsolve.model.release import PYTORCH_INDEX
+from tests.cli.test_doctor import answered, doctor
+from tests.cli.test_end_to_end import GTX_1080_TI, RTX_3090
+from tests.fake_driver.builder import Device, FakeDriver
+from tests.index.packages import IndexFile, wheel
+from tests.index.server import IndexServer
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the fake driver is for Linux")
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def torch(version: str, cuda: str | None) -> IndexFile:
+    """PyTorch as its files tell what it is built for."""
+    local = f"+cu{cuda.replace('.', '')}" if cuda else "+cpu"
+    told = f"__version__ = '{version.partition('+')[0]}{local}'\ncuda: Optional[str] = {cuda!r}\nhip = None\n"
+    return wheel("torch", version, members={"torch/__init__.py": b"", "torch/version.py": told.encode()})
+
+
+def torchvision(version: str, of: str, told: str) -> IndexFile:
+    """The torchvision of one PyTorch."""
+    members = {"torchvision/__init__.py": b"", "torchvision/version.py": f"__version__ = '{told}'\n".encode()}
+    return wheel("torchvision", version, [f"torch=={of}"], members=members)
+
+
+def numpy(version: str) -> IndexFile:
+    """NumPy, of which only the version matters."""
+    return wheel("numpy", version, members={"numpy/__init__.py": b""})
+
+
+def onnxruntime(name: str, version: str, cuda: str) -> IndexFile:
+    """ONNX Runtime, both packages of which install one module."""
+    told = f"cuda_version = '{cuda}'\n".encode()
+    members = {"onnxruntime/__init__.py": b"", "onnxruntime/capi/build_and_package_info.py": told}
+    return wheel(name, version, members=members)
+
+
+def fill(index: IndexServer) -> None:
+    """What PyPI and PyTorch's own indexes have."""
+    index.add("torch", [torch("2.2.2", "12.1"), torch("2.6.0", "12.4"), torch("2.8.0", "12.8")])
+    index.add(
+        "torchvision",
+        [torchvision("0.20.1", "2.5.1", "0.20.1+cu124"), torchvision("0.21.0", "2.6.0", "0.21.0+cu124")],
+    )
+    index.add("numpy", [numpy("1.26.4"), numpy("2.2.0")])
+    index.add("onnxruntime", [onnxruntime("onnxruntime", "1.20.2", "")])
+    index.add("onnxruntime-gpu", [onnxruntime("onnxruntime-gpu", "1.20.2", "12.6")])
+    of_cpu = index.index("/whl/cpu/")
+    of_cpu.add("torch", [torch("2.2.2+cpu", None), torch("2.6.0+cpu", None)])
+    of_cpu.add("torchvision", [torchvision("0.21.0+cpu", "2.6.0", "0.21.0+cpu")])
+    index.index("/whl/cu999/").add("torch", [torch("2.6.0+cu999", "99.9")])
+    index.index("/whl/cu124/").add("torch", [torch("2.6.0+cu124", "12.4")])
+    of_126 = index.index("/whl/cu126/")
+    of_126.add("torch", [torch("2.2.2+cu126", "12.6"), torch("2.6.0+cu126", "12.6"), torch("2.8.0+cu126", "12.6")])
+    of_126.add(
+        "torchvision",
+        [torchvision(f"{it}+cu126", of, f"{it}+cu126") for it, of in (("0.21.0", "2.6.0"), ("0.23.0", "2.8.0"))],
+    )
+
+
+class Case(NamedTuple):
+    """What is installed on a machine, the findings on it, and a line of the plan."""
+
+    installed: Sequence[str]
+    devices: Sequence[Device]
+    found: set[str]
+    line: str
+
+
+CASES = {
+    "a build for the CPU": Case(["torch==2.6.0+cpu"], [RTX_3090], {"cpu-build"}, "torch==2.6.0+cu126 "),
+    "a build for the CPU and its companion": Case(
+        ["torch==2.6.0+cpu", "torchvision==0.21.0+cpu"], [RTX_3090], {"cpu-build"}, "torchvision==0.21.0+cu126 "
+    ),
+    "a companion of another version": Case(
+        ["torch==2.6.0", "torchvision==0.20.1"], [RTX_3090], {"companion-mismatch"}, "torchvision "
+    ),
+    "a companion for another CUDA": Case(
+        ["torch==2.6.0", "torchvision==0.21.0+cpu"], [RTX_3090], {"companion-mismatch"}, "torchvision==0.21.0 "
+    ),
+    "a companion on a machine without a GPU": Case(
+        ["torch==2.6.0", "torchvision==0.20.1"], [], {"companion-mismatch"}, "torch==2.6.0 "
+    ),
+    "no code for the GPU": Case(["torch==2.8.0"], [GTX_1080_TI], {"no-code-for-gpu"}, "torch==2.8.0+cu126 "),
+    "a build for NumPy 1": Case(
+        ["torch==2.2.2+cpu", "numpy==2.2.0"], [RTX_3090], {"cpu-build", "numpy-mismatch"}, "numpy<2 "
+    ),
+    "two packages with one module": Case(
+        ["onnxruntime-gpu==1.20.2", "onnxruntime==1.20.2"],
+        [RTX_3090],
+        {"two-distributions"},
+        "onnxruntime-gpu==1.20.2",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def index() -> Iterator[IndexServer]:
+    """The indexes, on this machine."""
+    with IndexServer(recorded=False) as server:
+        fill(server)
+        yield server
+
+
+class Scratch:
+    """A virtual environment, and uv or pip, which install into it from ``index`` only."""
+
+    def __init__(self, directory: Path, index: IndexServer) -> None:
+        self.prefix = directory / "env"
+        self.index = index
+        self._file = directory / "plan.txt"
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(self.prefix)], check=True)
+
+    def install(self, *requirements: str) -> None:
+        for it in requirements:
+            index = f"{self.index.url}/whl/{it.rpartition('+')[2]}/" if "+" in it else self.index.index_url
+            self._run(["uv", "pip", "install", "--python", self.python, "--no-deps", it], index)
+
+    @property
+    def python(self) -> str:
+        return str(self.prefix / "bin/python")
+
+    def apply(self, plan: str) -> None:
+        """Run the commands of the plan's header on it, with PyTorch's own index in this process."""
+        self._file.write_text(plan.replace(PYTORCH_INDEX, f"{self.index.url}/whl/"))
+        lines = plan.splitlines()
+        first = lines.index("# To apply it:") + 1
+        commands = [it.removeprefix("#   ") for it in lines[first:] if it.startswith("#   ")]
+        assert commands
+        for command in commands:
+            self._run(shlex.split(command.replace("THIS_FILE", str(self._file))), self.index.index_url)
+
+    def _run(self, command: Sequence[str], index: str) -> None:
+        uv = find_uv()
+        if uv is None:
+            pytest.skip("uv is not installed")
+        environ = {"PATH": os.defpath, "HOME": str(self.prefix), "UV_DEFAULT_INDEX": index, "PIP_INDEX_URL": index}
+        environ |= {"UV_NO_CONFIG": "1", "UV_LINK_MODE": "copy", "PIP_CONFIG_FILE": os.devnull}
+        words = [uv if it == "uv" else it for it in command]
+        done = subprocess.run(words, env=environ, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_plan_that_is_applied_leaves_nothing_to_find(
+    name: str, fake_driver: FakeDriver, index: IndexServer, tmp_path: Path
+) -> None:
+    case = CASES[name]
+    scratch = Scratch(tmp_path, index)
+    scratch.install(*case.installed)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=case.devices)
+    if not case.devices:
+        environ = fake_driver.environ(parts=(), devices=[])
+    before = answered(doctor(environ, "--prefix", str(scratch.prefix), "--json"))
+    assert {it["id"] for it in before["findings"] if it["severity"] == "error"} == case.found
+    plan = doctor(environ, "--prefix", str(scratch.prefix), "--fix-plan")
+    assert plan.returncode == 0, plan.stderr
+    assert f"\n{case.line}" in plan.stdout
+    scratch.apply(plan.stdout)
+    after = answered(doctor(environ, "--prefix", str(scratch.prefix), "--json"))
+    assert [it["id"] for it in after["findings"] if it["severity"] != "info"] == []
+
+
+@pytest.mark.thorough
+def test_pip_applies_it_where_the_environment_has_pip(
+    fake_driver: FakeDriver, index: IndexServer, tmp_path: Path
+) -> None:
+    scratch = Scratch(tmp_path, index)
+    subprocess.run([scratch.python, "-m", "ensurepip"], check=True, capture_output=True)
+    scratch.install("torch==2.6.0+cpu", "torchvision==0.21.0")
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    scratch.apply(doctor(environ, "--prefix", str(scratch.prefix), "--fix-plan").stdout)
+    after = answered(doctor(environ, "--prefix", str(scratch.prefix), "--json"))
+    assert [it["id"] for it in after["findings"] if it["severity"] == "error"] == []
+
+
+def test_a_build_that_nothing_is_known_of_is_not_planned_without_a_gpu(
+    fake_driver: FakeDriver, index: IndexServer, tmp_path: Path
+) -> None:
+    scratch = Scratch(tmp_path, index)
+    scratch.install("torch==2.6.0+cu999")
+    done = doctor(fake_driver.environ(parts=(), devices=[]), "--prefix", str(scratch.prefix), "--fix-plan")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: no-gpu-to-plan-for\n")
+
+
+def test_a_plan_for_the_installed_gpus_says_so(fake_driver: FakeDriver, index: IndexServer, tmp_path: Path) -> None:
+    scratch = Scratch(tmp_path, index)
+    scratch.install("torch==2.6.0")
+    done = doctor(fake_driver.environ(parts=(), devices=[]), "--prefix", str(scratch.prefix), "--fix-plan")
+    assert (
+        "note: no GPU was detected: planned for the GPUs that the installed builds support, 5.0 to 9.0" in done.stderr
+    )

@@ -1,0 +1,72 @@
+"""Packages whose builds do not fit the GPU, the framework or what is beside them, by what the matrix knows of them."""
+
+from __future__ import annotations
+
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Finding, Severity
+from tests.diagnose.environment.on_disk import Patient, host, pip
+
+PASCAL, TURING = ComputeCapability(6, 1), ComputeCapability(7, 5)
+
+
+def found(patient: Patient, about: str, *gpus: ComputeCapability) -> list[Finding]:
+    return [it for it in patient.report(host(*gpus) if gpus else None).findings if it.about == about]
+
+
+def test_a_package_without_code_for_the_gpu_is_found(stack: Patient) -> None:
+    stack.install("xformers", "0.0.32")
+    (finding,) = found(stack, "xformers", PASCAL)
+    assert (finding.id, finding.severity) == ("no-code-for-gpu", Severity.ERROR)
+    assert finding.commands == (pip("install", "'xformers>=0.0.27.post1,<=0.0.30'"),)
+    assert finding.sources
+    assert found(stack, "xformers", TURING) == []
+
+
+def test_a_package_that_has_code_for_no_such_gpu_is_told_to_be_built(stack: Patient) -> None:
+    stack.install("vllm", "0.10.0")
+    (finding,) = found(stack, "vllm", PASCAL)
+    assert "from source" in finding.fix
+    assert finding.commands == ()
+
+
+def test_a_package_for_another_cuda_than_the_framework_s_is_found(stack: Patient) -> None:
+    stack.install("vllm", "0.20.0")
+    (finding,) = found(stack, "vllm")
+    assert (finding.id, finding.severity) == ("companion-mismatch", Severity.ERROR)
+    assert finding.title == "vllm 0.20.0 is for CUDA 13, and PyTorch for CUDA 12.8"
+    assert finding.commands == (pip("install", "'vllm>=0.3,<0.20'"),)
+
+
+def test_a_package_that_loses_a_part_of_itself_only_is_a_warning(stack: Patient) -> None:
+    stack.install("xformers", "0.0.33")
+    (finding,) = found(stack, "xformers")
+    assert finding.severity is Severity.WARNING
+    assert "Without its C++ library it has no memory-efficient attention" in finding.cause
+
+
+def test_numpy_2_beside_builds_for_numpy_1_is_found(stack: Patient) -> None:
+    stack.install("numpy", "2.2.0")
+    stack.install("pandas", "2.0.3")
+    (finding,) = found(stack, "pandas")
+    assert (finding.id, finding.severity) == ("numpy-mismatch", Severity.ERROR)
+    assert finding.commands == (pip("install", "'numpy<2'"),)
+    stack.uninstall("numpy")
+    stack.install("numpy", "1.26.4")
+    assert found(stack, "pandas") == []
+
+
+def test_a_package_without_what_its_metadata_do_not_name_is_found(empty: Patient) -> None:
+    empty.install("tensorflow-probability", "0.25.0")
+    empty.install("tensorflow-cpu", "2.18.0", "tensorflow/__init__.py")
+    findings = found(empty, "tensorflow-probability")
+    assert [it.title for it in findings if "tf-keras" in it.title] == [
+        "tensorflow-probability 0.25.0 does not work without tf-keras"
+    ]
+    assert pip("install", "tf-keras") in [command for it in findings for command in it.commands]
+
+
+def test_packages_that_nothing_is_known_of_are_no_fault(stack: Patient) -> None:
+    stack.install("xformers", "9.9.9")
+    stack.install("flash-attn", "2.8.0")
+    assert stack.report(host(PASCAL, TURING)).findings != ()
+    assert {it.about for it in stack.report(host(TURING)).findings} & {"xformers", "flash-attn"} == set()
