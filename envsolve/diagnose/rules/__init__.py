@@ -16,7 +16,6 @@ from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
     "libraries": ("libraries",),
-    "code_features": ("code_features",),
     "packages": ("packages",),
     "extensions": ("packages",),
     "symbols": ("packages",),
