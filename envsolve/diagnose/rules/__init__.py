@@ -15,11 +15,7 @@ from envsolve.diagnose.tables import Symptom
 from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
-    "libraries": ("libraries",),
     "code_features": ("code_features",),
-    "packages": ("packages",),
-    "extensions": ("packages",),
-    "symbols": ("packages",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 
