@@ -316,6 +316,7 @@ class Catalogue:
             return None
         each = self._condition(row.get("each"), symptom)
         about = None if row.get("about") is None else str(row["about"])
+        self._declared(fields_of(about or ""), symptom)
         return Rule(symptom, about, each, tuple(self._branch(symptom, it) for it in _tables(row["rules"])))
 
     @property

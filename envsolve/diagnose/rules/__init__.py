@@ -15,13 +15,10 @@ from envsolve.diagnose.tables import Symptom
 from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
-    "libraries": ("libraries",),
-    "code_compilers": ("code_compilers", "code_ptxas"),
     "code_features": ("code_features",),
     "packages": ("packages",),
     "extensions": ("packages",),
     "symbols": ("packages",),
-    "compilers": ("packages",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 

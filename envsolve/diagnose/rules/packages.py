@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy, Rule
-from envsolve.diagnose.rules import compilers, symbols
+from envsolve.diagnose.rules import symbols
 from envsolve.diagnose.rules.belonging import belongs, reinstall_command
 from envsolve.diagnose.rules.named import about_gpus, known, listed, of_module, package_of, version_of_package
 from envsolve.model.versions import CudaVersion, parsed_version
@@ -271,5 +271,4 @@ RULES: Mapping[str, Rule] = {
     "cuda-majors": cuda_majors,
     "keras-3": keras_3,
     **symbols.RULES,
-    **compilers.RULES,
 }

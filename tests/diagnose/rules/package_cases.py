@@ -10,7 +10,7 @@ from envsolve.findings.catalogue import shipped
 from tests.diagnose.rules.library_cases import case_of
 from tests.diagnose.rules.said import diagnoses, of_families, words
 
-_FAMILIES = ("system", "shadowed", "outside", "building", "installing", "wheels", "conda")
+_FAMILIES = ("system", "shadowed", "outside", "building", "compilers", "installing", "wheels", "conda")
 _RULES = (*packages.RULES, *of_families(*_FAMILIES), "libcuda-by-short-name")
 PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
 
