@@ -16,9 +16,6 @@ from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
     "code_features": ("code_features",),
-    "packages": ("packages",),
-    "extensions": ("packages",),
-    "symbols": ("packages",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 
