@@ -477,13 +477,13 @@ def _first_on_arm(case: Case, lines: Lines) -> Release | None:
     return min(having, key=lambda it: it.version, default=None) if missing else None
 
 
-def arm_first(case: Case, lines: Lines) -> str | None:
+def arm_release(case: Case, lines: Lines) -> str | None:
     """The first release of a package for CUDA with a wheel for ARM on pip's index, if the one asked for has none."""
     first = _first_on_arm(case, lines)
     return None if first is None else str(first.version)
 
 
-def arm_cuda(case: Case, lines: Lines) -> str | None:
+def arm_release_cuda(case: Case, lines: Lines) -> str | None:
     """The CUDA of that release."""
     first = _first_on_arm(case, lines)
     return None if first is None or first.cuda is None else str(first.cuda)

@@ -73,12 +73,6 @@ def reinstall_torch(case: Case, _lines: Lines) -> str | None:
     return reinstall_command(case)
 
 
-def torch_build(case: Case, _lines: Lines) -> str | None:
-    """The folder of PyTorch's index that the installed build is from: cu126."""
-    torch = parsed_version(case.version_of("pytorch"))
-    return None if torch is None else torch.local
-
-
 # ---------------------------------------------------------------------------------------------- xFormers
 
 
@@ -163,12 +157,6 @@ def jax_parts_differ(_case: Case, lines: Lines) -> bool:
     """Whether a line is of parts of JAX, and not of a back end that nobody asked for or a jaxlib for the CPU alone."""
     other = re.compile(r"Unable to initialize backend '(?:tpu|rocm|metal)|GpuAllocatorConfig")
     return any(not other.search(it.line) for it in lines)
-
-
-def jax_extra(case: Case, lines: Lines) -> str:
-    """The extra of jax for the CUDA major of its plugin."""
-    of_plugin = (merged(lines).get("plugin", ""), *(it.line for it in case.of("jax-plugin-failed")))
-    return "cuda13" if any("cuda13" in it for it in of_plugin) else "cuda12"
 
 
 def jax_wanted(case: Case, lines: Lines) -> str | None:

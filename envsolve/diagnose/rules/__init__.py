@@ -15,10 +15,7 @@ from envsolve.diagnose.tables import Symptom
 from envsolve.findings.catalogue import shipped
 
 MODULES: Mapping[str, tuple[str, ...]] = {
-    "libraries": ("libraries",),
-    "code_compilers": ("code_compilers", "code_ptxas"),
     "code_features": ("code_features",),
-    "compilers": ("compilers",),
 }
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 

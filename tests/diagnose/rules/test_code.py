@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from envsolve.diagnose.facts.gpu_code import capability_from, targets_from
-from envsolve.diagnose.rules.code_ptxas import cuda_of_ptx
 from envsolve.model.capability import ComputeCapability
-from tests.diagnose.rules.code_cases import NOTHING, Known, causes_of, names_of, words_of
+from tests.diagnose.rules.code_cases import NOTHING, Known, names_of, words_of
 
 NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
 NEW, OLD = "gpu-too-new-for-build", "gpu-too-old-for-build"
@@ -48,24 +47,6 @@ def test_a_capability_is_read_however_it_is_written(text: str | None, capability
 )
 def test_a_list_of_architectures_is_its_machine_code(text: str | None, targets: list[tuple[int, int]]) -> None:
     assert targets_from(text) == tuple(ComputeCapability(*it) for it in targets)
-
-
-@pytest.mark.parametrize(
-    ("ptx", "cuda"),
-    [
-        ("6.0", "9.0"),
-        ("6.5", "10.2"),
-        ("7.8", "11.8"),
-        ("8.4", "12.4"),
-        ("8.5", "12.5"),
-        ("8.7", "12.8"),
-        ("9.0", "13.0"),
-        ("5.0", None),
-        (None, None),
-    ],
-)
-def test_a_version_of_ptx_is_that_of_a_toolkit(ptx: str | None, cuda: str | None) -> None:
-    assert cuda_of_ptx(ptx) == cuda
 
 
 # which way
@@ -287,7 +268,7 @@ NVRTC = "nvrtc: error: invalid value for --gpu-architecture (-arch)"
 @pytest.mark.parametrize(
     ("text", "known", "expected"),
     [
-        (NVRTC, NOTHING, ["nvrtc-too-old-for-gpu", "nvrtc-too-new-for-gpu"]),
+        (NVRTC, NOTHING, ["nvrtc-lacks-gpu", "nvrtc-too-old-for-gpu", "nvrtc-too-new-for-gpu"]),
         (NVRTC, Known("RTX 4090", torch("1.12.1+cu113")), ["nvrtc-too-old-for-gpu"]),
         (NVRTC, Known("Tesla K80", torch("2.1.0+cu121")), ["nvrtc-too-new-for-gpu"]),
         (f"{NVRTC}\nOptions: -I/x -ftz=true -arch=compute_21", NOTHING, ["nvrtc-too-new-for-gpu"]),
@@ -436,7 +417,7 @@ def test_an_instruction_is_lacking_in_the_gpu_or_in_the_list(known: Known, expec
         (
             "NVRTC Version : (11, 2)\nNVRTC_ERROR_INVALID_OPTION (5)",
             NOTHING,
-            ["nvrtc-too-old-for-gpu", "nvrtc-too-new-for-gpu"],
+            ["nvrtc-lacks-gpu", "nvrtc-too-old-for-gpu", "nvrtc-too-new-for-gpu"],
         ),
         ("NVRTC Version : (11, 2)\nNVRTC_ERROR_INVALID_OPTION (5)", Known("RTX 4090"), ["nvrtc-too-old-for-gpu"]),
         ("NVRTC_ERROR_INVALID_OPTION (5)", Known("GTX 1080", {"cupy": "4.0.0"}), ["nvrtc-too-old-for-gpu"]),
@@ -483,10 +464,11 @@ Cuda compilation tools, release 12.3, V12.3.103"""
     ],
 )
 def test_the_ptxas_that_a_text_shows_is_told_beside_the_one_that_is_needed(text: str, seen: str | None) -> None:
-    (cause, *_) = causes_of(text)
-    assert cause.explanation == "ptxas-too-old"
-    assert cause.fields["first_cuda"] == "12.8"
-    assert cause.fields.get("ptxas_seen") == seen
+    assert names_of(text) == ["ptxas-too-old"]
+    words = words_of(text)
+    assert "ptxas of CUDA 12.8 or newer" in words
+    assert ("with ptxas, here of CUDA" in words) == (seen is not None)
+    assert seen is None or f"with ptxas, here of CUDA {seen}." in words
 
 
 def test_no_ptxas_is_too_old_for_an_architecture_that_newer_ones_dropped() -> None:
@@ -507,9 +489,9 @@ def test_no_ptxas_is_too_old_for_an_architecture_that_newer_ones_dropped() -> No
     ],
 )
 def test_xla_warns_of_an_older_ptxas(text: str, found: str, least: str | None) -> None:
-    (cause,) = causes_of(text)
-    assert cause.explanation == "ptxas-faulty"
-    assert (cause.fields["ptxas"], cause.fields.get("ptxas_least")) == (found, least)
+    assert names_of(text) == ["ptxas-faulty"]
+    limit = "" if least is None else f" ({least} or newer)"
+    assert f"ptxas {found} is older than XLA requires{limit}\n" in words_of(text)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ TORCH = "/env/lib/python3.8/site-packages/torch/lib/libtorch_cpu.so"
 @pytest.mark.parametrize(
     ("text", "causes", "told"),
     [
-        (GLIBC.format("GLIBC_2.27", TORCH), ["glibc-too-old"], "the container ubuntu:18.04"),
-        (GLIBC.format("GLIBC_2.32", TORCH), ["glibc-too-old"], "the container almalinux:9"),
-        (GLIBC.format("GLIBC_2.99", TORCH), ["glibc-too-old"], "needs glibc 2.99 or newer"),
+        (GLIBC.format("GLIBC_2.27", TORCH), ["glibc-too-old"], "in a container with ubuntu:18.04"),
+        (GLIBC.format("GLIBC_2.32", TORCH), ["glibc-too-old"], "in a container with almalinux:9"),
+        (GLIBC.format("GLIBC_2.99", TORCH), ["glibc-too-old"], "was built for glibc 2.99 or newer"),
         (CXX.format("GLIBCXX_3.4.30", TORCH), ["libstdcxx-too-old"], "of gcc 12 or newer"),
         (CXX.format("CXXABI_1.3.13", TORCH), ["libstdcxx-too-old"], "of gcc 11 or newer"),
         (GLIBC.format("GLIBC_2.34", "/usr/bin/node"), [], ""),
