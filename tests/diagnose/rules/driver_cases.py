@@ -42,7 +42,7 @@ def case_of(known: Known, *sightings: Sighting) -> Case:
         capabilities=() if known.gpu is None else (ComputeCapability.parse(known.gpu),),
         driver=None if known.driver is None else DriverVersion.parse(known.driver),
         platform=known.platform,
-        cuda=known.cuda,
+        built_cuda=known.cuda,
         packages=known.packages,
     )
     clues = {fact: (Clue(value, value, 1),) for fact, value in known.clues.items()}
