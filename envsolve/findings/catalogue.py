@@ -405,7 +405,8 @@ class Catalogue:
         return condition
 
     def _declared(self, names: Iterable[str], of: str) -> None:
-        unknown = sorted(it for it in names if it not in self.facts and it not in self._fields)
+        whole = {it.partition(".")[0] for it in names}
+        unknown = sorted(it for it in whole if it not in self.facts and it not in self._fields)
         if unknown:
             raise ValueError(f"{of} names {', '.join(unknown)}, which facts.toml does not declare")
 

@@ -1,7 +1,7 @@
 """Conditions over declared facts: ``status == 'NOT_SUPPORTED' and not saw('out-of-memory')``.
 
-The syntax is Python's, of which only names, constants, calls of declared functions, comparisons, ``and``, ``or`` and
-``not`` are allowed. A comparison with something unknown (None) is false.
+The syntax is Python's, of which only names, parts of facts (``driver.major``), constants, calls of declared functions,
+comparisons, ``and``, ``or`` and ``not`` are allowed. A comparison with something unknown (None) is false.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 Facts = Callable[[str], object]
 """The value of a declared fact by its name: None where it is unknown; for a function, the callable."""
 
+_FACT = (ast.Name, ast.Attribute)
 _OPERATORS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -56,6 +57,8 @@ def _names(node: ast.expr) -> list[str]:
     match node:
         case ast.Name(id=name):
             return [name]
+        case ast.Attribute(value=whole, attr=part) if isinstance(whole, _FACT):
+            return [f"{name}.{part}" for name in _names(whole)]
         case ast.Constant():
             return []
         case ast.BoolOp(values=parts) | ast.Tuple(elts=parts):
@@ -73,12 +76,14 @@ def _known(node: ast.expr) -> frozenset[str]:
     match node:
         case ast.Name(id=name):
             return frozenset({name})
+        case ast.Attribute(value=whole):
+            return _known(whole) | {*_names(node)}
         case ast.BoolOp(op=ast.And(), values=parts):
             return frozenset[str]().union(*map(_known, parts))
         case ast.BoolOp(values=parts):
             return frozenset.intersection(*map(_known, parts))
         case ast.Compare(left=left, comparators=[right]):
-            return frozenset(it.id for it in (left, right) if isinstance(it, ast.Name))
+            return frozenset[str]().union(*(_known(it) for it in (left, right) if isinstance(it, _FACT)))
     return frozenset()
 
 
@@ -86,6 +91,8 @@ def _value(node: ast.expr, facts: Facts) -> object:  # noqa: PLR0911 - one for e
     match node:
         case ast.Name(id=name):
             return facts(name)
+        case ast.Attribute():
+            return facts(_names(node)[0])
         case ast.Constant(value=value):
             return value
         case ast.Tuple(elts=parts):

@@ -1,4 +1,4 @@
-"""Sentences with fields of declared facts.
+"""Sentences with fields of declared facts, ``{driver}``, or of their parts, ``{build.version}``.
 
 ``{driver}`` must be known wherever the sentence is used, ``{framework|the framework}`` has other words for an unknown
 one, and ``<< of {package}>>`` is left out without its field. ``${NAME}`` is a shell's.
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from envsolve.findings.condition import Condition, Facts
 
-_FIELD = re.compile(r"(?<!\$)\{(\w+)(?:\|([^{}]+))?\}")
+_FIELD = re.compile(r"(?<!\$)\{(\w+(?:\.\w+)*)(?:\|([^{}]+))?\}")
 _OPTIONAL = re.compile(r"<<([^<>]+)>>")
 
 

@@ -1,6 +1,7 @@
 """The facts that conditions and sentences of ``data/findings`` may name, each in the module that ``facts.toml`` says.
 
 A fact is a function of the case and of the lines that are judged; a function of the catalogue takes arguments beside.
+A part of a fact is an attribute of its value, or a function of ``parts``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from functools import partial
 from importlib import import_module
 
 from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.facts import parts
 
 
 class CaseFacts:
@@ -25,12 +27,16 @@ class CaseFacts:
         self._known: dict[str, object] = {**merged(sightings), **more}
 
     def __call__(self, name: str) -> object:
-        """The value of a fact; None for one that nothing tells, or a field of another line."""
+        """The value of a fact or of a part of it; None for one that nothing tells, or a field of another line."""
         if name not in self._known:
             self._known[name] = self._found_out(name)
         return self._known[name]
 
     def _found_out(self, name: str) -> object:
+        whole, _, part = name.rpartition(".")
+        if whole:
+            value = self(whole)
+            return None if value is None else _part_of(self._case, value, part)
         module = self._declared.get(name)
         if module is None or module == "check":
             return None
@@ -38,3 +44,8 @@ class CaseFacts:
         if module == "functions":
             return partial(fact, self._case, self._sightings)
         return fact(self._case, self._sightings)
+
+
+def _part_of(case: Case, value: object, part: str) -> object:
+    of_case = getattr(parts, part, None)
+    return getattr(value, part) if of_case is None else of_case(case, value)

@@ -1,0 +1,83 @@
+"""Parts of facts: what conditions and sentences may name of a value beside its attributes, ``{gpu_capability.sm}``."""
+
+from __future__ import annotations
+
+from packaging.version import Version
+
+from envsolve.diagnose.case import Case
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
+
+# ---------------------------------------------------------------------------------------------- of a version
+
+
+def public(_case: Case, version: str) -> Version | None:
+    """A version without its local part, to compare with ``release``."""
+    parsed = parsed_version(version)
+    return None if parsed is None else Version(parsed.public)
+
+
+def minor_release(_case: Case, version: str) -> str | None:
+    """The minor release of a version, 2.15."""
+    parsed = parsed_version(version)
+    return None if parsed is None else ".".join(map(str, parsed.release[:2]))
+
+
+# ---------------------------------------------------------------------------------------------- of a compute capability
+
+
+def sm(_case: Case, capability: ComputeCapability) -> str:
+    """A compute capability as compilers write it: sm_86."""
+    return f"sm_{capability.major}{capability.minor}"
+
+
+def number(_case: Case, capability: ComputeCapability) -> str:
+    """As CMake writes it: 86."""
+    return f"{capability.major}{capability.minor}"
+
+
+def architecture(case: Case, capability: ComputeCapability) -> str | None:
+    """The generation of such a GPU: Ampere."""
+    return case.knowledge.architecture(capability)
+
+
+def named(case: Case, capability: ComputeCapability) -> str:
+    """With both: 8.6 (sm_86, Ampere)."""
+    return f"{capability} ({', '.join(filter(None, (sm(case, capability), architecture(case, capability))))})"
+
+
+def first_cuda(case: Case, capability: ComputeCapability) -> CudaVersion | None:
+    """The first CUDA that compiles for it."""
+    span = case.knowledge.cuda_for(capability)
+    return None if span is None else span[0]
+
+
+def last_cuda(case: Case, capability: ComputeCapability) -> CudaVersion | None:
+    """The last CUDA that compiles for it, if there is one."""
+    span = case.knowledge.cuda_for(capability)
+    return None if span is None else span[1]
+
+
+def first_cuda_without(case: Case, capability: ComputeCapability) -> CudaVersion | None:
+    """The CUDA that dropped it."""
+    last = last_cuda(case, capability)
+    later = (it.version for it in case.knowledge.matrix.cuda.toolkits if last is not None and it.version > last)
+    return min(later, default=None)
+
+
+def last_branch(case: Case, capability: ComputeCapability) -> int | None:
+    """The last branch of the driver for it, if there is one."""
+    return case.knowledge.last_branch(capability)
+
+
+# ---------------------------------------------------------------------------------------------- of a version of CUDA
+
+
+def full_driver(case: Case, cuda: CudaVersion) -> DriverVersion | None:
+    """The oldest driver that supports a CUDA in full."""
+    return case.knowledge.full_driver(cuda, windows=case.windows)
+
+
+def least_driver(case: Case, cuda: CudaVersion) -> DriverVersion | None:
+    """The oldest driver on which builds for a CUDA run."""
+    return case.knowledge.driver_floor(cuda, windows=case.windows)
