@@ -153,16 +153,16 @@ def _packages(case: Case, lines: Lines, *, conda: bool) -> str | None:
     names = dict.fromkeys(library(it) for it in lines)
     known = case.knowledge.libraries
     found = dict.fromkeys(it for name in names for it in known.packages(name, conda=conda, cuda_major=major))
+    if major is None and len(found) > 1:  # of several CUDA majors, and nothing says which
+        return None
     if not conda:
         return " ".join(_pinned(it, major) for it in found) or None
     cuda = None if span is None else span.last if span.first == span.last else span.last.major
-    named = (
-        ["cudatoolkit" if cuda is None else f"cudatoolkit={_of_cudatoolkit(case, span)}"]
-        if "cudatoolkit" in found
-        else []
-    )
     others = [it for it in found if it != "cudatoolkit"]
-    return " ".join([*others, *([f"cuda-version={cuda}"] if others and cuda else []), *named]) or None
+    pins = [f"cuda-version={cuda}"] if others and cuda is not None else []
+    if "cudatoolkit" in found:
+        pins.append("cudatoolkit" if cuda is None else f"cudatoolkit={_of_cudatoolkit(case, span)}")
+    return " ".join([*others, *pins]) or None
 
 
 def _of_cudatoolkit(case: Case, span: Span | None) -> CudaVersion | None:

@@ -214,6 +214,14 @@ def test_jax_had_its_cuda_inside_jaxlib_once(version: str, words: list[str]) -> 
     assert [word for word in words if word not in told] == []
 
 
+def test_an_extra_of_jax_is_named_where_that_release_has_it() -> None:
+    told = words_of(ON_CPU, Known(packages={"jax": "0.4.14"}, platform=LINUX))
+    assert "jax[cuda12]==0.4.14" not in told
+    assert "jax[cuda12_pip]==0.4.14" in told
+    plugin = "Jax plugin configuration error: Exception when calling jax_plugins.xla_cuda13.initialize()"
+    assert "jax[cuda13]" in words_of(plugin, NOTHING)
+
+
 # ONNX Runtime
 
 
