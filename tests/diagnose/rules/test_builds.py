@@ -148,7 +148,7 @@ NO_GPUS = "Num GPUs Available:  0"
         (
             NO_GPUS,
             NOTHING,
-            ["tensorflow-native-windows", "tensorflow-libraries-needed", "tensorflow-cpu-build"],
+            ["tensorflow-no-gpu", "tensorflow-native-windows", "tensorflow-libraries-needed", "tensorflow-cpu-build"],
         ),
         (NO_GPUS, Known(packages=flow("2.15.0"), platform=WINDOWS), ["tensorflow-native-windows"]),
         (
