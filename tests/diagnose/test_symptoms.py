@@ -103,6 +103,7 @@ NO_LOG_FOUND = {
     "jetson-device-files",
     "uuid-not-there",
     "zlib-missing-on-linux",
+    "xla-before-blackwell",
 }
 """Findings for which we know of no public log; the tests of rules have a case for each."""
 

@@ -74,4 +74,4 @@ def words(known: Known, *sightings: Sighting) -> str:
     """Everything that is said of the likeliest cause."""
     (finding, *_) = (it.finding for it in diagnoses_of(case_of(known, *sightings), TABLES))
     first = finding.possible_causes[0] if finding.possible_causes else finding
-    return "\n".join((first.title, first.cause, first.fix, *first.commands))
+    return "\n".join((first.title, first.cause, first.fix, *first.commands, first.more))
