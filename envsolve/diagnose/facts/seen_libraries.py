@@ -29,7 +29,9 @@ def told_with_libdevice(case: Case, file_name: str) -> bool:
 
 
 def toolkits(case: Case) -> tuple[CudaVersion, ...]:
-    """The CUDA toolkits on the machine, as told; not what a driver supports nor what a program asks for."""
+    """The CUDA toolkits on the machine: given, or in the text; not what a driver supports or a program asks for."""
+    if case.given.toolkit is not None and case.toolkit is not None:
+        return (case.toolkit,)
     found: dict[CudaVersion, None] = {}
     for clue in case.clues.get("toolkit", ()):
         if _PLACE.search(clue.line) or not _NOT_THERE.search(clue.line):
@@ -43,7 +45,7 @@ def toolkits(case: Case) -> tuple[CudaVersion, ...]:
 
 
 def _cudatoolkit(case: Case) -> CudaVersion | None:
-    """The CUDA that a list of conda packages tells."""
+    """The CUDA in a list of conda packages."""
     told = ".".join(case.packages.get("cudatoolkit", "").split(".")[:2])
     try:
         return CudaVersion.parse(told)
@@ -52,7 +54,7 @@ def _cudatoolkit(case: Case) -> CudaVersion | None:
 
 
 def cudnns(case: Case) -> tuple[str, ...]:
-    """The versions of cuDNN on the machine, as told; not what a program asks for."""
+    """The versions of cuDNN on the machine, as the text says; not what a program asks for."""
     clues = case.clues.get("cudnn", ())
     return tuple(dict.fromkeys(it.value for it in clues if "libcudnn" in it.line or not _NOT_THERE.search(it.line)))
 
