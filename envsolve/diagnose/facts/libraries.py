@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.facts import jetpacks
+from envsolve.diagnose.facts.companions import folder_of
 from envsolve.diagnose.facts.library_names import Owner, Span, is_plain, owner_of, span_of
 from envsolve.diagnose.facts.programs import NOT_EXTENSIONS, importer_of, named_program, program_of, title_of
 from envsolve.diagnose.facts.seen_libraries import (
@@ -20,7 +21,7 @@ from envsolve.diagnose.facts.seen_libraries import (
 )
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 Lines = tuple[Sighting, ...]
 _ALONE = (Owner.PYTORCH, Owner.TENSORFLOW, Owner.ONNXRUNTIME, Owner.LLAMA, Owner.ZLIB, Owner.VISUAL_CPP, Owner.SYSTEM)
@@ -372,7 +373,7 @@ def torch_public(case: Case, _lines: Lines) -> str | None:
 
 def torch_folder(case: Case, lines: Lines) -> str | None:
     """The folder of PyTorch's index with the installed build: ``cu130``."""
-    local = (case.version_of("pytorch") or "").partition("+")[2]
+    local = folder_of(parsed_version(case.version_of("pytorch")))
     cuda = torch_cuda_built(case, lines)
     return local or (None if cuda is None else f"cu{cuda.major}{cuda.minor}")
 
