@@ -258,12 +258,13 @@ def _places(case: Case, lines: Lines) -> Iterator[Path]:
 def asking(case: Case, lines: Lines) -> str | None:
     """The program that asks for the library, a key of :mod:`programs` or a framework; not one of another CUDA."""
     named = named_program(case, lines)
-    return named if named is not None or torch_is_of_other_cuda(case, lines) else case.framework
+    other = torch_is_of_other_cuda(case, lines) or package_that_asks(case, lines) is not None
+    return named if named is not None or other else case.framework
 
 
 def asking_title(case: Case, lines: Lines) -> str | None:
-    """How its makers write it."""
-    return title_of(asking(case, lines))
+    """How its makers write it; a package with the CUDA of the library in its name."""
+    return package_that_asks(case, lines) or title_of(asking(case, lines))
 
 
 def asking_framework(case: Case, lines: Lines) -> str | None:
@@ -543,6 +544,15 @@ _OLD_MAJOR = 11
 def package_for_cuda(case: Case, _lines: Lines) -> str | None:
     """A package with its CUDA in its name: ``mxnet-cu92``."""
     return next((it.get("built") for it in case.of("program-named") if it.get("built")), None)
+
+
+def package_that_asks(case: Case, lines: Lines) -> str | None:
+    """That package, if its CUDA is the one of the library."""
+    span, cuda = _span(case, lines), cuda_of_package(case, lines)
+    if span is None or cuda is None:
+        return None
+    fits = CudaVersion.parse(cuda) in span if "." in cuda else int(cuda) in (span.first.major, span.last.major)
+    return package_for_cuda(case, lines) if fits else None
 
 
 def cuda_of_package(case: Case, _lines: Lines) -> str | None:
