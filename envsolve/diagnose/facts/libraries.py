@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.facts import jetpacks
@@ -14,6 +13,7 @@ from envsolve.diagnose.facts.programs import NOT_EXTENSIONS, importer_of, named_
 from envsolve.diagnose.facts.seen_libraries import (
     library,
     opened_span,
+    places_in_prefix,
     told_with_libdevice,
     toolkits,
     versions_built_for,
@@ -222,34 +222,18 @@ def _own_package(lines: Lines) -> tuple[str, str, str] | None:
 
 def library_path(case: Case, lines: Lines) -> str | None:
     """Where the missing file is in the environment that is given."""
-    return next((str(it) for it in _places(case, lines)), None)
+    return next((str(it) for it in places_in_prefix(case, missing_library(case, lines) or "")), None)
 
 
 def library_directory(case: Case, lines: Lines) -> str | None:
     """The directory of that file."""
-    return next((str(it.parent) for it in _places(case, lines)), None)
+    return next((str(it.parent) for it in places_in_prefix(case, missing_library(case, lines) or "")), None)
 
 
 def library_is_not_in_prefix(case: Case, lines: Lines) -> str | None:
     """The environment that is given, if it does not contain the missing file."""
     named = case.given.prefix is not None and library(lines[0])
     return case.given.prefix if named and library_path(case, lines) is None else None
-
-
-_DIRECTORIES = (
-    *("lib", "lib64", "bin", "Library/bin", "targets/*/lib"),
-    *(f"{site}/{part}" for site in ("lib/python3*/site-packages", "Lib/site-packages") for part in
-      ("nvidia/*/lib", "nvidia/*/bin", "torch/lib", "*.libs")),
-)  # fmt: skip
-"""Where an environment has shared libraries."""
-
-
-def _places(case: Case, lines: Lines) -> Iterator[Path]:
-    name = _missing(case, lines)[0]
-    if case.given.prefix is None or not re.fullmatch(r"[\w.+-]+", name):
-        return
-    for directory in _DIRECTORIES:
-        yield from (it for it in Path(case.given.prefix).glob(f"{directory}/{name}") if it.is_file())
 
 
 # ------------------------------------------------------------------------------------------------ what asks for it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, Span, owner_of, span_of
@@ -105,3 +106,19 @@ def whole_messages(sightings: tuple[Sighting, ...]) -> Iterator[Sighting]:
                 break
             later |= {"found" if name == "installed" else name: value for name, value in after.fields.items()}
         yield it._replace(fields={**later, **it.fields})
+
+
+_DIRECTORIES = (
+    *("lib", "lib64", "bin", "Library/bin", "targets/*/lib"),
+    *(f"{site}/{part}" for site in ("lib/python3*/site-packages", "Lib/site-packages") for part in
+      ("nvidia/*/lib", "nvidia/*/bin", "torch/lib", "*.libs")),
+)  # fmt: skip
+"""Where an environment has shared libraries."""
+
+
+def places_in_prefix(case: Case, name: str) -> Iterator[Path]:
+    """Where a file of that name is in the environment that is given."""
+    if case.given.prefix is None or not re.fullmatch(r"[\w.+-]+", name):
+        return
+    for directory in _DIRECTORIES:
+        yield from (it for it in Path(case.given.prefix).glob(f"{directory}/{name}") if it.is_file())
