@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 Facts = Callable[[str], object]
 """The value of a declared fact by its name: None where it is unknown; for a function, the callable."""
 
-_FACT = (ast.Name, ast.Attribute)
 _OPERATORS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -28,13 +29,16 @@ _OPERATORS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
 }
 
 
+_PART = re.compile(r"\w+(?:\.\w+)+")
+
+
 class Condition:
     """A condition, parsed. Raises ValueError for anything outside the language."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            self._tree = ast.parse(text, mode="eval").body
+            self._tree = _Parts().visit(ast.parse(text, mode="eval")).body
         except SyntaxError as error:
             raise ValueError(f"{text!r} is not a condition: {error.msg}") from None
         self.names = frozenset(_names(self._tree))
@@ -53,12 +57,18 @@ class Condition:
         return _known(self._tree)
 
 
+class _Parts(ast.NodeTransformer):
+    """Makes one name of a fact and its part: ``driver.major``."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # the name that ast calls
+        text = ast.unparse(node)
+        return ast.Name(id=text) if _PART.fullmatch(text) else node
+
+
 def _names(node: ast.expr) -> list[str]:
     match node:
         case ast.Name(id=name):
             return [name]
-        case ast.Attribute(value=whole, attr=part) if isinstance(whole, _FACT):
-            return [f"{name}.{part}" for name in _names(whole)]
         case ast.Constant():
             return []
         case ast.BoolOp(values=parts) | ast.Tuple(elts=parts):
@@ -67,7 +77,7 @@ def _names(node: ast.expr) -> list[str]:
             return _names(part)
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _OPERATORS:
             return [*_names(left), *_names(right)]
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name.isidentifier():
             return [name, *(it for arg in args for it in _names(arg))]
     raise ValueError(f"{ast.unparse(node)!r} is not allowed in a condition")
 
@@ -75,15 +85,13 @@ def _names(node: ast.expr) -> list[str]:
 def _known(node: ast.expr) -> frozenset[str]:
     match node:
         case ast.Name(id=name):
-            return frozenset({name})
-        case ast.Attribute(value=whole):
-            return _known(whole) | {*_names(node)}
+            return frozenset(accumulate(name.split("."), "{}.{}".format))
         case ast.BoolOp(op=ast.And(), values=parts):
             return frozenset[str]().union(*map(_known, parts))
         case ast.BoolOp(values=parts):
             return frozenset.intersection(*map(_known, parts))
         case ast.Compare(left=left, comparators=[right]):
-            return frozenset[str]().union(*(_known(it) for it in (left, right) if isinstance(it, _FACT)))
+            return frozenset[str]().union(*(_known(it) for it in (left, right) if isinstance(it, ast.Name)))
     return frozenset()
 
 
@@ -91,8 +99,6 @@ def _value(node: ast.expr, facts: Facts) -> object:  # noqa: PLR0911 - one for e
     match node:
         case ast.Name(id=name):
             return facts(name)
-        case ast.Attribute():
-            return facts(_names(node)[0])
         case ast.Constant(value=value):
             return value
         case ast.Tuple(elts=parts):

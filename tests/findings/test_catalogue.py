@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from importlib import import_module
 from pathlib import Path
+from types import NoneType
+from typing import get_args, get_type_hints
 
 import pytest
 
+from envsolve.diagnose.case import Case
+from envsolve.diagnose.facts import parts
 from envsolve.diagnose.tables import Tables
 from envsolve.findings.catalogue import Catalogue, Entry, shipped
 from envsolve.findings.template import Sentence
@@ -119,6 +123,39 @@ def test_every_declared_fact_has_its_function_and_the_other_way_round() -> None:
 
 def _is_own(module: str, name: str, value: object) -> bool:
     return not name.startswith("_") and callable(value) and getattr(value, "__module__", "") == module
+
+
+def test_every_part_that_is_named_is_one_of_its_fact() -> None:
+    rows = [it for name in CATALOGUE.rules if (rule := CATALOGUE.rule(name)) for it in rule.branches]
+    named = {name for entry in ENTRIES for it in entry.sentences for name in it.names}
+    conditions = [it for row in (*rows, *CATALOGUE.choices) for it in (row.when, *(cause.when for cause in row.causes))]
+    conditions += [it for entry in ENTRIES for it in (entry.when, entry.unless)]
+    named |= {name for it in conditions if it is not None for name in it.names}
+    assert [name for name in sorted(named) if "." in name and _type_of(name) is None] == []
+
+
+def _type_of(name: str) -> type | None:
+    """The type of a fact, or of its part; None for a part that its fact has not."""
+    whole, _, part = name.rpartition(".")
+    if not whole:
+        found = getattr(import_module(f"envsolve.diagnose.facts.{CATALOGUE.facts[part]}"), part)
+    elif (of := _type_of(whole)) is None:
+        return None
+    elif hasattr(parts, part):
+        found = getattr(parts, part)
+        assert of is [it for it in get_type_hints(found).values() if it is not Case][0], name
+    else:
+        found = getattr(of, part, None)
+        if part in of.__annotations__:
+            return _plain(get_type_hints(of)[part])
+    return None if found is None else _plain(get_type_hints(getattr(found, "fget", None) or found)["return"])
+
+
+def _plain(hint: object) -> type:
+    """A type without None."""
+    known = [it for it in get_args(hint) if it is not NoneType] or [hint]
+    assert isinstance(known[0], type)
+    return known[0]
 
 
 def test_every_fact_of_a_family_is_named() -> None:

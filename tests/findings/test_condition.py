@@ -6,7 +6,7 @@ import pytest
 
 from envsolve.findings.condition import Condition
 
-FACTS = {"status": "FAILED", "number": 3, "nothing": None, "saw": lambda *names: "a" in names}
+FACTS = {"status": "FAILED", "number": 3, "nothing": None, "saw": lambda *names: "a" in names, "driver.major": 580}
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,7 @@ FACTS = {"status": "FAILED", "number": 3, "nothing": None, "saw": lambda *names:
         ("nothing or number < 3", False),
         ("not nothing", True),
         ("saw('b', 'a') and not saw('b')", True),
+        ("driver.major > 500 and saw('a')", True),
     ],
 )
 def test_a_condition_holds_or_not(text: str, holds: bool) -> None:
@@ -52,6 +53,7 @@ def test_anything_else_is_refused(text: str) -> None:
         ("(a and b) or a", {"a"}),
         ("not a", set()),
         ("saw('x') and a < b", {"a", "b"}),
+        ("a.b.c > 3", {"a", "a.b", "a.b.c"}),
     ],
 )
 def test_what_is_known_where_it_holds(text: str, known: set[str]) -> None:

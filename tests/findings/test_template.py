@@ -14,6 +14,7 @@ from envsolve.findings.template import Sentence, filled
         ("The driver is {driver}.", {"driver": "550.54.14"}, "The driver is 550.54.14."),
         ("{framework|The framework} starts.", {}, "The framework starts."),
         ("{framework|The framework} starts.", {"framework": "JAX"}, "JAX starts."),
+        ("R{driver.branch|580} is installed.", {"driver.branch": 535}, "R535 is installed."),
         ("It failed<< with {code}>>.", {}, "It failed."),
         ("It failed<< with {code}>>.", {"code": "3"}, "It failed with 3."),
         ("Put it into ${CUDA_DIR}.", {}, "Put it into ${CUDA_DIR}."),

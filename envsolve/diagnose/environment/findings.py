@@ -24,7 +24,6 @@ def of_environment(
     common = {
         "probed": True,
         "windows": scene.platform.is_windows,
-        "posix": not scene.platform.is_windows,
         "in_conda": scene.inventory.is_conda,
         "plan": next(iter(mended(scene)), None),
         "prefix": str(scene.inventory.prefix),

@@ -15,7 +15,6 @@ from envsolve.model.versions import CudaVersion, parsed_version
 Lines = tuple[Sighting, ...]
 _FAILED_PARTS = ("library-missing", "cuda-libraries-not-found")
 """Symptoms of other subjects that say which library was not found."""
-_LAST_ON_WINDOWS = (2, 10)
 _NAMES_OF_CPU = ("local", "build_string", "cpuonly", "mutex", "none")
 """Groups that name the build itself, and not only what it lacks."""
 _JETPACKS = {
@@ -245,12 +244,6 @@ def tensorflow_version(case: Case, _lines: Lines) -> str | None:
     return case.version_of("tensorflow")
 
 
-def after_windows(case: Case, _lines: Lines) -> bool:
-    """Whether TensorFlow is not known to be one that had GPU support on native Windows."""
-    version = parsed_version(case.version_of("tensorflow"))
-    return version is None or version.release[:2] > _LAST_ON_WINDOWS
-
-
 def tensorflow_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
     """The CUDA that TensorFlow was built for: of old releases each has one, whatever is said to be installed."""
     found = {it.cuda for it in case.releases("tensorflow") if it.cuda is not None}
@@ -270,12 +263,6 @@ def tensorflow_other_cuda(case: Case, lines: Lines) -> CudaVersion | None:
         return None
     same_names = cuda.major == toolkit.major and cuda.major >= 11  # noqa: PLR2004 - from 11 on a name is a major's
     return None if same_names else toolkit
-
-
-def tensorflow_before_extra(case: Case, _lines: Lines) -> bool:
-    """Whether TensorFlow is from before 2.14, which brought the extra and-cuda."""
-    version = parsed_version(case.version_of("tensorflow"))
-    return version is not None and version < Version("2.14")
 
 
 # ---------------------------------------------------------------------------------------------- JAX
@@ -321,18 +308,6 @@ def jax_failed_parts(case: Case, _lines: Lines) -> tuple[str, ...]:
 def jax_version(case: Case, _lines: Lines) -> str | None:
     """The installed JAX, or its jaxlib."""
     return case.version_of("jax") or case.packages.get("jaxlib") or None
-
-
-def jax_public(case: Case, lines: Lines) -> str | None:
-    """That version without its local part."""
-    version = parsed_version(jax_version(case, lines))
-    return None if version is None else version.public
-
-
-def jax_is_old(case: Case, lines: Lines) -> bool:
-    """Whether it is from before JAX had a plugin for CUDA."""
-    version = parsed_version(jax_version(case, lines))
-    return version is not None and version < Version("0.4.23")
 
 
 def only_plugin_failed(case: Case, lines: Lines) -> bool:

@@ -27,11 +27,6 @@ def misses_nvjitlink(case: Case, lines: Lines) -> bool:
     return program_of(case, lines) == "jax" and re.search("cusparse|cusolver", parts, re.IGNORECASE) is not None
 
 
-def tensorflow_is_2_16(case: Case, _lines: Lines) -> bool:
-    """Whether it is the TensorFlow that does not find the libraries of its own extra."""
-    return (case.version_of("tensorflow") or "").startswith("2.16")
-
-
 def jax_extra(case: Case, _lines: Lines) -> str:
     """The extra of JAX with the libraries: that of the plugin in the text, or of the library's CUDA."""
     texts = [*case.packages, *(it.line for it in case.sightings)]

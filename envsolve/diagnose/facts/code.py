@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
+from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.gpu_code import (
-    BLACKWELL,
-    build_words,
+    Build,
     builds_with_code,
     built_code,
     built_codes,
@@ -22,8 +22,6 @@ from envsolve.diagnose.facts.gpu_code import (
     edge,
     first_told,
     for_old_drivers,
-    install_command,
-    named_with_sm,
     platform_for,
     runs_code_of,
     targets_told,
@@ -36,8 +34,6 @@ Lines = tuple[Sighting, ...]
 _COVERED, _TOO_NEW, _TOO_OLD, _BETWEEN = "covered", "too new", "too old", "between"
 _LEAST = ("least", "least_of", "minimum")
 """Groups that hold the least capability that a build or program runs on."""
-_FERMI = CudaVersion(8, 0)
-"""The last toolkit for compute capability 2.x. CUDA 9.0, where the matrix begins, dropped it (release notes)."""
 
 
 # ---------------------------------------------------------------------------------------------- the GPU
@@ -48,8 +44,8 @@ def gpu_capability(case: Case, lines: Lines) -> ComputeCapability | None:
     return capability_told(case, lines)
 
 
-def _capability(case: Case, lines: Lines) -> ComputeCapability | None:
-    """The same; of a GPU that is known by its generation, the newest that separate GPUs of it have."""
+def gpu_target(case: Case, lines: Lines) -> ComputeCapability | None:
+    """What to compile for: it, or of a GPU that is known by its generation the newest that separate ones of it have."""
     told = capability_told(case, lines)
     generation = (first_told(lines, "generation") or "").casefold()
     lives = case.knowledge.matrix.cuda.architectures
@@ -57,70 +53,14 @@ def _capability(case: Case, lines: Lines) -> ComputeCapability | None:
     return told or max(of_it, default=None)
 
 
-def gpu_sm(case: Case, lines: Lines) -> str | None:
-    """It as compilers write it: sm_86."""
-    number = gpu_number(case, lines)
-    return None if number is None else f"sm_{number}"
-
-
-def gpu_number(case: Case, lines: Lines) -> str | None:
-    """It as CMake writes it: 86."""
-    capability = _capability(case, lines)
-    return None if capability is None else f"{capability.major}{capability.minor}"
-
-
-def gpu_architecture(case: Case, lines: Lines) -> str | None:
-    """The generation of the GPU: Ampere."""
-    capability = _capability(case, lines)
-    return None if capability is None else case.knowledge.architecture(capability)
-
-
-def first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The first CUDA that compiles for the GPU."""
-    span = _span(case, _capability(case, lines))
-    return None if span is None else span[0]
-
-
 def family_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """An earlier CUDA whose code for older minors of the same major runs on the GPU."""
-    first, capability = first_cuda(case, lines), _capability(case, lines)
+    capability = gpu_target(case, lines)
+    first = None if capability is None else parts.first_cuda(case, capability)
     if first is None or capability is None:
         return None
     earlier = sorted(it.version for it in case.knowledge.matrix.cuda.toolkits if it.version < first)
     return next((it for it in earlier if runs_code_of(case, capability, it)), None)
-
-
-def last_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The last CUDA that compiles for the GPU, if there is one."""
-    capability = _capability(case, lines)
-    span = _span(case, capability)
-    if span is None:
-        return _FERMI if capability is not None and capability < (3, 0) else None
-    return span[1]
-
-
-def next_cuda_without(case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA that dropped the GPU."""
-    last = last_cuda(case, lines)
-    later = (it.version for it in case.knowledge.matrix.cuda.toolkits if last is not None and it.version > last)
-    return min(later, default=None)
-
-
-def _span(case: Case, capability: ComputeCapability | None) -> tuple[CudaVersion, CudaVersion | None] | None:
-    return None if capability is None else case.knowledge.cuda_for(capability)
-
-
-def blackwell_branch(case: Case, lines: Lines) -> int | None:
-    """The first driver branch for the GPU, if it is of Blackwell or newer."""
-    capability = _capability(case, lines)
-    life = None if capability is None else case.knowledge.matrix.cuda.life_of(capability)
-    return None if life is None or life.capability.major < BLACKWELL else life.first_branch
-
-
-def last_branch(case: Case, lines: Lines) -> int | None:
-    """The last driver branch for the GPU, if there is one."""
-    capability = _capability(case, lines)
-    return None if capability is None else case.knowledge.last_branch(capability)
 
 
 # ---------------------------------------------------------------------------------------------- build and GPU
@@ -149,7 +89,7 @@ def verdict_is_sure(case: Case, lines: Lines) -> bool:
 
 
 def _verdict(case: Case, lines: Lines) -> _Verdict | None:
-    capability = _capability(case, lines)
+    capability = gpu_target(case, lines)
     if capability is None:
         return None
     if first_told(lines, "too_old"):
@@ -268,7 +208,7 @@ def _about(case: Case) -> str:
 
 def _capability_of_builds(case: Case, lines: Lines) -> ComputeCapability | None:
     """The capability for which a build is looked for, on a Jetson that of its board for want of another."""
-    return _capability(case, lines) or (_of_board(case) if case.jetson else None)
+    return gpu_target(case, lines) or (_of_board(case) if case.jetson else None)
 
 
 def _having(case: Case, lines: Lines) -> tuple[Release, ...]:
@@ -276,33 +216,21 @@ def _having(case: Case, lines: Lines) -> tuple[Release, ...]:
     return () if capability is None else builds_with_code(case, capability, _about(case))
 
 
-def first_build(case: Case, lines: Lines) -> str | None:
+def first_build(case: Case, lines: Lines) -> Build | None:
     """The first build with code for the GPU: PyTorch 2.7.0 (cu128)."""
     having = _having(case, lines)
-    return build_words(edge(having, last=False)) if having else None
+    return Build(edge(having, last=False)) if having else None
 
 
-def last_build(case: Case, lines: Lines) -> str | None:
+def last_build(case: Case, lines: Lines) -> Build | None:
     """The newest build with code for the GPU."""
     having = _having(case, lines)
-    return build_words(edge(having, last=True)) if having else None
-
-
-def first_local(case: Case, lines: Lines) -> str | None:
-    """The first build by its own name: cu128."""
-    having = _having(case, lines)
-    return edge(having, last=False).build if having else None
-
-
-def last_local(case: Case, lines: Lines) -> str | None:
-    """The newest build by its own name: cu126."""
-    having = _having(case, lines)
-    return edge(having, last=True).build if having else None
+    return Build(edge(having, last=True)) if having else None
 
 
 def no_build_known(case: Case, lines: Lines) -> bool:
     """Whether the matrix has the framework, and no build of it with code for the GPU."""
-    return case.framework in TITLES and _capability(case, lines) is not None and not _having(case, lines)
+    return case.framework in TITLES and gpu_target(case, lines) is not None and not _having(case, lines)
 
 
 def public_version(case: Case, _lines: Lines) -> str | None:
@@ -346,20 +274,19 @@ def build_command(case: Case, lines: Lines) -> str | None:
     if not having or capability is None:
         return None
     older = code_verdict(case, lines) in (_TOO_OLD, _BETWEEN)
-    return install_command(edge(having, last=True) if older else for_old_drivers(case, capability, having))
+    return Build(edge(having, last=True) if older else for_old_drivers(case, capability, having)).command
 
 
-def conda_build(case: Case, lines: Lines) -> str | None:
+def conda_build(case: Case, lines: Lines) -> Build | None:
     """The newest build with code for the GPU, if it is conda's."""
-    having = _having(case, lines)
-    last = edge(having, last=True) if having else None
-    return None if last is None or last.source.is_wheel else build_words(last)
+    last = last_build(case, lines)
+    return None if last is None or last.release.source.is_wheel else last
 
 
 def runtime_floor(case: Case, lines: Lines) -> str | None:
     """The first ONNX Runtime with code for the GPU, if it is ONNX Runtime."""
-    having = _having(case, lines) if case.framework == "onnxruntime" else ()
-    return str(edge(having, last=False).version) if having else None
+    first = first_build(case, lines) if case.framework == "onnxruntime" else None
+    return None if first is None else str(first.release.version)
 
 
 _OTHER_PROGRAMS = re.compile(
@@ -378,12 +305,6 @@ def maybe_pytorch(case: Case, lines: Lines) -> bool:
     return case.framework in (None, "pytorch") and not other_program(case, lines)
 
 
-def before_blackwell(case: Case, lines: Lines) -> bool:
-    """Whether the GPU is known to be older than Blackwell."""
-    capability = gpu_capability(case, lines)
-    return capability is not None and capability.major < BLACKWELL
-
-
 # ---------------------------------------------------------------------------------------------- extensions
 
 _OWN_LEAST = {
@@ -400,11 +321,6 @@ _FILES = {
     "ggml_cuda": "llama.cpp (ggml)",
 }
 """Source files that an error names, and the packages they are of."""
-
-
-def extension_seen(case: Case, _lines: Lines) -> bool:
-    """Whether a traceback or a message shows that a kernel is not the framework's own."""
-    return case.saw("extension-frame")
 
 
 def _extension(case: Case) -> str | None:
@@ -436,15 +352,9 @@ def extension_least(case: Case, lines: Lines) -> ComputeCapability | None:
 def later_extensions(case: Case, lines: Lines) -> tuple[str, ...]:
     """Packages whose kernels begin above the GPU, if no library is named: vLLM from 7.0."""
     capability = gpu_capability(case, lines)
-    if extension_seen(case, lines) or capability is None:
+    if case.saw("extension-frame") or capability is None:
         return ()
     return tuple(f"{title} from {least}" for title, least in _OWN_LEAST.values() if capability < least)
-
-
-def toolkit_too_old(case: Case, lines: Lines) -> bool:
-    """Whether the toolkit on the machine came before the GPU."""
-    first = first_cuda(case, lines)
-    return first is not None and case.toolkit is not None and case.toolkit < first
 
 
 # ---------------------------------------------------------------------------------------------- Jetson
@@ -477,10 +387,9 @@ def _of_board(case: Case) -> ComputeCapability | None:
     return None if board is None else ComputeCapability(*_BOARDS[board.casefold()])
 
 
-def jetson_capability(case: Case, lines: Lines) -> str | None:
-    """The capability of its GPU, by the board for want of a GPU: 7.2 (sm_72, Volta)."""
-    capability = gpu_capability(case, lines) or _of_board(case)
-    return None if capability is None else named_with_sm(case, capability)
+def jetson_capability(case: Case, lines: Lines) -> ComputeCapability | None:
+    """The capability of its GPU, by the board for want of a GPU."""
+    return gpu_capability(case, lines) or _of_board(case)
 
 
 def is_thor(case: Case, lines: Lines) -> bool:

@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.code import gpu_capability
 from envsolve.diagnose.facts.gpu_code import (
-    build_words,
+    Build,
     builds_with_code,
     edge,
     first_told,
-    named_with_sm,
     runs_code_of,
     targets_from,
 )
 from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.host import Platform
-from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.versions import CudaVersion
 
 Lines = tuple[Sighting, ...]
 
@@ -34,7 +34,7 @@ def _left_out(lines: Lines) -> list[ComputeCapability]:
 
 def left_out(case: Case, lines: Lines) -> tuple[str, ...]:
     """Common GPUs that a list leaves out: 6.1 (sm_61, Pascal)."""
-    return tuple(named_with_sm(case, it) for it in _left_out(lines))
+    return tuple(parts.named(case, it) for it in _left_out(lines))
 
 
 def left_out_old(_case: Case, lines: Lines) -> ComputeCapability | None:
@@ -49,18 +49,18 @@ def left_out_new(_case: Case, lines: Lines) -> ComputeCapability | None:
     return max((it for it in _left_out(lines) if targets and it > max(targets)), default=None)
 
 
-def build_for_old(case: Case, lines: Lines) -> str | None:
+def build_for_old(case: Case, lines: Lines) -> Build | None:
     """The newest build with code for the former."""
     capability = left_out_old(case, lines)
     having = () if capability is None else builds_with_code(case, capability)
-    return build_words(edge(having, last=True)) if having else None
+    return Build(edge(having, last=True)) if having else None
 
 
-def build_for_new(case: Case, lines: Lines) -> str | None:
+def build_for_new(case: Case, lines: Lines) -> Build | None:
     """The first build with code for the latter."""
     capability = left_out_new(case, lines)
     having = () if capability is None else builds_with_code(case, capability)
-    return build_words(edge(having, last=False)) if having else None
+    return Build(edge(having, last=False)) if having else None
 
 
 # ---------------------------------------------------------------------------------------------- CUDA's libraries
@@ -137,8 +137,3 @@ def driver_fits_gpu(case: Case, lines: Lines) -> bool:
     full = case.knowledge.full_driver(cuda, windows=case.windows)
     within = span[0] <= cuda and (span[1] is None or cuda <= span[1])
     return within and full is not None and case.driver.meets(full)
-
-
-def built_full_driver(case: Case, _lines: Lines) -> DriverVersion | None:
-    """The oldest driver that supports the CUDA of the build in full."""
-    return None if case.built_cuda is None else case.knowledge.full_driver(case.built_cuda, windows=case.windows)

@@ -10,16 +10,15 @@ import re
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.facts.driver import PTX
+from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.gpu_code import (
-    build_words,
+    Build,
     builds_with_code,
     capability_from,
     capability_told,
+    cuda_of_ptx,
     edge,
     first_told,
-    install_command,
-    named_with_sm,
 )
 from envsolve.diagnose.facts.library_names import Owner, owner_of
 from envsolve.diagnose.facts.named import version_of_package
@@ -77,94 +76,49 @@ def arch_capability(case: Case, lines: Lines) -> ComputeCapability | None:
     return told or (case.capability if symptom == "ptxas-too-old" else None)
 
 
-def _span(case: Case, lines: Lines) -> tuple[CudaVersion, CudaVersion | None] | None:
+def _of_arch(case: Case, lines: Lines) -> tuple[CudaVersion | None, CudaVersion | None]:
+    """The first and the last toolkit that compile for it."""
     capability = arch_capability(case, lines)
-    return None if capability is None else case.knowledge.cuda_for(capability)
-
-
-def _is_fermi(case: Case, lines: Lines) -> bool:
-    capability = arch_capability(case, lines)
-    return capability is not None and capability < _KEPLER
-
-
-def arch_named(case: Case, lines: Lines) -> str | None:
-    """The same with its names: 12.0 (sm_120, Blackwell)."""
-    capability = arch_capability(case, lines)
-    return None if capability is None else named_with_sm(case, capability)
-
-
-def arch_first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The first toolkit that compiles for it."""
-    span = _span(case, lines)
-    return None if span is None else span[0]
-
-
-def arch_last_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The last toolkit that compiles for it, if there is one."""
-    span = _span(case, lines)
-    return span[1] if span is not None else _FERMI_ENDS if _is_fermi(case, lines) else None
-
-
-def arch_next_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The first toolkit that dropped it."""
-    last = arch_last_cuda(case, lines)
-    toolkits = (it.version for it in case.knowledge.matrix.cuda.toolkits)
-    return None if last is None else min(it for it in toolkits if it > last)
+    if capability is None:
+        return None, None
+    return parts.first_cuda(case, capability), parts.last_cuda(case, capability)
 
 
 def arch_is_unknown(case: Case, lines: Lines) -> bool:
     """Whether no toolkit is known to compile for it."""
-    return _span(case, lines) is None and not _is_fermi(case, lines)
+    return _of_arch(case, lines) == (None, None)
 
 
 def arch_is_dropped(case: Case, lines: Lines) -> bool:
     """Whether the compiler no longer has it, and is not one that came before it."""
-    span = _span(case, lines)
-    if span is None:
-        return _is_fermi(case, lines)
-    return span[1] is not None and (case.toolkit is None or case.toolkit >= span[0])
-
-
-def gpu_is_arch(case: Case, lines: Lines) -> bool:
-    """Whether the GPU has this very compute capability."""
-    return case.capability is not None and case.capability == arch_capability(case, lines)
+    first, last = _of_arch(case, lines)
+    return last is not None and (first is None or case.toolkit is None or case.toolkit >= first)
 
 
 def own_arch(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability of the GPU, where it is another one and this compiler has it."""
     own = case.capability
-    span = None if own is None or gpu_is_arch(case, lines) else case.knowledge.cuda_for(own)
-    if span is None:
+    capability = arch_capability(case, lines)
+    span = None if own is None or own == capability else case.knowledge.cuda_for(own)
+    if span is None or capability is None:
         return None
-    first, last = arch_first_cuda(case, lines), arch_last_cuda(case, lines)
+    first, last = _of_arch(case, lines)
     if arch_is_dropped(case, lines):
-        compiler = case.toolkit or arch_next_cuda(case, lines)
+        compiler = case.toolkit or parts.first_cuda_without(case, capability)
         has_it = last is not None and compiler is not None and (span[1] is None or compiler <= span[1])
     else:
         has_it = first is not None and span[0] < first and (case.toolkit is None or span[0] <= case.toolkit)
     return own if has_it else None
 
 
-def own_arch_number(case: Case, lines: Lines) -> str | None:
-    """The same as CMake writes it: 86."""
-    own = own_arch(case, lines)
-    return None if own is None else f"{own.major}{own.minor}"
-
-
 def older_arch(case: Case, lines: Lines) -> ComputeCapability | None:
     """The newest capability that toolkits before the first for it, and this one, compile for."""
-    capability, span = arch_capability(case, lines), _span(case, lines)
-    before = [it for it in case.knowledge.matrix.cuda.toolkits if span is not None and it.version < span[0]]
+    capability, (first, _) = arch_capability(case, lines), _of_arch(case, lines)
+    before = [it for it in case.knowledge.matrix.cuda.toolkits if first is not None and it.version < first]
     if case.toolkit is not None:
         before = [it for it in before if it.version <= case.toolkit]
     known = [it for toolkit in before[:1] for it in toolkit.compiles_for if capability and it < capability]
     return max((it for it in known if not it.is_tegra), default=None)
-
-
-def older_arch_by_ptx(case: Case, lines: Lines) -> bool:
-    """Whether code for that runs on the GPU only as PTX, which the driver compiles."""
-    older, capability = older_arch(case, lines), arch_capability(case, lines)
-    return older is not None and capability is not None and older.major != capability.major
 
 
 # ---------------------------------------------------------------------------------------------- builds
@@ -172,19 +126,19 @@ def older_arch_by_ptx(case: Case, lines: Lines) -> bool:
 
 def _first_build(case: Case, lines: Lines) -> Release | None:
     """The first build whose CUDA itself compiles for the capability, not only for an older minor."""
-    capability, span = arch_capability(case, lines), _span(case, lines)
-    if capability is None or span is None:
+    capability, (first, _) = arch_capability(case, lines), _of_arch(case, lines)
+    if capability is None or first is None:
         return None
     framework = "pytorch" if lines[0].symptom == "torch-list-without-architecture" else None
     builds = builds_with_code(case, capability, framework)
-    having = [it for it in builds if it.cuda is not None and it.cuda >= span[0]]
+    having = [it for it in builds if it.cuda is not None and it.cuda >= first]
     return edge(having, last=False) if having else None
 
 
-def first_build_for_arch(case: Case, lines: Lines) -> str | None:
+def first_build_for_arch(case: Case, lines: Lines) -> Build | None:
     """That build: PyTorch 2.7.0 (cu128)."""
     first = _first_build(case, lines)
-    return None if first is None else build_words(first)
+    return None if first is None else Build(first)
 
 
 def first_build_command(case: Case, lines: Lines) -> str | None:
@@ -194,28 +148,16 @@ def first_build_command(case: Case, lines: Lines) -> str | None:
         return None
     same = [it for it in builds_with_code(case, capability, first.framework) if it.source is first.source]
     newer = [it for it in same if it.cuda is not None and it.cuda.major == first.cuda.major]
-    return install_command(edge(newer or [first], last=True))
+    return Build(edge(newer or [first], last=True)).command
 
 
-def _last_build(case: Case, lines: Lines) -> Release | None:
+def last_build_for_arch(case: Case, lines: Lines) -> Build | None:
     """The newest build of the framework with code for it, of the installed version if there is one."""
     capability = arch_capability(case, lines)
     having = () if capability is None else builds_with_code(case, capability)
     version = parsed_version(case.version_of(case.framework))
     same = [it for it in having if version is not None and str(it.version) == version.public]
-    return edge(same or having, last=True) if having else None
-
-
-def last_build_for_arch(case: Case, lines: Lines) -> str | None:
-    """That build."""
-    last = _last_build(case, lines)
-    return None if last is None else build_words(last)
-
-
-def last_build_command(case: Case, lines: Lines) -> str | None:
-    """The command that installs it."""
-    last = _last_build(case, lines)
-    return None if last is None else install_command(last)
+    return Build(edge(same or having, last=True)) if having else None
 
 
 # ---------------------------------------------------------------------------------------------- NVRTC
@@ -241,8 +183,8 @@ def nvrtc_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
 
 def nvrtc_cuda_without(case: Case, lines: Lines) -> CudaVersion | None:
     """The same, if it does not compile for the GPU."""
-    cuda, span = nvrtc_cuda(case, lines), _span(case, lines)
-    if cuda is None or (span is not None and span[0] <= cuda and (span[1] is None or cuda <= span[1])):
+    cuda, (first, last) = nvrtc_cuda(case, lines), _of_arch(case, lines)
+    if cuda is None or (first is not None and first <= cuda and (last is None or cuda <= last)):
         return None
     return cuda
 
@@ -316,44 +258,27 @@ def ptxas_release(case: Case, _lines: Lines) -> str | None:
 
 def ptxas_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA that the ptxas must at least be of: for the GPU, for the PTX that it reads, and for the build."""
-    wanted = PTX.get(first_told(lines, "wanted_ptx") or "")
     builds = [it.cuda for it in case.releases() if it.cuda is not None]
     built = case.built_cuda or min(builds, default=None)
-    known = (arch_first_cuda(case, lines), built, None if wanted is None else CudaVersion.parse(wanted))
+    known = (_of_arch(case, lines)[0], built, ptx_wanted_cuda(case, lines))
     return max((it for it in known if it is not None), default=None)
 
 
 def ptxas_last_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """The last CUDA whose ptxas knows the GPU, if there is one and it is newer than that."""
-    span, needed = _span(case, lines), ptxas_cuda(case, lines)
-    last = None if span is None else span[1]
+    (first, last), needed = _of_arch(case, lines), ptxas_cuda(case, lines)
+    last = None if first is None else last
     return last if last is not None and needed is not None and last > needed else None
 
 
-def ptx_wanted_cuda(_case: Case, lines: Lines) -> str | None:
+def ptx_wanted_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA of the PTX that ptxas was given."""
-    return PTX.get(first_told(lines, "wanted_ptx") or "")
+    return cuda_of_ptx(first_told(lines, "wanted_ptx"))
 
 
-def ptx_cuda(_case: Case, lines: Lines) -> str | None:
+def ptx_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA of the PTX that ptxas reads, or that XLA writes."""
-    return PTX.get(first_told(lines, "ptx") or "")
-
-
-def ptx_major(case: Case, lines: Lines) -> str | None:
-    """Its major."""
-    return (ptx_cuda(case, lines) or "").partition(".")[0] or None
-
-
-def arch_first_major(case: Case, lines: Lines) -> int | None:
-    """The major of the first CUDA for the GPU."""
-    first = arch_first_cuda(case, lines)
-    return None if first is None else first.major
-
-
-def arch_is_thor(case: Case, lines: Lines) -> bool:
-    """Whether it is the GPU of Jetson Thor, which CUDA 13 renamed."""
-    return arch_capability(case, lines) in {(10, 1), (11, 0)}
+    return cuda_of_ptx(first_told(lines, "ptx"))
 
 
 def ptxas_used(case: Case, _lines: Lines) -> str | None:

@@ -13,22 +13,13 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting, merged
+from envsolve.diagnose.facts.gpu_code import cuda_of_ptx
 from envsolve.model.release import Architecture, Release, Source
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 Lines = tuple[Sighting, ...]
 _FIRST_WITH_MINOR_COMPATIBILITY = 11
 """The first CUDA major whose minor versions a driver runs all."""
-PTX = {
-    **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
-    **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
-    **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
-    "8.6": "12.7",
-    "8.7": "12.8",
-    "8.8": "12.9",
-    **{f"9.{minor}": f"13.{minor}" for minor in range(5)},
-}
-"""The CUDA that came with each version of PTX: docs.nvidia.com/cuda/parallel-thread-execution, release notes."""
 _ROOTS = (
     "driver-version-mismatch",
     "driver-branch-ended",
@@ -400,21 +391,20 @@ def program_needs_newer(case: Case, lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- PTX and images
 
 
-def ptx_made(_case: Case, lines: Lines) -> str | None:
+def ptx_made(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA of the PTX, by the version of PTX."""
-    fields = merged(lines)
-    return PTX.get(fields.get("made", "")) if fields.get("reads") in PTX else None
+    return None if ptx_reads(case, lines) is None else cuda_of_ptx(merged(lines).get("made"))
 
 
 def ptx_reads(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA whose PTX the driver's compiler reads, by the version of PTX."""
-    return _cuda_in(PTX.get(merged(lines).get("reads", "")))
+    return cuda_of_ptx(merged(lines).get("reads"))
 
 
 def ptx_source(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA that the PTX comes from."""
     full = driver_full(case, lines)
-    told = _cuda_in(PTX.get(merged(lines).get("made", "")))
+    told = cuda_of_ptx(merged(lines).get("made"))
     known = (it for it in (case.built_cuda, case.toolkit) if it is not None and (full is None or it > full))
     return told or next(known, None)
 

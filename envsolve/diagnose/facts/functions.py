@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 
+from packaging.version import Version
+
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.versions import CudaVersion
 
 Lines = tuple[Sighting, ...]
 
@@ -31,19 +33,14 @@ def all_lines_have(_case: Case, lines: Lines, pattern: str) -> bool:
     return all(re.search(pattern, it.line, re.IGNORECASE) for it in lines)
 
 
-def installed(case: Case, _lines: Lines, package: str) -> str | None:
-    """The version of an installed package as named, ``""`` where only its name is."""
-    return case.packages.get(package)
-
-
 def cuda_version(_case: Case, _lines: Lines, version: str) -> CudaVersion:
     """A version of CUDA to compare with."""
     return CudaVersion.parse(version)
 
 
-def driver_version(_case: Case, _lines: Lines, version: str) -> DriverVersion:
-    """A version of the driver to compare with."""
-    return DriverVersion.parse(version)
+def release(_case: Case, _lines: Lines, version: str) -> Version:
+    """A version of a package to compare the ``public`` one of another with."""
+    return Version(version)
 
 
 def compute_capability(_case: Case, _lines: Lines, capability: str) -> ComputeCapability:

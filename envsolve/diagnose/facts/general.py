@@ -88,11 +88,6 @@ def windows(case: Case, _lines: Lines) -> bool:
     return case.windows
 
 
-def posix(case: Case, _lines: Lines) -> bool:
-    """Whether nothing says that it happened on Windows."""
-    return not case.windows
-
-
 def linux(case: Case, _lines: Lines) -> bool:
     """Whether nothing says that it happened elsewhere than on Linux with a driver of its own."""
     return case.platform in (None, Platform.LINUX_64, Platform.LINUX_AARCH64) and not case.wsl

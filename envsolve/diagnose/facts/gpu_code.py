@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
@@ -17,6 +18,18 @@ BLACKWELL = 10
 _NUMBER = re.compile(r"(?:sm|compute)_(\d{2,3})[af]?|(?<!\d)(\d{2,4})(?!\d)")
 _ON_ARM = {(11, 0), (12, 1)}
 """Thor and GB10, whose processors are Arm's."""
+
+
+_PTX = {
+    **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
+    **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
+    **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
+    "8.6": "12.7",
+    "8.7": "12.8",
+    "8.8": "12.9",
+    **{f"9.{minor}": f"13.{minor}" for minor in range(5)},
+}
+"""The CUDA that came with each version of PTX: docs.nvidia.com/cuda/parallel-thread-execution, release notes."""
 
 
 # ---------------------------------------------------------------------------------------------- what a text tells
@@ -73,17 +86,16 @@ def capability_told(case: Case, lines: Sequence[Sighting]) -> ComputeCapability 
 # ---------------------------------------------------------------------------------------------- toolkits
 
 
+def cuda_of_ptx(version: str | None) -> CudaVersion | None:
+    """The CUDA that came with a version of PTX."""
+    cuda = _PTX.get(version or "")
+    return None if cuda is None else CudaVersion.parse(cuda)
+
+
 def runs_code_of(case: Case, capability: ComputeCapability, cuda: CudaVersion) -> bool:
     """Whether ``cuda`` compiles for an older minor of the same major: code for 8.6, of CUDA 11.1, runs on 8.9."""
     toolkit = next((it for it in case.knowledge.matrix.cuda.toolkits if it.version == cuda), None)
     return toolkit is not None and any(CodeTarget(it).runs_as_machine_code(capability) for it in toolkit.compiles_for)
-
-
-def named_with_sm(case: Case, capability: ComputeCapability) -> str:
-    """``8.6 (sm_86, Ampere)``."""
-    architecture = case.knowledge.architecture(capability)
-    names = [f"sm_{capability.major}{capability.minor}", *([] if architecture is None else [architecture])]
-    return f"{capability} ({', '.join(names)})"
 
 
 # ---------------------------------------------------------------------------------------------- builds
@@ -120,15 +132,28 @@ def for_old_drivers(case: Case, capability: ComputeCapability, having: Sequence[
     return edge(wheels or modest or having, last=True)
 
 
-def build_words(release: Release) -> str:
-    """``PyTorch 2.7.0 (cu128)``."""
-    title = TITLES.get(release.framework, release.framework)
-    at = "" if release.source.is_wheel else f", {release.source}"
-    return f"{title} {release.version} ({release.build}{at})"
+class Build(NamedTuple):
+    """A build as a fact: ``PyTorch 2.7.0 (cu128)``."""
+
+    release: Release
+
+    def __str__(self) -> str:
+        it = self.release
+        at = "" if it.source.is_wheel else f", {it.source}"
+        return f"{TITLES.get(it.framework, it.framework)} {it.version} ({it.build}{at})"
+
+    @property
+    def name(self) -> str:
+        """By its own name: cu128."""
+        return self.release.build
+
+    @property
+    def command(self) -> str:
+        """The command that installs it."""
+        return _install_command(self.release)
 
 
-def install_command(release: Release) -> str:
-    """The command that installs a build."""
+def _install_command(release: Release) -> str:
     if release.source is Source.PYTORCH:
         return f"pip install torch=={release.version} --index-url https://download.pytorch.org/whl/{release.build}"
     if release.source.is_wheel:

@@ -11,7 +11,7 @@ from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.facts.companions import COMPANIONS, companions_of, folder_of, reinstall_command, torches_of
 from envsolve.diagnose.facts.named import about_gpus, of_module, package_of, version_of_package
 from envsolve.diagnose.facts.symbols import symbol_package
-from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
+from envsolve.model.versions import CudaVersion, parsed_version
 
 Lines = tuple[Sighting, ...]
 
@@ -23,7 +23,10 @@ def _companion(case: Case, lines: Lines) -> str | None:
     fields = merged(lines)
     if "companion" in fields:
         return fields["companion"]
-    return api_about(case, lines) if "module" in fields or "attribute" in fields else symbol_package(case, lines)
+    if "module" in fields or "attribute" in fields:
+        change = api(case, lines)
+        return None if change is None else change.about
+    return symbol_package(case, lines)
 
 
 def companion_version(case: Case, lines: Lines) -> str | None:
@@ -176,12 +179,6 @@ def jax_wanted(case: Case, lines: Lines) -> str | None:
     return None if version is None else version.public
 
 
-def jax_before_extra(case: Case, lines: Lines) -> bool:
-    """Whether that release is from before jax had an extra for its CUDA plugin."""
-    version = parsed_version(jax_wanted(case, lines))
-    return version is not None and version < Version("0.4.23")
-
-
 # ---------------------------------------------------------------------------------------------- names of releases
 
 
@@ -252,50 +249,23 @@ def api_of_tensorflow_1(case: Case, lines: Lines) -> bool:
     return _TENSORFLOW_1.fullmatch(api_name(case, lines)) is not None
 
 
-def _change(case: Case, lines: Lines) -> _Change | None:
+def api(case: Case, lines: Lines) -> _Change | None:
+    """The name as one that its package has in some releases only."""
     name = api_name(case, lines)
     return next((it for it in _CHANGES if re.fullmatch(it.names, name)), None)
 
 
-def api_about(case: Case, lines: Lines) -> str | None:
-    """The package that has the name in some releases only."""
-    change = _change(case, lines)
-    return None if change is None else change.about
-
-
 def api_version(case: Case, lines: Lines) -> str | None:
     """The installed version of it."""
-    about = api_about(case, lines)
+    change = api(case, lines)
+    about = None if change is None else change.about
     return case.version_of("pytorch") if about == "torch" else version_of_package(case, about)
-
-
-def api_since(case: Case, lines: Lines) -> str | None:
-    """The release that brought the name."""
-    change = _change(case, lines)
-    return (change.since or None) if change is not None else None
-
-
-def api_until(case: Case, lines: Lines) -> str | None:
-    """The last release with the name."""
-    change = _change(case, lines)
-    return (change.until or None) if change is not None else None
-
-
-def api_users(case: Case, lines: Lines) -> tuple[str, ...]:
-    """Packages that ask for it."""
-    change = _change(case, lines)
-    return () if change is None else change.users
-
-
-def api_goes_with(case: Case, lines: Lines) -> str | None:
-    """What to install where the package that asks stays as it is, as requirements of pip."""
-    change = _change(case, lines)
-    return (change.goes_with or None) if change is not None else None
 
 
 def api_asker(case: Case, lines: Lines) -> str | None:
     """The package that asks for it, by the last frame above it that is not of the package itself."""
-    about = api_about(case, lines)
+    change = api(case, lines)
+    about = None if change is None else change.about
     frames = [
         it.value for it in case.clues.get("frame", ()) if it.number < lines[0].number and _IN_SITE.search(it.value)
     ]
@@ -343,9 +313,3 @@ def _cuda(lines: Lines, major: str, minor: str) -> CudaVersion | None:
     fields = merged(lines)
     known = major in fields and minor in fields
     return CudaVersion(int(fields[major]), int(fields[minor])) if known else None
-
-
-def jit_driver_wanted(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver that supports the compiler's CUDA in full."""
-    toolkit = jit_toolkit(case, lines)
-    return None if toolkit is None else case.knowledge.full_driver(toolkit, windows=case.windows)

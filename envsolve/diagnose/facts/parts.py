@@ -8,6 +8,10 @@ from envsolve.diagnose.case import Case
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
 
+_KEPLER = ComputeCapability(3, 0)
+_FERMI_ENDS = CudaVersion(8, 0)
+"""The last toolkit for compute capability 2.x. CUDA 9.0, where the matrix begins, dropped it (release notes)."""
+
 # ---------------------------------------------------------------------------------------------- of a version
 
 
@@ -55,7 +59,7 @@ def first_cuda(case: Case, capability: ComputeCapability) -> CudaVersion | None:
 def last_cuda(case: Case, capability: ComputeCapability) -> CudaVersion | None:
     """The last CUDA that compiles for it, if there is one."""
     span = case.knowledge.cuda_for(capability)
-    return None if span is None else span[1]
+    return span[1] if span is not None else _FERMI_ENDS if capability < _KEPLER else None
 
 
 def first_cuda_without(case: Case, capability: ComputeCapability) -> CudaVersion | None:
@@ -63,6 +67,12 @@ def first_cuda_without(case: Case, capability: ComputeCapability) -> CudaVersion
     last = last_cuda(case, capability)
     later = (it.version for it in case.knowledge.matrix.cuda.toolkits if last is not None and it.version > last)
     return min(later, default=None)
+
+
+def first_branch(case: Case, capability: ComputeCapability) -> int | None:
+    """The first branch of the driver for it."""
+    life = case.knowledge.matrix.cuda.life_of(capability)
+    return None if life is None else life.first_branch
 
 
 def last_branch(case: Case, capability: ComputeCapability) -> int | None:

@@ -234,12 +234,6 @@ def symbol_class(_case: Case, lines: Lines) -> str | None:
     return "THC" if "THC" in symbol else None
 
 
-def tensorflow_minor(case: Case, _lines: Lines) -> str | None:
-    """The minor release of the installed TensorFlow, 2.15."""
-    release = parsed_version(case.version_of("tensorflow"))
-    return None if release is None else ".".join(map(str, release.release[:2]))
-
-
 # ---------------------------------------------------------------------------------------------- CUDA's libraries
 
 
