@@ -6,6 +6,7 @@ import re
 
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.facts.named import is_of_gpus
+from envsolve.diagnose.facts.pytorch import pytorch_cuda
 from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion
 
@@ -32,11 +33,6 @@ def torch_builds(case: Case, lines: Lines) -> tuple[str, ...]:
     return same or tuple(sorted(it for it in builds if re.fullmatch(rf"cu{major}\d", it)))
 
 
-def torch_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The CUDA that PyTorch was built with."""
-    return case.built_cuda if case.framework in {None, "pytorch"} else case.cuda_of("pytorch")
-
-
 def isolated_build(case: Case, _lines: Lines) -> bool:
     """Whether pip or uv builds in an environment that has no other package."""
     return any("pip-build-env" in step or "builds-v0" in step for step in case.every("build_step"))
@@ -59,7 +55,7 @@ def build_toolkit(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA toolkit to build with: that of PyTorch, unless the package needs a newer one."""
     fields = merged(lines)
     least = fields.get("least") or fields.get("least_of_nvcc")
-    built = torch_cuda(case, lines)
+    built = pytorch_cuda(case)
     return built if built is not None and (least is None or built >= CudaVersion.parse(least)) else None
 
 
@@ -164,11 +160,6 @@ def cxx_standard(_case: Case, lines: Lines) -> str | None:
     """The C++ standard that PyTorch's headers ask for."""
     fields = merged(lines)
     return fields.get("standard") or fields.get("standard_old")
-
-
-def torch_version(case: Case, _lines: Lines) -> str | None:
-    """The installed PyTorch."""
-    return case.version_of("pytorch")
 
 
 def vllm_on_windows(case: Case, _lines: Lines) -> bool:

@@ -53,20 +53,9 @@ def said_unavailable(case: Case, _lines: Lines) -> bool:
     return any(not it.get("collected") for it in case.of("cuda-not-available"))
 
 
-def pytorch_public(case: Case, _lines: Lines) -> str | None:
-    """The version of PyTorch without its local part."""
-    version = parsed_version(case.version_of("pytorch"))
-    return None if version is None else version.public
-
-
 def with_cuda_told(case: Case, _lines: Lines) -> bool:
     """Whether the text says that PyTorch was built with CUDA."""
     return case.told("built_cuda") is not None or "+cu" in (case.version_of("pytorch") or "")
-
-
-def pytorch_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The CUDA that PyTorch was built with."""
-    return case.cuda_of("pytorch")
 
 
 def pytorch_driver_too_old(case: Case, _lines: Lines) -> bool:

@@ -168,25 +168,6 @@ def extension_built_for(case: Case, _lines: Lines) -> str | None:
     return case.told("extension_build")
 
 
-def torch_installed(case: Case, _lines: Lines) -> str | None:
-    """The installed PyTorch, local part included."""
-    return case.version_of("pytorch") or None
-
-
-def torch_build(case: Case, _lines: Lines) -> str | None:
-    """What it is a build for: ``the CPU``, ``CUDA 10.2``."""
-    torch = parsed_version(case.version_of("pytorch"))
-    if torch is None:
-        return None
-    cuda = case.cuda_of("pytorch")
-    return "the CPU" if torch.local == "cpu" else None if cuda is None else f"CUDA {cuda}"
-
-
-def torch_lacks_cuda(case: Case, lines: Lines) -> bool:
-    """Whether the library is of CUDA builds, and the installed PyTorch is one for the CPU."""
-    return torch_build(case, lines) == "the CPU" and torch_file_is_of(case, lines) is not None
-
-
 def torch_cuda_folder(case: Case, _lines: Lines) -> str | None:
     """The newest folder of PyTorch's index with a CUDA build of the installed version: ``cu124``."""
     torch = parsed_version(case.version_of("pytorch"))
@@ -215,8 +196,3 @@ def pyg_page(case: Case, _lines: Lines) -> str | None:
     torch = parsed_version(case.version_of("pytorch"))
     local = None if torch is None else torch.local
     return None if torch is None or local is None else f"torch-{torch.release[0]}.{torch.release[1]}.0+{local}"
-
-
-def toolkit_beside_torch(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The toolkit of the machine, if it is of another CUDA than PyTorch."""
-    return None if case.toolkit == case.cuda_of("pytorch") else case.toolkit

@@ -23,7 +23,6 @@ from envsolve.diagnose.facts.gpu_code import (
 from envsolve.diagnose.facts.library_names import Owner, owner_of
 from envsolve.diagnose.facts.named import version_of_package
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Platform
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, parsed_version
 
@@ -48,7 +47,6 @@ _TRITONS = {
     ComputeCapability(12, 0): "Triton 3.3 (PyTorch 2.7)",
 }
 """The first Triton for a capability: ModelTC/LightLLM#176 and the notes of triton-windows on releases."""
-_MACS = (Platform.OSX_64, Platform.OSX_ARM64)
 _BEHIND_A_REMARK = 20
 """The lines of the traceback that xFormers writes behind its remark that Triton is optional."""
 _XLA_WORDS = (
@@ -345,11 +343,6 @@ def bnb_version(case: Case, _lines: Lines) -> str | None:
 def cuda_library_missed(case: Case, _lines: Lines) -> bool:
     """Whether a missing library of CUDA, which is reported by its name, is the reason."""
     return any(owner_of(it.get("library") or "") is Owner.CUDA for it in case.of("library-missing"))
-
-
-def on_mac_without_gpu(case: Case, _lines: Lines) -> bool:
-    """Whether it is a Mac, and nothing names an NVIDIA GPU or driver."""
-    return case.platform in _MACS and not case.gpus and case.driver is None
 
 
 def rapids_gpu(case: Case, lines: Lines) -> str | None:

@@ -15,7 +15,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.facts.companions import companions_of, reinstall_command
+from envsolve.diagnose.facts.companions import companions_of
 from envsolve.diagnose.facts.named import is_of_gpus
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
@@ -744,10 +744,3 @@ def companion_needed(case: Case, lines: Lines) -> str | None:
     name = normalized(fields.get("package", ""))
     version = companions_of(case, parsed_version(fields.get("found_version"))).get(name)
     return version and f"{name} {version}"
-
-
-def reinstall(case: Case, lines: Lines) -> str | None:
-    """Pip's command for the installed torch and what belongs to it."""
-    fields = merged(lines)
-    of_torch = fields.get("found") == "torch" and normalized(fields.get("package", "")) in _COMPANIONS
-    return reinstall_command(case, fields.get("found_version")) if of_torch else None

@@ -21,6 +21,9 @@ class JetPack(NamedTuple):
     l4t_first: tuple[int, int]
     l4t_last: tuple[int, int]
 
+    def __str__(self) -> str:
+        return self.title
+
 
 JETPACKS = (
     JetPack("JetPack 4.2 and 4.3", CudaVersion(10, 0), (4, 2), (4, 3), (32, 1), (32, 3)),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.facts import jetpacks
-from envsolve.diagnose.facts.companions import folder_of
 from envsolve.diagnose.facts.library_names import Owner, Span, is_plain, owner_of, span_of
 from envsolve.diagnose.facts.programs import NOT_EXTENSIONS, importer_of, named_program, program_of, title_of
+from envsolve.diagnose.facts.pytorch import pytorch_cuda
 from envsolve.diagnose.facts.seen_libraries import (
     library,
     opened_span,
@@ -19,9 +20,8 @@ from envsolve.diagnose.facts.seen_libraries import (
     versions_built_for,
     wanted_span,
 )
-from envsolve.model.host import Platform
 from envsolve.model.names import normalized
-from envsolve.model.versions import CudaVersion, parsed_version
+from envsolve.model.versions import CudaVersion
 
 Lines = tuple[Sighting, ...]
 _ALONE = (Owner.PYTORCH, Owner.TENSORFLOW, Owner.ONNXRUNTIME, Owner.LLAMA, Owner.ZLIB, Owner.VISUAL_CPP, Owner.SYSTEM)
@@ -47,11 +47,12 @@ def _missing(case: Case, lines: Lines) -> tuple[str, Span | None]:
     return wanted_span(case, lines) if lines else ("", None)
 
 
-def _span(case: Case, lines: Lines) -> Span | None:
-    return _missing(case, lines)[1]
-
-
 # ------------------------------------------------------------------------------------------------ the library
+
+
+def cuda_of_library(case: Case, lines: Lines) -> Span | None:
+    """The toolkits in which the library has this name: ``CUDA 11.0 to 11.8``, ``CUDA 10.1``."""
+    return _missing(case, lines)[1]
 
 
 def library_group(case: Case, lines: Lines) -> str | None:
@@ -109,30 +110,6 @@ def library_has_no_number(case: Case, lines: Lines) -> bool:
     return is_plain(_missing(case, lines)[0])
 
 
-def cuda_of_library(case: Case, lines: Lines) -> str | None:
-    """The CUDA that the library is of: ``CUDA 12``, ``CUDA 10.1``; None if the name stands for several majors."""
-    span = _span(case, lines)
-    return None if span is None else span.shortly
-
-
-def cudas_of_library(case: Case, lines: Lines) -> str | None:
-    """All toolkits in which a library has this name: ``CUDA 11.0 to 11.8``."""
-    span = _span(case, lines)
-    return None if span is None or span.first == span.last else str(span)
-
-
-def library_major(case: Case, lines: Lines) -> int | None:
-    """The CUDA major that the library is of."""
-    span = _span(case, lines)
-    return None if span is None or span.first.major != span.last.major else span.last.major
-
-
-def library_is_of_one_minor(case: Case, lines: Lines) -> bool:
-    """Whether the name stands for one minor version of CUDA."""
-    span = _span(case, lines)
-    return span is not None and span.first == span.last
-
-
 def library_pip(case: Case, lines: Lines) -> str | None:
     """NVIDIA's packages for pip with the missing libraries, as a command takes them."""
     return _packages(case, lines, conda=False)
@@ -144,7 +121,7 @@ def library_conda(case: Case, lines: Lines) -> str | None:
 
 
 def _packages(case: Case, lines: Lines, *, conda: bool) -> str | None:
-    span = _span(case, lines)
+    span = cuda_of_library(case, lines)
     if conda and span is not None and span.last < _FIRST_OF_CONDA_FORGE:
         return None
     major = None if span is None or span.first.major != span.last.major else str(span.last.major)
@@ -184,7 +161,7 @@ def _pinned(package: str, major: str | None) -> str:
 
 def conda_pin(case: Case, lines: Lines) -> str | None:
     """What pins the CUDA of the library in a conda environment, if the name says which minor it is."""
-    span = _span(case, lines)
+    span = cuda_of_library(case, lines)
     in_conda = case.told("conda") is not None or "cudatoolkit" in case.packages
     if not in_conda or span is None or span.first != span.last or _packages(case, lines, conda=False):
         return None
@@ -195,29 +172,29 @@ _WITH_PARTS = 12
 """The first CUDA that conda has in parts, with cuda-version in place of cudatoolkit."""
 
 
-def own_package(_case: Case, lines: Lines) -> str | None:
-    """The product of NVIDIA's that the library is, if the CUDA toolkit does not contain it: ``cuDSS``."""
-    found = _own_package(lines)
-    return found and found[0]
+class _Product(NamedTuple):
+    """A product of NVIDIA's: its name, and its packages for apt and for pip."""
+
+    name: str
+    apt: str
+    pip: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
-def own_package_apt(_case: Case, lines: Lines) -> str | None:
-    """Its package in NVIDIA's repositories for apt."""
-    found = _own_package(lines)
-    return found and found[1]
+def own_package(_case: Case, lines: Lines) -> _Product | None:
+    """The product that the library is, if the CUDA toolkit does not contain it: cuDSS."""
+    name = library(lines[0]).lower()
+    return next((_Product(*it) for stem, it in _OWN_PACKAGES.items() if name.startswith(stem)), None)
 
 
 def own_package_pip(case: Case, lines: Lines) -> str | None:
     """Its package for pip, for the CUDA of the machine or of the build."""
-    found = _own_package(lines)
-    jetpack = _jetpack(case)
+    found = own_package(case, lines)
+    jetpack = installed_jetpack(case)
     known = case.built_cuda or next(iter(toolkits(case)), None) or (jetpack.cuda if jetpack else None)
-    return found and f"{found[2]}-cu{12 if known is None else known.major}"
-
-
-def _own_package(lines: Lines) -> tuple[str, str, str] | None:
-    name = library(lines[0]).lower()
-    return next((it for stem, it in _OWN_PACKAGES.items() if name.startswith(stem)), None)
+    return found and f"{found.pip}-cu{12 if known is None else known.major}"
 
 
 def library_path(case: Case, lines: Lines) -> str | None:
@@ -283,7 +260,7 @@ def asking_cuda(case: Case, lines: Lines) -> CudaVersion | None:
 
 def asking_cuda_differs(case: Case, lines: Lines) -> bool:
     """Whether the official builds of this version are for another CUDA than that of the library."""
-    cuda, span = asking_cuda(case, lines), _span(case, lines)
+    cuda, span = asking_cuda(case, lines), cuda_of_library(case, lines)
     return cuda is not None and span is not None and cuda not in span
 
 
@@ -308,13 +285,13 @@ _ONE_CUDA_A_VERSION = ("tensorflow", "onnxruntime")
 
 def versions_for_library(case: Case, lines: Lines) -> str | None:
     """The versions whose wheels ask for the library: ``TensorFlow 2.5 to 2.11``."""
-    span = _span(case, lines)
+    span = cuda_of_library(case, lines)
     return None if span is None else _versions(case, lines, lambda cuda: cuda in span)
 
 
 def versions_for_toolkit(case: Case, lines: Lines) -> str | None:
     """The versions whose wheels are for the CUDA on the machine, if that is another."""
-    span = _span(case, lines)
+    span = cuda_of_library(case, lines)
     there = [it for it in toolkits(case) if span is None or it not in span]
     return _versions(case, lines, lambda cuda: any(_same_names(cuda, it) for it in there))
 
@@ -330,18 +307,9 @@ def _same_names(one: CudaVersion, other: CudaVersion) -> bool:
     return one == other or (one.major == other.major and min(one, other) >= CudaVersion(11, 1))
 
 
-def torch_cuda_built(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The CUDA of the installed PyTorch: of the build, or of the index in the command that installed it."""
-    if "pytorch" not in case.frameworks:
-        return None
-    folders = (re.search(r"torch\b.*/whl/cu(\d\d)(\d)\b", it.line) for it in case.clues.get("package", ()))
-    folder = next((it for it in folders if it is not None), None)
-    return case.cuda_of("pytorch") or (None if folder is None else CudaVersion(int(folder[1]), int(folder[2])))
-
-
 def torch_is_of_other_cuda(case: Case, lines: Lines) -> bool:
     """Whether PyTorch is of another CUDA than the library: something else asks for it."""
-    cuda, span = torch_cuda_built(case, lines), _span(case, lines)
+    cuda, span = pytorch_cuda(case), cuda_of_library(case, lines)
     if cuda is None or span is None or cuda in span:
         return False
     return cuda.major not in (span.first.major, span.last.major) or cuda.major <= _LAST_BY_MINOR
@@ -351,21 +319,9 @@ _LAST_BY_MINOR = 10
 """The last CUDA of which every minor version has names of its own."""
 
 
-def torch_public(case: Case, _lines: Lines) -> str | None:
-    """The installed PyTorch without its local part."""
-    return (case.version_of("pytorch") or "").partition("+")[0] or None
-
-
-def torch_folder(case: Case, lines: Lines) -> str | None:
-    """The folder of PyTorch's index with the installed build: ``cu130``."""
-    local = folder_of(parsed_version(case.version_of("pytorch")))
-    cuda = torch_cuda_built(case, lines)
-    return local or (None if cuda is None else f"cu{cuda.major}{cuda.minor}")
-
-
 def library_folder(case: Case, lines: Lines) -> str | None:
     """The newest folder of PyTorch's index for the CUDA major of the library."""
-    span = _span(case, lines)
+    span = cuda_of_library(case, lines)
     if span is None or span.first.major != span.last.major:
         return None
     builds = (it.cuda for it in case.knowledge.all_releases("pytorch") if it.source.is_wheel and it.cuda is not None)
@@ -377,7 +333,7 @@ def asking_extension(case: Case, lines: Lines) -> str | None:
     """The compiled package beside PyTorch that asks: of the traceback, of the line, or the only one in the text."""
     importer = importer_of(case, lines)
     if importer is not None and importer.lower() not in NOT_EXTENSIONS and not importer.startswith("_"):
-        span, cuda = _span(case, lines), case.built_cuda
+        span, cuda = cuda_of_library(case, lines), case.built_cuda
         fits = span is not None and case.framework == "pytorch" and cuda is not None and cuda in span
         return None if fits else importer
     program = named_program(case, lines)
@@ -412,13 +368,13 @@ _ON_PYPI = frozenset(
 
 def toolkit_with_library(case: Case, lines: Lines) -> CudaVersion | None:
     """A toolkit on the machine in which the library has this name."""
-    span = _span(case, lines)
+    span = cuda_of_library(case, lines)
     return None if span is None else next((it for it in toolkits(case) if it in span), None)
 
 
 def toolkit_without_library(case: Case, lines: Lines) -> CudaVersion | None:
     """A toolkit on the machine, if no library of it has this name."""
-    if _span(case, lines) is None or toolkit_with_library(case, lines) is not None:
+    if cuda_of_library(case, lines) is None or toolkit_with_library(case, lines) is not None:
         return None
     return next(iter(toolkits(case)), None)
 
@@ -430,7 +386,7 @@ def toolkit_there(case: Case, _lines: Lines) -> CudaVersion | None:
 
 def gpu_first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """The first CUDA for the GPU, if that of the library or of the build is older."""
-    span = _span(case, lines)
+    span = cuda_of_library(case, lines)
     newest = span.last if span is not None else case.built_cuda
     first = case.knowledge.cuda_for(case.capability) if case.capability is not None else None
     return first[0] if newest is not None and first is not None and newest < first[0] else None
@@ -449,7 +405,7 @@ def searched_path(case: Case, _lines: Lines) -> str | None:
 
 def opened_libraries(case: Case, lines: Lines) -> tuple[str, ...] | None:
     """The libraries of the same CUDA that the program did open."""
-    span, opened = _span(case, lines), opened_span(case)
+    span, opened = cuda_of_library(case, lines), opened_span(case)
     if span is None or opened is None or opened.common(span) is None:
         return None
     present = (it for it in case.of("library-present") if it.get("opened"))
@@ -458,43 +414,38 @@ def opened_libraries(case: Case, lines: Lines) -> tuple[str, ...] | None:
 
 def opened_exactly(case: Case, lines: Lines) -> str | None:
     """The one minor version of CUDA that all the names together leave."""
-    span, opened = _span(case, lines), opened_span(case)
+    span, opened = cuda_of_library(case, lines), opened_span(case)
     both = None if span is None or opened is None else opened.common(span)
     return None if both is None or both.first != both.last else str(both)
 
 
-def mixed_library(case: Case, lines: Lines) -> str | None:
+class _Mixed(NamedTuple):
+    """A library of CUDA, what it asks for, and the CUDA of the program's other libraries."""
+
+    name: str
+    needs: str
+    cuda: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def mixed_library(case: Case, lines: Lines) -> _Mixed | None:
     """A library of CUDA that was found, of another CUDA than the rest, and asks for its own kind."""
-    found = _mixed(case, lines)
-    return found and found.get("by")
-
-
-def mixed_needs(case: Case, lines: Lines) -> str | None:
-    """What that library asks for."""
-    found = _mixed(case, lines)
-    return found and library(found)
-
-
-def mixed_cuda(case: Case, lines: Lines) -> str | None:
-    """The CUDA of the program's other libraries."""
-    opened = opened_span(case)
-    return None if opened is None or _mixed(case, lines) is None else opened.shortly or str(opened)
-
-
-def _mixed(case: Case, lines: Lines) -> Sighting | None:
     opened = opened_span(case)
     for it in lines:
         by, span = it.get("by"), span_of(case.knowledge, library(it))
         if by is None or by == library(it) or opened is None or span is None or opened.common(span) is not None:
             continue
         if owner_of(by) is Owner.CUDA:
-            return it
+            return _Mixed(by, library(it), opened.shortly or str(opened))
     return None
 
 
 def cudnn_opens_it(case: Case, lines: Lines) -> bool:
     """Whether cuDNN 8 asks for the library, and the name says of which CUDA it is."""
-    return cuda_of_library(case, lines) is not None and any(_CUDNN_OPENS.search(it.line) for it in lines)
+    span = cuda_of_library(case, lines)
+    return span is not None and span.shortly is not None and any(_CUDNN_OPENS.search(it.line) for it in lines)
 
 
 def cuda_of_program(case: Case, _lines: Lines) -> CudaVersion | None:
@@ -502,21 +453,15 @@ def cuda_of_program(case: Case, _lines: Lines) -> CudaVersion | None:
     return case.built_cuda or next(iter(toolkits(case)), None)
 
 
-def major_of_program(case: Case, lines: Lines) -> int | None:
-    """The major of it."""
-    cuda = cuda_of_program(case, lines)
-    return None if cuda is None else cuda.major
-
-
 def cuda_of_program_fits(case: Case, lines: Lines) -> bool:
     """Whether it is of the major of the library."""
-    cuda, span = cuda_of_program(case, lines), _span(case, lines)
+    cuda, span = cuda_of_program(case, lines), cuda_of_library(case, lines)
     return cuda is not None and span is not None and cuda.major in (span.first.major, span.last.major)
 
 
 def usually_beside_pytorch(case: Case, lines: Lines) -> bool:
     """Whether the program finds a newer CUDA of PyTorch or of the machine more often than none."""
-    span, program = _span(case, lines), asking(case, lines)
+    span, program = cuda_of_library(case, lines), asking(case, lines)
     if span is None:
         return program == "rapids"
     return span.last.major <= _OLD_MAJOR and program in ("onnxruntime", "ctranslate2", "cupy", "llama.cpp")
@@ -532,7 +477,7 @@ def package_for_cuda(case: Case, _lines: Lines) -> str | None:
 
 def package_that_asks(case: Case, lines: Lines) -> str | None:
     """That package, if its CUDA is the one of the library."""
-    span, cuda = _span(case, lines), cuda_of_package(case, lines)
+    span, cuda = cuda_of_library(case, lines), cuda_of_package(case, lines)
     if span is None or cuda is None:
         return None
     fits = CudaVersion.parse(cuda) in span if "." in cuda else int(cuda) in (span.first.major, span.last.major)
@@ -550,37 +495,21 @@ def cuda_of_package(case: Case, _lines: Lines) -> str | None:
 # ------------------------------------------------------------------------------------------------ JetPack
 
 
-def installed_jetpack(case: Case, _lines: Lines) -> str | None:
-    """The installed JetPack: ``JetPack 6.1 and 6.2``."""
-    found = _jetpack(case)
-    return None if found is None else found.title
-
-
-def jetpack_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
-    """Its CUDA."""
-    found = _jetpack(case)
-    return None if found is None else found.cuda
+def installed_jetpack(case: Case, _lines: Lines = ()) -> jetpacks.JetPack | None:
+    """The installed JetPack."""
+    return next((pack for it in case.every("jetson") if (pack := jetpacks.jetpack_in(it)) is not None), None)
 
 
 def jetpack_with_library(case: Case, lines: Lines) -> str | None:
     """The JetPacks whose CUDA has a library of this name."""
-    span = _span(case, lines)
+    span = cuda_of_library(case, lines)
     return " or ".join(it.title for it in jetpacks.JETPACKS if span is not None and it.cuda in span) or None
 
 
 def jetpack_has_library(case: Case, lines: Lines) -> bool:
     """Whether the installed JetPack is one of them."""
-    found, span = _jetpack(case), _span(case, lines)
+    found, span = installed_jetpack(case), cuda_of_library(case, lines)
     return found is not None and span is not None and found.cuda in span
-
-
-def _jetpack(case: Case) -> jetpacks.JetPack | None:
-    return next((pack for it in case.every("jetson") if (pack := jetpacks.jetpack_in(it)) is not None), None)
-
-
-def on_arm_server(case: Case, _lines: Lines) -> bool:
-    """Whether it is Linux on Arm, and nothing shows a Jetson."""
-    return case.platform is Platform.LINUX_AARCH64 and not case.jetson
 
 
 # ------------------------------------------------------------------------------------------------ other owners

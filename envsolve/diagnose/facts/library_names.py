@@ -60,6 +60,11 @@ class Span(NamedTuple):
         return f"CUDA {self.first} to {self.last}"
 
     @property
+    def major(self) -> int | None:
+        """The major; None where several have the name."""
+        return self.last.major if self.first.major == self.last.major else None
+
+    @property
     def shortly(self) -> str | None:
         """``CUDA 11`` or ``CUDA 10.1``; None where several majors have the name."""
         if self.first == self.last:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.facts.companions import COMPANIONS, companions_of, folder_of, reinstall_command, torches_of
+from envsolve.diagnose.facts.companions import COMPANIONS, companions_of, folder_of, torches_of
 from envsolve.diagnose.facts.named import about_gpus, of_module, package_of, version_of_package
 from envsolve.diagnose.facts.symbols import symbol_package
 from envsolve.model.versions import CudaVersion, parsed_version
@@ -69,11 +69,6 @@ def companion_wanted(case: Case, lines: Lines) -> str | None:
     """The version of the companion that belongs to the installed torch."""
     companion, torch = _companion(case, lines), parsed_version(case.version_of("pytorch"))
     return companions_of(case, torch).get(companion) if companion in COMPANIONS else None
-
-
-def reinstall_torch(case: Case, _lines: Lines) -> str | None:
-    """Pip's command for torch and what belongs to it, from the folder of the build that is there."""
-    return reinstall_command(case)
 
 
 # ---------------------------------------------------------------------------------------------- xFormers

@@ -190,11 +190,6 @@ def in_user_site(case: Case, lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- PyTorch
 
 
-def torch_is_cpu(case: Case, _lines: Lines) -> bool:
-    """Whether it is named as a CPU build."""
-    return (case.version_of("pytorch") or "").endswith("+cpu")
-
-
 def torch_of(case: Case, _lines: Lines) -> str | None:
     """Whose PyTorch it is, where it is not that of pip for which projects build their wheels: conda-forge or NVIDIA."""
     if case.told("torch_channel") is not None:
