@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting, merged
 from envsolve.diagnose.facts.gpu_code import cuda_of_ptx
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import Architecture, Release, Source
 from envsolve.model.versions import CudaVersion, DriverVersion
 
@@ -108,12 +109,6 @@ def driver_newest(case: Case, lines: Lines) -> CudaVersion | None:
     return max((it.version for it in case.knowledge.matrix.cuda.toolkits if _runs(full, it.version)), default=full)
 
 
-def driver_major(case: Case, lines: Lines) -> int | None:
-    """The major of the newest CUDA that the driver supports."""
-    full = driver_full(case, lines)
-    return None if full is None else full.major
-
-
 def driver_beside(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA of the driver as known otherwise, if the text is of another, older one."""
     full = driver_full(case, lines)
@@ -151,7 +146,7 @@ def _life(case: Case) -> Architecture | None:
     return None if case.capability is None else case.knowledge.matrix.cuda.life_of(case.capability)
 
 
-def _by_pci(case: Case, lines: Lines) -> tuple[str, object] | None:
+def _by_pci(case: Case, lines: Lines) -> tuple[str, ComputeCapability] | None:
     return case.knowledge.matrix.pci_ids.get(merged(lines).get("pci", "").casefold())
 
 
@@ -163,20 +158,13 @@ def the_gpu(case: Case, lines: Lines) -> str | None:
     return told or (case.gpus[0] if case.gpus else None)
 
 
-def the_capability(case: Case, lines: Lines) -> object | None:
+def the_capability(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability of that GPU."""
     known = _by_pci(case, lines)
     return case.capability if known is None else known[1]
 
 
-def gpu_generation(case: Case, _lines: Lines) -> str | None:
-    """The generation of the GPU: Pascal."""
-    life = _life(case)
-    return None if life is None else life.name
-
-
-def first_branch(case: Case, _lines: Lines) -> int | None:
-    """The first driver branch that supports the GPU."""
+def _first_branch(case: Case) -> int | None:
     life = _life(case)
     return None if life is None else life.first_branch
 
@@ -187,12 +175,6 @@ def legacy(case: Case, _lines: Lines) -> int | None:
     return None if life is None else life.last_branch
 
 
-def gpu_last_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The last CUDA that compiles for the GPU, if there is one."""
-    span = None if case.capability is None else case.knowledge.cuda_for(case.capability)
-    return None if span is None else span[1]
-
-
 def driver_too_new_for_gpu(case: Case, lines: Lines) -> bool:
     """Whether the driver's branch came after the last that supports the GPU."""
     last, branch = legacy(case, lines), driver_branch(case, lines)
@@ -201,13 +183,8 @@ def driver_too_new_for_gpu(case: Case, lines: Lines) -> bool:
 
 def driver_too_old_for_gpu(case: Case, lines: Lines) -> bool:
     """Whether the driver's branch is older than the GPU."""
-    first, branch = first_branch(case, lines), driver_branch(case, lines)
+    first, branch = _first_branch(case), driver_branch(case, lines)
     return branch is not None and first is not None and branch < first
-
-
-def needs_open_modules(case: Case, _lines: Lines) -> bool:
-    """Whether the GPU works with the open kernel modules only: from Blackwell on."""
-    return case.capability is not None and case.capability.major >= 10 and not case.wsl  # noqa: PLR2004
 
 
 # ---------------------------------------------------------------------------------------------- what was asked of it
@@ -261,25 +238,10 @@ def wanted_by(case: Case, lines: Lines) -> str | None:
     return None if wanted is None else wanted.by
 
 
-def wanted_floor(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver that runs it."""
-    return _floor(case, wanted_cuda(case, lines))
-
-
 def known_program(case: Case, _lines: Lines) -> str | None:
     """The framework with its version."""
     title = TITLES.get(case.framework or "")
     return title and f"{title} {case.version_of(case.framework) or ''}".strip()
-
-
-def built_floor(case: Case, _lines: Lines) -> DriverVersion | None:
-    """The oldest driver that runs the build."""
-    return _floor(case, case.built_cuda)
-
-
-def toolkit_floor(case: Case, _lines: Lines) -> DriverVersion | None:
-    """The oldest driver for the toolkit on the machine."""
-    return _floor(case, case.toolkit)
 
 
 def driver_floors(case: Case, _lines: Lines) -> tuple[str, ...]:
@@ -307,13 +269,6 @@ def proven_too_old(case: Case, lines: Lines) -> bool:
     return full is not None and case.driver is not None and built is not None and not _runs(full, built)
 
 
-def presumably_too_old(case: Case, lines: Lines) -> bool:
-    """Whether the driver is from before CUDA 11, and nothing tells for which CUDA the build is."""
-    full = driver_full(case, lines)
-    before = full is not None and full.major < _FIRST_WITH_MINOR_COMPATIBILITY
-    return before and case.driver is not None and case.built_cuda is None
-
-
 def no_cuda_number(_case: Case, lines: Lines) -> str | None:
     """The number of a CUDA version that is none: another library stands in for the driver."""
     number = merged(lines).get("cuda")
@@ -322,13 +277,13 @@ def no_cuda_number(_case: Case, lines: Lines) -> str | None:
 
 def update_cannot_help(case: Case, lines: Lines) -> bool:
     """Whether the driver that the build needs no longer supports the GPU."""
-    floor, last = wanted_floor(case, lines), legacy(case, lines)
+    floor, last = _floor(case, wanted_cuda(case, lines)), legacy(case, lines)
     return floor is not None and last is not None and floor.parts[0] > last
 
 
 def needed_driver(case: Case, lines: Lines) -> str | None:
     """The driver that serves build and GPU: what the build needs, or the first branch of a newer GPU."""
-    floor, first = wanted_floor(case, lines), first_branch(case, lines)
+    floor, first = _floor(case, wanted_cuda(case, lines)), _first_branch(case)
     if first is None or not driver_too_old_for_gpu(case, lines) or (floor is not None and floor.parts[0] >= first):
         return None if floor is None else str(floor)
     return f"branch R{first}"
@@ -371,17 +326,6 @@ def next_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     return following if _floor(case, following) is not None else None
 
 
-def next_major(case: Case, lines: Lines) -> int | None:
-    """The major of it."""
-    following = next_cuda(case, lines)
-    return None if following is None else following.major
-
-
-def next_floor(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver that runs it."""
-    return _floor(case, next_cuda(case, lines))
-
-
 def program_needs_newer(case: Case, lines: Lines) -> bool:
     """Whether a program that names the CUDA of the driver wants a newer one."""
     told, wanted = _told(lines), _wanted(case, lines)
@@ -409,19 +353,9 @@ def ptx_source(case: Case, lines: Lines) -> CudaVersion | None:
     return told or next(known, None)
 
 
-def ptx_driver(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver that compiles it."""
-    return _full(case, ptx_source(case, lines))
-
-
 def xla_driver(case: Case, lines: Lines) -> DriverVersion | None:
     """The oldest driver that is as new as XLA's compiler."""
     return _full(case, _cuda_in(merged(lines).get("made")))
-
-
-def sm(case: Case, _lines: Lines) -> str | None:
-    """The compute capability as compilers write it: sm_86."""
-    return None if case.capability is None else f"sm_{case.capability.major}{case.capability.minor}"
 
 
 def image_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
@@ -463,11 +397,6 @@ def conda_found(case: Case, lines: Lines) -> CudaVersion | None:
     """The __cuda that conda found."""
     found = (_cuda_in(it.get("found")) for it in lines)
     return next((it for it in found if it is not None), None) or driver_full(case, lines)
-
-
-def conda_driver(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver for the wanted CUDA; on Linux, where nothing says that it is Windows."""
-    return _floor(case, conda_wanted(case, lines))
 
 
 def conda_driver_windows(case: Case, lines: Lines) -> DriverVersion | None:
@@ -543,8 +472,3 @@ def compat_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     full = driver_full(case, lines)
     known = (it for it in (case.built_cuda, case.toolkit) if it is not None and full is not None and it > full)
     return smi_cuda(case, lines) or next(known, None)
-
-
-def compat_driver(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver that supports it in full."""
-    return _full(case, compat_cuda(case, lines))

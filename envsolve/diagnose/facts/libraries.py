@@ -397,7 +397,7 @@ def driver_is_missing_too(case: Case, _lines: Lines) -> bool:
     return any(owner_of(library(it)) is Owner.DRIVER for it in case.of("library-missing"))
 
 
-def searched_path(case: Case, _lines: Lines) -> str | None:
+def ld_library_path(case: Case, _lines: Lines) -> str | None:
     """The value of LD_LIBRARY_PATH."""
     found = case.told("ld_library_path")
     return found if found is not None and "/" in found else None

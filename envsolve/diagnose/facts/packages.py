@@ -39,30 +39,26 @@ def _torches(case: Case, lines: Lines) -> list[Version]:
     return [] if version is None or companion not in COMPANIONS else torches_of(case, companion, version)
 
 
-def torches_of_companion(case: Case, lines: Lines) -> str | None:
-    """The torch that it belongs to: 2.0.1, 2.0.0 to 2.0.1."""
+class _Torches(NamedTuple):
+    """Releases of torch in order: 2.0.1, 2.0.0 to 2.0.1."""
+
+    first: Version
+    last: Version
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
+
+
+def torches_of_companion(case: Case, lines: Lines) -> _Torches | None:
+    """The torch that it belongs to."""
     found = _torches(case, lines)
-    if not found:
-        return None
-    return str(found[0]) if len(found) == 1 else f"{found[0]} to {found[-1]}"
+    return _Torches(found[0], found[-1]) if found else None
 
 
 def companion_fits(case: Case, lines: Lines) -> bool:
     """Whether torch and the companion belong together by their numbers."""
     torch = parsed_version(case.version_of("pytorch"))
     return torch is not None and Version(torch.public) in _torches(case, lines)
-
-
-def companion_is_older(case: Case, lines: Lines) -> bool:
-    """Whether the companion belongs to an older torch than the installed one."""
-    torch, found = parsed_version(case.version_of("pytorch")), _torches(case, lines)
-    return torch is not None and bool(found) and found[-1] < Version(torch.public)
-
-
-def companion_is_newer(case: Case, lines: Lines) -> bool:
-    """Whether it belongs to a newer torch than the installed one."""
-    torch, found = parsed_version(case.version_of("pytorch")), _torches(case, lines)
-    return torch is not None and bool(found) and found[0] > Version(torch.public)
 
 
 def companion_wanted(case: Case, lines: Lines) -> str | None:
@@ -74,48 +70,35 @@ def companion_wanted(case: Case, lines: Lines) -> str | None:
 # ---------------------------------------------------------------------------------------------- xFormers
 
 
-def _torch_named(lines: Lines, field: str) -> Version | None:
-    return parsed_version(merged(lines).get(field))
-
-
 def xformers_cuda(_case: Case, lines: Lines) -> str | None:
     """The CUDA that xFormers was built with."""
     number = merged(lines).get("built_number", "")
     return f"{int(number) // 100}.{int(number) % 100}" if number.isdecimal() else None
 
 
-def xformers_for(_case: Case, lines: Lines) -> str | None:
-    """The release of torch that xFormers was built for."""
-    version = _torch_named(lines, "built_torch")
-    return None if version is None else version.public
+class _Torch(NamedTuple):
+    """A PyTorch: its release, and the folder of PyTorch's index with the build, None for another."""
+
+    release: Version
+    build: str | None
+    by_nvidia: bool
 
 
-def xformers_build(_case: Case, lines: Lines) -> str | None:
-    """The build of torch that xFormers was built for, cu121."""
-    version = _torch_named(lines, "built_torch")
-    return None if version is None else version.local
+def _torch(version: str | None) -> _Torch | None:
+    parsed = parsed_version(version)
+    if version is None or parsed is None:
+        return None
+    return _Torch(Version(parsed.public), folder_of(parsed), "a0+" in version)
 
 
-def xformers_beside(case: Case, lines: Lines) -> str | None:
-    """The release of torch that is installed beside xFormers."""
-    version = _torch_named(lines, "have_torch") or parsed_version(case.version_of("pytorch"))
-    return None if version is None else version.public
+def xformers_torch(_case: Case, lines: Lines) -> _Torch | None:
+    """The torch that xFormers was built for."""
+    return _torch(merged(lines).get("built_torch"))
 
 
-def xformers_beside_build(case: Case, lines: Lines) -> str | None:
-    """The build of torch that is installed beside xFormers: cu118, cpu."""
-    return folder_of(_torch_named(lines, "have_torch") or parsed_version(case.version_of("pytorch")))
-
-
-def xformers_beside_nvidia(case: Case, lines: Lines) -> bool:
-    """Whether the PyTorch beside xFormers is NVIDIA's own build, of its containers."""
-    return "a0+" in (merged(lines).get("have_torch") or case.version_of("pytorch") or "")
-
-
-def xformers_on_index(case: Case, lines: Lines) -> bool:
-    """Whether PyTorch's index has xFormers for the installed torch: from 2.1 on (download.pytorch.org/whl/xformers)."""
-    version = parsed_version(xformers_beside(case, lines))
-    return version is not None and version >= Version("2.1")
+def torch_beside(case: Case, lines: Lines) -> _Torch | None:
+    """The torch that is installed beside xFormers."""
+    return _torch(merged(lines).get("have_torch") or case.version_of("pytorch"))
 
 
 # ---------------------------------------------------------------------------------------------- compiled extensions

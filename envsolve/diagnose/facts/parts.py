@@ -85,9 +85,9 @@ def last_branch(case: Case, capability: ComputeCapability) -> int | None:
 
 def full_driver(case: Case, cuda: CudaVersion) -> DriverVersion | None:
     """The oldest driver that supports a CUDA in full."""
-    return case.knowledge.full_driver(cuda, windows=case.windows)
+    return case.knowledge.full_driver(cuda, windows=case.windows or case.wsl)
 
 
 def least_driver(case: Case, cuda: CudaVersion) -> DriverVersion | None:
     """The oldest driver on which builds for a CUDA run."""
-    return case.knowledge.driver_floor(cuda, windows=case.windows)
+    return case.knowledge.driver_floor(cuda, windows=case.windows or case.wsl)

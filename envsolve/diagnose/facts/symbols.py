@@ -16,8 +16,8 @@ from packaging.version import Version
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.facts import function_releases
 from envsolve.diagnose.facts.library_names import Span, span_of
-from envsolve.diagnose.facts.named import about_gpus, cuda_major, is_of_gpus, package_of, version_of_package
-from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
+from envsolve.diagnose.facts.named import about_gpus, cuda_major, is_of_gpus, package_of
+from envsolve.model.versions import CudaVersion, parsed_version
 
 Lines = tuple[Sighting, ...]
 
@@ -28,6 +28,14 @@ class _Library(NamedTuple):
     name: str
     file: str
     package: str
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def directory(self) -> str:
+        """Its directory below site-packages/nvidia."""
+        return self.package.removeprefix("nvidia-").replace("-", "_")
 
 
 _LIBRARIES = (
@@ -120,7 +128,7 @@ def symbol_owner(case: Case, lines: Lines) -> str | None:  # noqa: PLR0911 - one
         return "pytorch" if torch_library(case, lines) or _is_of_torch(symbol) else "own"
     if symbol.startswith("nccl"):
         return "nccl"
-    if (found := _library(lines)) is not None:
+    if (found := cuda_library(case, lines)) is not None:
         return {"cuDNN": "cudnn", "NCCL": "nccl"}.get(found.name, "cuda")
     if _DRIVER_FUNCTION.fullmatch(symbol):
         return "driver"
@@ -135,8 +143,8 @@ def _is_of_torch(symbol: str) -> bool:
     return not parts or parts[0] in _OF_TORCH or parts[-1].startswith(("TH", "aoti_torch"))
 
 
-def _library(lines: Lines) -> _Library | None:
-    """The CUDA library that a function is of: by the library that the loader names, else by the function's name."""
+def cuda_library(_case: Case, lines: Lines) -> _Library | None:
+    """The CUDA library that the function is of: by the library that the loader names, else by the function's name."""
     fields = merged(lines)
     for text in (fields.get("of", "").removeprefix("lib"), fields.get("symbol", "")):
         for pattern, library in _LIBRARIES:
@@ -160,11 +168,6 @@ def symbol_package(case: Case, lines: Lines) -> str | None:
         return None if package in ("tensorflow", "tensorflow-core") else package
     found = [name for name in case.packages if name in _EXTENSIONS]
     return found[0] if len(found) == 1 else None
-
-
-def symbol_package_version(case: Case, lines: Lines) -> str | None:
-    """Its version."""
-    return version_of_package(case, symbol_package(case, lines))
 
 
 def torch_library(_case: Case, lines: Lines) -> bool:
@@ -255,33 +258,9 @@ def driver_since(_case: Case, lines: Lines) -> CudaVersion | None:
     return None if since is None else CudaVersion.parse(since)
 
 
-def driver_with_function(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver that has it."""
-    since = driver_since(case, lines)
-    return None if since is None else case.knowledge.full_driver(since, windows=case.windows)
-
-
-def cuda_library(_case: Case, lines: Lines) -> str | None:
-    """The CUDA library that has the function, as NVIDIA writes it."""
-    found = _library(lines)
-    return None if found is None else found.name
-
-
-def cuda_library_file(_case: Case, lines: Lines) -> str | None:
-    """Its file without a number: libcublasLt."""
-    found = _library(lines)
-    return None if found is None else found.file
-
-
-def cuda_library_directory(_case: Case, lines: Lines) -> str | None:
-    """Its directory below site-packages/nvidia."""
-    found = _library(lines)
-    return None if found is None else found.package.removeprefix("nvidia-").replace("-", "_")
-
-
 def cuda_library_package(case: Case, lines: Lines) -> str | None:
     """Its package on the Python index, for the CUDA major that the text tells."""
-    found, span = _library(lines), _span(case, lines)
+    found, span = cuda_library(case, lines), _span(case, lines)
     if found is None or not found.package.startswith("nvidia-"):
         return None
     major = case.built_cuda.major if case.built_cuda is not None else None
@@ -302,9 +281,9 @@ def library_span(case: Case, lines: Lines) -> str | None:
     return None if span is None else str(span)
 
 
-def symbol_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
+def symbol_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA in the name of a function of nvJitLink, ``__nvJitLinkComplete_12_4``."""
-    found = _library(lines)
+    found = cuda_library(case, lines)
     match = _NVJITLINK.search(_symbol(lines)) if found is not None and found.name == "nvJitLink" else None
     return None if match is None else CudaVersion(int(match[1]), int(match[2]))
 
@@ -313,11 +292,6 @@ def runtime_since(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA whose runtime brought the function."""
     since = function_releases.since(function_releases.RUNTIME_SINCE, _symbol(lines))
     return None if since is None else CudaVersion.parse(since)
-
-
-def ld_library_path(case: Case, _lines: Lines) -> str | None:
-    """LD_LIBRARY_PATH as the text has it."""
-    return case.told("ld_library_path")
 
 
 def cuda_packages(case: Case, _lines: Lines) -> tuple[str, ...]:
@@ -330,25 +304,34 @@ def cuda_packages(case: Case, _lines: Lines) -> tuple[str, ...]:
 # ---------------------------------------------------------------------------------------------- conda's libraries
 
 
-class _Part(NamedTuple):
-    """A package of a CUDA library that a list of conda shows, and the toolkit that it belongs to."""
+class _CondaLibrary(NamedTuple):
+    """A package of a CUDA library that a list of conda shows, the toolkit that it belongs to, and what is needed.
+
+    ``label`` is the label of the channel nvidia that has the libraries of the needed CUDA.
+    """
 
     name: str
     version: str
     channel: str
     cuda: CudaVersion
+    wanted: str | None
+    label: str | None
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
 
 
-def _part(case: Case, lines: Lines) -> _Part | None:
-    """The conda package of the wanted library, where it is of another CUDA than the framework or the wanted file."""
-    found = _library(lines)
+def conda_library(case: Case, lines: Lines) -> _CondaLibrary | None:
+    """The conda package of the library, where it is of another CUDA than the framework or the wanted file."""
+    found = cuda_library(case, lines)
     rows = (it.split() for it in case.every("component"))
     row = next((it for it in rows if found is not None and it[0].lower() == found.file.lower()), None)
     cuda = None if row is None or found is None else _toolkit_of(case, found.package, row[1])
     wanted, span = _framework_cuda(case), _span(case, lines)
     if row is None or cuda is None or cuda == wanted or (wanted is None and (span is None or cuda in span)):
         return None
-    return _Part(row[0].lower(), row[1], row[-1].partition("/")[0], cuda)
+    needed = span and str(span) if wanted is None else f"CUDA {wanted}"
+    return _CondaLibrary(row[0].lower(), row[1], row[-1].partition("/")[0], cuda, needed, _label(case, wanted))
 
 
 def _toolkit_of(case: Case, package: str, version: str) -> CudaVersion | None:
@@ -370,39 +353,7 @@ def _framework_cuda(case: Case) -> CudaVersion | None:
         return case.built_cuda
 
 
-def part(case: Case, lines: Lines) -> str | None:
-    """A library of conda that is of another CUDA than the framework: libcusparse 12.0.0.76."""
-    found = _part(case, lines)
-    return None if found is None else f"{found.name} {found.version}"
-
-
-def part_name(case: Case, lines: Lines) -> str | None:
-    """Its package."""
-    found = _part(case, lines)
-    return None if found is None else found.name
-
-
-def part_channel(case: Case, lines: Lines) -> str | None:
-    """The channel that it is from."""
-    found = _part(case, lines)
-    return None if found is None else found.channel
-
-
-def part_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA that it belongs to."""
-    found = _part(case, lines)
-    return None if found is None else found.cuda
-
-
-def part_wanted(case: Case, lines: Lines) -> str | None:
-    """The CUDA that is needed in its place."""
-    wanted = _framework_cuda(case)
-    return library_span(case, lines) if wanted is None else f"CUDA {wanted}"
-
-
-def part_label(case: Case, _lines: Lines) -> str | None:
-    """The label of the channel nvidia that has the libraries of that CUDA."""
-    wanted = _framework_cuda(case)
+def _label(case: Case, wanted: CudaVersion | None) -> str | None:
     if wanted is None or wanted < _LABELS_SINCE:
         return None
     releases = [it.version for it in case.knowledge.matrix.components.releases if it.cuda == wanted]
