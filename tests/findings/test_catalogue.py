@@ -143,7 +143,8 @@ def _type_of(name: str) -> type | None:
         return None
     elif hasattr(parts, part):
         found = getattr(parts, part)
-        assert of is [it for it in get_type_hints(found).values() if it is not Case][0], name
+        taken = [it for name, it in get_type_hints(found).items() if it is not Case and name != "return"]
+        assert of in (*taken, *get_args(taken[0])), name
     else:
         found = getattr(of, part, None)
         if part in of.__annotations__:

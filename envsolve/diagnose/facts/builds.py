@@ -149,19 +149,8 @@ def pytorch_arm_first(case: Case, _lines: Lines) -> Version | None:
     return min((it.version for it in having if it.cuda is not None and it.source is Source.PYPI), default=None)
 
 
-def arm_version(case: Case, _lines: Lines) -> str | None:
-    """A release of the installed minor that PyTorch's index has for aarch64 with CUDA."""
-    wheel = _arm_wheel(case)
-    return None if wheel is None else str(wheel.version)
-
-
-def arm_build(case: Case, _lines: Lines) -> str | None:
-    """Its build."""
-    wheel = _arm_wheel(case)
-    return None if wheel is None else wheel.build
-
-
-def _arm_wheel(case: Case) -> Release | None:
+def arm_wheel(case: Case, _lines: Lines) -> Release | None:
+    """The newest build of the installed minor release that PyTorch's index has for aarch64 with CUDA."""
     version = parsed_version(case.version_of("pytorch"))
     wheels = (it for it in case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64) if it.cuda is not None)
     own = [

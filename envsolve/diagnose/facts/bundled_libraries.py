@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -88,26 +89,19 @@ def _version(lines: Lines, field: str) -> str | None:
 # ------------------------------------------------------------------------------------------------ the loader's trace
 
 
-def shadowed_by_path(case: Case, lines: Lines) -> str | None:
-    """The copy of a library that LD_LIBRARY_PATH led to, by the loader's trace, if it is of another environment."""
-    found = _shadow(case, lines)
-    return found and found[1].get("path")
+class _Shadowed(NamedTuple):
+    """A library, the one that asked for it, and the path of the copy that the loader took."""
+
+    name: str
+    asked_by: str
+    copy: str
+
+    def __str__(self) -> str:
+        return self.name
 
 
-def shadowed_library(case: Case, lines: Lines) -> str | None:
-    """The name of that library."""
-    found = _shadow(case, lines)
-    return found and library(found[0])
-
-
-def shadow_asked_by(case: Case, lines: Lines) -> str | None:
-    """The library that asked for it."""
-    found = _shadow(case, lines)
-    return found and found[0].get("by")
-
-
-def _shadow(case: Case, _lines: Lines) -> tuple[Sighting, Sighting] | None:
-    """What asked for a library, and the copy that the loader took, if that is of another environment."""
+def shadowed_library(case: Case, _lines: Lines) -> _Shadowed | None:
+    """A library of which the loader takes a copy of another environment, by its own trace."""
     if not case.saw("loader-path"):
         return None
     needed: Sighting | None = None
@@ -116,8 +110,9 @@ def _shadow(case: Case, _lines: Lines) -> tuple[Sighting, Sighting] | None:
         ends = it is None or it.get("by") or it.get("loaded")
         if ends and needed is not None and tried is not None:
             found = tried.get("path") or ""
-            if found.endswith(f"/{library(needed)}") and not _beside(needed.get("by") or "", found):
-                return needed, tried
+            by, name = needed.get("by") or "", library(needed)
+            if found.endswith(f"/{name}") and not _beside(by, found):
+                return _Shadowed(name, by, found)
         if it is None or it.get("loaded"):
             needed, tried = None, None
         elif it.get("by"):

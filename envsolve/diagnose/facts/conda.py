@@ -103,32 +103,31 @@ def conda_version(case: Case, _lines: Lines) -> str | None:
     return wanted.version or None if wanted is not None else None
 
 
-def conda_minor(case: Case, lines: Lines) -> str | None:
+def _minor(case: Case) -> str:
     """The first two numbers of it: 11.7."""
-    version = conda_version(case, lines)
-    return version and ".".join(version.split(".")[:2])
+    return ".".join((conda_version(case, ()) or "").split(".")[:2])
 
 
-def conda_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+def conda_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
     """The CUDA of cudatoolkit or pytorch-cuda that is asked for."""
     wanted = _decisive(case)
     if wanted is None or wanted.name not in ("cudatoolkit", "pytorch-cuda"):
         return None
     try:
-        return CudaVersion.parse(f"{conda_minor(case, lines)}.0" if wanted.version.isdecimal() else wanted.version)
+        return CudaVersion.parse(f"{_minor(case)}.0" if wanted.version.isdecimal() else wanted.version)
     except ValueError:
         return None
 
 
-def pip_folder(case: Case, lines: Lines) -> str | None:
+def pip_folder(case: Case, _lines: Lines) -> str | None:
     """The folder of PyTorch's index for that CUDA: cu117."""
-    minor = conda_minor(case, lines)
-    return f"cu{minor.replace('.', '')}" if minor and "." in minor else None
+    minor = _minor(case)
+    return f"cu{minor.replace('.', '')}" if "." in minor else None
 
 
-def pytorch_cuda_exists(case: Case, lines: Lines) -> bool:
+def pytorch_cuda_exists(case: Case, _lines: Lines) -> bool:
     """Whether pytorch-cuda is there for that CUDA."""
-    return conda_minor(case, lines) in _PYTORCH_CUDA
+    return _minor(case) in _PYTORCH_CUDA
 
 
 def pytorch_channel_ended(case: Case, _lines: Lines) -> bool:
@@ -331,22 +330,21 @@ def _decision(case: Case) -> tuple[_Need, _Versions] | None:
     return None
 
 
-def tree_who(case: Case, _lines: Lines) -> str | None:
-    """The package whose need decides, by the tree of the solver: torchvision 0.10.0."""
+class _TreeConflict(NamedTuple):
+    """Whose need decides, torchvision 0.10.0; what it is, pytorch 1.9.0; and what is requested, pytorch 1.10**."""
+
+    who: str
+    need: str
+    asked: str
+
+
+def tree_conflict(case: Case, _lines: Lines) -> _TreeConflict | None:
+    """The need that excludes a request, by the tree of the solver."""
     found = _decision(case)
-    return None if found is None else f"{found[0].who} {found[0].release}".strip()
-
-
-def tree_need(case: Case, _lines: Lines) -> str | None:
-    """What it needs: pytorch 1.9.0."""
-    found = _decision(case)
-    return None if found is None else found[0].needed.text
-
-
-def tree_asked(case: Case, _lines: Lines) -> str | None:
-    """What is requested and excludes that: pytorch 1.10**."""
-    found = _decision(case)
-    return None if found is None else found[1].text
+    if found is None:
+        return None
+    need, asked = found
+    return _TreeConflict(f"{need.who} {need.release}".strip(), need.needed.text, asked.text)
 
 
 def tree_companion(case: Case, _lines: Lines) -> str | None:
@@ -385,8 +383,27 @@ class _PytorchCuda(NamedTuple):
     torch: str
     asked: str
 
+    def __str__(self) -> str:
+        return self.torch
 
-def _pytorch_cuda(case: Case) -> _PytorchCuda | None:
+    @property
+    def cudas(self) -> tuple[str, ...]:
+        """The pytorch-cuda that it was built for."""
+        return _TORCH_CUDAS[self.torch]
+
+    @property
+    def newest(self) -> str:
+        """The newest of them."""
+        return self.cudas[-1]
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The releases of PyTorch that were built for the pytorch-cuda that is asked for."""
+        return tuple(torch for torch, cudas in _TORCH_CUDAS.items() if self.asked in cudas)
+
+
+def conda_torch(case: Case, _lines: Lines) -> _PytorchCuda | None:
+    """A release of PyTorch that was not built for the pytorch-cuda that is asked for: 2.3."""
     texts = case.every("conda_excludes")
     wants = next(filter(None, map(_WANTS_CUDA.match, texts)), None)
     asked = next(filter(None, map(_ASKED_CUDA.match, (*texts, *case.every("conda_command_cuda")))), None)
@@ -397,36 +414,6 @@ def _pytorch_cuda(case: Case) -> _PytorchCuda | None:
     return (
         _PytorchCuda(torch, asked["cuda"]) if asked["cuda"] not in _TORCH_CUDAS.get(torch, (asked["cuda"],)) else None
     )
-
-
-def conda_torch(case: Case, _lines: Lines) -> str | None:
-    """A release of PyTorch that was not built for the pytorch-cuda that is asked for: 2.3."""
-    found = _pytorch_cuda(case)
-    return None if found is None else found.torch
-
-
-def conda_torch_cudas(case: Case, _lines: Lines) -> tuple[str, ...]:
-    """The pytorch-cuda that it was built for."""
-    found = _pytorch_cuda(case)
-    return () if found is None else _TORCH_CUDAS[found.torch]
-
-
-def asked_pytorch_cuda(case: Case, _lines: Lines) -> str | None:
-    """The pytorch-cuda that is asked for."""
-    found = _pytorch_cuda(case)
-    return None if found is None else found.asked
-
-
-def fitting_pytorch_cuda(case: Case, _lines: Lines) -> str | None:
-    """The newest pytorch-cuda for that PyTorch."""
-    found = _pytorch_cuda(case)
-    return None if found is None else _TORCH_CUDAS[found.torch][-1]
-
-
-def fitting_torches(case: Case, _lines: Lines) -> tuple[str, ...]:
-    """The releases of PyTorch that were built for the pytorch-cuda that is asked for."""
-    found = _pytorch_cuda(case)
-    return () if found is None else tuple(torch for torch, cudas in _TORCH_CUDAS.items() if found.asked in cudas)
 
 
 def conda_excludes(case: Case, _lines: Lines) -> tuple[str, ...]:

@@ -132,23 +132,6 @@ def cudnn_least(case: Case, lines: Lines) -> str | None:
     return least if _parts(least) > _parts(built) and _parts(found) < _parts(least) else built
 
 
-def cudnn_least_major(case: Case, lines: Lines) -> int | None:
-    """Its major version."""
-    return next(iter(_parts(cudnn_least(case, lines))), None)
-
-
-def cudnn_least_minor(case: Case, lines: Lines) -> str | None:
-    """Its version without the last number, as packages are asked for."""
-    least = cudnn_least(case, lines)
-    return None if least is None else ".".join(least.split(".")[:2])
-
-
-def cudnn_next_major(case: Case, lines: Lines) -> int | None:
-    """The major version after it, which does not fit."""
-    major = cudnn_least_major(case, lines)
-    return None if major is None else major + 1
-
-
 def cudnn_loaded(case: Case, lines: Lines) -> str | None:
     """What the loaded cuDNN is beside the needed one: ``other-major``, ``older`` or ``newer``."""
     found, least = _parts(cudnn_found(case, lines)), _parts(cudnn_least(case, lines))
@@ -184,7 +167,7 @@ def _cuda_major(case: Case, lines: Lines) -> str | None:
 def cudnn_package(case: Case, lines: Lines) -> str | None:
     """Pip's package of the needed cuDNN for the CUDA that it is needed for."""
     cuda = _cuda_major(case, lines)
-    major = cudnn_least_major(case, lines) or cudnn_wanted(case, lines)
+    major = next(iter(_parts(cudnn_least(case, lines))), None) or cudnn_wanted(case, lines)
     return f"nvidia-cudnn-cu{cuda}" if cuda is not None and cuda in _WHEELS.get(major or 0, ()) else None
 
 

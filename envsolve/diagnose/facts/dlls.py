@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -133,39 +134,34 @@ def tensorflow_linked(case: Case, lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- ONNX Runtime
 
 
-def _provider(case: Case) -> tuple[str, str] | None:
-    """The CUDA and the cuDNN that this ONNX Runtime is for: as it says, or as its wheel was built."""
+class _Provider(NamedTuple):
+    """The CUDA major and the cuDNN major that ONNX Runtime's CUDA provider needs."""
+
+    cuda: str
+    cudnn: str
+
+
+def provider_needs(case: Case, _lines: Lines = ()) -> _Provider | None:
+    """What this ONNX Runtime needs: as it says, or as its wheel was built."""
     for it in case.of("onnxruntime-provider-failed"):
         cuda, cudnn = it.get("cuda_major"), it.get("cudnn_major")
         if cuda is not None and cudnn is not None:
-            return cuda, cudnn
+            return _Provider(cuda, cudnn)
     if case.framework != "onnxruntime" or case.built_cuda is None:
         return None
     wishes = [it.cudnn_requires for it in case.releases() if it.cudnn_requires is not None]
     majors = {str(major) for major in _CUDNN_MAJORS for wish in wishes if wish.contains(f"{major}.99")}
-    return (str(case.built_cuda.major), majors.pop()) if len(majors) == 1 else None
-
-
-def provider_cuda(case: Case, _lines: Lines) -> str | None:
-    """The CUDA major that ONNX Runtime's CUDA provider needs."""
-    wanted = _provider(case)
-    return None if wanted is None else wanted[0]
-
-
-def provider_cudnn(case: Case, _lines: Lines) -> str | None:
-    """The cuDNN major that it needs."""
-    wanted = _provider(case)
-    return None if wanted is None else wanted[1]
+    return _Provider(str(case.built_cuda.major), majors.pop()) if len(majors) == 1 else None
 
 
 def provider_cudnn_there(case: Case, _lines: Lines) -> str | None:
     """The cuDNN that is installed, if it has another major."""
-    there, wanted = next(iter(cudnns(case)), None), _provider(case)
-    return there if there is not None and wanted is not None and there.partition(".")[0] != wanted[1] else None
+    there, wanted = next(iter(cudnns(case)), None), provider_needs(case)
+    return there if there is not None and wanted is not None and there.partition(".")[0] != wanted.cudnn else None
 
 
 def provider_cudnn_for_12(case: Case, _lines: Lines) -> str | None:
     """The cuDNN of another build of the same ONNX Runtime, for CUDA 12, in Microsoft's own index."""
     version = (case.version_of("onnxruntime") or "").partition("+")[0].removesuffix(".0")
     says = any(it.get("cuda_major") and it.get("cudnn_major") for it in case.of("onnxruntime-provider-failed"))
-    return None if says or _provider(case) is None else _FOR_CUDA_12.get(version)
+    return None if says or provider_needs(case) is None else _FOR_CUDA_12.get(version)

@@ -141,29 +141,16 @@ def asked_framework(case: Case, lines: Lines) -> str | None:
     return _asked(case, lines).framework
 
 
-def asked_version(case: Case, lines: Lines) -> str | None:
+def asked_version(case: Case, lines: Lines) -> Version | None:
     """The version that was asked for, local part included: 2.4.1+cu121."""
-    version = _asked(case, lines).version
-    return None if version is None else str(version)
-
-
-def asked_public(case: Case, lines: Lines) -> str | None:
-    """That version without its local part."""
-    version = _asked(case, lines).version
-    return None if version is None else version.public
-
-
-def asked_local(case: Case, lines: Lines) -> str | None:
-    """Its local part: cu121."""
-    version = _asked(case, lines).version
-    return None if version is None else version.local
+    return _asked(case, lines).version
 
 
 def asked_requirement(case: Case, lines: Lines) -> str | None:
     """The same as a requirement for envsolve, if the package is the framework itself."""
     asked = _asked(case, lines)
-    own = asked.package in ("torch", "tensorflow", "jax") and asked.version is not None
-    return f"{asked.framework}=={asked_public(case, lines)}" if own else None
+    own = asked.package in ("torch", "tensorflow", "jax")
+    return f"{asked.framework}=={asked.version.public}" if own and asked.version is not None else None
 
 
 def pytorch_index(case: Case, _lines: Lines) -> str | None:
@@ -366,6 +353,9 @@ class _Beside(NamedTuple):
     oldest: Version
     newest: Version
 
+    def __str__(self) -> str:
+        return self.python
+
 
 def _beside(case: Case, asked: _Asked, step: int) -> _Beside | None:
     table = _versions_by_python(case, asked)
@@ -378,28 +368,14 @@ def _beside(case: Case, asked: _Asked, step: int) -> _Beside | None:
     return _Beside(order[place], table[order[place]][0], table[order[place]][-1])
 
 
-def older_python(case: Case, lines: Lines) -> str | None:
+def older_python(case: Case, lines: Lines) -> _Beside | None:
     """The Python below those of the version."""
-    beside = _beside(case, _asked(case, lines), -1)
-    return None if beside is None else beside.python
+    return _beside(case, _asked(case, lines), -1)
 
 
-def older_newest(case: Case, lines: Lines) -> Version | None:
-    """The newest release for it."""
-    beside = _beside(case, _asked(case, lines), -1)
-    return None if beside is None else beside.newest
-
-
-def newer_python(case: Case, lines: Lines) -> str | None:
+def newer_python(case: Case, lines: Lines) -> _Beside | None:
     """The Python above those of the version."""
-    beside = _beside(case, _asked(case, lines), 1)
-    return None if beside is None else beside.python
-
-
-def newer_oldest(case: Case, lines: Lines) -> Version | None:
-    """The oldest release for it."""
-    beside = _beside(case, _asked(case, lines), 1)
-    return None if beside is None else beside.oldest
+    return _beside(case, _asked(case, lines), 1)
 
 
 # ---------------------------------------------------------------------------------------------- versions and systems
@@ -469,24 +445,13 @@ def newest_here(case: Case, lines: Lines) -> str | None:
     return str(max(own)) if own and asked.package in (asked.framework, "torch") else None
 
 
-def _first_on_arm(case: Case, lines: Lines) -> Release | None:
+def arm_release(case: Case, lines: Lines) -> Release | None:
+    """The first release of a package for CUDA with a wheel for ARM on pip's index, if the one asked for has none."""
     package = asked_package(case, lines) or ""
     every = case.knowledge.all_releases(_FRAMEWORK_OF.get(package, ""), Platform.LINUX_AARCH64)
     having = (it for it in every if it.source is Source.PYPI and it.package == package)
     missing = _is_for_cuda(package) and not case.jetson and not _wheels_of(case, _asked(case, lines))
     return min(having, key=lambda it: it.version, default=None) if missing else None
-
-
-def arm_release(case: Case, lines: Lines) -> str | None:
-    """The first release of a package for CUDA with a wheel for ARM on pip's index, if the one asked for has none."""
-    first = _first_on_arm(case, lines)
-    return None if first is None else str(first.version)
-
-
-def arm_release_cuda(case: Case, lines: Lines) -> str | None:
-    """The CUDA of that release."""
-    first = _first_on_arm(case, lines)
-    return None if first is None or first.cuda is None else str(first.cuda)
 
 
 def tensorflow_gpu_gone(case: Case, lines: Lines) -> bool:
@@ -593,6 +558,13 @@ def manylinux_glibc(case: Case, lines: Lines) -> str | None:
 # ---------------------------------------------------------------------------------------------- who excludes whom
 
 
+class _Conflict(NamedTuple):
+    """Two requirements that exclude each other, the user's own the second."""
+
+    one: _Need
+    other: _Need
+
+
 class _Need(NamedTuple):
     """A requirement as a resolver prints it: whose it is (None: the user's), the package, and the versions."""
 
@@ -648,41 +620,11 @@ def _pinned(need: _Need) -> str | None:
     return only.version if not more and only.operator == "==" and "*" not in only.version else None
 
 
-def _excluding(case: Case) -> tuple[_Need, _Need] | None:
+def conflict(case: Case, _lines: Lines) -> _Conflict | None:
     """The first two requirements that exclude each other; of a package before the user's own."""
     needs = sorted(_needs(case), key=lambda it: it.who is None)
     pairs = ((one, other) for place, one in enumerate(needs) for other in needs[place + 1 :])
-    return next((pair for pair in pairs if pair[0].who != pair[1].who and _exclude(*pair)), None)
-
-
-def conflict_package(case: Case, _lines: Lines) -> str | None:
-    """The package that two requirements want in versions that exclude each other."""
-    pair = _excluding(case)
-    return None if pair is None else pair[0].package
-
-
-def conflict_who(case: Case, _lines: Lines) -> str | None:
-    """Whose the first of the two is."""
-    pair = _excluding(case)
-    return None if pair is None else pair[0].who
-
-
-def conflict_need(case: Case, _lines: Lines) -> str | None:
-    """What it requires."""
-    pair = _excluding(case)
-    return None if pair is None else pair[0].text
-
-
-def conflict_other_who(case: Case, _lines: Lines) -> str | None:
-    """Whose the second is; None if it is the user's own."""
-    pair = _excluding(case)
-    return None if pair is None else pair[1].who
-
-
-def conflict_other_need(case: Case, _lines: Lines) -> str | None:
-    """What that requires."""
-    pair = _excluding(case)
-    return None if pair is None else pair[1].text
+    return next((_Conflict(*pair) for pair in pairs if pair[0].who != pair[1].who and _exclude(*pair)), None)
 
 
 def conflicts(case: Case, lines: Lines) -> tuple[str, ...]:

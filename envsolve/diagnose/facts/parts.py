@@ -15,9 +15,9 @@ _FERMI_ENDS = CudaVersion(8, 0)
 # ---------------------------------------------------------------------------------------------- of a version
 
 
-def public(_case: Case, version: str) -> Version | None:
+def public(_case: Case, version: str | Version) -> Version | None:
     """A version without its local part, to compare with ``release``."""
-    parsed = parsed_version(version)
+    parsed = parsed_version(str(version))
     return None if parsed is None else Version(parsed.public)
 
 
@@ -25,6 +25,18 @@ def minor_release(_case: Case, version: str) -> str | None:
     """The minor release of a version, 2.15."""
     parsed = parsed_version(version)
     return None if parsed is None else ".".join(map(str, parsed.release[:2]))
+
+
+def major_release(_case: Case, version: str) -> int | None:
+    """The major release of a version: 9."""
+    parsed = parsed_version(version)
+    return None if parsed is None else parsed.major
+
+
+def next_major(_case: Case, version: str) -> int | None:
+    """The major release after that of a version, which often does not fit: 10."""
+    parsed = parsed_version(version)
+    return None if parsed is None else parsed.major + 1
 
 
 # ---------------------------------------------------------------------------------------------- of a compute capability

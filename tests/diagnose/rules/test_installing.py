@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from packaging.version import Version
 
 from envsolve.diagnose.case import Given
 from envsolve.diagnose.facts import installing
@@ -45,7 +46,7 @@ def test_the_list_of_versions_tells_the_python(requirement: str, versions: str, 
 )
 def test_what_pip_was_asked_for(requirement: str, version: str | None) -> None:
     case = case_of(NOT_FOUND.format(requirement, "none"))
-    assert installing.asked_version(case, case.sightings) == version
+    assert installing.asked_version(case, case.sightings) == (version and Version(version))
 
 
 def test_placeholders_of_old_are_no_versions() -> None:
