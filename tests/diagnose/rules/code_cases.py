@@ -9,7 +9,6 @@ from envsolve.diagnose.case import Case, Given
 from envsolve.diagnose.cause import Cause
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading.lines import Line
-from envsolve.diagnose.rules import code_features
 from envsolve.diagnose.scan import scan
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
@@ -20,7 +19,7 @@ from tests.diagnose.rules.said import TABLES, diagnoses, of_families, words
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
 _RULES = (
     *of_families("code", "code-libraries", "code-images"),
-    *code_features.RULES,
+    *of_families("gpu-features"),
     *of_families("builds", "builds-pytorch", "compilers"),
 )
 _FOLLOWING = 2

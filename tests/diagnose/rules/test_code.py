@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.diagnose.facts.gpu_code import capability_from, targets_from
+from envsolve.findings.catalogue import shipped
 from envsolve.model.capability import ComputeCapability
 from tests.diagnose.rules.code_cases import NOTHING, Known, names_of, words_of
 
@@ -325,27 +326,22 @@ def test_an_assembler_is_older_than_the_gpu(text: str, expected: str, words: lis
         ("RuntimeError: FlashAttention only supports Ampere GPUs or newer.", Known("V100"), ["8.0", "7.0", "sdpa"]),
         ("RuntimeError: FlashAttention only supports Hopper GPUs or newer.", NOTHING, ["9.0", "FlashAttention 3"]),
         ("Error: ptxas: Feature '.bf16' requires .target sm_80 or higher", NOTHING, ["bfloat16", "8.0"]),
-        ("type fp8e4nv not supported in this architecture", Known("RTX 3090"), ["8.9", "8.6"]),
-        (
-            "Quantization scheme is not supported for the current GPU. Min capability: 75. Current capability: 70.",
-            NOTHING,
-            ["7.5", "7.0", "This quantization"],
-        ),
         ("RuntimeError: GPUs with compute capability < 8.0 are not supported.", Known("T4"), ["8.0", "7.5"]),
         ("RuntimeError: Your device is too old. We require compute capability >= 50", NOTHING, ["5.0"]),
     ],
 )
 def test_a_gpu_lacks_a_feature(text: str, known: Known, words: list[str]) -> None:
-    assert names_of(text, known) == ["gpu-lacks-feature"]
+    (name,) = names_of(text, known)
+    assert shipped().entry(name).finding == "gpu-lacks-feature"
     assert [word for word in words if word not in words_of(text, known)] == []
 
 
 @pytest.mark.parametrize(
     ("gpu", "expected"),
     [
-        (None, ["gpu-lacks-feature", "bfloat16-by-old-pytorch"]),
-        ("T4", ["gpu-lacks-feature", "bfloat16-by-old-pytorch"]),
-        ("A100", ["bfloat16-by-old-pytorch", "gpu-lacks-feature"]),
+        (None, ["bfloat16-unsupported", "bfloat16-needs-ampere", "bfloat16-by-old-pytorch"]),
+        ("T4", ["bfloat16-needs-ampere"]),
+        ("A100", ["bfloat16-by-old-pytorch"]),
     ],
 )
 def test_bfloat16_is_refused_by_an_old_pytorch_too(gpu: str | None, expected: list[str]) -> None:
@@ -371,7 +367,7 @@ def test_a_capability_alone_is_no_failure(text: str) -> None:
         ("Error Code 1: Internal Error (Unsupported SM: 0x601)", ["tensorrt-too-new-for-gpu"], ["6.1"]),
         (
             "Unsupported SM.\n&&&& FAILED TensorRT.trtexec [TensorRT v7000]",
-            ["tensorrt-too-old-for-gpu", "tensorrt-too-new-for-gpu"],
+            ["tensorrt-lacks-gpu", "tensorrt-too-old-for-gpu", "tensorrt-too-new-for-gpu"],
             ["7.0"],
         ),
         (
@@ -399,9 +395,9 @@ def test_tensorrt_and_xformers_count_their_own_gpus(text: str, expected: list[st
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        (Known("Tesla T4"), ["gpu-lacks-feature"]),
+        (Known("Tesla T4"), ["kernel-needs-target"]),
         (Known("RTX 3090"), ["compiled-for-older-architecture"]),
-        (NOTHING, ["gpu-lacks-feature", "compiled-for-older-architecture"]),
+        (NOTHING, ["kernel-below-target", "kernel-needs-target", "compiled-for-older-architecture"]),
     ],
 )
 def test_an_instruction_is_lacking_in_the_gpu_or_in_the_list(known: Known, expected: list[str]) -> None:
