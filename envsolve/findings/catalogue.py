@@ -309,6 +309,12 @@ class Catalogue:
             when = f"({row['when']}) and ({it['when']})" if "when" in row else it["when"]
             yield self._entry(identifier, {**row, **it, "when": when})
 
+    def step(self, name: str, facts: Facts) -> tuple[str, tuple[str, ...]]:
+        """The sentences that hold of a step that findings share, as one text, and their commands."""
+        rows = [self._sentence(name, row, frozenset()) for row in self._steps[name]]
+        said = [row for row in rows if row.holds(facts)]
+        return " ".join(it.said(facts) for it in said), tuple(it for row in said for it in row.commands_said(facts))
+
     def rule(self, symptom: str) -> Rule | None:
         """The rule on a symptom, None where the catalogue has none."""
         row = self._rules.get(symptom)
@@ -316,6 +322,7 @@ class Catalogue:
             return None
         each = self._condition(row.get("each"), symptom)
         about = None if row.get("about") is None else str(row["about"])
+        self._declared(fields_of(about or ""), symptom)
         return Rule(symptom, about, each, tuple(self._branch(symptom, it) for it in _tables(row["rules"])))
 
     @property

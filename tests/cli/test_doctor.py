@@ -92,7 +92,7 @@ def test_a_build_without_code_for_the_gpu_is_an_error_though_nothing_was_run(
     found = {it["id"]: it for it in answered(done)["findings"]}
     assert done.returncode == 1
     assert "no-code-for-gpu" in found
-    assert "6.1" in found["no-code-for-gpu"]["cause"]
+    assert "6.1" in found["no-code-for-gpu"]["title"]
 
 
 def test_the_plan_is_an_environment_for_this_machine(fake_driver: FakeDriver, tmp_path: Path) -> None:

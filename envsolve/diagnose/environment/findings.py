@@ -8,7 +8,6 @@ from envsolve.diagnose.environment.remedies import mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.findings.catalogue import shipped
 from envsolve.model.finding import Finding, Severity
-from envsolve.validation.places import Place, facts_of
 
 
 def of_environment(
@@ -22,9 +21,15 @@ def of_environment(
     sources: Iterable[str] = (),
 ) -> Finding:
     """The finding of the check ``identifier``, with the ``facts`` that its sentences name and those of every check."""
-    places = (Place.WINDOWS,) if scene.platform.is_windows else (Place.POSIX,)
-    plan = next(iter(mended(scene)), None)
-    known = {"in_conda": scene.inventory.is_conda, "plan": plan, "prefix": str(scene.inventory.prefix), **facts}
+    common = {
+        "probed": True,
+        "windows": scene.platform.is_windows,
+        "posix": not scene.platform.is_windows,
+        "in_conda": scene.inventory.is_conda,
+        "plan": next(iter(mended(scene)), None),
+        "prefix": str(scene.inventory.prefix),
+    }
+    known = {**common, **facts}
     entry = shipped().entry(identifier)
-    finding = entry.as_finding(facts_of(places, **known), (), evidence, severity=severity, about=about)
+    finding = entry.as_finding(known.get, (), evidence, severity=severity, about=about)
     return finding._replace(sources=tuple(sources) or entry.sources)

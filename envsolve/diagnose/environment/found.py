@@ -15,12 +15,11 @@ from envsolve.diagnose.environment.programs import fault_of, is_missing, unread
 from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, real
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
-from envsolve.findings.catalogue import shipped
+from envsolve.findings.catalogue import found as finding_of
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Children
 from envsolve.validation.environment import interpreter, take_inventory
 from envsolve.validation.inventory import Inventory
-from envsolve.validation.places import facts_of
 
 _NOT_FOUND, _TOO_OLD = "python-not-found", "python-too-old"
 _STANDARD_LIBRARY = re.compile(r"No module named '?encodings|Could not find platform (?:in)?dependent libraries")
@@ -197,16 +196,15 @@ def _made_again(directory: Path, shell: Shell) -> str:
 
 
 def _of_other(directory: Path, program: Path, other: Path) -> Finding:
-    facts = facts_of(
-        None,
-        prefix=str(directory),
-        program=str(program),
-        other_prefix=str(other),
-        in_conda=is_directory(directory / "conda-meta"),
+    return finding_of(
+        "python-of-other-environment",
+        (f"{program} is {real(program)}", f"its sys.prefix is {other}"),
+        about="python",
+        prefix=directory,
+        program=program,
+        other_prefix=other,
         again=_made_again(directory, Shell.POSIX),
     )
-    evidence = (f"{program} is {real(program)}", f"its sys.prefix is {other}")
-    return shipped().entry("python-of-other-environment").as_finding(facts, (), evidence, about="python")
 
 
 def _without_python(directory: Path) -> Finding:

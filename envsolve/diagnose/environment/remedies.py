@@ -44,10 +44,9 @@ def reinstall(package: Package) -> str:
     return f"pip install --force-reinstall --no-deps --no-cache-dir {package.name}=={package.version}"
 
 
-def install(package: Package, requirement: str, scene: Scene) -> str:
-    """The command that installs another version of a package, by whoever installed the one that is there."""
-    by_conda = package.is_of_conda and package.name in scene.conda.by_name
-    return f"{'conda' if by_conda else 'pip'} install {shlex.quote(requirement)}"
+def installer_of(package: Package, scene: Scene) -> str:
+    """``conda`` or ``pip``: whoever installed a package can install another version of it."""
+    return "conda" if package.is_of_conda and package.name in scene.conda.by_name else "pip"
 
 
 def quoted(path: Path | str) -> str:

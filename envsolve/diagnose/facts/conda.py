@@ -9,7 +9,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.rules.named import about_gpus, is_of_gpus
+from envsolve.diagnose.facts.named import about_gpus, is_of_gpus
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion, parsed_version

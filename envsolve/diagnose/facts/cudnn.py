@@ -10,8 +10,8 @@ import re
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, cudnn_major, is_plain, owner_of, span_of
-from envsolve.diagnose.facts.programs import program_of, title_of
-from envsolve.diagnose.facts.seen_libraries import cudnns, library, toolkits
+from envsolve.diagnose.facts.programs import program_of
+from envsolve.diagnose.facts.seen_libraries import cudnns, library, toolkits, whole_messages
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, DriverVersion
 
@@ -29,27 +29,6 @@ _WHEELS = {8: ("11", "12"), 9: ("11", "12", "13")}
 
 
 # ------------------------------------------------------------------------------------------------- what is needed
-
-
-def asking(case: Case, lines: Lines) -> str | None:
-    """The program or framework that needs the library, by envsolve's name."""
-    return program_of(case, lines)
-
-
-def asking_title(case: Case, lines: Lines) -> str | None:
-    """The same, as its makers write it."""
-    return title_of(program_of(case, lines))
-
-
-def asking_other(case: Case, lines: Lines) -> str | None:
-    """That program, if it is not the framework of the case."""
-    program = program_of(case, lines)
-    return program if program != case.framework else None
-
-
-def of_dlls(case: Case, lines: Lines) -> bool:
-    """Whether it happened on Windows: plainly, or a DLL is named."""
-    return case.windows or any(".dll" in it.line.lower() for it in lines)
 
 
 def cudnn_file(_case: Case, lines: Lines) -> str | None:
@@ -129,10 +108,11 @@ def _parts(version: str | None) -> tuple[int, ...]:
 
 
 def _field(lines: Lines, name: str) -> str | None:
-    """A version in the first line that has both sides, or for parts of its message, in any."""
-    whole = next((it for it in lines if it.get("found") and it.get("built")), None)
-    told = whole.get(name) if whole is not None else None
-    return None if told is None else _version(told)
+    """A version in the first line that has both sides, or in JAX's message, which has each on a line of its own."""
+    told = (it for it in (*lines, *whole_messages(lines)) if (it.get("part") or "cuDNN").lower() == "cudnn")
+    whole = next((it for it in told if it.get("found") and it.get("built")), None)
+    number = whole.get(name) if whole is not None else None
+    return None if number is None else _version(number)
 
 
 def cudnn_found(_case: Case, lines: Lines) -> str | None:
@@ -240,9 +220,3 @@ def gpu_left_by_cudnn(case: Case, _lines: Lines) -> bool:
     versions = [_parts(it) for it in cudnns(case)]
     versions = versions or [it.cudnn.release for it in case.releases() if it.cudnn is not None]
     return any(it >= _WITHOUT_OLD_GPUS for it in versions)
-
-
-def searched_path(case: Case, _lines: Lines) -> str | None:
-    """What LD_LIBRARY_PATH is set to."""
-    searched = case.told("ld_library_path")
-    return searched if searched is not None and "/" in searched else None

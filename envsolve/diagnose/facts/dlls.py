@@ -12,9 +12,9 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, owner_of
+from envsolve.diagnose.facts.named import package_of
 from envsolve.diagnose.facts.programs import importer_of
 from envsolve.diagnose.facts.seen_libraries import cudnns, library, told_with_libdevice
-from envsolve.diagnose.rules.named import package_of
 from envsolve.model.versions import parsed_version
 
 Lines = tuple[Sighting, ...]

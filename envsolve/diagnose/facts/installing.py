@@ -15,8 +15,8 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.rules.belonging import companions_of, reinstall_command
-from envsolve.diagnose.rules.named import is_of_gpus
+from envsolve.diagnose.facts.companions import companions_of, reinstall_command
+from envsolve.diagnose.facts.named import is_of_gpus
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.release import Release, Source
@@ -477,13 +477,13 @@ def _first_on_arm(case: Case, lines: Lines) -> Release | None:
     return min(having, key=lambda it: it.version, default=None) if missing else None
 
 
-def arm_first(case: Case, lines: Lines) -> str | None:
+def arm_release(case: Case, lines: Lines) -> str | None:
     """The first release of a package for CUDA with a wheel for ARM on pip's index, if the one asked for has none."""
     first = _first_on_arm(case, lines)
     return None if first is None else str(first.version)
 
 
-def arm_cuda(case: Case, lines: Lines) -> str | None:
+def arm_release_cuda(case: Case, lines: Lines) -> str | None:
     """The CUDA of that release."""
     first = _first_on_arm(case, lines)
     return None if first is None or first.cuda is None else str(first.cuda)

@@ -14,12 +14,7 @@ from envsolve.diagnose.decide import diagnoses
 from envsolve.diagnose.tables import Symptom
 from envsolve.findings.catalogue import shipped
 
-MODULES: Mapping[str, tuple[str, ...]] = {
-    "libraries": ("libraries",),
-    "packages": ("packages",),
-    "extensions": ("packages",),
-    "symbols": ("packages",),
-}
+MODULES: Mapping[str, tuple[str, ...]] = {}
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 
 

@@ -41,7 +41,7 @@ def _damaged(file: Path, error: UnreadableLibraryError, files: Files, library_pa
         [str(error)],
         about=str(file),
         library=file.name,
-        path=str(file),
+        path=file,
         detail=error.detail,
         damage=error.damage.value,
         package=None if owner is None else owner.name,

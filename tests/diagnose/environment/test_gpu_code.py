@@ -32,7 +32,7 @@ def test_where_no_file_tells_the_matrix_does(empty: Patient) -> None:
     empty.write("torch/version.py", "__version__ = '2.15.0+cu132'\ncuda = '13.2'\nhip = None\n")
     empty.install("torch", "2.15.0", "torch/__init__.py")
     finding = empty.only("no-code-for-gpu", Severity.ERROR, host(PASCAL))
-    assert finding.cause.startswith("PyTorch 2.15.0+cu132 holds code for 7.5, 8.0")
+    assert finding.cause.startswith("PyTorch 2.15.0+cu132 has code for 7.5, 8.0")
     assert finding.evidence[0] == "GPU: NVIDIA GPU (6.1)"
     assert len(finding.evidence) == 2
     assert len(finding.sources) == 1

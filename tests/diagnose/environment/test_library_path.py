@@ -42,7 +42,7 @@ def test_the_only_way_to_the_driver_is_not_taken_away(stack: Patient, tmp_path: 
     variables = {"LD_LIBRARY_PATH": f"{tmp_path}/toolkit/:{off_path}:{tmp_path}/mine"}
     finding = stack.only("library-path-unused", Severity.INFO, variables=variables)
     assert finding.commands == (f"export LD_LIBRARY_PATH='{off_path}:{tmp_path}/mine'",)
-    assert f"keep {off_path}, by which alone the driver's library is found" in finding.fix
+    assert f"keep {off_path}: the driver's library is found only there" in finding.fix
 
 
 def test_validation_s_advice_on_foreign_libraries_keeps_the_driver_too(
@@ -122,7 +122,7 @@ def test_an_empty_entry_in_a_search_path_matters_where_a_library_lies(stack: Pat
     stack.library("libcuda.so.1", root=tmp_path / "here")
     findings = stack.report(directory=tmp_path / "here").findings
     assert names(findings) == [("searches-current-directory", "warning")]
-    assert "holds libcuda.so.1" in findings[0].cause
+    assert "has libcuda.so.1" in findings[0].cause
 
 
 def test_parts_of_another_cudnn_on_ld_library_path_are_a_warning(stack: Patient, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ def test_a_pin_that_is_not_kept_is_a_warning(stack: Patient) -> None:
     stack.install("nvidia-cublas-cu12", "12.9.1.4", *libraries)
     finding = stack.only("requirement-not-met", Severity.WARNING)
     assert finding.about == "torch"
-    assert finding.cause == "of torch 2.8.0, nvidia-cublas-cu12==12.8.4.1 is required, and 12.9.1.4 is installed"
+    assert finding.cause == "torch 2.8.0 requires nvidia-cublas-cu12==12.8.4.1, and 12.9.1.4 is installed."
     assert finding.commands == (stack.planned, pip("check", "").rstrip())
 
 
@@ -36,7 +36,7 @@ def test_what_is_required_and_not_there_is_a_warning(stack: Patient) -> None:
     metadata = stack.folder("torch", "2.8.0") / "METADATA"
     metadata.write_text(metadata.read_text().replace("\n\n", "\nRequires-Dist: triton==3.4.0\n\n", 1))
     finding = stack.only("requirement-not-met", Severity.WARNING)
-    assert finding.evidence == ("torch 2.8.0: triton==3.4.0 is required, and not installed",)
+    assert finding.evidence == ("torch 2.8.0: triton==3.4.0; installed: none",)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_extras_that_another_package_asks_for_apply(empty: Patient) -> None:
     empty.install("cuda-toolkit", "13.2.0", requires=[cublas, 'nvidia-cufft==1; extra == "cufft"'])
     empty.install("nvidia-cublas", "13.1.0.3")
     finding = empty.only("requirement-not-met", Severity.WARNING)
-    assert finding.evidence == ("cuda-toolkit 13.2.0: nvidia-cublas==13.4.* is required, and 13.1.0.3 is installed",)
+    assert finding.evidence == ("cuda-toolkit 13.2.0: nvidia-cublas==13.4.*; installed: 13.1.0.3",)
 
 
 def test_of_an_extra_that_somebody_may_have_asked_for_it_is_only_mentioned(empty: Patient) -> None:

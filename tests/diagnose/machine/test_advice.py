@@ -176,7 +176,7 @@ def test_of_a_variable_by_which_alone_the_driver_is_found_only_the_harmful_goes(
     case = _on_the_path("/srv/cuda 11.8/lib64/", f"/{driver}", "/home/me/my lib", driver=driver)
     finding = the_finding(tmp_path, case, "cuda-on-library-path")
     assert finding.commands == (f"export LD_LIBRARY_PATH='/{driver}:/home/me/my lib'",)
-    assert f"keep /{driver}, by which alone the driver's library is found" in finding.fix
+    assert f"keep /{driver}: the driver's library is found only there" in finding.fix
 
 
 def test_a_directory_that_holds_the_driver_beside_a_toolkit_is_not_taken_away(tmp_path: Path) -> None:

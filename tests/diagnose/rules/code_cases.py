@@ -41,7 +41,7 @@ class Known(NamedTuple):
             capabilities=capabilities,
             driver=None if self.driver is None else DriverVersion.parse(self.driver),
             platform=self.platform,
-            cuda=self.cuda,
+            built_cuda=self.cuda,
             packages=self.packages,
         )
 

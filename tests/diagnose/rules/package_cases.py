@@ -5,13 +5,15 @@ from __future__ import annotations
 from envsolve.diagnose.case import Given
 from envsolve.diagnose.cause import Cause
 from envsolve.diagnose.facts import CaseFacts
-from envsolve.diagnose.rules import packages
 from envsolve.findings.catalogue import shipped
 from tests.diagnose.rules.library_cases import case_of
 from tests.diagnose.rules.said import diagnoses, of_families, words
 
-_FAMILIES = ("system", "shadowed", "outside", "building", "compilers", "installing", "wheels", "conda")
-_RULES = (*packages.RULES, *of_families(*_FAMILIES), "libcuda-by-short-name")
+_FAMILIES = (
+    *("packages", "symbols", "extensions", "tensorrt"),
+    *("system", "shadowed", "outside", "building", "compilers", "installing", "wheels", "conda"),
+)
+_RULES = (*of_families(*_FAMILIES), "libcuda-by-short-name")
 PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
 
 

@@ -113,7 +113,7 @@ def test_error_804(known: Known, others: tuple[Sighting, ...], expected: list[st
 def test_the_cuda_that_an_image_shows_is_not_the_drivers() -> None:
     sighting = seen("forward-compatibility-unsupported")
     said = words(Known(driver="470.161.03", clues={"driver_cuda": "11.8"}), sighting)
-    assert "shows CUDA 11.8 only because of the compat library; driver 470.161.03 itself supports CUDA 11.4" in said
+    assert "shows CUDA 11.8 only because of the compat library" in said
     assert "to 520.61.05 or newer" in said
 
 
@@ -133,7 +133,7 @@ UNKNOWN = [
     pytest.param(
         Known(platform=Platform.WIN_64),
         "CUDA unknown error",
-        ["driver-restart-windows", "driver-unknown-error"],
+        ["driver-restart-windows"],
         id="Windows",
     ),
 ]

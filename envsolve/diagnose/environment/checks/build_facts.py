@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
+from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.build_facts import BuildFacts
@@ -122,9 +123,7 @@ def _needs(
             "version": version,
             "requirement": str(need),
             "other": need.name,
-            "installer": "conda"
-            if package is not None and package.is_of_conda and package.name in scene.conda.by_name
-            else "pip",
+            "installer": None if package is None else installer_of(package, scene),
             "other_version": None if package is None else package.version,
         },
         () if package is None else (f"{package.folder.name} is installed",),

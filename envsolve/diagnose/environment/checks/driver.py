@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.remedies import mended
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.model.release import Toolkit
 from envsolve.model.versions import CudaVersion, DriverVersion
 
@@ -73,21 +73,23 @@ def _driver(scene: Scene) -> str:
     return told + cuda
 
 
-def _advice(floor: DriverVersion | None) -> str:
-    newer = f"update the driver to {floor} or newer" if floor is not None else "update the driver"
-    return f"install a build that this driver runs, which envsolve picks, or {newer}, where that still supports the GPU"
+def _facts(build: Build, cuda: object, floor: DriverVersion | None, scene: Scene) -> dict[str, object]:
+    return {
+        "framework": build.title,
+        "version": build.version,
+        "built_cuda": cuda,
+        "floor": floor,
+        "driver": scene.host.driver,
+        "driver_cuda": scene.host.driver_cuda,
+    }
 
 
 def _too_old(build: Build, toolkit: Toolkit, scene: Scene) -> Finding:
-    floor = toolkit.floor(windows=scene.windows_driver)
-    cuda = build.cuda_version or f"{toolkit.version.major}"
-    return Finding(
-        "driver-too-old",
-        f"the NVIDIA driver is too old for {build.title}",
-        Severity.ERROR,
-        f"{build.label} is built for CUDA {cuda}, which runs from driver {floor} on; this machine has {_driver(scene)}",
-        _advice(floor),
-        mended(scene),
+    cuda = build.cuda_version or toolkit.version.major
+    return of_environment(
+        scene,
+        "driver-too-old-for-build",
+        _facts(build, cuda, toolkit.floor(windows=scene.windows_driver), scene),
         (f"{build.label}: CUDA {cuda}", _driver(scene)),
         about=build.name,
         sources=tuple(it.reference for it in toolkit.evidence)[:1],
@@ -95,16 +97,10 @@ def _too_old(build: Build, toolkit: Toolkit, scene: Scene) -> Finding:
 
 
 def _ptx_too_new(build: Build, cuda: CudaVersion, scene: Scene) -> Finding:
-    full = scene.matrix.cuda.driver_for(cuda, windows=scene.windows_driver)
-    return Finding(
-        "ptx-too-new",
-        f"the driver cannot compile the PTX of {build.title}",
-        Severity.ERROR,
-        f"{build.label} holds no machine code for a GPU of this machine, only PTX of CUDA {cuda}; {_driver(scene)} "
-        "does not support that CUDA in full, and without it compiles no PTX of it: kernels end with "
-        "cudaErrorUnsupportedPtxVersion",
-        _advice(full),
-        mended(scene),
+    return of_environment(
+        scene,
+        "ptx-too-new-for-driver",
+        _facts(build, cuda, scene.matrix.cuda.driver_for(cuda, windows=scene.windows_driver), scene),
         (f"{build.label}: CUDA {cuda}", _driver(scene)),
         about=build.name,
         sources=("NVIDIA/nvbandwidth#61",),

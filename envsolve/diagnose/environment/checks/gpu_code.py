@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.reading import is_file
-from envsolve.diagnose.environment.remedies import mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.model.capability import ComputeCapability, DeviceCode
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.validation.static.coverage import Codes, listed
 
 
@@ -59,14 +59,10 @@ def seen(gpu: ComputeCapability, label: str, codes: Iterable[str], scene: Scene)
 
 
 def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, sources: tuple[str, ...], scene: Scene) -> Finding:
-    return Finding(
+    return of_environment(
+        scene,
         "no-code-for-gpu",
-        f"{build.title} has no code for a GPU of compute capability {gpu}",
-        Severity.ERROR,
-        f"{build.label} holds code for {listed(code)}: on compute capability {gpu} its kernels do not start "
-        '("no kernel image is available for execution on the device")',
-        f"install a build of {build.title} that holds code for {gpu}; envsolve knows which do",
-        mended(scene),
+        {"title": build.title, "name": build.name, "capability": gpu, "path": build.label, "covered": listed(code)},
         seen(gpu, build.label, [listed(code)], scene),
         about=build.name,
         sources=sources,

@@ -10,7 +10,7 @@ from pathlib import Path
 from envsolve.binary.lookup import Rule
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.findings import of_environment
-from envsolve.diagnose.environment.library_variable import facts_without, way_without
+from envsolve.diagnose.environment.library_variable import facts_without
 from envsolve.diagnose.environment.reading import is_file, names_of, placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
@@ -54,7 +54,10 @@ def hidden_copies(scene: Scene) -> Iterator[Finding]:
         if behind and shadowed.soname not in foreign and not is_of_driver(shadowed.soname):
             copies[shadowed.soname] = (shown(shadowed.path), shown(behind[0]))
     if copies:
-        yield _copies(copies)
+        evidence = [f"{first} is taken, {behind} lies behind it" for first, behind in copies.values()]
+        yield of_environment(
+            scene, "library-copies", {"libraries": listed(copies)}, evidence[:_SHOWN], about="libraries"
+        )
 
 
 def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
@@ -65,7 +68,8 @@ def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
     cuda = [entry for entry in entries if component_of(Path(entry).name) is not None]
     gone = [entry for entry in entries if "/" in entry and not is_file(Path(entry))]
     if gone:
-        yield _not_there(gone, scene)
+        told = (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",)
+        yield of_environment(scene, "preloaded-file-missing", {"entries": tuple(gone)}, told, about="LD_PRELOAD")
     present = [entry for entry in cuda if entry not in gone]
     if present:
         yield _preloaded(present, scene)
@@ -136,29 +140,12 @@ def _of_other_cudnn(parts: dict[str, list[str]], build: Build, scene: Scene) -> 
     )
 
 
-def _copies(copies: dict[str, tuple[str, str]]) -> Finding:
-    return Finding(
-        "library-copies",
-        "there are copies of CUDA libraries behind those that are loaded",
-        Severity.INFO,
-        f"of {listed(copies)} the loader would take another copy, were the one that it takes not there",
-        "nothing has to be done",
-        evidence=tuple(f"{first} is taken, {behind} lies behind it" for first, behind in copies.values())[:_SHOWN],
-        about="libraries",
-    )
-
-
 def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
-    fix, commands = way_without(unused, scene)
-    names = list(dict.fromkeys(name for held in unused.values() for name in held))
-    return Finding(
+    names = listed(name for held in unused.values() for name in held)
+    return of_environment(
+        scene,
         "library-path-unused",
-        "LD_LIBRARY_PATH has CUDA libraries that nothing here loads",
-        Severity.INFO,
-        f"{', '.join(unused)} in LD_LIBRARY_PATH {'holds' if len(unused) == 1 else 'hold'} {listed(names)}. The "
-        "frameworks here find their own first; a program without a search path of its own would take these",
-        f"nothing has to be done; to avoid surprises, {fix}",
-        commands,
+        {**facts_without(unused, scene), "libraries": names},
         (f"LD_LIBRARY_PATH={scene.loads.library_path}", *(f"{it}: {listed(names)}" for it, names in unused.items())),
         about="LD_LIBRARY_PATH",
     )
@@ -167,19 +154,13 @@ def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
 def _preloaded(entries: list[str], scene: Scene) -> Finding:
     built = {build.cuda_major for build in scene.builds if build.cuda_major is not None}
     others = [it for it in entries if _is_of_another(it, built, scene.names)]
-    ofs = f", which is not of CUDA {' or '.join(map(str, sorted(built)))}" if others else ""
-    driver = [it for it in entries if is_of_driver(Path(it).name)]
-    return Finding(
+    return of_environment(
+        scene,
         "preloaded-library",
-        "LD_PRELOAD loads CUDA libraries into every program",
-        Severity.ERROR if others else Severity.WARNING,
-        f"LD_PRELOAD names {', '.join(others or entries)}{ofs}: every program loads it first, and frameworks get it "
-        f"instead of the {'driver that is installed' if driver else 'one they were installed with'}, whatever their "
-        "own search paths say",
-        "start programs of this environment without it",
-        ("unset LD_PRELOAD",),
+        {"entries": tuple(others or entries), "built_cuda": tuple(map(str, sorted(built))) if others else None},
         (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",),
         about="LD_PRELOAD",
+        severity=Severity.ERROR if others else None,
     )
 
 
@@ -188,31 +169,16 @@ def _is_of_another(entry: str, built: set[int], names: LibraryNames) -> bool:
     return bool(majors) and bool(built) and not majors & built
 
 
-def _not_there(gone: list[str], scene: Scene) -> Finding:
-    return Finding(
-        "preloaded-library",
-        "LD_PRELOAD names a file that is not there",
-        Severity.INFO,
-        f"LD_PRELOAD names {', '.join(gone)}: the loader leaves it out, and says so at the start of every program",
-        "take it out of LD_PRELOAD",
-        ("unset LD_PRELOAD",),
-        (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",),
-        about="LD_PRELOAD",
-    )
-
-
 def _searches(asking: dict[Path, str], lying: list[str], scene: Scene) -> Finding:
-    names = listed(file.name for file in asking)
-    found = f"; {scene.directory} holds {listed(lying)}" if lying else ""
-    return Finding(
+    return of_environment(
+        scene,
         "searches-current-directory",
-        f"{names} {'looks' if len(asking) == 1 else 'look'} for libraries in the current directory",
-        Severity.WARNING if lying else Severity.INFO,
-        f"the search path of {names} has an empty entry, which the loader takes for the directory that a program is "
-        f"started in{found}: a library that lies there is loaded instead of the one that is meant, the driver's too",
-        "start programs in another directory"
-        if lying
-        else "nothing has to be done, but to start no program among libraries",
-        evidence=tuple(f"{file}: search path {path}" for file, path in list(asking.items())[:_SHOWN]),
+        {
+            "libraries": listed(file.name for file in asking),
+            "others": listed(lying) if lying else None,
+            "directory": str(scene.directory),
+        },
+        [f"{file}: search path {path}" for file, path in asking.items()][:_SHOWN],
         about="current directory",
+        severity=Severity.WARNING if lying else None,
     )

@@ -24,9 +24,9 @@ from packaging.version import Version
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.library_variable import way_without
+from envsolve.diagnose.environment.findings import of_environment
+from envsolve.diagnose.environment.library_variable import facts_without
 from envsolve.diagnose.environment.reading import placed, real, shown
-from envsolve.diagnose.environment.remedies import mended
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.symbols import NONE, Symbols, defined_versions, read_symbols
 from envsolve.model.finding import Finding, Severity
@@ -188,29 +188,29 @@ def _whose(path: str, scene: Scene) -> str:
     return f"{shown(path)} ({owner.label})" if owner is not None else shown(path)
 
 
-def _way_out(by_variable: Sequence[str], scene: Scene, *, what: str) -> tuple[str, tuple[str, ...]]:
-    """``what``, unless files came by LD_LIBRARY_PATH: then that they do not."""
-    return way_without(map(os.path.dirname, by_variable), scene) if by_variable else (what, ())
+def _off(by_variable: Sequence[str], scene: Scene) -> dict[str, object]:
+    """Facts on the directories of LD_LIBRARY_PATH that files came from; none for files that did not."""
+    return facts_without(map(os.path.dirname, by_variable), scene) if by_variable else {}
 
 
 def _old_cudnn(build: Build, path: str, version: Version, wanted: Version, loading: Loading, scene: Scene) -> Finding:
-    by_variable = _by_variable([path], loading)
     owner = scene.owners.of(path)
-    what = f"install cuDNN {wanted.major}.{wanted.minor} or newer of {wanted.major}"
-    fix, commands = _way_out(by_variable, scene, what=what)
-    if not by_variable and owner is not None:
-        install = "conda install" if owner.by == "conda" else "pip install"
-        commands = (f"{install} '{owner.name}>={wanted.major}.{wanted.minor},<{wanted.major + 1}'",)
-    return Finding(
-        "cudnn-version-mismatch",
-        f"{build.title} would load cuDNN {version.major}.{version.minor}, and is built with "
-        f"{wanted.major}.{wanted.minor}",
-        Severity.ERROR,
-        f"{build.label} is built with cuDNN {wanted} and would load {version} from {_whose(path, scene)}"
-        + (", to which LD_LIBRARY_PATH leads" if by_variable else "")
-        + ": it needs the minor version it was built with or a newer one, and refuses convolutions with an older one",
-        fix,
-        (*commands, *mended(scene)),
+    facts = {
+        "framework": build.title,
+        "version": build.version,
+        "wanted": str(wanted),
+        "wanted_minor": f"{wanted.major}.{wanted.minor}",
+        "next_major": wanted.major + 1,
+        "found_version": str(version),
+        "path": _whose(path, scene),
+        "package": None if owner is None else owner.name,
+        "installer": None if owner is None else owner.by,
+        **_off(_by_variable([path], loading), scene),
+    }
+    return of_environment(
+        scene,
+        "old-cudnn-loaded",
+        facts,
         (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
         about=build.name,
         sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
@@ -220,61 +220,42 @@ def _old_cudnn(build: Build, path: str, version: Version, wanted: Version, loadi
 def _two_releases(
     loading: Loading, places: Mapping[str, list[str]], versions: Mapping[str, Version | None], scene: Scene
 ) -> Finding:
-    said = [f"{place} ({versions[place] or 'version unknown'})" for place in places]
-    by_variable = _by_variable([path for paths in places.values() for path in paths], loading)
-    fix, commands = _way_out(by_variable, scene, what="leave exactly one cuDNN in the environment")
-    return Finding(
-        "cudnn-parts-differ",
-        f"{loading.title} would load parts of cuDNN from {len(places)} places",
-        Severity.WARNING if None in versions.values() else Severity.ERROR,
-        f"the parts of cuDNN would come from {' and from '.join(said)}: those of two releases do not work together, "
-        "and the first convolution fails, though cuDNN itself loads",
-        fix,
-        (*commands, *(() if commands else mended(scene))),
-        tuple(shown(path) for paths in places.values() for path in paths)[:_SHOWN],
+    paths = [path for paths in places.values() for path in paths]
+    said = (f"{place} ({versions[place]})" if versions[place] is not None else place for place in places)
+    return of_environment(
+        scene,
+        "cudnn-parts-from-two-places",
+        {"framework": loading.title, "places": tuple(said), **_off(_by_variable(paths, loading), scene)},
+        tuple(map(shown, paths))[:_SHOWN],
         about=loading.framework.name,
+        severity=Severity.WARNING if None in versions.values() else None,
     )
 
 
 def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene: Scene) -> Finding:
-    requester, provider = Path(edge.requester).name, _whose(edge.provider, scene)
     provided = [it.path for it in loading.lookups if it.path is not None and placed(it.path) == edge.provider]
-    by_variable = _by_variable(provided, loading)
     owner = scene.owners.of(edge.provider)
-    what = (
-        f"install the {owner.name} that goes with {requester}" if owner else f"install one that goes with {requester}"
-    )
-    fix, commands = _way_out(by_variable, scene, what=what)
-    return Finding(
-        "library-mismatch",
-        f"{requester} and {edge.name} are of different releases",
-        Severity.ERROR,
-        f"{requester}, which {loading.title} loads, needs {missing[0]}"
-        + (f" and {len(missing) - 1} more functions" if len(missing) > 1 else "")
-        + f" of {edge.name}, and would get {provider}, which lacks {'it' if len(missing) == 1 else 'them'}: loading "
-        f'ends with "undefined symbol: {missing[0]}"',
-        fix,
-        (*commands, *(() if commands else mended(scene))),
-        (edge.requester, edge.provider, *(f"not there: {name}" for name in missing[:_SHOWN])),
-        about=loading.framework.name,
-    )
+    facts = {
+        "framework": loading.title,
+        "requester": Path(edge.requester).name,
+        "library": edge.name,
+        "path": _whose(edge.provider, scene),
+        "function": missing[0],
+        "more_functions": len(missing) - 1,
+        "package": None if owner is None else owner.name,
+        **_off(_by_variable(provided, loading), scene),
+    }
+    evidence = (edge.requester, edge.provider, *(f"not there: {name}" for name in missing[:_SHOWN]))
+    return of_environment(scene, "function-missing", facts, evidence, about=loading.framework.name)
 
 
 def _old_cxx(loading: Loading, found: str, has: Version, newer: Mapping[str, Version], scene: Scene) -> Finding:
-    least = max(newer.values())
-    by_variable = _by_variable([found], loading)
-    how = "conda install -c conda-forge libstdcxx" if scene.inventory.is_conda else ""
-    what = "update libstdc++: conda's package libstdcxx, or the distribution's"
-    fix, commands = _way_out(by_variable, scene, what=what)
-    return Finding(
-        "cxx-library-too-old",
-        f"{loading.title} needs a newer C++ library than it gets",
-        Severity.ERROR,
-        f"{loading.title} was compiled for libstdc++ with GLIBCXX_{least}, and would load {_whose(found, scene)}, "
-        f"which ends at "
-        f'GLIBCXX_{has}: the import fails with "version `GLIBCXX_{least}\' not found"',
-        fix,
-        commands or ((how,) if how else ()),
-        tuple(f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items())[:_SHOWN],
-        about=loading.framework.name,
-    )
+    facts = {
+        "framework": loading.title,
+        "wanted": str(max(newer.values())),
+        "found_version": str(has),
+        "path": _whose(found, scene),
+        **_off(_by_variable([found], loading), scene),
+    }
+    evidence = [f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items()]
+    return of_environment(scene, "cxx-library-too-old", facts, evidence[:_SHOWN], about=loading.framework.name)

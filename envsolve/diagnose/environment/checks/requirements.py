@@ -20,15 +20,15 @@ from packaging.version import Version
 
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
-from envsolve.diagnose.environment.remedies import install, mended
+from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import parsed_version
 
-_COMPANION = "companion-mismatch"
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _LOCAL = re.compile(r"cu\d+|cpu|rocm[\d.]+|xpu")
 _SHOWN = 8
@@ -36,24 +36,23 @@ _SHOWN = 8
 
 def requirements(scene: Scene) -> Iterator[Finding]:
     """Requirements that are not met: a finding for each package that has some, and for each pair that must agree."""
-    plain: dict[str, list[str]] = defaultdict(list)
+    plain: dict[str, dict[str, Wanted]] = defaultdict(dict)
     severities: dict[str, Severity] = {}
     pairs: dict[tuple[str, str], Finding] = {}
     for wanted in scene.wanted:
-        unmet = _unmet(wanted, scene) if _concerns(wanted) else None
-        installed = scene.packages.by_name.get(wanted.name)
-        if unmet is None:
+        if not _concerns(wanted) or not _is_unmet(wanted, scene):
             continue
+        installed = scene.packages.by_name.get(wanted.name)
         if installed is not None and _is_pair(wanted) and _breaks(wanted, installed):
             pairs.setdefault((wanted.requirer.name, wanted.name), _pair(wanted, installed, scene))
         else:
             label = wanted.requirer.label
-            plain[label] += [] if unmet in plain[label] else [unmet]
+            plain[label].setdefault(_said(wanted.requirement), wanted)
             worst = severities.get(label, Severity.INFO)
             severities[label] = worst if wanted.assumed else Severity.WARNING
     yield from pairs.values()
-    for label, sentences in plain.items():
-        yield _not_met(label, sentences, severities[label], scene)
+    for label, unmet in plain.items():
+        yield _not_met(list(unmet.values()), severities[label], scene)
 
 
 def parts_of_one_version(scene: Scene) -> Iterator[Finding]:
@@ -86,21 +85,17 @@ def _concerns(wanted: Wanted) -> bool:
     return is_of_gpu_stacks(wanted.requirer.name) or is_of_gpu_stacks(wanted.name)
 
 
-def _unmet(wanted: Wanted, scene: Scene) -> str | None:
-    """What is wanted and what is there, as a sentence; None where that is the same."""
+def _is_unmet(wanted: Wanted, scene: Scene) -> bool:
+    """Whether what is there is not what is wanted."""
     installed = scene.packages.by_name.get(wanted.name)
     if installed is None:
         missed = not wanted.assumed and not wanted.requirer.is_of_conda and is_of_gpu_stacks(wanted.requirer.name)
-        if not missed or wanted.requirer.editable or _stands_in(wanted.name, scene):
-            return None
-        return f"{_said(wanted.requirement)} is required, and not installed"
+        return missed and not wanted.requirer.editable and not _stands_in(wanted.name, scene)
     version = parsed_version(installed.version)
     if version is None or wanted.requirement.specifier.contains(version, prereleases=True):
-        return None
+        return False
     of_conda = wanted.requirer.is_of_conda and installed.is_of_conda
-    if of_conda and not _is_pair(wanted):  # conda's own metadata decided, and relaxes what wheels pin
-        return None
-    return f"{_said(wanted.requirement)} is required, and {installed.version} is installed"
+    return not of_conda or _is_pair(wanted)  # conda's own metadata decided, and relaxes what wheels pin
 
 
 def _stands_in(name: str, scene: Scene) -> bool:
@@ -151,48 +146,43 @@ def _told_version(build: Build, name: str) -> str | None:
 
 def _pair(wanted: Wanted, installed: Package, scene: Scene) -> Finding:
     requirer = wanted.requirer
-    return Finding(
-        _COMPANION,
-        f"{requirer.name} {requirer.version} is not for {installed.name} {installed.version}",
-        Severity.ERROR,
-        f"{requirer.label} was built for {_said(wanted.requirement)}, and {installed.version} is installed: they do "
-        "not load together, or leave the GPU unused",
-        f"install the {requirer.name} that goes with {installed.name} {installed.version}, or both anew from one lock",
-        (*mended(scene), f"pip install -U {requirer.name} {installed.name}"),
+    return of_environment(
+        scene,
+        "companion-of-other-version",
+        {**_named(requirer, installed), "requirement": _said(wanted.requirement)},
         (f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}", f"{installed.folder.name} is installed"),
         about=requirer.name,
     )
 
 
+def _named(package: Package, other: Package) -> dict[str, object]:
+    """Facts on two packages that do not go together."""
+    return {"package": package.name, "version": package.version, "other": other.name, "other_version": other.version}
+
+
 def _part(known: Framework, part: Package, takes: Package, scene: Scene) -> Finding:
-    return Finding(
-        _COMPANION,
-        f"{part.name} {part.version} is not for {takes.name} {takes.version}",
-        Severity.ERROR,
-        f"{part.label} is installed beside {takes.label}: {takes.name} does not use it in another version than its "
-        f"own, and {known.title} runs on the CPU",
-        "install both in one version",
-        (*mended(scene), f"pip install {part.name}=={takes.version}"),
-        (f"{part.folder.name}", f"{takes.folder.name}"),
+    return of_environment(
+        scene,
+        "part-of-other-version",
+        {**_named(part, takes), "framework": known.title},
+        (part.folder.name, takes.folder.name),
         about=part.name,
     )
 
 
 def _variants(build: Build, package: Package, variant: str, other: str, scene: Scene) -> Finding:
-    return Finding(
-        _COMPANION,
-        f"{package.name} and {build.title} are not built for the same CUDA",
-        Severity.ERROR,
-        f"{package.name} is a build for {_spoken(other)} and {build.label} one for {_spoken(variant)}: its "
-        "operations on the GPU are not there, or it does not load",
-        f"install {package.name} from the index that {build.title} was installed from",
-        mended(scene),
-        (
-            f"{build.framework.framework.built.file} says {build.version}",
-            f"{package.name}: {_told_version(build, package.name) or package.version}",
-        ),
-        about=package.name,
+    facts = {
+        "package": package.name,
+        "framework": build.title,
+        "version": build.version,
+        "package_build": _spoken(other),
+        "framework_build": _spoken(variant),
+    }
+    evidence = (
+        f"{build.framework.framework.built.file} says {build.version}",
+        f"{package.name}: {_told_version(build, package.name) or package.version}",
     )
+    return of_environment(scene, "companion-for-other-cuda", facts, evidence, about=package.name)
 
 
 def _spoken(variant: str) -> str:
@@ -201,17 +191,20 @@ def _spoken(variant: str) -> str:
     return {"cpu": "the CPU", "rocm": "ROCm", "xpu": "Intel GPUs"}[variant]
 
 
-def _not_met(label: str, sentences: list[str], severity: Severity, scene: Scene) -> Finding:
-    name, _, version = label.partition(" ")
-    again = install(scene.packages.by_name[name], f"{name}=={version}", scene)
-    more = f", and {len(sentences) - 1} more" if len(sentences) > 1 else ""
-    return Finding(
-        "requirement-not-met",
-        f"{name} does not have the versions that it requires",
-        severity,
-        f"of {label}, {sentences[0]}{more}",
-        "install the versions that it requires, or all anew from one lock",
-        (*((frameworks_among([name]) and mended(scene)) or (again,)), "pip check"),
-        tuple(f"{label}: {sentence}" for sentence in sentences[:_SHOWN]),
-        about=name,
+def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
+    package, first = unmet[0].requirer, unmet[0]
+    versions = {it.name: held.version if (held := scene.packages.get(it.name)) is not None else None for it in unmet}
+    facts = {
+        "package": package.name,
+        "version": package.version,
+        "requirement": _said(first.requirement),
+        "other": first.name,
+        "other_version": versions[first.name],
+        "more_requirements": len(unmet) - 1,
+        "is_framework": bool(frameworks_among([package.name])),
+        "installer": installer_of(package, scene),
+    }
+    evidence = (f"{package.label}: {_said(it.requirement)}; installed: {versions[it.name] or 'none'}" for it in unmet)
+    return of_environment(
+        scene, "requirement-not-met", facts, list(evidence)[:_SHOWN], about=package.name, severity=severity
     )
