@@ -36,6 +36,7 @@ from envsolve.diagnose.environment.commands import bound
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.told import told
 from envsolve.diagnose.plain_text import printable, printable_inventory
+from envsolve.findings.catalogue import found
 from envsolve.host.machine import this_platform
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
@@ -123,13 +124,13 @@ def examine_environment(
         environ if shell is None else shell,
         directory or Path.cwd(),
     )
-    found = [finding for what, check in CHECKS for finding in _looked_at(what, check, scene)]
+    findings = [finding for what, check in CHECKS for finding in _looked_at(what, check, scene)]
     try:
         listing = printable_inventory(told(scene))
     except _FAILURES as error:
         listing = {}
-        found.append(_not_looked_at("the list of packages", error))
-    ordered = sorted(dict.fromkeys(map(printable, found)), key=lambda it: list(Severity).index(it.severity))
+        findings.append(_not_looked_at("the list of packages", error))
+    ordered = sorted(dict.fromkeys(map(printable, findings)), key=lambda it: list(Severity).index(it.severity))
     return EnvironmentReport(tuple(ordered), listing, scene)
 
 
@@ -144,12 +145,4 @@ def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Sc
 
 def _not_looked_at(what: str, error: Exception) -> Finding:
     said = f"{type(error).__name__}: {error}"
-    return Finding(
-        "check-not-made",
-        f"{what} could not be looked at",
-        Severity.INFO,
-        f"looking at {what} ended with {said}. That there is no other finding on it means nothing",
-        "look at the file that is named; where none is, tell envsolve's makers",
-        evidence=(said,),
-        about=what,
-    )
+    return found("check-not-made", (said,), about=what, subject=what[:1].upper() + what[1:], reason=said)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from envsolve.diagnose.environment.remedies import mended
+from envsolve.diagnose.environment.remedies import mended, quoted
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.findings.catalogue import shipped
 from envsolve.model.finding import Finding, Severity
@@ -28,6 +28,7 @@ def of_environment(
         "in_conda": scene.inventory.is_conda,
         "plan": next(iter(mended(scene)), None),
         "prefix": str(scene.inventory.prefix),
+        "prefix_typed": quoted(scene.inventory.prefix),
     }
     known = {**common, **facts}
     entry = shipped().entry(identifier)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from envsolve.boundary.answers import PATIENCE
 from envsolve.diagnose.environment.active import ACTIVE, is_conda_without_python, stale_in
@@ -16,7 +16,7 @@ from envsolve.diagnose.environment.reading import is_directory, is_file, names_o
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 from envsolve.findings.catalogue import found as finding_of
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.validation.child import Children
 from envsolve.validation.environment import interpreter, take_inventory
 from envsolve.validation.inventory import Inventory
@@ -148,16 +148,13 @@ def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mappi
         return _without_python(directory)
     seen = tuple(_seen(directory, program))
     reasons = list(dict.fromkeys((*seen, *_said(error, environ), *error.cause)))
-    fix, commands = _way_out(directory, program, environ)
-    return Finding(
+    return finding_of(
         "interpreter-broken",
-        f"the Python of {directory.name or directory} does not run",
-        Severity.ERROR,
-        f"{_message(error, program, seen, reasons)}. What follows was read from the files",
-        fix,
-        commands,
         (str(program), *reasons),
         about="python",
+        prefix=directory.name or directory,
+        reason=_message(error, program, seen, reasons),
+        **_way_out(directory, program, environ),
     )
 
 
@@ -168,23 +165,22 @@ def _message(error: EnvsolveError, program: Path, seen: tuple[str, ...], reasons
     return f"{error.message}: {reasons[0]}" if reasons else error.message
 
 
-def _way_out(directory: Path, program: Path, environ: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+def _way_out(directory: Path, program: Path, environ: Mapping[str, str]) -> Mapping[str, Any]:
+    """Facts on what to do: the command that unsets PYTHONHOME, that opens the program, or that makes it again."""
     shell = shell_of(environ, windows=os.name == "nt")
     if environ.get("PYTHONHOME"):
-        return "start it without PYTHONHOME", shell.unset(["PYTHONHOME"])
+        return {"home": next(iter(shell.unset(["PYTHONHOME"])))}
     fault = None if is_missing(program) else fault_of(program) or unread(program)
     if fault is not None:
-        return "have it opened to this user, or look at the environment as the user who owns it", _opened(
-            program, shell
-        )
-    return "make the environment again; its packages can be read off this report", (_made_again(directory, shell),)
+        return {"closed": True, "opened": _opened(program, shell)}
+    return {"again": _made_again(directory, shell)}
 
 
-def _opened(program: Path, shell: Shell) -> tuple[str, ...]:
+def _opened(program: Path, shell: Shell) -> str | None:
     """The command that lets a user run what is the user's own."""
     if shell is not Shell.POSIX or not is_file(program) or program.stat().st_uid != os.geteuid():
-        return ()
-    return (shell.joined(["chmod", "u+rx", str(program)]),)
+        return None
+    return shell.joined(["chmod", "u+rx", str(program)])
 
 
 def _made_again(directory: Path, shell: Shell) -> str:
@@ -208,15 +204,8 @@ def _of_other(directory: Path, program: Path, other: Path) -> Finding:
 
 
 def _without_python(directory: Path) -> Finding:
-    return Finding(
-        "environment-without-python",
-        f"{directory.name or directory} holds no Python",
-        Severity.INFO,
-        f"{directory} is a conda environment in which no Python is installed, so no framework is looked for by name",
-        "nothing has to be done, unless frameworks are to be installed into it",
-        evidence=(str(directory / "conda-meta"),),
-        about="python",
-    )
+    evidence = (str(directory / "conda-meta"),)
+    return finding_of("environment-without-python", evidence, about="python", prefix=directory)
 
 
 def _seen(directory: Path, program: Path) -> Iterator[str]:
@@ -246,12 +235,4 @@ def _said(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _too_old(directory: Path, error: EnvsolveError) -> Finding:
-    return Finding(
-        "interpreter-too-old",
-        "the Python of the environment is too old to be asked",
-        Severity.INFO,
-        f"{error.message}. What follows was read from the files",
-        "nothing has to be done; frameworks of today need Python 3.10 or newer",
-        evidence=(str(program_of(directory)),),
-        about="python",
-    )
+    return finding_of("interpreter-too-old", (str(program_of(directory)),), about="python", reason=error.message)

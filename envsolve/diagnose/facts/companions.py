@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
@@ -36,14 +38,20 @@ def reinstall_command(case: Case, told: str | None = None) -> str | None:
     """Pip's command for torch and what belongs to it, from the folder of the build that is there."""
     torch = parsed_version(told or case.version_of("pytorch"))
     companions = companions_of(case, torch)
-    if torch is None or not companions:
+    if torch is None or not companions or torch.is_prerelease:
         return None
     names = [f"torch=={torch.public}"]
     exact = {name: companions.get(name, "") for name in ("torchvision", "torchaudio")}
     names += [f"{name}=={version}" for name, version in exact.items() if version[:1].isdigit()]
-    build = torch.local or _folder(case)
+    build = folder_of(torch) or _folder(case)
     index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
     return f"pip install --force-reinstall {' '.join(names)}{index}"
+
+
+def folder_of(torch: Version | None) -> str | None:
+    """The folder of PyTorch's index with a build, by its local version: cu126; None for builds of others."""
+    local = None if torch is None else torch.local
+    return local if local is not None and re.fullmatch(r"cu\d{2,3}|cpu", local) else None
 
 
 def _folder(case: Case) -> str | None:

@@ -22,7 +22,7 @@ from envsolve.diagnose.facts.gpu_code import (
     named_with_sm,
 )
 from envsolve.diagnose.facts.library_names import Owner, owner_of
-from envsolve.diagnose.rules.named import version_of_package
+from envsolve.diagnose.facts.named import version_of_package
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Release

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
@@ -152,11 +153,11 @@ def rapids_package(case: Case, lines: Lines) -> bool:
 def missing_is_said(case: Case, _lines: Lines) -> bool:
     """Whether a package that is in no channel explains the failure.
 
-    What others need, solvers list by the dozen: such a one counts only if it is for GPUs.
+    What others need, solvers list by the dozen: such a one counts only if it is for GPUs and no need decides.
     """
     lines = case.of("conda-package-missing")
     only_needed = bool(lines) and all(it.get("needed") for it in lines)
-    return bool(lines) and not (only_needed and conda_package(case, lines) is None)
+    return bool(lines) and not (only_needed and (_decision(case) is not None or conda_package(case, lines) is None))
 
 
 # ---------------------------------------------------------------------------------------------- systems and files
@@ -243,6 +244,122 @@ def arm_torch(case: Case, _lines: Lines) -> str | None:
 
 
 # ---------------------------------------------------------------------------------------------- what excludes what
+
+_NAME = r"[a-z][\w.-]*"
+_NEED = re.compile(
+    rf"(?P<who>{_NAME})(?: (?P<release>\S+)(?: \| \S+)*)? (?:would require|is not installable because it requires) "
+    rf"(?P<name>{_NAME}) (?P<versions>\S+)|"
+    rf"(?P<old_who>{_NAME})=+(?P<old_release>\S+) -> (?P<old_name>{_NAME})\[version='(?P<old_versions>[^']+)'"
+)
+_REQUEST = re.compile(rf"(?P<name>{_NAME})(?P<versions> ?[=<>~!]{{0,2}}\d\S*)")
+_LAST_OF_A_PREFIX = "999"
+
+
+class _Versions(NamedTuple):
+    """Versions of a package as a solver prints them; any of ``allowed`` serves."""
+
+    name: str
+    allowed: tuple[SpecifierSet, ...]
+    text: str
+
+    def excludes(self, other: _Versions) -> bool:
+        """Whether no version is allowed by both."""
+        pairs = [(one, it) for one in self.allowed for it in other.allowed]
+        return bool(pairs) and self.name == other.name and all(map(_disjoint, *zip(*pairs, strict=True)))
+
+
+class _Need(NamedTuple):
+    """What a release needs, as the tree of a solver says."""
+
+    who: str
+    release: str
+    needed: _Versions
+
+
+def _versions(name: str, text: str) -> _Versions:
+    found = tuple(it for part in text.strip(" ,").split("|") if (it := _specifier(part)) is not None)
+    return _Versions(name, found, f"{name} {text.strip(' ,')}")
+
+
+def _specifier(text: str) -> SpecifierSet | None:
+    """``1.10**``, ``11.7.*``, ``=10.0`` (all that begin so), ``1.9.0`` (only that) or a range."""
+    plain = text.strip()
+    if re.fullmatch(r"=?\d[\w.]*\.?\*{1,2}|=\d[\w.]*", plain):
+        plain = f"=={plain.strip('=*.')}.*"
+    elif plain[:1].isdigit():
+        plain = f"=={plain}"
+    try:
+        return SpecifierSet(plain)
+    except ValueError:
+        return None
+
+
+def _disjoint(one: SpecifierSet, other: SpecifierSet) -> bool:
+    """Whether no version is in both, so far as one of them names a version or a prefix."""
+    for named, rest in ((one, other), (other, one)):
+        (only, *more) = named
+        if not more and only.operator in ("==", "~="):
+            first = only.version.removesuffix(".*")
+            prefix = "*" in only.version or only.operator == "~="
+            samples = (first, f"{first}.{_LAST_OF_A_PREFIX}") if prefix else (first,)
+            if not prefix or not any("==" in str(it) and "*" not in str(it) for it in rest):
+                return not any(rest.contains(it, prereleases=True) for it in samples)
+    return False
+
+
+def _decision(case: Case) -> tuple[_Need, _Versions] | None:
+    """The need that decides, with the request that it excludes.
+
+    What a tree says of packages that can be installed decides nothing: only needs after the first package count that
+    is not installable.
+    """
+    refused = min((it.number for it in case.clues.get("conda_refused", ())), default=0)
+    requests = [
+        _versions(match["name"], match["versions"])
+        for text in case.every("conda_requested")
+        if (match := _REQUEST.match(text)) is not None
+    ]
+    for clue in case.clues.get("conda_needs", ()):
+        match = _NEED.search(re.sub(r"[\s│├└─]+", " ", clue.value))
+        if match is None or clue.number < refused:
+            continue
+        versions = _versions(match["name"] or match["old_name"], match["versions"] or match["old_versions"])
+        need = _Need(match["who"] or match["old_who"], match["release"] or match["old_release"] or "", versions)
+        asked = next((it for it in requests if need.who != it.name and versions.excludes(it)), None)
+        if asked is not None:
+            return need, asked
+    return None
+
+
+def tree_who(case: Case, _lines: Lines) -> str | None:
+    """The package whose need decides, by the tree of the solver: torchvision 0.10.0."""
+    found = _decision(case)
+    return None if found is None else f"{found[0].who} {found[0].release}".strip()
+
+
+def tree_need(case: Case, _lines: Lines) -> str | None:
+    """What it needs: pytorch 1.9.0."""
+    found = _decision(case)
+    return None if found is None else found[0].needed.text
+
+
+def tree_asked(case: Case, _lines: Lines) -> str | None:
+    """What is requested and excludes that: pytorch 1.10**."""
+    found = _decision(case)
+    return None if found is None else found[1].text
+
+
+def tree_companion(case: Case, _lines: Lines) -> str | None:
+    """The companion for the PyTorch that is requested: torchvision 0.11.1."""
+    found = _decision(case)
+    if found is None or found[1].name != "pytorch":
+        return None
+    need, asked = found
+    releases = case.knowledge.releases("pytorch", re.sub(r"^\D+|\.?\*.*", "", asked.text), case.platform)
+    newest = max(releases, key=lambda it: it.version, default=None)
+    version = dict(newest.companions).get(need.who) if newest is not None else None
+    return version and f"{need.who} {version.removeprefix('==')}"
+
 
 _TORCH_CUDAS = {
     "1.13": ("11.6", "11.7"),

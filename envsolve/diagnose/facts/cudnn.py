@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.facts.libraries import cuda_of_program
 from envsolve.diagnose.facts.library_names import Owner, cudnn_major, is_plain, owner_of, span_of
 from envsolve.diagnose.facts.programs import program_of
-from envsolve.diagnose.facts.seen_libraries import cudnns, library, toolkits, whole_messages
+from envsolve.diagnose.facts.seen_libraries import cudnns, library, whole_messages
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, DriverVersion
 
@@ -159,11 +160,6 @@ def cudnn_loaded(case: Case, lines: Lines) -> str | None:
 # ------------------------------------------------------------------------------------------------- packages and CUDA
 
 
-def _build_cuda(case: Case) -> CudaVersion | None:
-    """The CUDA of the build, as far as anything tells it: else the toolkit that is named beside it."""
-    return case.built_cuda or next(iter(toolkits(case)), None)
-
-
 def _cuda_major(case: Case, lines: Lines) -> str | None:
     """The CUDA major that cuDNN is needed for: of libraries missing beside it, ONNX Runtime's wish, the build's.
 
@@ -174,7 +170,7 @@ def _cuda_major(case: Case, lines: Lines) -> str | None:
         if span is not None and span.first.major == span.last.major:
             return str(span.last.major)
     asked = next((it.get("cuda_major") for it in case.of("onnxruntime-provider-failed") if it.get("cuda_major")), None)
-    build = _build_cuda(case)
+    build = cuda_of_program(case, ())
     if asked is not None or build is not None:
         return asked or str(build.major if build else "")
     compiled = _parts(cudnn_least(case, lines))
@@ -192,20 +188,18 @@ def cudnn_package(case: Case, lines: Lines) -> str | None:
     return f"nvidia-cudnn-cu{cuda}" if cuda is not None and cuda in _WHEELS.get(major or 0, ()) else None
 
 
-def cuda_of_build(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The CUDA of the build, or the toolkit that is named beside it."""
-    return _build_cuda(case)
-
-
 def cuda_for_gpu(case: Case, _lines: Lines) -> CudaVersion | None:
     """The first CUDA that has code for the GPU, if the build's is older."""
-    build, span = _build_cuda(case), None if case.capability is None else case.knowledge.cuda_for(case.capability)
+    build, span = (
+        cuda_of_program(case, ()),
+        None if case.capability is None else case.knowledge.cuda_for(case.capability),
+    )
     return span[0] if build is not None and span is not None and build < span[0] else None
 
 
 def driver_for_build(case: Case, _lines: Lines) -> DriverVersion | None:
     """The oldest driver for the build's CUDA, if the installed one is older."""
-    build = _build_cuda(case)
+    build = cuda_of_program(case, ())
     floor = None if build is None else case.knowledge.driver_floor(build, windows=case.windows)
     too_old = floor is not None and case.driver is not None and not case.driver.meets(floor)
     return floor if too_old else None

@@ -88,7 +88,7 @@ def gpu_has_less(case: Case, lines: Lines) -> bool:
     return has is not None and needs is not None and has < needs
 
 
-def gpu_has_first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+def feature_first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """The first CUDA that compiles for the GPU."""
     has = gpu_has(case, lines)
     span = None if has is None else case.knowledge.cuda_for(has)

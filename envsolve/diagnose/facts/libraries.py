@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.facts import jetpacks
+from envsolve.diagnose.facts.companions import folder_of
 from envsolve.diagnose.facts.library_names import Owner, Span, is_plain, owner_of, span_of
 from envsolve.diagnose.facts.programs import NOT_EXTENSIONS, importer_of, named_program, program_of, title_of
 from envsolve.diagnose.facts.seen_libraries import (
@@ -20,7 +21,7 @@ from envsolve.diagnose.facts.seen_libraries import (
 )
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 Lines = tuple[Sighting, ...]
 _ALONE = (Owner.PYTORCH, Owner.TENSORFLOW, Owner.ONNXRUNTIME, Owner.LLAMA, Owner.ZLIB, Owner.VISUAL_CPP, Owner.SYSTEM)
@@ -152,16 +153,16 @@ def _packages(case: Case, lines: Lines, *, conda: bool) -> str | None:
     names = dict.fromkeys(library(it) for it in lines)
     known = case.knowledge.libraries
     found = dict.fromkeys(it for name in names for it in known.packages(name, conda=conda, cuda_major=major))
+    if major is None and len(found) > 1:  # of several CUDA majors, and nothing says which
+        return None
     if not conda:
         return " ".join(_pinned(it, major) for it in found) or None
     cuda = None if span is None else span.last if span.first == span.last else span.last.major
-    named = (
-        ["cudatoolkit" if cuda is None else f"cudatoolkit={_of_cudatoolkit(case, span)}"]
-        if "cudatoolkit" in found
-        else []
-    )
     others = [it for it in found if it != "cudatoolkit"]
-    return " ".join([*others, *([f"cuda-version={cuda}"] if others and cuda else []), *named]) or None
+    pins = [f"cuda-version={cuda}"] if others and cuda is not None else []
+    if "cudatoolkit" in found:
+        pins.append("cudatoolkit" if cuda is None else f"cudatoolkit={_of_cudatoolkit(case, span)}")
+    return " ".join([*others, *pins]) or None
 
 
 def _of_cudatoolkit(case: Case, span: Span | None) -> CudaVersion | None:
@@ -372,7 +373,7 @@ def torch_public(case: Case, _lines: Lines) -> str | None:
 
 def torch_folder(case: Case, lines: Lines) -> str | None:
     """The folder of PyTorch's index with the installed build: ``cu130``."""
-    local = (case.version_of("pytorch") or "").partition("+")[2]
+    local = folder_of(parsed_version(case.version_of("pytorch")))
     cuda = torch_cuda_built(case, lines)
     return local or (None if cuda is None else f"cu{cuda.major}{cuda.minor}")
 

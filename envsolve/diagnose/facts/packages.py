@@ -8,7 +8,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.facts.companions import COMPANIONS, companions_of, reinstall_command, torches_of
+from envsolve.diagnose.facts.companions import COMPANIONS, companions_of, folder_of, reinstall_command, torches_of
 from envsolve.diagnose.facts.named import about_gpus, of_module, package_of, version_of_package
 from envsolve.diagnose.facts.symbols import symbol_package
 from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
@@ -106,8 +106,12 @@ def xformers_beside(case: Case, lines: Lines) -> str | None:
 
 def xformers_beside_build(case: Case, lines: Lines) -> str | None:
     """The build of torch that is installed beside xFormers: cu118, cpu."""
-    version = _torch_named(lines, "have_torch") or parsed_version(case.version_of("pytorch"))
-    return None if version is None else version.local
+    return folder_of(_torch_named(lines, "have_torch") or parsed_version(case.version_of("pytorch")))
+
+
+def xformers_beside_nvidia(case: Case, lines: Lines) -> bool:
+    """Whether the PyTorch beside xFormers is NVIDIA's own build, of its containers."""
+    return "a0+" in (merged(lines).get("have_torch") or case.version_of("pytorch") or "")
 
 
 def xformers_on_index(case: Case, lines: Lines) -> bool:
@@ -148,6 +152,12 @@ def _package_not_built(line: Sighting) -> str | None:
         if re.search(pattern, line.line, re.IGNORECASE):
             return package
     return package_of(line.line) if _IN_SITE.search(line.line) else None
+
+
+def vllm_from_sources(case: Case, lines: Lines) -> bool:
+    """Whether vLLM is imported from its directory of sources, by the frames of the traceback."""
+    texts = (*case.every("frame"), *(it.line for it in lines))
+    return any(re.search(r"[\\/]vllm[\\/]vllm[\\/]", it) and not _IN_SITE.search(it) for it in texts)
 
 
 # ---------------------------------------------------------------------------------------------- JAX

@@ -12,8 +12,9 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_driver
+from envsolve.diagnose.machine.findings import of_driver, of_machine
 from envsolve.diagnose.machine.survey import Survey, name_of
+from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Gpu
@@ -61,44 +62,30 @@ def _of_nvml(survey: Survey) -> DriverVersion | None:
 
 def _stale(survey: Survey, version: DriverVersion, kernel: DriverVersion) -> Finding:
     """Of the same branch it may do; of an older one it does not."""
-    older = version.parts[0] < kernel.parts[0]
-    works = survey.libcuda_works or not older
-    return Finding(
-        "stale-compat-library",
-        "A forward-compatibility libcuda is older than the driver",
-        Severity.WARNING if works else Severity.ERROR,
-        f"The loader takes {survey.libcuda}, of a cuda-compat package {version}, in place of the library of the driver "
-        f"{kernel}. Forward compatibility needs a library newer than the driver; this one hides the driver's own.",
-        "Remove the cuda-compat package, or take its directory out of LD_LIBRARY_PATH and of the loader's "
-        "configuration. In a container: take an image without it, or of a newer CUDA.",
-        _commands(survey),
+    works = survey.libcuda_works or version.parts[0] >= kernel.parts[0]
+    return of_machine(
+        survey,
+        "old-compat-library",
+        {"path": str(survey.libcuda), "version": version, "driver": kernel, "conda_typed": _conda(survey)},
         (str(survey.libcuda), f"driver {kernel}"),
+        severity=Severity.WARNING if works else Severity.ERROR,
     )
 
 
 def _refused(survey: Survey, gpus: list[Gpu]) -> Finding:
     seen = f"The loader takes {survey.libcuda}, and {', '.join(map(name_of, gpus))} is no data-centre GPU."
     finding = of_driver(survey, "forward-compatibility-unsupported", seen, (str(survey.libcuda), *map(name_of, gpus)))
-    return finding._replace(commands=_commands(survey))
+    _, commands = shipped().step("compat", {"conda_typed": _conda(survey)}.get)
+    return finding._replace(commands=commands)
 
 
 def _at_work(survey: Survey, kernel: DriverVersion | None) -> Finding:
-    driver = "the driver" if kernel is None else f"the driver {kernel}"
-    return Finding(
-        "forward-compatibility-in-use",
-        "A forward-compatibility libcuda is used",
-        Severity.INFO,
-        f"Programs get {survey.libcuda} in place of the library of {driver}. That works on data-centre GPUs, and lets "
-        "them run a newer CUDA than the driver's.",
-        "Nothing has to be done where programs run. Error 804 means that the GPU does not allow it: then remove the "
-        "cuda-compat package.",
-        (),
-        (str(survey.libcuda), *map(name_of, survey.gpus)),
-    )
+    facts = {"path": str(survey.libcuda), "driver": kernel}
+    return of_machine(survey, "forward-compatibility-in-use", facts, (str(survey.libcuda), *map(name_of, survey.gpus)))
 
 
-def _commands(survey: Survey) -> tuple[str, ...]:
+def _conda(survey: Survey) -> str | None:
+    """The conda environment that the library is of, as a shell takes it."""
     prefix = survey.environ.get("CONDA_PREFIX")
-    if prefix and survey.libcuda is not None and survey.libcuda.path.startswith(prefix):
-        return (f"conda remove -p {shlex.quote(prefix)} cuda-compat",)
-    return ('echo "$LD_LIBRARY_PATH"', "ldconfig -p | grep libcuda")
+    of_conda = prefix and survey.libcuda is not None and survey.libcuda.path.startswith(prefix)
+    return shlex.quote(prefix) if prefix and of_conda else None

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from typing import cast
 
 from envsolve.diagnose.machine.compatibility import is_compatibility
-from envsolve.diagnose.machine.driver_install import Way
-from envsolve.diagnose.machine.findings import of_driver
+from envsolve.diagnose.machine.findings import of_driver, of_machine
 from envsolve.diagnose.machine.seen import gpus_seen
 from envsolve.diagnose.machine.survey import Survey, name_of
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.model.host import Gpu, Platform
 from envsolve.model.release import Architecture
 from envsolve.model.versions import DriverVersion
@@ -74,9 +73,9 @@ def check_module_kind(survey: Survey) -> Iterator[Finding]:
     old = [gpu for gpu, capability in known if capability < _TURING]
     new = [gpu for gpu, capability in known if capability >= _BLACKWELL]
     if survey.module_is_open and old:
-        yield _wrong_kind(old, "open", "closed", "the open one supports GPUs from Turing (7.5) on")
+        yield _wrong_kind(survey, old, "open")
     elif not survey.module_is_open and new:
-        yield _wrong_kind(new, "closed", "open", "from Blackwell (10.0) on NVIDIA supports GPUs with the open one only")
+        yield _wrong_kind(survey, new, "closed")
 
 
 def _idle_gpus(survey: Survey) -> list[Gpu]:
@@ -99,18 +98,14 @@ def _broken_bound(survey: Survey, life: Architecture, branch: int) -> str | None
 
 def _doubtful(survey: Survey, driver: DriverVersion, gpu: Gpu, life: Architecture, bound: str, source: str) -> Finding:
     origin = survey.host.origin.get("driver", "the detection")
-    return Finding(
+    finding = of_machine(
+        survey,
         "driver-and-gpu-disagree",
-        "The driver lists a GPU that it cannot know",
-        Severity.WARNING,
-        f"The driver is {driver} by {origin}, and {source} lists {name_of(gpu)} ({bound}). No driver of that branch "
-        "supports such a GPU, so one of the two facts is wrong, and so may be what is solved for them.",
-        "See what each source says of driver and GPU, and name what is right with --driver and --gpu.",
-        ("envsolve detect", "nvidia-smi"),
+        {"driver": driver, "origins": origin, "gpu": name_of(gpu), "source": source, "bound": bound},
         (f"driver {driver}, by {origin}", f"{name_of(gpu)}, by {source} ({bound})"),
         about=name_of(gpu),
-        sources=tuple(dict.fromkeys(it.reference for it in life.evidence)),
     )
+    return finding._replace(sources=tuple(dict.fromkeys(it.reference for it in life.evidence)))
 
 
 def _module_differs(
@@ -122,47 +117,24 @@ def _module_differs(
 
 
 def _dropped(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, int]]) -> Finding:
-    named = ", ".join(f"{name_of(gpu)} (last branch: R{last})" for gpu, last in gpus)
-    return Finding(
-        "driver-too-new-for-gpu",
-        "The NVIDIA driver no longer supports the GPU",
-        Severity.ERROR,
-        f"The driver is {driver}, which is newer than the last branch for {named}: it does not take the GPU.",
-        f"Remove this driver. {survey.installation.text}",
-        survey.installation.commands,
-        (f"driver {driver}", *gpus_seen(survey)),
-    )
+    named = tuple(f"{name_of(gpu)} (last branch: R{last})" for gpu, last in gpus)
+    facts = {"driver": driver, "gpus": named, "way": survey.installation.text}
+    finding = of_machine(survey, "driver-drops-gpu", facts, (f"driver {driver}", *gpus_seen(survey)))
+    return finding._replace(commands=survey.installation.commands)
 
 
 def _not_known_yet(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, int]]) -> Finding:
-    named = ", ".join(f"{name_of(gpu)} (first branch: R{first})" for gpu, first in gpus)
-    first = max(first for _, first in gpus)
+    named = tuple(f"{name_of(gpu)} (first branch: R{first})" for gpu, first in gpus)
     way = survey.installation
-    if survey.is_wsl:
-        way = Way(f"Update NVIDIA's driver in Windows to R{first} or newer; none belongs inside WSL.")
-    elif survey.container is not None:
-        way = Way(f"Have the driver of the host updated to R{first} or newer.")
-    return Finding(
-        "driver-too-old-for-gpu",
-        "The NVIDIA driver is too old for the GPU",
-        Severity.ERROR,
-        f"The driver is {driver}, which is older than the first branch for {named}: it does not know the GPU.",
-        way.text,
-        way.commands,
-        (f"driver {driver}", *gpus_seen(survey)),
-    )
+    facts = {"driver": driver, "gpus": named, "branch": max(first for _, first in gpus), "way": way.text}
+    finding = of_machine(survey, "driver-does-not-know-gpu", facts, (f"driver {driver}", *gpus_seen(survey)))
+    outside = survey.is_wsl or survey.container is not None
+    return finding._replace(commands=() if outside else way.commands)
 
 
-def _wrong_kind(gpus: list[Gpu], loaded: str, wanted: str, because: str) -> Finding:
+def _wrong_kind(survey: Survey, gpus: list[Gpu], loaded: str) -> Finding:
     """Sources: the chapter kernel_open of the driver's README (580.159.03), negativo17/nvidia-driver#158."""
-    named = ", ".join(map(name_of, gpus))
-    return Finding(
-        "open-modules-needed" if wanted == "open" else "open-modules-on-old-gpu",
-        f"The {loaded} kernel module does not support the GPU",
-        Severity.ERROR,
-        f"Of NVIDIA's two kernel modules the {loaded} one is loaded, and the driver does not list {named}: {because}.",
-        f"Install the {wanted} kernel module of the same driver version (packages of the open one have `open` in their "
-        "name), and restart.",
-        ("cat /proc/driver/nvidia/version",),
-        (f"/proc/driver/nvidia/version: the {loaded} kernel module", *map(name_of, gpus)),
-    )
+    identifier = "open-modules-on-this-old-gpu" if loaded == "open" else "open-modules-needed-here"
+    named = tuple(map(name_of, gpus))
+    evidence = (f"/proc/driver/nvidia/version: the {loaded} kernel module", *named)
+    return of_machine(survey, identifier, {"gpus": named}, evidence)

@@ -40,8 +40,9 @@ from envsolve.diagnose.machine.variables import check_variables
 from envsolve.diagnose.machine.visibility import check_visible
 from envsolve.diagnose.plain_text import printable, printable_inventory
 from envsolve.errors import EnvsolveError
+from envsolve.findings.catalogue import found
 from envsolve.matrix import Matrix
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 
 
 class Check(NamedTuple):
@@ -129,15 +130,4 @@ def _findings(check: Check, survey: Survey, failures: list[str]) -> list[Finding
 
 
 def _unseen(gaps: list[str]) -> list[Finding]:
-    if not gaps:
-        return []
-    return [
-        Finding(
-            "check-not-made",
-            "Something could not be looked at",
-            Severity.INFO,
-            f"{'; '.join(gaps)}. What is wrong there is not known.",
-            "Where it matters, run it again as a user who may read it.",
-            evidence=tuple(gaps),
-        )
-    ]
+    return [found("places-not-checked", gaps, places=tuple(gaps))] if gaps else []

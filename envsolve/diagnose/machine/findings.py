@@ -32,8 +32,10 @@ def of_machine(
     ``seen`` are sentences on this very case, and follow its cause.
     """
     limit = None if survey.limit.last is None else " ".join(bounds(survey.limit))
-    known = facts_of(survey.places, driver_limit=limit, **facts)
-    return shipped().entry(identifier).as_finding(known, seen, evidence, severity=severity, about=about)
+    here = facts_of(survey.places, driver_limit=limit)
+    entry = shipped().entry(identifier)
+    finding = entry.as_finding(lambda it: facts.get(it, here(it)), seen, evidence, severity=severity, about=about)
+    return finding._replace(sources=entry.sources)
 
 
 def of_driver(

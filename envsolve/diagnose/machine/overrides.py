@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
+from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
-
-
-class Override(NamedTuple):
-    """A variable, who reads it, what it replaces, and whether its value says what this machine is."""
-
-    reader: str
-    about: str
-    agrees: Callable[[Survey, str], bool]
-    real: Callable[[Survey], str]
 
 
 def _is_cuda(survey: Survey, value: str) -> bool:
@@ -39,45 +30,23 @@ def _is_glibc(survey: Survey, value: str) -> bool:
     return survey.host.glibc is None or LibcVersion.parse(value) == survey.host.glibc
 
 
-def _cuda(survey: Survey) -> str:
-    return "no driver for CUDA" if survey.host.driver_cuda is None else f"CUDA {survey.host.driver_cuda}"
-
-
-def _driver(survey: Survey) -> str:
-    return "no driver" if survey.host.driver is None else f"the driver {survey.host.driver}"
-
-
-def _capabilities(survey: Survey) -> str:
-    found = survey.host.capabilities
-    return f"GPUs of {' and '.join(map(str, found))}" if found else "no GPU that is known"
-
-
-def _glibc(survey: Survey) -> str:
-    return f"glibc {survey.host.glibc}"
-
-
 def _gpu_or_not(survey: Survey, value: str) -> bool:
     """``cpu`` for uv, ``none`` for envsolve: only that says something of the machine for certain."""
     return value.strip().lower() not in ("cpu", "none") or not survey.host.gpus
 
 
-_CUDA_VERSION, _DRIVER_VERSION = "the newest CUDA that the driver supports", "the version of the driver"
-_CAPABILITY = "the compute capability"
-OVERRIDES: Mapping[str, Override] = {
-    "CONDA_OVERRIDE_CUDA": Override("conda, mamba, pixi and envsolve", _CUDA_VERSION, _is_cuda, _cuda),
-    "CONDA_OVERRIDE_CUDA_ARCH": Override("pixi and envsolve", _CAPABILITY, _is_capability, _capabilities),
-    "CONDA_OVERRIDE_GLIBC": Override("conda, mamba, pixi and envsolve", "the C library", _is_glibc, _glibc),
-    "UV_CUDA_DRIVER_VERSION": Override("uv and envsolve", _DRIVER_VERSION, _is_driver, _driver),
-    "UV_TORCH_BACKEND": Override("uv", "the builds of PyTorch", _gpu_or_not, _capabilities),
-    "NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": Override(
-        "NVIDIA's variant provider", _CUDA_VERSION, _is_cuda, _cuda
-    ),
-    "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": Override(
-        "NVIDIA's variant provider", _CAPABILITY, _is_capability, _capabilities
-    ),
-    "ENVSOLVE_DRIVER": Override("envsolve", _DRIVER_VERSION, _is_driver, _driver),
-    "ENVSOLVE_GPU": Override("envsolve", "the GPU", _gpu_or_not, _capabilities),
+OVERRIDES: Mapping[str, Callable[[Survey, str], bool]] = {
+    "CONDA_OVERRIDE_CUDA": _is_cuda,
+    "CONDA_OVERRIDE_CUDA_ARCH": _is_capability,
+    "CONDA_OVERRIDE_GLIBC": _is_glibc,
+    "UV_CUDA_DRIVER_VERSION": _is_driver,
+    "UV_TORCH_BACKEND": _gpu_or_not,
+    "NV_VARIANT_PROVIDER_FORCE_CUDA_DRIVER_VERSION": _is_cuda,
+    "NV_VARIANT_PROVIDER_FORCE_SM_ARCH": _is_capability,
+    "ENVSOLVE_DRIVER": _is_driver,
+    "ENVSOLVE_GPU": _gpu_or_not,
 }
+"""By variable whether its value says what this machine is: those of conda, pixi, uv, NVIDIA's variants and envsolve."""
 
 
 def check_overrides(survey: Survey) -> Iterator[Finding]:
@@ -85,27 +54,22 @@ def check_overrides(survey: Survey) -> Iterator[Finding]:
     differing = [name for name in OVERRIDES if name in survey.environ and not _agrees(survey, name)]
     if not differing:
         return
-    said = [_sentence(survey, name) for name in differing]
-    yield Finding(
-        "override-differs",
-        "Variables tell tools another machine than this one",
-        Severity.INFO,
-        " ".join(said),
-        "That is right for environments that will run elsewhere. For this machine, unset them.",
-        survey.unset(*differing),
-        tuple(f"{name}={survey.environ[name]}" for name in differing),
-    )
+    host = survey.host
+    entries = tuple(f"{name}={survey.environ[name]}" for name in differing)
+    facts = {
+        "entries": entries,
+        "variables_typed": " ".join(differing),
+        "driver": None if host.driver is None else f"driver {host.driver}",
+        "driver_cuda": host.driver_cuda,
+        "gpus": tuple(f"GPUs of {it}" for it in host.capabilities),
+        "glibc_here": host.glibc,
+    }
+    yield of_machine(survey, "override-differs", facts, entries)
 
 
 def _agrees(survey: Survey, name: str) -> bool:
     """A value that nobody can read agrees with nothing."""
     try:
-        return OVERRIDES[name].agrees(survey, survey.environ[name])
+        return OVERRIDES[name](survey, survey.environ[name])
     except ValueError:
         return False
-
-
-def _sentence(survey: Survey, name: str) -> str:
-    it = OVERRIDES[name]
-    value = survey.environ[name]
-    return f"{name} tells {it.reader} that {it.about} is {value!r}; this machine has {it.real(survey)}."

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.seen import addresses, gpu_names, gpus_seen, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.gpus import total
-from envsolve.host.loader import CUDA_LIBRARY
 from envsolve.host.pci import PciDevice
 from envsolve.model.finding import Finding, Severity
 
@@ -24,19 +24,8 @@ def check_hardware(survey: Survey) -> Iterator[Finding]:
     """Say that there is no NVIDIA GPU, where nothing shows one."""
     if survey.has_gpu or not survey.platform.has_cuda:
         return
-    where = ""
-    if survey.container is not None:
-        where = f" This is a container ({survey.container.mark}): its host may have GPUs that it was not given."
-    elif survey.is_wsl:
-        where = " In WSL, GPUs appear when Windows has NVIDIA's driver and the distribution runs as WSL 2."
-    yield Finding(
-        "no-gpu",
-        "There is no NVIDIA GPU",
-        Severity.INFO,
-        f"No source shows an NVIDIA GPU on this machine.{where}",
-        "Nothing has to be done for computing on the CPU; ask for it with --gpu none.",
-        evidence=tuple(survey.host.notes),
-    )
+    mark = None if survey.container is None else survey.container.mark
+    yield of_machine(survey, "no-gpu", {"mark": mark}, survey.host.notes)
 
 
 def check_other_drivers(survey: Survey) -> Iterator[Finding]:
@@ -73,130 +62,72 @@ def check_undriven(survey: Survey) -> Iterator[Finding]:
     held = [device for device in survey.bus if device.bound_to == "nvidia"]
     loose = [device for device in survey.bus if device.bound_to is None]
     if loose:
-        yield _undriven(loose, nothing_left=not held)
+        yield _undriven(survey, loose, nothing_left=not held)
     listed = [total(it.gpus) for it in survey.live_readings if it.gpus]
     if listed and max(listed) < len(held):
         yield _unlisted(survey, held, max(listed))
 
 
+def _bound(devices: list[PciDevice]) -> tuple[dict[str, object], list[str]]:
+    """Facts on GPUs that another kernel driver holds, and where that is seen."""
+    facts: dict[str, object] = {"gpus": addresses(devices), "free_driver": devices[0].bound_to}
+    return facts, [f"/sys/bus/pci/devices/{it.address}/driver: {it.bound_to}" for it in devices]
+
+
+def _with_way(survey: Survey, finding: Finding) -> Finding:
+    """The finding with the commands that install a driver here first."""
+    return finding._replace(commands=(*survey.installation.commands, *finding.commands))
+
+
 def _held_by_free_driver(survey: Survey, devices: list[PciDevice]) -> Finding:
-    driver = str(devices[0].bound_to)
-    return Finding(
-        "nouveau-has-gpu",
-        f"The GPU is held by {driver}, not by NVIDIA's driver",
-        Severity.ERROR,
-        f"{addresses(devices)} is bound to the kernel's own driver {driver}, which cannot run CUDA and keeps NVIDIA's "
-        "driver from the GPU.",
-        f"{survey.installation.text} Where NVIDIA's driver is installed already, forbid {driver} to load, make the "
-        "initial RAM disk anew (update-initramfs -u, dracut --force or mkinitcpio -P), and restart.",
-        (
-            *survey.installation.commands,
-            f"echo 'blacklist {driver}' | sudo tee /etc/modprobe.d/blacklist-{driver}.conf",
-        ),
-        tuple(f"/sys/bus/pci/devices/{it.address}/driver: {it.bound_to}" for it in devices),
-    )
+    facts, evidence = _bound(devices)
+    told = {**facts, "way": survey.installation.text}
+    return _with_way(survey, of_machine(survey, "nouveau-has-gpu", told, evidence))
 
 
 def _reserved(survey: Survey, devices: list[PciDevice]) -> Finding:
-    driver = devices[0].bound_to
     alone = len(devices) == len(survey.bus) and not survey.working_gpus
-    return Finding(
-        "gpu-reserved-for-virtual-machine",
-        "A GPU is set aside for a virtual machine",
-        Severity.ERROR if alone else Severity.INFO,
-        f"{addresses(devices)} is bound to {driver}, which hands it to a virtual machine: this system cannot use it.",
-        f"Take it out of the configuration of {driver} (kernel options, /etc/modprobe.d) and restart, or use it inside "
-        "the virtual machine.",
-        ("grep -r vfio /etc/modprobe.d /proc/cmdline",),
-        tuple(f"/sys/bus/pci/devices/{it.address}/driver: {it.bound_to}" for it in devices),
-    )
+    severity = Severity.ERROR if alone else None
+    return of_machine(survey, "gpu-reserved-for-virtual-machine", *_bound(devices), severity=severity)
 
 
 def _not_installed(survey: Survey) -> Finding:
-    return Finding(
-        "no-driver",
-        "No NVIDIA driver is installed",
-        Severity.ERROR,
-        f"{gpu_names(survey)} is on the PCI bus, no NVIDIA kernel module is loaded, and the loader finds no "
-        f"{CUDA_LIBRARY}: there is no driver. It belongs to the system; conda and pip cannot install it.",
-        survey.installation.text,
-        survey.installation.commands,
-        (*gpus_seen(survey), "/sys/module/nvidia is not there"),
-    )
+    facts = {"gpus": gpu_names(survey), "way": survey.installation.text}
+    evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
+    return _with_way(survey, of_machine(survey, "no-driver", facts, evidence))
 
 
 def _module_not_built(survey: Survey) -> Finding:
     kernel = _kernel(survey)
     debian = survey.distribution is not None and survey.distribution.is_a("debian", "ubuntu")
-    return Finding(
-        "kernel-module-missing",
-        "The driver has no module for the running kernel",
-        Severity.ERROR,
-        f"The driver's libraries are installed ({_library(survey)}), and no nvidia.ko was built for the running kernel "
-        f"{kernel}: a newer kernel came without its headers, or building the module failed.",
-        "Install the headers of the running kernel and have the module built (DKMS or akmods does that), or install "
-        "the same driver again; then load the module or restart.",
-        (f"sudo apt install linux-headers-{kernel}", "sudo dkms autoinstall", "sudo modprobe nvidia") if debian else (),
-        (*gpus_seen(survey), f"/lib/modules/{kernel}/modules.dep names no nvidia.ko"),
-    )
+    facts = {"path": _library(survey), "kernel_release": kernel, "debian": debian}
+    evidence = (*gpus_seen(survey), f"/lib/modules/{kernel}/modules.dep names no nvidia.ko")
+    return of_machine(survey, "kernel-module-missing", facts, evidence)
 
 
 def _module_not_loaded(survey: Survey) -> Finding:
-    return Finding(
-        "kernel-module-not-loaded",
-        "The NVIDIA kernel module is not loaded",
-        Severity.ERROR,
-        f"The driver's libraries are installed ({_library(survey)}), and its kernel module is not loaded: it was not "
-        "loaded since the installation, or the kernel refused it.",
-        "Load it; the kernel's log says why where it refuses.",
-        ("sudo modprobe nvidia", "sudo dmesg | grep -iE 'nvidia|NVRM'"),
-        (*gpus_seen(survey), "/sys/module/nvidia is not there"),
-    )
+    evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
+    return of_machine(survey, "module-not-loaded", {"path": _library(survey)}, evidence)
 
 
 def _secure_boot(survey: Survey) -> Iterator[Finding]:
     value = survey.files.data(_SECURE_BOOT)
     if value is not None and value[4:5] == b"\x01":
-        yield Finding(
-            "kernel-module-refused",
-            "Secure Boot may keep the NVIDIA module from loading",
-            Severity.WARNING,
-            "Secure Boot is on, and then the kernel loads only modules that are signed with a key it knows. Whether "
-            "that is why the NVIDIA module is not loaded cannot be seen from here.",
-            "Where the kernel's log says `Key was rejected by service`: enrol the key that signs the module "
-            "(mokutil --import, then restart), or install a driver whose module the distribution signs.",
-            ("mokutil --sb-state", "sudo dmesg | grep -iE 'rejected|lockdown'"),
-            (f"{_SECURE_BOOT}: 1",),
-        )
+        yield of_machine(survey, "kernel-module-refused", {}, (f"{_SECURE_BOOT}: 1",))
 
 
-def _undriven(devices: list[PciDevice], *, nothing_left: bool) -> Finding:
-    return Finding(
-        "gpu-not-driven",
-        "The driver does not take a GPU that is there",
-        Severity.ERROR if nothing_left else Severity.WARNING,
-        f"{addresses(devices)} on the PCI bus has no kernel driver, though NVIDIA's module is loaded: the driver does "
-        "not support the GPU, could not start it, or lost it.",
-        "Look for NVRM and Xid lines in the kernel's log. A GPU that fell off the bus comes back with a restart; if it "
-        "happens again, look at its power supply and its slot.",
-        ("sudo dmesg | grep -E 'NVRM|Xid'",),
-        tuple(f"PCI {it.address}: 10de:{it.device}, no driver" for it in devices),
-    )
+def _undriven(survey: Survey, devices: list[PciDevice], *, nothing_left: bool) -> Finding:
+    evidence = [f"PCI {it.address}: 10de:{it.device}, no driver" for it in devices]
+    severity = Severity.ERROR if nothing_left else None
+    return of_machine(survey, "gpu-not-driven", {"gpus": addresses(devices)}, evidence, severity=severity)
 
 
 def _unlisted(survey: Survey, devices: list[PciDevice], listed: int) -> Finding:
     job = next((name for name in _JOBS if survey.environ.get(name)), None)
-    share = f" This is a job of a batch system ({job}), which gives it a share of them." if job is not None else ""
-    return Finding(
-        "gpus-not-listed",
-        "The driver lists fewer GPUs than there are",
-        Severity.WARNING if job is None else Severity.INFO,
-        f"The PCI bus holds {len(devices)} GPUs that NVIDIA's driver took, and the driver lists {listed} to this "
-        f"process: it may use no more of them, or a GPU failed.{share}",
-        "Where all should be there, look for NVRM and Xid lines in the kernel's log.",
-        ("nvidia-smi -L", "sudo dmesg | grep -E 'NVRM|Xid'"),
-        tuple(f"PCI {it.address}: 10de:{it.device}" for it in devices),
-    )
+    facts = {"on_bus": len(devices), "listed": str(listed), "job": job}
+    evidence = [f"PCI {it.address}: 10de:{it.device}" for it in devices]
+    severity = None if job is None else Severity.INFO
+    return of_machine(survey, "gpus-not-listed", facts, evidence, severity=severity)
 
 
 def _library(survey: Survey) -> str:

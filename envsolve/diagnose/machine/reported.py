@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.machine.findings import of_driver
+from envsolve.diagnose.machine.findings import of_driver, of_machine
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
@@ -51,16 +51,9 @@ def check_unasked(survey: Survey) -> Iterator[Finding]:
     """Sources of the detection that could not be asked, or answered what nobody can read."""
     lost = [(it.source, it.problem.text) for it in survey.host.readings if it.problem and it.problem.code in _NOT_ASKED]
     if lost:
-        yield Finding(
-            "source-not-asked",
-            "A source of the detection could not be asked",
-            Severity.INFO,
-            f"These did not answer as expected: {'; '.join(f'{source} ({text})' for source, text in lost)}. What they "
-            "would have said is not known.",
-            "Where the others tell enough, nothing has to be done.",
-            ("envsolve detect --json",),
-            tuple(f"{source}: {text}" for source, text in lost),
-        )
+        entries = tuple(f"{source} ({text})" for source, text in lost)
+        evidence = tuple(f"{source}: {text}" for source, text in lost)
+        yield of_machine(survey, "source-not-asked", {"entries": entries}, evidence)
 
 
 def _identifier(reading: Reading, problem: SourceFailure) -> str | None:

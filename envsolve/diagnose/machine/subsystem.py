@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.compatibility import is_compatibility
+from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.host.loader import CUDA_LIBRARY
-from envsolve.host.wsl import WSL_LIBRARIES, shadowing_library
+from envsolve.host.wsl import shadowing_library
 from envsolve.model.finding import Finding, Severity
 
 _FIRST_WSL = re.compile(r"4\.4\.0-\d+-Microsoft\Z")
@@ -25,15 +25,8 @@ def check_first_wsl(survey: Survey) -> Iterator[Finding]:
     """WSL 1, which has no GPU at all."""
     release = survey.files.text("/proc/sys/kernel/osrelease") or ""
     if survey.is_linux and _FIRST_WSL.match(release):
-        yield Finding(
-            "wsl-1",
-            "This is WSL 1, which has no GPU",
-            Severity.ERROR,
-            f"The kernel calls itself {release}: this distribution runs under WSL 1. GPUs are in WSL 2 only.",
-            "Convert the distribution to WSL 2, in Windows.",
-            ("wsl.exe --list --verbose", "wsl.exe --set-version DISTRIBUTION 2"),
-            (f"/proc/sys/kernel/osrelease: {release}",),
-        )
+        told = {"kernel_release": release}
+        yield of_machine(survey, "wsl-1", told, (f"/proc/sys/kernel/osrelease: {release}",))
 
 
 def check_linux_driver(survey: Survey) -> Iterator[Finding]:
@@ -46,15 +39,13 @@ def check_linux_driver(survey: Survey) -> Iterator[Finding]:
     if not hidden and shadow is None and not packages:
         return
     found = str(survey.libcuda) if hidden else shadow
-    yield Finding(
+    facts = {"path": found, "hides": hidden, "packages": tuple(packages), "pins": " ".join(packages)}
+    yield of_machine(
+        survey,
         "linux-driver-in-wsl",
-        "A driver for Linux is installed inside WSL",
-        Severity.ERROR if hidden and not survey.libcuda_works else Severity.WARNING,
-        _cause(found, packages, hidden=hidden),
-        f"Remove the packages of the driver from the distribution; Windows' {CUDA_LIBRARY} in /{WSL_LIBRARIES} is the "
-        "only one it needs. A CUDA toolkit without a driver (cuda-toolkit) may stay.",
-        _removal(packages),
-        tuple(filter(None, (found, *(f"package {name}" for name in packages)))),
+        facts,
+        filter(None, (found, *(f"package {name}" for name in packages))),
+        severity=Severity.ERROR if hidden and not survey.libcuda_works else Severity.WARNING,
     )
 
 
@@ -63,20 +54,6 @@ def _hides(survey: Survey) -> bool:
     if survey.libcuda is None or survey.libcuda.real.startswith("/usr/lib/wsl/"):
         return False
     return "/stubs/" not in survey.libcuda.real and not is_compatibility(survey)
-
-
-def _cause(found: str | None, packages: list[str], *, hidden: bool) -> str:
-    named = f" The packages {', '.join(packages)} are installed." if packages else ""
-    if hidden:
-        return f"The loader takes {found} in place of Windows' library in /{WSL_LIBRARIES}, and it cannot work.{named}"
-    place = f"{found} lies beside Windows' library in /{WSL_LIBRARIES}." if found else ""
-    return f"{place}{named} It can come in front of Windows' library with any update of the loader's cache.".strip()
-
-
-def _removal(packages: list[str]) -> tuple[str, ...]:
-    if packages:
-        return (f"sudo apt purge {' '.join(packages)}", "sudo apt autoremove --purge", "sudo ldconfig")
-    return ("dpkg -S libcuda.so.1", "sudo ldconfig")
 
 
 def _driver_packages(survey: Survey) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.diagnose.machine.toolkit import (
     NVCC_ON_PATH,
@@ -16,7 +17,7 @@ from envsolve.diagnose.machine.toolkit import (
     is_toolkit,
     version_of,
 )
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.model.versions import CudaVersion
 
 _INSTALLED = ("/usr/local", "/opt", "the distribution", "Program Files")
@@ -41,17 +42,8 @@ def check_several(survey: Survey) -> Iterator[Finding]:
     installed = [it for it in survey.toolkits if any(origin in _INSTALLED for origin in it.origins)]
     if len(installed) < 2:  # noqa: PLR2004 - two are several
         return
-    chosen = "" if survey.platform.is_windows else _chosen(survey)
-    yield Finding(
-        "several-toolkits",
-        "Several CUDA toolkits are installed",
-        Severity.INFO,
-        f"There are {', '.join(map(str, installed))}.{chosen} Environments of conda and of pip bring their own CUDA "
-        "and use none of them.",
-        "Nothing has to be done, unless programs are compiled here: then CUDA_HOME and PATH decide which one is used.",
-        (),
-        tuple(map(str, installed)),
-    )
+    places = tuple(map(str, installed))
+    yield of_machine(survey, "several-toolkits", {"places": places, "links": tuple(_links(survey))}, places)
 
 
 def check_pointers(survey: Survey) -> Iterator[Finding]:
@@ -63,10 +55,14 @@ def check_pointers(survey: Survey) -> Iterator[Finding]:
         if path and not survey.files.exists(path):
             lost.append(Pointer(name, path, None))
     if lost:
-        yield _lost(survey, lost)
+        entries = tuple(f"{it.name}={it.path}" for it in lost)
+        typed = " ".join(it.name for it in lost)
+        yield of_machine(survey, "cuda-home-wrong", {"entries": entries, "variables_typed": typed}, entries)
     versions = {CudaVersion.parse(it.version) for it in pointers if it.version is not None}
     if len(versions) > 1:
-        yield _disagree(pointers)
+        known = [it for it in pointers if it.version is not None]
+        entries = tuple(f"{it.name} {it.version} ({it.path})" for it in known)
+        yield of_machine(survey, "toolkit-variables-disagree", {"entries": entries}, map(str, known))
 
 
 def check_data_directory(survey: Survey) -> Iterator[Finding]:
@@ -75,17 +71,9 @@ def check_data_directory(survey: Survey) -> Iterator[Finding]:
     places = (_LIBDEVICE, _LIBDEVICE_ELSEWHERE)
     if path is None or any(survey.files.is_file(survey.files.join(path, *it)) for it in places):
         return
-    yield Finding(
-        "libdevice-missing",
-        "XLA_FLAGS names a directory without libdevice",
-        Severity.WARNING,
-        f"XLA_FLAGS has --xla_gpu_cuda_data_dir={path}, and XLA looks for {'/'.join(_LIBDEVICE)} below it, which is "
-        "not there: it cannot compile for the GPU, unless it finds the file elsewhere.",
-        "Name the directory of a toolkit that has nvvm, or take the flag out and install cuda-nvvm in the environment "
-        "(conda: cuda-nvcc; pip: nvidia-cuda-nvcc).",
-        survey.unset("XLA_FLAGS") if len(survey.environ["XLA_FLAGS"].split()) == 1 else (),
-        (f"XLA_FLAGS={survey.environ['XLA_FLAGS']}",),
-    )
+    flags = survey.environ["XLA_FLAGS"]
+    facts = {"path": path, "alone": len(flags.split()) == 1}
+    yield of_machine(survey, "libdevice-missing", facts, (f"XLA_FLAGS={flags}",))
 
 
 def check_driver(survey: Survey) -> Iterator[Finding]:
@@ -94,17 +82,8 @@ def check_driver(survey: Survey) -> Iterator[Finding]:
     for toolkit in survey.toolkits if newest is not None else ():
         assert newest is not None
         if toolkit.is_default and toolkit.cuda is not None and toolkit.cuda.major > newest.major:
-            yield Finding(
-                "toolkit-newer-than-driver",
-                "The CUDA toolkit is newer than the driver",
-                Severity.WARNING,
-                f"{toolkit}, found by {' and '.join(toolkit.origins)}, is of a newer major version than the CUDA "
-                f"{newest} that the driver supports: programs compiled with it do not run here.",
-                f"Compile with a toolkit of CUDA {newest.major}. Environments that are installed ready-made are not "
-                "concerned.",
-                (),
-                (str(toolkit), f"driver: CUDA {newest}"),
-            )
+            facts = {**_facts(toolkit), "driver_cuda": newest, "driver_major": newest.major}
+            yield of_machine(survey, "toolkit-newer-than-driver", facts, (str(toolkit), f"driver: CUDA {newest}"))
 
 
 def check_gpus(survey: Survey) -> Iterator[Finding]:
@@ -116,16 +95,13 @@ def check_gpus(survey: Survey) -> Iterator[Finding]:
             continue
         old = [it for it in survey.gpus if it.compute_capability and it.compute_capability < min(row.compiles_for)]
         if old:
-            yield Finding(
-                "toolkit-drops-gpu",
-                "The CUDA toolkit does not compile for the GPU",
-                Severity.WARNING,
-                f"{toolkit}, found by {' and '.join(toolkit.origins)}, compiles for compute capability "
-                f"{min(row.compiles_for)} and newer, and this machine has {', '.join(map(name_of, old))}.",
-                "Compile with an older toolkit. Environments that are installed ready-made are not concerned.",
-                (),
-                (str(toolkit), *map(name_of, old)),
-            )
+            named = tuple(map(name_of, old))
+            facts = {**_facts(toolkit), "capability": min(row.compiles_for), "gpus": named}
+            yield of_machine(survey, "toolkit-drops-gpu", facts, (str(toolkit), *named))
+
+
+def _facts(toolkit: Toolkit) -> dict[str, object]:
+    return {"toolkit_path": str(toolkit), "origins": toolkit.origins}
 
 
 def pointers_of(survey: Survey) -> Iterator[Pointer]:
@@ -145,40 +121,11 @@ def _is_lost(survey: Survey, pointer: Pointer) -> bool:
     return pointer.name != "XLA_FLAGS" and not is_toolkit(survey.files, pointer.path)
 
 
-def _lost(survey: Survey, lost: list[Pointer]) -> Finding:
-    said = [
-        f"{it.name} is {it.path}, which "
-        + ("holds no CUDA toolkit" if survey.files.is_directory(it.path) else "is not there")
-        for it in lost
-    ]
-    return Finding(
-        "cuda-home-wrong",
-        "A variable names a CUDA toolkit that is not there",
-        Severity.WARNING,
-        f"{'; '.join(said)}. Compiling extensions fails, and programs that look there for libraries find none.",
-        "Correct it or remove it; environments that are installed ready-made do not need it.",
-        survey.unset(*(it.name for it in lost)),
-        tuple(f"{it.name}={it.path}" for it in lost),
-    )
-
-
-def _disagree(pointers: tuple[Pointer, ...]) -> Finding:
-    known = [it for it in pointers if it.version is not None]
-    said = ", ".join(f"{it.name} {it.version} ({it.path})" for it in known)
-    return Finding(
-        "toolkit-variables-disagree",
-        "Variables lead to CUDA toolkits of different versions",
-        Severity.WARNING,
-        f"They do not lead to one toolkit: {said}. Extensions get compiled with one and linked with another.",
-        "Let all of them name one toolkit, that of the framework's CUDA, or remove those that are not needed.",
-        (),
-        tuple(map(str, known)),
-    )
-
-
-def _chosen(survey: Survey) -> str:
-    links = [f"{place}/cuda" for place in ("/usr/local", "/opt") if survey.files.link(f"{place}/cuda") is not None]
-    return "".join(f" {link} leads to {survey.files.real(link) or 'nothing'}." for link in links)
+def _links(survey: Survey) -> Iterator[str]:
+    """Where the links to a toolkit lead."""
+    for link in ("/usr/local/cuda", "/opt/cuda"):
+        if not survey.platform.is_windows and survey.files.link(link) is not None:
+            yield f"{link} -> {survey.files.real(link) or 'nothing'}"
 
 
 def toolkits_as_json(toolkits: tuple[Toolkit, ...]) -> list[dict[str, object]]:

@@ -14,7 +14,7 @@ from itertools import chain, count, islice, pairwise
 from typing import BinaryIO, NamedTuple
 
 from envsolve.diagnose.reading.anchors import Anchors, anchors
-from envsolve.diagnose.reading.chunks import chunks
+from envsolve.diagnose.reading.chunks import CHUNK, chunks
 from envsolve.diagnose.reading.lines import Line, Texts
 from envsolve.diagnose.reading.segments import LONGEST, blocks, segments
 
@@ -83,7 +83,8 @@ class _Log:
         """The segments of ``stream`` that matter."""
         number = 1
         for block, after in pairwise(chain(map(_unix, self._texts.learned(blocks(chunks(stream)))), (b"",))):
-            wholes = _cut_by_terminal(block.split(b"\n")) if number == 1 and not after else {}
+            text = block + after if number == 1 else block
+            wholes = _cut_by_terminal(text.split(b"\n")) if number == 1 and len(text) < CHUNK else {}
             counted = stop = 0
             folded = block.translate(_FOLDED)
             for spot in self._spots(folded, wholes):

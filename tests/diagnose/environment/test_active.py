@@ -32,7 +32,7 @@ def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_directory_that_is_gone_is_a_warning(empty: Patient, tmp_path: Path, variable: str) -> None:
     finding = empty.only("stale-activation", Severity.WARNING, variables={variable: f"{tmp_path}/gone"})
     assert finding.cause.startswith(f"{variable} is {tmp_path}/gone, which is not there")
-    assert f"{empty.root} was looked at instead" in finding.cause
+    assert f"{empty.root} was checked instead" in finding.cause
     assert finding.commands == (f"unset {variable}",)
 
 

@@ -21,9 +21,9 @@ def _cudnn_of_conda(stack: Patient, version: str) -> None:
 def test_a_library_of_conda_and_of_pip_is_told_with_both_versions(stack: Patient) -> None:
     _cudnn_of_conda(stack, "9.12.0.46")
     finding = stack.only("conda-pip-clash", Severity.WARNING)
-    assert finding.title == "cudnn is there twice, from conda and from pip"
+    assert finding.title == "cudnn is installed twice, by conda and by pip"
     assert f"{stack.root}/lib/{CUDNN} (9.12.0.46, conda)" in finding.cause
-    assert f"PyTorch would load {stack.site}/nvidia/cudnn/lib/{CUDNN}" in finding.cause
+    assert f"here {stack.site}/nvidia/cudnn/lib/{CUDNN}" in finding.cause
     assert finding.commands == ("envsolve -f pytorch --gpu auto --source conda-forge > environment.yml",)
 
 

@@ -158,7 +158,7 @@ def test_a_check_that_fails_takes_no_other_down(stack: Patient, monkeypatch: pyt
     monkeypatch.setattr(examination, "CHECKS", (("the moon", failing), *CHECKS))
     findings = stack.report().findings
     assert names(findings) == [("half-removed-package", "warning"), ("check-not-made", "info")]
-    assert findings[1].title == "the moon could not be looked at"
+    assert findings[1].title == "The moon could not be checked"
     assert "Permission denied: 'somewhere'" in findings[1].cause
 
 
@@ -170,7 +170,7 @@ def test_where_the_static_checks_fail_the_others_go_on(stack: Patient, monkeypat
     monkeypatch.setattr("envsolve.diagnose.environment.scene.examine", failing)
     found = stack.report().findings
     assert ("half-removed-package", "warning") in names(found)
-    assert "the frameworks and the libraries they load could not be looked at" in {it.title for it in found}
+    assert "The frameworks and the libraries they load could not be checked" in {it.title for it in found}
 
 
 def test_a_record_gives_only_files_of_its_own_directory(tmp_path: Path) -> None:

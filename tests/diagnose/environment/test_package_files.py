@@ -30,7 +30,7 @@ def test_a_few_files_that_are_gone_are_a_warning(stack: Patient) -> None:
     stack.install("torch", "2.8.0", "torch/__init__.py", *modules)
     (stack.site / modules[3]).unlink()
     finding = stack.only("package-files-missing", Severity.WARNING)
-    assert "but 1 of its 10 files are not there: 3.py" in finding.cause
+    assert "but 1 of its 10 files are missing: 3.py" in finding.cause
 
 
 def test_tests_and_headers_may_be_left_out(stack: Patient) -> None:
@@ -74,7 +74,7 @@ def test_who_wrote_over_it_is_named(empty: Patient) -> None:
     empty.install("somebody", "1.0", library)
     findings = empty.report().findings
     assert names(findings) == [("file-overwritten", "error"), ("two-distributions", "warning")]
-    assert "somebody 1.0 has written over it" in findings[0].cause
+    assert "somebody 1.0 has overwritten" in findings[0].cause
     assert findings[0].commands[0] == pip("uninstall", "somebody")
 
 
@@ -95,7 +95,7 @@ def test_who_wrote_over_a_file_without_end_is_not_looked_for(empty: Patient, mon
     for name in ("somebody", "another"):
         empty.install(name, "1.0", library)
     monkeypatch.setattr(altered, "_MOST_OF_WINNERS", 0)
-    assert "has written over it" not in empty.report().findings[0].cause
+    assert "has overwritten" not in empty.report().findings[0].cause
 
 
 def test_conda_relocates_libraries(stack: Patient) -> None:

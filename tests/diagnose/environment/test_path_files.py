@@ -13,7 +13,7 @@ from tests.diagnose.environment.on_disk import Patient, names
 def test_a_directory_that_is_gone_takes_an_editable_package_along(empty: Patient) -> None:
     empty.write("__editable__.mine-1.0.pth", "/nonexistent/source\n")
     finding = empty.only("path-file-broken", Severity.WARNING)
-    assert "/nonexistent/source is not there" in finding.cause
+    assert "adds /nonexistent/source to Python's search path, which does not exist" in finding.cause
 
 
 def test_any_other_directory_that_is_gone_is_mentioned(empty: Patient) -> None:

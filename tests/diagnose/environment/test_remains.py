@@ -15,7 +15,7 @@ def test_a_folder_that_pip_renamed_is_named_by_its_package(stack: Patient) -> No
     (stack.site / "~orch").mkdir()
     (stack.site / "~orch-2.7.0.dist-info").mkdir()
     finding = stack.only("half-removed-package", Severity.WARNING)
-    assert finding.title == "an interrupted installation has left remains of torch"
+    assert finding.title == "An interrupted installation left remains of torch"
     assert finding.commands == (f"rm -r '{stack.site}/~orch' '{stack.site}/~orch-2.7.0.dist-info'",)
 
 

@@ -189,7 +189,7 @@ Skipping registering GPU devices...
 
 def test_what_a_terminal_cut_is_whole() -> None:
     for number, anchor in ((1, "could not load dynamic library"), (2, "cannot open shared object file")):
-        line = read(CUT.encode(), [anchor])[-1]
+        line = read(CUT.strip().encode(), [anchor])[-1]
         assert (line.number, line.text) == (number, CUT.splitlines()[number - 1])
         assert line.whole == "".join(CUT.splitlines()[number - 1 : 3])
 

@@ -115,3 +115,41 @@ The following packages are incompatible
 )
 def test_cudatoolkit_beside_parts_of_cuda_12(asked: str, least: str, below: str, causes: list[str]) -> None:
     assert causes_of(TREE.format(asked, least, below)) == causes
+
+
+REFUSED = """Could not solve for environment specs
+The following packages are incompatible
+├─ pytorch {}  is requested and can be installed;
+└─ torchvision 0.10.0**  is not installable because there are no viable options
+   └─ torchvision 0.10.0 would require
+      └─ pytorch {} , which conflicts with any installable versions previously reported."""
+
+
+@pytest.mark.parametrize(
+    ("asked", "needed", "decides"),
+    [
+        ("1.10**", "1.9.0", True),
+        ("1.10.*", ">=1.9,<1.10", True),
+        ("==1.10.1", "1.9.0", True),
+        ("~=1.10.0", "1.9.0", True),
+        ("1.10**", "1.10.2", False),
+        ("1.10**", ">=1.9", False),
+        ("==1.10.1", "==1.10.*", False),
+        (">=1.10", ">=1.9,<1.10", False),
+        ("1.10**", "[1.9.0|1.9.1]", False),
+        ("1.10**", "1.9.0|1.9.1", True),
+    ],
+)
+def test_a_need_decides_that_excludes_what_is_requested(asked: str, needed: str, decides: bool) -> None:
+    words = words_of(REFUSED.format(asked, needed))
+    assert ("torchvision 0.10.0 needs pytorch" in words) == decides
+    assert causes_of(REFUSED.format(asked, needed)) == [
+        "conda-needs-another-version" if decides else "conda-unsatisfiable"
+    ]
+
+
+def test_what_a_tree_says_of_packages_that_can_be_installed_decides_nothing() -> None:
+    text = REFUSED.replace(
+        "├─ pytorch {}  is", "├─ python 3.8 would require\n│  └─ pytorch 1.8.0 , which conflicts\n├─ pytorch {}  is"
+    )
+    assert "needs pytorch 1.9.0" in words_of(text.format("1.10**", "1.9.0"))

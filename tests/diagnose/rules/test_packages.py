@@ -375,7 +375,10 @@ def test_vllm_is_for_linux(text: str, given: Given | None, causes: list[str]) ->
     [
         ("/usr/lib/wsl/lib", ["libcuda-without-number", "wsl-driver-not-reached", "driver-library-missing"]),
         ("NVIDIA-SMI 515.48.07", ["libcuda-without-number", "driver-hidden-from-process", "container-without-gpu"]),
-        ("", ["driver-library-missing", "container-without-gpu", "libcuda-without-number"]),
+        (
+            "",
+            ["driver-library-not-found", "driver-library-missing", "container-without-gpu", "libcuda-without-number"],
+        ),
     ],
 )
 def test_the_drivers_library_by_its_name_without_a_number(beside: str, causes: list[str]) -> None:

@@ -63,3 +63,39 @@ def test_the_package_that_asks_for_a_newer_torch_is_named() -> None:
     error = "AttributeError: module 'torch' has no attribute 'int1'"
     assert words_of(f"{frame}\n{error}").startswith("torch is older than torchao needs\n")
     assert words_of(error).startswith("torch is older than a package beside it needs\n")
+
+
+NVIDIAS = "torch 2.6.0a0+ecf3bae40a.nv25.1"
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "never"),
+    [
+        (
+            f"{NVIDIAS}\nRuntimeError: operator torchvision::nms does not exist",
+            "torchvision from pip does not fit NVIDIA's own build of PyTorch",
+            "pip install",
+        ),
+        (
+            "xFormers was built for:\nPyTorch 2.5.1+cu124 with CUDA 1204 (you have 2.6.0a0+ecf3bae40a.nv25.1)",
+            "xFormers was built for pip's PyTorch 2.5.1, and this is NVIDIA's own build",
+            "whl/",
+        ),
+        (
+            """File "/home/u/src/vllm/vllm/_custom_ops.py", line 10, in x\nNo module named 'vllm._C'""",
+            "vLLM is imported from its source directory, which has no compiled library",
+            "pip install vllm",
+        ),
+        (
+            "docker run vllm/vllm-openai\nAttributeError: module 'torch' has no attribute 'compiler'",
+            "torch is older than a package beside it needs",
+            "pip install",
+        ),
+    ],
+)
+def test_an_image_or_a_source_directory_is_named_and_nothing_is_installed_into_it(
+    text: str, title: str, never: str
+) -> None:
+    words = words_of(text)
+    assert words.startswith(f"{title}\n")
+    assert never not in words

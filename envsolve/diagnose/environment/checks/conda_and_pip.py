@@ -12,9 +12,10 @@ from pathlib import Path
 
 from envsolve.diagnose.environment.conda_meta import CondaPackage
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.reading import is_file, real, shown
-from envsolve.diagnose.environment.remedies import quoted, solve
+from envsolve.diagnose.environment.remedies import solve
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
 from envsolve.model.finding import Finding, Severity
@@ -22,7 +23,6 @@ from envsolve.model.names import normalized
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.static.installed import is_of_driver
 
-_CLASH = "conda-pip-clash"
 _SHOWN = 8
 
 
@@ -72,49 +72,39 @@ def _is_of_pip(package: Package, of_conda: Path) -> bool:
 def _twice(component: str, names: dict[str, dict[str, Path]], scene: Scene) -> Finding:
     by = next(iter(names.values()))
     versions = {owner: str(scene.owners.version_of(path) or "") for owner, path in by.items()}
-    loaded = _loaded(set(names), scene)
     differ = len(set(versions.values())) > 1 or "" in versions.values()
-    said = ", ".join(
-        f"{path} ({versions[owner] or 'of a version that nothing tells'}, {owner})" for owner, path in by.items()
-    )
-    return Finding(
-        _CLASH,
-        f"{component} is there twice, from conda and from pip",
-        Severity.WARNING if differ else Severity.INFO,
-        f"{' and '.join(names)} {'lies' if len(names) == 1 else 'lie'} in the prefix and among pip's packages: {said}"
-        + ("; " + "; ".join(loaded) if loaded else "")
-        + ". Which one a program gets depends on what it loads first",
-        "let one of them bring CUDA: uninstall pip's packages of NVIDIA, or install the frameworks without conda's",
-        solve((build.name for build in scene.builds), "--gpu auto", "--source conda-forge > environment.yml"),
-        tuple(str(path) for paths in names.values() for path in paths.values())[:_SHOWN],
+    facts = {
+        "component": component,
+        "places": tuple(f"{path} ({f'{versions[it]}, {it}' if versions[it] else it})" for it, path in by.items()),
+        "loaded": next(_loaded(set(names), scene), None),
+        "solve": next(
+            iter(solve((it.name for it in scene.builds), "--gpu auto", "--source conda-forge > environment.yml")), None
+        ),
+    }
+    return of_environment(
+        scene,
+        "library-of-conda-and-pip",
+        facts,
+        [str(path) for paths in names.values() for path in paths.values()][:_SHOWN],
         about=component,
+        severity=None if differ else Severity.INFO,
     )
 
 
-def _loaded(names: set[str], scene: Scene) -> list[str]:
-    """Which copy each framework would load."""
-    return [
-        f"{loading.title} would load {shown(path)}"
-        for loading in scene.loads.with_path
-        for name, path in loading.found()
-        if name in names
-    ][:3]
+def _loaded(names: set[str], scene: Scene) -> Iterator[str]:
+    """The copies that frameworks would load."""
+    for loading in scene.loads.with_path:
+        yield from (shown(path) for name, path in loading.found() if name in names)
 
 
 def _replaced(pairs: list[tuple[CondaPackage, Package]], severity: Severity, scene: Scene) -> Finding:
-    names = [package.name for _, package in pairs]
     record, package = pairs[0]
-    more = f" and {len(pairs) - 1} more packages" if len(pairs) > 1 else ""
-    of_conda = " ".join(dict.fromkeys(it.name for it, _ in pairs))
-    return Finding(
-        _CLASH,
-        f"pip has replaced conda's {listed(names)}",
-        severity,
-        f"conda has installed {record.label}, and {package.label} of {package.installer or 'another installer'} lies "
-        f"in its place{more}: conda still counts on its own version, and the next installation with conda writes over "
-        "pip's files",
-        "install each package with one of the two; where it is the framework, make the environment again",
-        (f"conda install -p {quoted(scene.inventory.prefix)} --force-reinstall {of_conda}",),
-        tuple(f"{record.label} of conda, {package.label} in {package.folder}" for record, package in pairs[:_SHOWN]),
-        about=names[0],
-    )
+    names = [package.name for _, package in pairs]
+    facts = {
+        "packages": listed(names),
+        "package": package.label,
+        "other": record.label,
+        "conda_names": " ".join(dict.fromkeys(it.name for it, _ in pairs)),
+    }
+    evidence = [f"{record.label} of conda, {package.label} in {package.folder}" for record, package in pairs[:_SHOWN]]
+    return of_environment(scene, "package-of-conda-replaced", facts, evidence, about=names[0], severity=severity)

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.conda_meta import CondaPackage
-from envsolve.diagnose.environment.remedies import quoted
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.cuda_packages import CUDA_PACKAGES
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.model.versions import CudaVersion
 
 _WITH_BUILDS = (
@@ -35,7 +35,7 @@ def toolkit_of_another_cuda(scene: Scene) -> Iterator[Finding]:
     package, version = toolkit
     for build in scene.builds:
         if build.cuda_major is not None and build.cuda_major != version.major:
-            yield _differs(build, package, version)
+            yield _differs(build, package, version, scene)
 
 
 def solved_without_cuda(scene: Scene) -> Iterator[Finding]:
@@ -59,34 +59,26 @@ def _toolkit(scene: Scene) -> tuple[CondaPackage, CudaVersion] | None:
     return None
 
 
-def _differs(build: Build, package: CondaPackage, version: CudaVersion) -> Finding:
-    by = "conda" if build.conda is not None else "pip"
-    return Finding(
-        "conda-cuda-differs",
-        f"conda's CUDA is {version}, and {build.title} is built for CUDA {build.cuda}",
-        Severity.WARNING,
-        f"{package.label} has conda install CUDA {version.major} into this prefix; {build.label}, installed by {by}, "
-        f"is built for CUDA {build.cuda}. {build.title} does not run on conda's libraries, and extensions that are "
-        "compiled here are compiled for the wrong CUDA",
-        f"install {build.title} from conda, which takes the build for its CUDA, or remove conda's CUDA packages",
-        (f"envsolve -f {build.name} --cuda '{version.major}.*' --gpu auto --source conda-forge > environment.yml",),
-        (package.label, f"{build.label}: CUDA {build.cuda}"),
-        about=build.name,
-    )
+def _differs(build: Build, package: CondaPackage, version: CudaVersion, scene: Scene) -> Finding:
+    facts = {
+        "package": package.label,
+        "package_cuda": version,
+        "package_cuda_versions": f"{version.major}.*",
+        "framework": build.title,
+        "name": build.name,
+        "version": build.version,
+        "built_cuda": build.cuda,
+        "installer": "conda" if build.conda is not None else "pip",
+    }
+    evidence = (package.label, f"{build.label}: CUDA {build.cuda}")
+    return of_environment(scene, "conda-cuda-differs", facts, evidence, about=build.name)
 
 
 def _without(packages: list[CondaPackage], scene: Scene) -> Finding:
-    cuda = scene.host.driver_cuda
-    told = f"CONDA_OVERRIDE_CUDA={cuda} " if cuda is not None else ""
-    names = " ".join(dict.fromkeys(package.name for package in packages))
-    return Finding(
-        "conda-without-cuda",
-        "conda has taken builds for the CPU",
-        Severity.WARNING,
-        "every package of this prefix that has builds for CUDA is one for the CPU: "
-        f"{', '.join(it.label for it in packages)}. So conda chooses where it sees no driver (the virtual package "
-        "__cuda): it was solved on a machine without GPU, or before the driver was installed",
-        "solve it again where the driver is seen, or tell conda which CUDA the driver supports",
-        (f"{told}conda install -p {quoted(scene.inventory.prefix)} {names}", "conda info"),
-        tuple(it.label for it in packages),
-    )
+    labels = tuple(it.label for it in packages)
+    facts = {
+        "packages": labels,
+        "conda_names": " ".join(dict.fromkeys(package.name for package in packages)),
+        "driver_cuda": scene.host.driver_cuda,
+    }
+    return of_environment(scene, "conda-without-cuda", facts, labels)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.diagnose.environment.families import cuda_suffix
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import required_by_any
 from envsolve.matrix.load import ComponentTable
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 
 _SHOWN = 8
 
@@ -26,7 +27,7 @@ def leftover_packages(scene: Scene) -> Iterator[Finding]:
         if major is not None and major not in used and package.name not in required:
             left.setdefault(major, []).append(package)
     for major, packages in left.items():
-        yield _left_over(major, packages, used)
+        yield _left_over(major, packages, used, scene)
 
 
 def major_of(package: Package, components: ComponentTable) -> int | None:
@@ -52,15 +53,12 @@ def _minor(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()
 
 
-def _left_over(major: int, packages: list[Package], used: set[int]) -> Finding:
+def _left_over(major: int, packages: list[Package], used: set[int], scene: Scene) -> Finding:
     names = [package.name for package in packages]
-    return Finding(
-        "leftover-cuda-packages",
-        f"packages for CUDA {major} are left, and nothing here uses them",
-        Severity.INFO,
-        f"{', '.join(names[:_SHOWN])} {'is' if len(names) == 1 else 'are'} for CUDA {major}; the frameworks here are "
-        f"built for CUDA {' and '.join(map(str, sorted(used)))}, and no package requires them",
-        "uninstall them, unless a program of yours uses them",
-        (f"pip uninstall {' '.join(names)}",),
-        tuple(package.label for package in packages[:_SHOWN]),
-    )
+    facts = {
+        "packages": tuple(names[:_SHOWN]),
+        "pins": " ".join(names),
+        "package_cuda": f"CUDA {major}",
+        "built_cuda": tuple(map(str, sorted(used))),
+    }
+    return of_environment(scene, "leftover-cuda-packages", facts, [package.label for package in packages[:_SHOWN]])

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, json_value
-from envsolve.diagnose.environment.programs import fault_of, is_missing
+from envsolve.diagnose.environment.findings import of_environment
+from envsolve.diagnose.environment.programs import fault_of
 from envsolve.diagnose.environment.reading import is_directory, names_of, real, text_of
-from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 
 SYSTEM = (Path("/usr/local/share/jupyter"), Path("/usr/share/jupyter"))
 _LONGEST = 64 * 1024
@@ -38,7 +38,7 @@ def kernels(scene: Scene) -> Iterator[Finding]:
             continue
         fault = fault_of(Path(kernel.program))
         if fault is not None:
-            yield _broken(kernel, fault)
+            yield _broken(kernel, fault, scene)
         elif kernel.is_own and Path(kernel.program).name.startswith("python") and not _lies_in(kernel.program, scene):
             yield _elsewhere(kernel, scene)
 
@@ -84,34 +84,20 @@ def _program(file: Path) -> str | None:
     return command[0] if isinstance(command, list) and command and isinstance(command[0], str) else None
 
 
-def _broken(kernel: Kernel, fault: str) -> Finding:
-    gone = is_missing(Path(kernel.program))
-    why = ": its environment was removed or moved," if gone else f", which {fault},"
-    return Finding(
-        "notebook-kernel-broken",
-        f"Jupyter's kernel {kernel.folder.name} starts a Python that {'is not there' if gone else 'does not run'}",
-        Severity.WARNING,
-        f"{kernel.folder / 'kernel.json'} starts {kernel.program}{why} and notebooks that name this kernel do not "
-        "start",
-        "remove the kernel, or register it again with the Python that is meant",
-        (
-            f"jupyter kernelspec remove {kernel.folder.name}",
-            f"python -m ipykernel install --user --name {kernel.folder.name}",
-        ),
-        (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}", f"{kernel.program} {fault}"),
-        about=kernel.folder.name,
-    )
+def _facts(kernel: Kernel) -> dict[str, object]:
+    return {
+        "kernel": kernel.folder.name,
+        "path": str(kernel.folder / "kernel.json"),
+        "program": kernel.program,
+    }
+
+
+def _broken(kernel: Kernel, fault: str, scene: Scene) -> Finding:
+    evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}", f"{kernel.program} {fault}")
+    facts = {**_facts(kernel), "reason": fault}
+    return of_environment(scene, "notebook-kernel-broken", facts, evidence, about=kernel.folder.name)
 
 
 def _elsewhere(kernel: Kernel, scene: Scene) -> Finding:
-    return Finding(
-        "notebook-kernel-elsewhere",
-        f"the kernel {kernel.folder.name} of this environment starts another Python",
-        Severity.WARNING,
-        f"notebooks that are opened from {scene.inventory.prefix} run with {kernel.program}, and find what is "
-        "installed there",
-        "register the kernel again with this environment's Python",
-        (f"{quoted(scene.inventory.executable)} -m ipykernel install --sys-prefix --name {kernel.folder.name}",),
-        (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}",),
-        about=kernel.folder.name,
-    )
+    evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}",)
+    return of_environment(scene, "notebook-kernel-elsewhere", _facts(kernel), evidence, about=kernel.folder.name)

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.owners import LIBRARY
 from envsolve.diagnose.environment.record import Row
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.model.finding import Finding, Severity
+from envsolve.diagnose.environment.words import listed
+from envsolve.model.finding import Finding
 
 TWO_DISTRIBUTIONS = "two-distributions"
 _COMMON = {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmarks", "scripts", "tools"}
@@ -30,7 +32,7 @@ def shared_files(scene: Scene) -> Iterator[Finding]:
             packages[names] = [package for package, _ in claims]
     for names, paths in pairs.items():
         if not is_known_pair(scene, *names):
-            yield _shared(packages[names], sorted(paths))
+            yield _shared(packages[names], sorted(paths), scene)
 
 
 def is_known_pair(scene: Scene, *names: str) -> bool:
@@ -51,19 +53,12 @@ def _differ(claims: tuple[tuple[Package, Row], ...]) -> bool:
     return len(digests) > 1 and None not in digests
 
 
-def _shared(packages: list[Package], paths: list[str]) -> Finding:
+def _shared(packages: list[Package], paths: list[str], scene: Scene) -> Finding:
     names = [package.name for package in packages]
-    labels = " and ".join(package.label for package in packages)
-    return Finding(
-        TWO_DISTRIBUTIONS,
-        f"{' and '.join(names)} own the same {'file' if len(paths) == 1 else 'files'}",
-        Severity.WARNING,
-        f"{labels} have both written {PurePosixPath(paths[0]).name}"
-        + (f" and {len(paths) - 1} more files" if len(paths) > 1 else "")
-        + f" in {packages[0].location}; the one that was installed last has won, and uninstalling either breaks the "
-        "other",
-        "uninstall both and install the one that is wanted",
-        (f"pip uninstall {' '.join(names)}",),
-        tuple(f"both own {path}" for path in paths[:_SHOWN]),
-        in_scope=any(map(is_of_gpu_stacks, names)),
-    )
+    facts = {
+        "owners": tuple(package.label for package in packages),
+        "owners_typed": " ".join(names),
+        "files": listed(PurePosixPath(path).name for path in paths),
+        "outside": not any(map(is_of_gpu_stacks, names)),
+    }
+    return of_environment(scene, "shared-files", facts, [f"both own {path}" for path in paths[:_SHOWN]])

@@ -7,8 +7,10 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from envsolve.diagnose.environment.checks.remains import module_directories
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.from_files import LONGEST_PATH_FILE, module_lines
 from envsolve.diagnose.environment.reading import bytes_of, names_of
 from envsolve.diagnose.environment.scene import Scene
@@ -18,6 +20,15 @@ _IMPORT = re.compile(r"import\s+(\w+)\s*(?:[;,].*)?\Z")
 _EDITABLE = re.compile(r"_{1,2}editable")
 
 
+class _Fault(NamedTuple):
+    """What is wrong with a .pth file: it is ``closed`` or ``binary``, or a directory or ``module`` is ``missing``."""
+
+    kind: str
+    severity: Severity
+    value: str = ""
+    editable: bool = False
+
+
 def path_files(scene: Scene) -> Iterator[Finding]:
     """One finding for each .pth file that does not do what it is there for."""
     for directory in module_directories(scene):
@@ -25,31 +36,27 @@ def path_files(scene: Scene) -> Iterator[Finding]:
             if name.endswith(".pth") and not name.startswith("."):
                 faults = list(_faults(directory / name, scene))
                 if faults:
-                    yield _broken(directory / name, faults)
+                    yield _broken(directory / name, faults, scene)
 
 
-def _faults(file: Path, scene: Scene) -> Iterator[tuple[Severity, str]]:
+def _faults(file: Path, scene: Scene) -> Iterator[_Fault]:
     content = bytes_of(file, LONGEST_PATH_FILE)
     if content is None:
-        yield Severity.INFO, "it cannot be read"
+        yield _Fault("closed", Severity.INFO)
         return
     try:
         content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        yield Severity.WARNING, "it is not text, and Python leaves it out or stops at it"
+        yield _Fault("binary", Severity.WARNING)
         return
     for line in module_lines(file):
         if not os.path.exists(file.parent / line):  # noqa: PTH110 - never raises
             editable = _EDITABLE.match(file.name) is not None
-            what = ", so that the package that was installed from there cannot be imported" if editable else ""
-            yield Severity.WARNING if editable else Severity.INFO, f"{line} is not there{what}"
+            yield _Fault("missing", Severity.WARNING if editable else Severity.INFO, line, editable=editable)
     for line in content.decode("utf-8-sig").splitlines():
         match = _IMPORT.match(line)
         if match is not None and not _is_there(match[1], scene):
-            yield (
-                Severity.WARNING,
-                f"its line {line[:80]!r} fails at every start of Python: there is no module {match[1]}",
-            )
+            yield _Fault("module", Severity.WARNING, match[1])
 
 
 def _is_there(module: str, scene: Scene) -> bool:
@@ -64,14 +71,21 @@ def _is_there(module: str, scene: Scene) -> bool:
     )
 
 
-def _broken(file: Path, faults: list[tuple[Severity, str]]) -> Finding:
-    worst = min((severity for severity, _ in faults), key=list(Severity).index)
-    return Finding(
+def _broken(file: Path, faults: list[_Fault], scene: Scene) -> Finding:
+    first = faults[0]
+    facts = {
+        "path": str(file),
+        "library": file.name,
+        "fault": first.kind,
+        "directory": first.value,
+        "module": first.value,
+        "editable": first.editable,
+    }
+    return of_environment(
+        scene,
         "path-file-broken",
-        f"{file.name} leads nowhere",
-        worst,
-        f"{file} adds to where Python looks for modules, and {faults[0][1]}",
-        "remove the file, or install again what it belongs to",
-        evidence=tuple(f"{file}: {text}" for _, text in faults[:8]),
+        facts,
+        [f"{file}: {it.kind}: {it.value}" if it.value else f"{file}: {it.kind}" for it in faults[:8]],
         about=file.name,
+        severity=min((it.severity for it in faults), key=list(Severity).index),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from envsolve.diagnose.environment.active import ACTIVE, Stale, stale_in
 from envsolve.diagnose.environment.families import is_framework, is_of_gpu_stacks
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.reading import is_directory, is_file, real
 from envsolve.diagnose.environment.remedies import quoted
@@ -30,7 +31,7 @@ def other_python(scene: Scene) -> Iterator[Finding]:
     if prefix is None or found is None or _lies_in(found, prefix):
         return
     variable = next(name for name in ACTIVE if _same(scene.shell.get(name), prefix))
-    yield _other_python(prefix, found, variable, scene)
+    yield _other_python(found, variable, scene)
 
 
 def other_pip(scene: Scene) -> Iterator[Finding]:
@@ -42,24 +43,14 @@ def other_pip(scene: Scene) -> Iterator[Finding]:
     python = _on_path("python", scene) or _on_path("python3", scene)
     if python is not None and not _lies_in(python, prefix):  # the other finding says it all
         return
-    yield _other_pip(prefix, found, has_own=_program(prefix, "pip") is not None)
+    yield _other_pip(found, scene, has_own=_program(prefix, "pip") is not None)
 
 
 def python_home(scene: Scene) -> Iterator[Finding]:
     """PYTHONHOME, which sends every Python to the standard library of one."""
     home = scene.environ.get("PYTHONHOME")
     if home:
-        yield Finding(
-            "python-home-set",
-            "PYTHONHOME is set",
-            Severity.WARNING,
-            f"PYTHONHOME={home} makes every Python take its standard library and its packages from there, also that "
-            "of another version or another environment",
-            "start programs of this environment without it",
-            ("unset PYTHONHOME",),
-            (f"PYTHONHOME={home}",),
-            about="PYTHONHOME",
-        )
+        yield of_environment(scene, "python-home-set", {"path": home}, (f"PYTHONHOME={home}",), about="PYTHONHOME")
 
 
 def injected_modules(scene: Scene) -> Iterator[Finding]:
@@ -70,7 +61,7 @@ def injected_modules(scene: Scene) -> Iterator[Finding]:
         matter = [package for package in strangers.values() if is_of_gpu_stacks(package.name)]
         if matter:
             hidden = [package for package in matter if package.name in own and _is_taken(package, scene)]
-            yield _injected(variable, matter, hidden, own)
+            yield _injected(variable, matter, hidden, own, scene)
 
 
 def _active_prefix(scene: Scene) -> Path | None:
@@ -129,67 +120,51 @@ def _is_taken(package: Package, scene: Scene) -> bool:
 
 
 def _stale(stale: Stale, scene: Scene) -> Finding:
-    return Finding(
-        "stale-activation",
-        f"{stale.variable} names no environment that can be used",
-        Severity.WARNING,
-        f"{stale.variable} is {stale.path}, which {stale.fault}, and the shell still counts it as active. "
-        f"{scene.inventory.prefix} was looked at instead; uv, Poetry and conda go by the variable",
-        "unset what is left of the activation, and take it out of the shell's start-up file where that sets it",
-        (f"unset {' '.join((stale.variable, *stale.beside))}",),
-        (f"{stale.variable}={stale.path}", f"looked at: {scene.inventory.executable}"),
-        about=stale.variable,
-    )
+    facts = {
+        "variable": stale.variable,
+        "path": stale.path,
+        "reason": stale.fault,
+        "variables_typed": " ".join((stale.variable, *stale.beside)),
+    }
+    evidence = (f"{stale.variable}={stale.path}", f"looked at: {scene.inventory.executable}")
+    return of_environment(scene, "stale-activation", facts, evidence, about=stale.variable)
 
 
-def _other_python(prefix: Path, found: Path, variable: str, scene: Scene) -> Finding:
+def _other_python(found: Path, variable: str, scene: Scene) -> Finding:
     path = [entry for entry in scene.shell.get("PATH", "").split(os.pathsep) if entry]
-    return Finding(
+    return of_environment(
+        scene,
         "wrong-python",
-        "python is not that of the active environment",
-        Severity.ERROR,
-        f"{variable} says that {prefix} is active, and `python` starts {found}: what is installed in the environment "
-        "is not found, and what is installed with that Python's pip goes elsewhere. A line in the shell's start-up "
-        "file that puts a directory in front of PATH, or a second activation, does that",
-        "activate the environment again, as the last thing, or start its Python by its path",
-        (quoted(scene.inventory.executable), *(() if scene.platform.is_windows else ("hash -r",))),
+        {"variable": variable, "program": str(found), "program_typed": quoted(scene.inventory.executable)},
         (f"{variable}={scene.shell.get(variable, '')}", f"python is {found}", f"PATH begins with {':'.join(path[:3])}"),
         about="python",
     )
 
 
-def _other_pip(prefix: Path, found: Path, *, has_own: bool) -> Finding:
-    why = "comes before the environment's own on PATH" if has_own else "is the only one, since the environment has none"
-    return Finding(
-        "wrong-pip",
-        "pip is not that of the active environment",
-        Severity.WARNING if has_own else Severity.INFO,
-        f"`pip` starts {found}, which {why}: what it installs does not go into {prefix}",
-        "install with the environment's own Python" if has_own else "install with uv, or give the environment a pip",
-        ("pip install NAME",) if has_own else ("pip install NAME", "python -m ensurepip"),
-        (f"pip is {found}",),
-        about="pip",
-    )
+def _other_pip(found: Path, scene: Scene, *, has_own: bool) -> Finding:
+    facts = {"program": str(found), "has_pip": has_own}
+    severity = Severity.WARNING if has_own else None
+    return of_environment(scene, "wrong-pip", facts, (f"pip is {found}",), about="pip", severity=severity)
 
 
-def _injected(variable: str, matter: list[Package], hidden: list[Package], own: Mapping[str, Package]) -> Finding:
-    is_variable = variable == "PYTHONPATH"
-    names = ", ".join(package.name for package in matter[:_SHOWN])
-    places = " and ".join(dict.fromkeys(str(package.location) for package in matter))
+def _injected(
+    variable: str, matter: list[Package], hidden: list[Package], own: Mapping[str, Package], scene: Scene
+) -> Finding:
+    names = [package.name for package in matter[:_SHOWN]]
+    facts = {
+        "source": variable,
+        "packages": tuple(names),
+        "packages_typed": " ".join(names),
+        "directories": tuple(dict.fromkeys(str(package.location) for package in matter)),
+        "other": hidden[0].label if hidden else None,
+        "other_version": own[hidden[0].name].version if hidden else None,
+    }
     breaks = any(is_framework(package.name) or package.name.startswith("nvidia-") for package in hidden)
-    instead = "; ".join(f"{it.label} is imported instead of {own[it.name].version}" for it in hidden[:3])
-    return Finding(
+    return of_environment(
+        scene,
         "modules-from-elsewhere",
-        f"{variable} puts {matter[0].name}{' and others' if len(matter) > 1 else ''} into the environment",
-        Severity.ERROR if breaks else Severity.WARNING,
-        f"{names} in {places} {'come' if len(matter) > 1 else 'comes'} from {variable} and not from the environment"
-        + (f": {instead}" if instead else ", so that what runs here depends on who starts it"),
-        "start programs of this environment without it"
-        if is_variable
-        else "uninstall them there, or start Python without that directory",
-        ("unset PYTHONPATH",)
-        if is_variable
-        else ("export PYTHONNOUSERSITE=1", f"pip uninstall {' '.join(package.name for package in matter[:_SHOWN])}"),
-        tuple(f"{package.label} in {package.location}" for package in matter[:_SHOWN]),
+        facts,
+        [f"{package.label} in {package.location}" for package in matter[:_SHOWN]],
         about=variable,
+        severity=Severity.ERROR if breaks else None,
     )

@@ -7,10 +7,11 @@ pip renames a package it replaces, its first letter to ``~``, and takes the new 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.reading import is_directory, names_of
 from envsolve.diagnose.environment.remedies import quoted
@@ -31,7 +32,7 @@ def closed_directories(scene: Scene) -> Iterator[Finding]:
             try:
                 os.scandir(directory).close()
             except OSError as error:
-                yield _closed(directory, error)
+                yield _closed(directory, error, scene)
 
 
 def renamed(scene: Scene) -> Iterator[Finding]:
@@ -40,7 +41,7 @@ def renamed(scene: Scene) -> Iterator[Finding]:
         remains = [name for name in names_of(directory) if name.startswith("~")]
         if remains:
             known = sorted({it for name in remains if (it := _meant(name, scene)) is not None})
-            yield _renamed(directory, remains, known)
+            yield _renamed(directory, remains, known, scene)
 
 
 def recorded_twice(scene: Scene) -> Iterator[Finding]:
@@ -48,7 +49,7 @@ def recorded_twice(scene: Scene) -> Iterator[Finding]:
     for (directory, name), packages in scene.packages.together.items():
         versions = sorted({package.version for package in packages})
         if len(versions) > 1:
-            yield _twice(directory, name, versions, packages)
+            yield _twice(directory, name, versions, packages, scene)
 
 
 def without_record(scene: Scene) -> Iterator[Finding]:
@@ -58,7 +59,7 @@ def without_record(scene: Scene) -> Iterator[Finding]:
             continue
         lacks = [name for name, lacking in _lacking(package, scene) if lacking]
         if lacks:
-            yield _without(package, " and ".join(lacks))
+            yield _without(package, lacks, scene)
 
 
 def module_directories(scene: Scene) -> tuple[Path, ...]:
@@ -79,57 +80,55 @@ def _meant(remains: str, scene: Scene) -> str | None:
     return next(names, None)
 
 
-def _closed(directory: Path, error: OSError) -> Finding:
-    return Finding(
-        "directory-not-readable",
-        f"{directory} cannot be looked into",
-        Severity.INFO,
-        f"what {directory} holds was not looked at: {error.strerror or error}",
-        "run the command as the user who owns the environment",
-        evidence=(f"{directory}: {error.strerror or error}",),
-    )
+def _closed(directory: Path, error: OSError, scene: Scene) -> Finding:
+    why = error.strerror or str(error)
+    facts = {"directory": str(directory), "reason": why}
+    return of_environment(scene, "directory-not-readable", facts, (f"{directory}: {why}",))
 
 
-def _renamed(directory: Path, remains: list[str], known: list[str]) -> Finding:
-    of = f" of {' and '.join(known)}" if known else ""
-    return Finding(
-        "half-removed-package",
-        f"an interrupted installation has left remains{of}",
-        Severity.WARNING if any(map(is_of_gpu_stacks, known)) else Severity.INFO,
-        f"pip renames what it replaces and removes it at the end; {', '.join(remains[:_SHOWN])} in {directory} was "
-        "left by one that did not come to its end. Python does not import it, but the package that took its place "
-        "may not be whole, and pip warns of an invalid distribution",
-        "remove what is left" + (f", and install {' and '.join(known)} again" if known else ""),
-        (f"rm -r {' '.join(quoted(directory / name) for name in remains[:_SHOWN])}",),
-        tuple(str(directory / name) for name in remains[:_SHOWN]),
+def _renamed(directory: Path, remains: list[str], known: list[str], scene: Scene) -> Finding:
+    shown = remains[:_SHOWN]
+    facts = {
+        "packages": tuple(known),
+        "files": tuple(shown),
+        "files_typed": " ".join(quoted(directory / name) for name in shown),
+        "directory": str(directory),
+    }
+    return of_environment(
+        scene,
+        "remains-of-installation",
+        facts,
+        [str(directory / name) for name in shown],
         about=known[0] if known else None,
+        severity=_severity(known),
     )
 
 
-def _twice(directory: Path, name: str, versions: list[str], packages: tuple[Package, ...]) -> Finding:
-    return Finding(
+def _severity(names: Iterable[str]) -> Severity | None:
+    return Severity.WARNING if any(map(is_of_gpu_stacks, names)) else None
+
+
+def _twice(directory: Path, name: str, versions: list[str], packages: tuple[Package, ...], scene: Scene) -> Finding:
+    finding = of_environment(
+        scene,
         "two-versions-recorded",
-        f"{name} is recorded in the versions {' and '.join(versions)}",
-        Severity.WARNING if is_of_gpu_stacks(name) else Severity.INFO,
-        f"{directory} holds the metadata of {name} {' and of '.join(versions)}: an installation was interrupted, or "
-        "one installer wrote over what another had installed. Which version the modules are of cannot be told, and "
-        "what asks for the version may get either",
-        f"uninstall {name} until nothing of it is left, and install it once",
-        (f"pip uninstall -y {name}", f"pip uninstall -y {name}", f"pip install {name}"),
-        tuple(str(package.folder) for package in packages),
+        {"package": name, "versions": tuple(versions), "directory": str(directory)},
+        [str(package.folder) for package in packages],
         about=name,
+        severity=_severity([name]),
     )
+    uninstall = f"pip uninstall -y {name}"  # what is recorded twice is uninstalled twice
+    return finding._replace(commands=(uninstall, uninstall, f"pip install {name}"))
 
 
-def _without(package: Package, lacking: str) -> Finding:
-    return Finding(
-        "half-removed-package",
-        f"{package.name} is only half there",
-        Severity.WARNING if is_of_gpu_stacks(package.name) else Severity.INFO,
-        f"{package.folder} has no {lacking}: an installation or removal did not come to its end, and pip can neither "
-        "uninstall nor replace the package",
-        f"remove {package.folder.name} and install {package.name} again",
-        (f"rm -r {quoted(package.folder)}", f"pip install --force-reinstall --no-deps {package.name}"),
-        (str(package.folder),),
-        about=package.name,
+def _without(package: Package, lacking: list[str], scene: Scene) -> Finding:
+    facts = {
+        "package": package.name,
+        "directory": str(package.folder),
+        "path_typed": quoted(package.folder),
+        "files": tuple(lacking),
+    }
+    severity = _severity([package.name])
+    return of_environment(
+        scene, "half-removed-package", facts, (str(package.folder),), about=package.name, severity=severity
     )

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.reading import names_of
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 
 _NEEDED = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll")
 
@@ -37,18 +38,10 @@ def visual_c_runtime(scene: Scene) -> Iterator[Finding]:
         }
         lacking = [name for name in _NEEDED if name not in held | own]
         if lacking:
-            yield _missing(framework.title, framework.name, lacking, shared)
-
-
-def _missing(title: str, name: str, lacking: list[str], directories: tuple[Path, ...]) -> Finding:
-    return Finding(
-        "visual-c-runtime-missing",
-        f"{title} lacks the C++ runtime of Visual Studio",
-        Severity.ERROR,
-        f'{", ".join(lacking)} is nowhere that Windows looks for it: the import of {title} fails with "DLL load '
-        'failed"',
-        "install the Microsoft Visual C++ redistributable for x64, or vc14_runtime from conda",
-        ("winget install Microsoft.VCRedist.2015+.x64",),
-        tuple(f"looked in {directory}" for directory in directories),
-        about=name,
-    )
+            yield of_environment(
+                scene,
+                "visual-c-runtime-missing",
+                {"framework": framework.title, "libraries": ", ".join(lacking)},
+                [f"looked in {directory}" for directory in shared],
+                about=framework.name,
+            )
