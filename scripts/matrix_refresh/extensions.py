@@ -27,7 +27,7 @@ EDITION = "extensions-1"
 PLATFORM = "linux-64"
 _LARGE = 200 << 20
 """Bytes of a library, compressed, from which on it is not read to its end."""
-_ENOUGH = 400
+_ENOUGH = 60
 """Fat binaries of such a library that are read."""
 _STRAY = 100
 """A target counts from one in so many fat binaries on (envsolve.binary.library_code)."""
@@ -49,10 +49,13 @@ class Extension(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What a wheel holds: its targets, and the CUDA that it loads and does not bring along."""
+    """What a wheel holds: its targets, and the major of the CUDA that it loads and does not bring along.
+
+    ``cuda`` is None where it loads none, or libraries of several, of which it takes the one that is there.
+    """
 
     targets: DeviceTargets
-    cuda: tuple[str, ...]
+    cuda: str | None
 
 
 class Row(NamedTuple):
@@ -153,8 +156,8 @@ def _wheel(package: str, version: Version, shelf: Shelf) -> WheelFile | None:
 
 
 def _facts(observation: Observation) -> Facts:
-    cuda = () if observation["brings"] else tuple(observation["cuda"])
-    return Facts(DeviceTargets.of(observation["sass"], observation["ptx"]), cuda)
+    majors = [] if observation["brings"] else observation["cuda"]
+    return Facts(DeviceTargets.of(observation["sass"], observation["ptx"]), majors[0] if len(majors) == 1 else None)
 
 
 def toml_of(extension: Extension, rows: Sequence[Row], today: str) -> str:
@@ -192,8 +195,8 @@ def _build(extension: Extension, row: Row, following: Row | None) -> Iterator[st
     yield "[[build]]"
     yield f'package = "{extension.package}"'
     yield f'versions = "{_specifier(row, following)}"'
-    if len(row.facts.cuda) == 1:
-        yield f'cuda = "=={row.facts.cuda[0]}.*"'
+    if row.facts.cuda is not None:
+        yield f'cuda = "=={row.facts.cuda}.*"'
     if row.facts.targets.sass:
         yield f"sass = {_listed(row.facts.targets.sass)}"
     if row.facts.targets.ptx:
