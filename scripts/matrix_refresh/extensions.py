@@ -162,8 +162,8 @@ def _facts(observation: Observation) -> Facts:
 
 def toml_of(extension: Extension, rows: Sequence[Row], today: str) -> str:
     """The file of a package in ``data/compat_matrix/extensions``. Raises RefreshError where nothing was found."""
-    told = [row for row in rows if row.facts.targets.sass or row.facts.targets.ptx or row.facts.cuda]
-    if not told:
+    known = [row for row in rows if _says_something(row.facts)]
+    if not known:
         raise RefreshError(f"no wheel of {extension.package} has kernels or loads CUDA")
     lines = [
         f"# Made by scripts/refresh_extensions.py from the wheels of {extension.package} for x86-64 Linux.",
@@ -171,12 +171,16 @@ def toml_of(extension: Extension, rows: Sequence[Row], today: str) -> str:
         "schema_version = 1",
         f'updated = "{today}"',
     ]
-    for row in told:
+    for row in known:
         lines += ["", *_evidence(extension, row, today)]
-    for number, row in enumerate(told):
-        following = told[number + 1] if number + 1 < len(told) else None
-        lines += ["", *_build(extension, row, following)]
+    for row, following in zip(rows, (*rows[1:], None), strict=True):
+        if row in known:
+            lines += ["", *_build(extension, row, following)]
     return "\n".join(lines) + "\n"
+
+
+def _says_something(facts: Facts) -> bool:
+    return bool(facts.targets.sass or facts.targets.ptx or facts.cuda)
 
 
 def _evidence(extension: Extension, row: Row, today: str) -> Iterator[str]:
@@ -205,7 +209,10 @@ def _build(extension: Extension, row: Row, following: Row | None) -> Iterator[st
 
 
 def _specifier(row: Row, following: Row | None) -> str:
-    """From the first version of a row on up to the next row, or to the last one that was read."""
+    """From the first version of a row on up to the next row, or to the last one that was read.
+
+    A release of which nothing could be read ends it, too.
+    """
     first, last = row.versions[0], row.versions[-1]
     if following is not None:
         return f">={first},<{following.versions[0]}"

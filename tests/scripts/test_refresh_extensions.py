@@ -50,6 +50,12 @@ def test_a_wheel_that_brings_its_cuda_needs_none_of_the_stack(index: ServedIndex
     assert "cuda" not in row
 
 
+def test_a_release_of_which_nothing_is_known_is_in_no_row(index: ServedIndex, tmp_path: Path) -> None:
+    code = fat_binary((80,))
+    index.add(warp("1.0", code), warp("1.1", b"nothing"), warp("1.2", code), warp("1.3", code))
+    assert [row["versions"] for row in read(index, tmp_path)["build"]] == [">=1.0,<1.1", ">=1.2,<=1.3"]
+
+
 def test_a_stray_target_counts_for_nothing(index: ServedIndex, tmp_path: Path) -> None:
     index.add(warp("1.0", fat_binary((52,)) + fat_binary((80,)) * 150))
     (row,) = read(index, tmp_path)["build"]
