@@ -59,11 +59,15 @@ class Facts(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Releases in a row that hold the same; the oldest first."""
+    """Releases in a row that hold the same, the oldest first.
+
+    ``is_first`` of the first ones that were read, where there are older ones: these are taken to hold the same.
+    """
 
     versions: tuple[Version, ...]
     facts: Facts
     files: tuple[WheelFile, ...]
+    is_first: bool = False
 
 
 def extensions_in(document: Mapping[str, Mapping[str, str]]) -> dict[str, Extension]:
@@ -136,18 +140,20 @@ def _brought(metadata: str) -> Iterator[str]:
 def rows_of(extension: Extension, shelf: Shelf, read: Read, *, least: int) -> list[Row]:
     """The releases of a package, those in a row that hold the same together; the newest ``least`` of them."""
     versions = sorted(shelf.versions(extension.package))
-    held = [(version, _wheel(extension.package, version, shelf)) for version in versions]
+    wheels = [
+        (version, file) for version in versions if (file := _wheel(extension.package, version, shelf)) is not None
+    ]
     seen: list[tuple[Version, WheelFile, Facts]] = []
-    for version, file in [(version, file) for version, file in held if file is not None][-least:]:
+    for version, file in wheels[-least:]:
         observation = read(file)
         if observation["libraries"]:
             seen.append((version, file, _facts(observation)))
-    groups = groupby(seen, key=lambda it: it[2])
-    return [
+    rows = [
         Row(tuple(it[0] for it in group), facts, tuple(it[1] for it in group))
-        for facts, members in groups
+        for facts, members in groupby(seen, key=lambda it: it[2])
         if (group := list(members))
     ]
+    return [row._replace(is_first=row is rows[0] and len(versions) > len(seen)) for row in rows]
 
 
 def _wheel(package: str, version: Version, shelf: Shelf) -> WheelFile | None:
@@ -189,6 +195,8 @@ def _evidence(extension: Extension, row: Row, today: str) -> Iterator[str]:
     yield f"[evidence.{_name(first)}]"
     yield 'kind = "wheel"'
     reference = f"{what}: fat binaries and names of CUDA libraries in {extension.libraries.pattern}"
+    if row.is_first:
+        reference += f"; releases before {first} were not read and are taken to hold the same"
     yield f"reference = {_quoted(reference)}"
     if len(row.versions) == 1 and row.files[0].sha256:
         yield f'sha256 = "{row.files[0].sha256}"'
@@ -214,9 +222,10 @@ def _specifier(row: Row, following: Row | None) -> str:
     A release of which nothing could be read ends it, too.
     """
     first, last = row.versions[0], row.versions[-1]
+    least = "" if row.is_first else f">={first},"
     if following is not None:
-        return f">={first},<{following.versions[0]}"
-    return f">={first},<={last}" if first != last else f"=={first}"
+        return f"{least}<{following.versions[0]}"
+    return f"{least}<={last}" if row.is_first or first != last else f"=={first}"
 
 
 def _name(version: Version) -> str:
