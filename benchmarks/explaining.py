@@ -3,7 +3,8 @@
     .venv-test/bin/python -m benchmarks.explaining [--rounds N] [--megabytes N]
 
 The peer and each command take turns; medians are compared, as in ``startup.py``. The large logs are made here: ordinary
-training output, lines that all name CUDA, lines without an end, and bytes that are no text.
+training output, lines that never repeat, a progress bar, lines that all name CUDA, lines without an end, and bytes that
+are no text. Their peer is ``grep -F -i -c`` with the same words.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from __future__ import annotations
 import argparse
 import random
 import statistics
+import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks.startup import ENVSOLVE, PEER, seconds_and_mebibytes
+from envsolve.diagnose.scan import anchors_of
+from envsolve.diagnose.tables import Tables
 
 CUDART = (
     "2022-06-09 15:50:37.711160: W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load "
@@ -27,6 +32,7 @@ BLACKWELL = (
     "The current PyTorch install supports CUDA capabilities sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90.\n"
 )
 SMALL = 10_000
+LARGE_ROUNDS = 3
 _PIECE = b"cuda error " * 10_000
 """Written again and again: a child counts the memory of the process that started it as its own."""
 
@@ -66,14 +72,29 @@ def small_texts(scratch: Path, rounds: int) -> None:
 
 
 def large_logs(scratch: Path, megabytes: int) -> None:
-    """Logs of many megabytes, one run each."""
-    print(f"\n| log of {megabytes} MB | s | peak MiB |\n|---|---|---|")
+    """Logs of many megabytes, as ratios to grep."""
+    words = scratch / "words.txt"
+    words.write_text("".join(f"{word}\n" for word in anchors_of(Tables())), encoding="utf-8")
+    print(f"\n| log of {megabytes} MB | s | grep s | ratio to grep | peak MiB |\n|---|---|---|---|---|")
     for name, write in LOGS.items():
         path = scratch / "large.log"
         write(path, megabytes * 1_000_000)
-        seconds, mebibytes = seconds_and_mebibytes(["-c", ENVSOLVE, "explain", str(path)])
-        print(f"| {name} | {seconds:.1f} | {mebibytes:.0f} |", flush=True)
+        rounds = [(*_seconds_and_mebibytes_of(path), _seconds_of_grep(words, path)) for _ in range(LARGE_ROUNDS)]
+        seconds, mebibytes, grep = map(statistics.median, zip(*rounds, strict=True))
+        ratio = statistics.median(own / other for own, _, other in rounds)
+        print(f"| {name} | {seconds:.2f} | {grep:.2f} | {ratio:.1f} | {mebibytes:.0f} |", flush=True)
         path.unlink()
+
+
+def _seconds_and_mebibytes_of(path: Path) -> tuple[float, float]:
+    return seconds_and_mebibytes(["-c", ENVSOLVE, "explain", str(path)])
+
+
+def _seconds_of_grep(words: Path, path: Path) -> float:
+    """Grep stops at the first line that it finds if its output is discarded, and in a log that is no text."""
+    start = time.perf_counter()
+    subprocess.run(["grep", "-F", "-i", "-c", "-a", "-f", words, path], capture_output=True, check=False)
+    return time.perf_counter() - start
 
 
 def ordinary_lines(size: int) -> Iterator[str]:
@@ -90,6 +111,29 @@ def _ordinary(path: Path, size: int) -> None:
     with path.open("w", encoding="utf-8") as file:
         file.writelines(ordinary_lines(size))
         file.write(CUDART)
+
+
+def _never_alike(path: Path, size: int) -> None:
+    draw = random.Random(4)  # noqa: S311
+    words = ("epoch", "step", "loss", "accuracy", "training", "learning", "rate", "memory", "batch", "token", "layer")
+    with path.open("w", encoding="utf-8") as file:
+        left = size
+        while left > 0:
+            line = f"{draw.getrandbits(48):012x} {' '.join(draw.choices(words, k=8))} {draw.random():.6f}\n"
+            left -= len(line)
+            file.write(line)
+        file.write(CUDART)
+
+
+def _progress(path: Path, size: int) -> None:
+    draw = random.Random(5)  # noqa: S311
+    with path.open("w", encoding="utf-8") as file:
+        left = size
+        while left > 0:
+            done = draw.randrange(100)
+            bar = f"{'█' * (done // 3):33}| {draw.randrange(10**4)}/10000 [00:{draw.randrange(60):02}<00:12]"
+            left -= file.write(f"\r{done:3}%|{bar}") + 2 * (done // 3)
+        file.write("\n" + CUDART)
 
 
 def _all_of_cuda(path: Path, size: int) -> None:
@@ -119,6 +163,8 @@ def _no_text(path: Path, size: int) -> None:
 
 LOGS: dict[str, Callable[[Path, int], None]] = {
     "ordinary training output, an error at its end": _ordinary,
+    "lines that never repeat": _never_alike,
+    "a progress bar": _progress,
     "unlike lines that all name CUDA": _all_of_cuda,
     "one line": _no_line_ends,
     "random bytes": _no_text,

@@ -132,7 +132,6 @@ MAY_NAME = {
     "diagnose/facts/*": "facts about what one program prints, which data/findings names",
     "diagnose/machine/overrides": "a variable that uv reads",
     "diagnose/machine/variables": "variables that a program reads",
-    "validation/symptoms": "lines of programs that do no harm",
     "model/release": "the sources, which are indexes and channels",
     "model/cuda_packages": "a conda package that stands for CUDA",
     "lockfile/wheels": "how two sources name their wheels and pages",

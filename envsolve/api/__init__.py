@@ -296,7 +296,8 @@ def explain(
     platform: str | None = None,
     prefix: File | None = None,
     python: str | None = None,
-    cuda: str | CudaVersion | None = None,
+    built_cuda: str | CudaVersion | None = None,
+    toolkit: str | CudaVersion | None = None,
     matrix: File | None = None,
 ) -> Explanation:
     """Cause and fix of what an error text or a log tells, as ``envsolve explain``.
@@ -304,7 +305,8 @@ def explain(
     ``text`` is the text itself, a ``Path`` of a file, a binary stream, or an exception, which counts with its
     traceback. The rest tells what is known beside it of the machine and the environment it happened in, as for
     :func:`solve`; but ``host`` is one host file, ``platform`` one name, ``prefix`` the directory of an environment,
-    and ``python`` (``"3.12"``) and ``cuda`` (``"12.6"``) are single versions.
+    and ``python`` (``"3.12"``), ``built_cuda`` (``"12.6"``, of the framework) and ``toolkit`` (of the machine)
+    are single versions.
 
     Raises UsageError for a file that cannot be read or a ``prefix`` that is no environment. A text in which nothing
     is known is no error: it has no findings.
@@ -325,7 +327,8 @@ def explain(
         platform=value("platform", platform, Platform, member_of(Platform)),
         prefix=file(prefix),
         python=python,
-        cuda=None if cuda is None else str(value("cuda", cuda, CudaVersion, CudaVersion.parse)),
+        built_cuda=_cuda_text("built_cuda", built_cuda),
+        toolkit=_cuda_text("toolkit", toolkit),
         frameworks=words(frameworks),
         matrix_directory=None if matrix is None else Path(matrix),
     )
@@ -335,6 +338,10 @@ def explain(
     except OSError as error:
         name = os.fspath(text) if isinstance(text, os.PathLike) else "the stream"
         raise UsageError("log-unreadable", f"{name} cannot be read: {error.strerror or error}") from error
+
+
+def _cuda_text(name: str, cuda: str | CudaVersion | None) -> str | None:
+    return None if cuda is None else str(value(name, cuda, CudaVersion, CudaVersion.parse))
 
 
 def doctor(*, prefix: File | None = None, python: File | None = None, matrix: File | None = None) -> Diagnosis:

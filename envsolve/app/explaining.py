@@ -34,6 +34,7 @@ class ExplainRequest(NamedTuple):
     """What is to be explained, and what is known of machine and environment beside the text.
 
     ``gpus`` are product names, capabilities or ``auto`` for this machine; ``frameworks`` are requirements as typed.
+    ``built_cuda`` is what the framework was built with, ``toolkit`` what is installed on the machine.
     """
 
     gpus: tuple[str, ...] = ()
@@ -42,7 +43,8 @@ class ExplainRequest(NamedTuple):
     platform: Platform | None = None
     prefix: str | None = None
     python: str | None = None
-    cuda: str | None = None
+    built_cuda: str | None = None
+    toolkit: str | None = None
     frameworks: tuple[str, ...] = ()
     matrix_directory: Path | None = None
 
@@ -122,7 +124,8 @@ def _given(asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) ->
         driver=asked.driver or (host.driver if host is not None else None),
         platform=asked.platform or (host.platform if host is not None else None),
         python=asked.python,
-        cuda=asked.cuda,
+        built_cuda=asked.built_cuda,
+        toolkit=asked.toolkit,
         packages={**_packages_in(asked.prefix), **_frameworks(asked.frameworks, matrix)},
         prefix=asked.prefix,
     )

@@ -63,6 +63,19 @@ def _gpu(text: str) -> str:
     return gpu_name(text)
 
 
+def _refuse_cuda(context: click.Context, parameter: click.Parameter, cuda: str | None) -> None:  # noqa: ARG001
+    if cuda is None:
+        return
+    raise UsageError(
+        "ambiguous-cuda",
+        "--cuda can be the framework's or the machine's",
+        hints=(
+            Hint("if the framework was built with it", f"--built-cuda {cuda}"),
+            Hint("if it is the toolkit on the machine", f"--toolkit {cuda}"),
+        ),
+    )
+
+
 @click.command()
 @click.argument("words", nargs=-1, metavar="[TEXT|FILE|-]", type=FileName("file"))
 @option(
@@ -89,12 +102,20 @@ def _gpu(text: str) -> str:
 @option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment in which it happened.")
 @option("--python", metavar="VERSION", type=Parsed("version", _python), help="The version of Python.")
 @option(
-    "--cuda",
+    "--built-cuda",
     metavar="VERSION",
     type=Parsed("version", _cuda),
     shell_complete=known_values.toolkits,
     help="The CUDA that the framework was built with.",
 )
+@option(
+    "--toolkit",
+    metavar="VERSION",
+    type=Parsed("version", _cuda),
+    shell_complete=known_values.toolkits,
+    help="The CUDA toolkit that is installed on the machine.",
+)
+@click.option("--cuda", hidden=True, expose_value=False, callback=_refuse_cuda)
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
 @matrix_option
 @output_options
@@ -187,7 +208,8 @@ def _asked(options: dict[str, Any]) -> ExplainRequest:
         platform=options["platform"],
         prefix=options["prefix"],
         python=options["python"],
-        cuda=options["cuda"],
+        built_cuda=options["built_cuda"],
+        toolkit=options["toolkit"],
         frameworks=options["frameworks"],
         matrix_directory=None if directory is None else Path(directory),
     )

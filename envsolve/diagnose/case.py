@@ -62,7 +62,8 @@ class Given(NamedTuple):
     driver: DriverVersion | None = None
     platform: Platform | None = None
     python: str | None = None
-    cuda: str | None = None
+    built_cuda: str | None = None
+    toolkit: str | None = None
     packages: Mapping[str, str] = {}
     prefix: str | None = None
 
@@ -159,7 +160,7 @@ class Case:
 
     def cuda_of(self, framework: str | None) -> CudaVersion | None:
         """The CUDA that ``framework`` was built with: as told, by its local version, or as all its builds have it."""
-        given = self.given.cuda if framework == self.framework else None
+        given = self.given.built_cuda if framework == self.framework else None
         told = self._built_cuda_told(framework) or given
         if told is not None and (version := _cuda(told)) is not None:
             return version
@@ -183,7 +184,7 @@ class Case:
     @cached_property
     def toolkit(self) -> CudaVersion | None:
         """A CUDA toolkit that is installed on the machine."""
-        return _cuda(self.told("toolkit") or "")
+        return _cuda(self.given.toolkit or self.told("toolkit") or "")
 
     @property
     def cudnn(self) -> str | None:

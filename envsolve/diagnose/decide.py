@@ -46,8 +46,9 @@ def _decision(
         return None
     named = dict.fromkeys(catalogue.causes(branch, facts))
     causes = [it for name in named if (it := _cause(name, catalogue, case, part, facts)) is not None]
-    if rule.about is not None:
-        about = case.fields_of(rule.about)
+    framework = None if rule.about is None else filled_if_known(rule.about, facts)
+    if framework is not None:
+        about = case.fields_of(framework)
         causes = [it._replace(fields={**it.fields, **about}) for it in causes]
     return (
         None

@@ -41,12 +41,16 @@ def frameworks_in(case: Case) -> tuple[str, ...]:
 
 
 def version_in(case: Case, framework: str) -> str | None:
-    """The version of ``framework`` among the packages of a case."""
+    """The version of ``framework`` among the packages of a case; for the likeliest, one that stands there alone.
+
+    A text on TensorFlow may say "2.16.2 doesn't see my GPU".
+    """
     known = FRAMEWORKS.get(framework)
     if known is None:
         return None
     versions = (version for name, version in case.packages.items() if version and known.is_installed_as(name))
-    return next(versions, None)
+    alone = (it for it in case.every("version_alone") if framework == case.framework)
+    return next(versions, None) or next((it for it in alone if case.knowledge.releases(framework, it)), None)
 
 
 def _among(packages: Mapping[str, str]) -> Iterator[str]:

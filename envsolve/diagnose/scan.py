@@ -7,23 +7,18 @@ alone: a log that says one thing a million times says it once.
 from __future__ import annotations
 
 import re
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from envsolve.diagnose.case import Clue, Sighting
+from envsolve.diagnose.reading.anchors import anchors
 from envsolve.diagnose.reading.lines import Line
 from envsolve.diagnose.tables import Tables, Text
 
 MOST_SIGHTINGS = 24
 """How often one wording counts: enough for every library that a framework looks for."""
-
-
-MOST_LINES = 10_000
-"""Lines that are compared from the beginning of a text on; of a log that never repeats itself the rest is left out."""
-LAST_LINES = 2_000
-"""Lines at the end of such a log that are compared all the same: what ended a program stands there."""
 
 
 class Seen(NamedTuple):
@@ -45,17 +40,11 @@ def anchors_of(tables: Tables) -> tuple[str, ...]:
 def scan(lines: Iterable[Line], tables: Tables) -> Seen:
     """What ``lines`` hold; a line that several wordings of one symptom match is one sighting."""
     found = _Scan(tables)
-    remaining = iter(lines)
-    for line in islice(remaining, MOST_LINES):
-        found.look_at(line)
-    last: deque[Line] = deque(maxlen=LAST_LINES)
     left = 0
-    for line in remaining:
-        left += len(last) == LAST_LINES
-        last.append(line)
-    for line in last:
+    for line in lines:
+        left += line.left_out
         found.look_at(line)
-    clues = {fact: tuple(told) for fact, told in found.clues.items()}
+    clues = {fact: tuple(values) for fact, values in found.clues.items()}
     return Seen(tuple(found.sightings), clues, left)
 
 
@@ -71,7 +60,7 @@ class _Scan:
     def look_at(self, line: Line) -> None:
         """Take what ``line`` tells."""
         here: set[str] = set()
-        for text in self._index.candidates(line.text):
+        for text in self._index.candidates(line.whole or line.text):
             is_clue = id(text) in self._clues
             for match in _matches(text, line, every=is_clue):
                 self._index.count(text)
@@ -87,40 +76,33 @@ class _Index:
 
     def __init__(self, texts: Sequence[Text]) -> None:
         self._texts = texts
-        self._left = [MOST_SIGHTINGS] * len(texts)
-        self._place = {id(text): number for number, text in enumerate(texts)}
+        self._left = {id(text): MOST_SIGHTINGS for text in texts}
         self._by_anchor: dict[str, list[int]] = defaultdict(list)
         for number, text in enumerate(texts):
             for anchor in text.anchors:
                 self._by_anchor[anchor].append(number)
+        self._anchors = anchors(tuple(self._by_anchor))
+        self._having = tuple(self._by_anchor.values())
 
     def candidates(self, line: str) -> list[Text]:
-        low = line.lower()
-        found = {number for anchor, numbers in self._by_anchor.items() if anchor in low for number in numbers}
-        return [self._texts[number] for number in sorted(found)]
+        found = {number for place in self._anchors.places_in(line) for number in self._having[place]}
+        return [text for number in sorted(found) if self._left[id(text := self._texts[number])]]
 
     def count(self, text: Text) -> None:
         """One more match of ``text``; after the last it is no longer a candidate."""
-        number = self._place[id(text)]
-        self._left[number] -= 1
-        if self._left[number]:
-            return
-        for anchor in text.anchors:
-            self._by_anchor[anchor].remove(number)
-            if not self._by_anchor[anchor]:
-                del self._by_anchor[anchor]
+        self._left[id(text)] = max(0, self._left[id(text)] - 1)
 
 
 def _matches(text: Text, line: Line, *, every: bool) -> Iterable[re.Match[str]]:
-    """Matches that begin in the line, and where the wording may run on end in those after it; one, or ``every`` one."""
-    if every:
-        searched = _joined(line) if text.wraps else line.text
-        found = (match for match in text.expression.finditer(searched) if match.start() < len(line.text))
-        return tuple(islice(found, MOST_SIGHTINGS))
-    match = text.expression.search(line.text)
-    if match is None and text.wraps and line.following:
-        match = text.expression.search(_joined(line))
-    return () if match is None or match.start() >= len(line.text) else (match,)
+    """Matches that begin in the line, and may end after it where it was cut or the wording wraps; one, or ``every``."""
+    most, end = MOST_SIGHTINGS if every else 1, len(line.text)
+    found = list(islice(text.expression.finditer(line.text), most))
+    if line.whole:
+        over = [it for it in text.expression.finditer(line.whole) if it.start() < end < it.end()]
+        found = [*over, *(it for it in found if it.end() < end or not over)]
+    if text.wraps and line.following and not (found and (line.whole or not every)):
+        found = [it for it in text.expression.finditer(_joined(line)) if it.start() < end]
+    return found[:most]
 
 
 def _joined(line: Line) -> str:

@@ -108,8 +108,10 @@ class Tables:
             texts = tuple(_texts(name, row))
             known = found.get(name)
             if known is not None:
-                found[name] = known._replace(texts=known.texts + texts)
-                continue
+                texts = known.texts + texts
+                if set(row) == {"text"}:
+                    found[name] = known._replace(texts=texts)
+                    continue
             rank = row.get("rank", DEFAULT_RANK)
             explains = strings(row.get("explains", name))
             found[name] = Symptom(name, int(str(rank)), row.get("weak") is True, explains, texts, table)

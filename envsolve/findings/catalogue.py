@@ -7,6 +7,7 @@ be empty are refused with ValueError. A test reads all of them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
@@ -210,7 +211,11 @@ class Catalogue:
     def facts(self) -> Mapping[str, str]:
         """The declared facts and functions, each with the module that has it."""
         modules = self.documents.get("facts", {})
-        return {name: module for module, names in modules.items() for name in strings(names)}
+        declared = [(name, module) for module, names in modules.items() for name in strings(names)]
+        twice = sorted(name for name, count in Counter(name for name, _ in declared).items() if count > 1)
+        if twice:
+            raise ValueError(f"facts.toml declares {', '.join(twice)} twice")
+        return dict(declared)
 
     @cached_property
     def _fields(self) -> frozenset[str]:
@@ -317,6 +322,7 @@ class Catalogue:
             return None
         each = self._condition(row.get("each"), symptom)
         about = None if row.get("about") is None else str(row["about"])
+        self._declared(fields_of(about or ""), symptom)
         return Rule(symptom, about, each, tuple(self._branch(symptom, it) for it in _tables(row["rules"])))
 
     @property

@@ -72,6 +72,8 @@ def test_a_line_without_a_command_has_the_options_of_solve() -> None:
         ("envsolve -f py", ["pytorch"]),
         ("envsolve -f jax --framework=tens", ["tensorflow"]),
         ("envsolve explain -f tens", ["tensorflow"]),
+        ("envsolve explain --toolkit 11.8", ["11.8"]),
+        ("envsolve explain --built-cuda 11.8", ["11.8"]),
         ("envsolve matrix show cud", ["cuda", "cudnn"]),
         ("envsolve --why dr", ["driver"]),
         ("envsolve --cuda 11.", ["11.8"]),
@@ -158,6 +160,7 @@ def test_each_parameter_with_a_value_is_completed_or_known_to_be_free() -> None:
         for it in command.params
         if not getattr(it, "is_flag", False)
         and not getattr(it, "count", False)
+        and not getattr(it, "hidden", False)
         and it.name not in FREE
         and it.metavar != "INDEX"
         and not it.shell_complete(click.Context(command), "")

@@ -13,6 +13,7 @@ from envsolve.app.explaining import Explained, ExplainRequest, explain
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
 
+KNOWN_BESIDE = {"gpu", "driver", "platform", "python", "built_cuda", "toolkit", "frameworks"}
 DIRECTORY = Path(__file__).parent.parent / "symptoms"
 
 
@@ -52,6 +53,7 @@ def _asked(context: Mapping[str, object]) -> ExplainRequest:
     def text(key: str) -> str | None:
         return str(context[key]) if key in context else None
 
+    assert context.keys() <= KNOWN_BESIDE
     gpus = context.get("gpu", ())
     frameworks = context.get("frameworks", ())
     driver, platform = text("driver"), text("platform")
@@ -60,6 +62,7 @@ def _asked(context: Mapping[str, object]) -> ExplainRequest:
         driver=None if driver is None else DriverVersion.parse(driver),
         platform=None if platform is None else Platform(platform),
         python=text("python"),
-        cuda=text("cuda"),
+        built_cuda=text("built_cuda"),
+        toolkit=text("toolkit"),
         frameworks=tuple(map(str, frameworks)) if isinstance(frameworks, list) else (),
     )

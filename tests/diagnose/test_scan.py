@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envsolve.diagnose.reading.lines import Line
-from envsolve.diagnose.scan import LAST_LINES, MOST_LINES, MOST_SIGHTINGS, scan
+from envsolve.diagnose.scan import MOST_SIGHTINGS, scan
 from envsolve.diagnose.tables import Tables
 
 TABLES = """
@@ -79,19 +79,20 @@ def test_what_is_said_again_and_again_is_compared_a_few_times_only(tables: Table
     assert len(found) == MOST_SIGHTINGS
 
 
-def test_of_a_log_without_an_end_the_beginning_and_the_end_count(tables: Tables) -> None:
-    middle = ["nothing is part of it"] * (MOST_LINES + LAST_LINES + 500)
-    middle[MOST_LINES + 100] = "the needle is broken"
-    found = scan(lines("the first is broken", *middle, "the last is broken"), tables)
-    assert [it.get("part") for it in found.sightings] == ["first", "last"]
-    assert found.left_out == 502
+def test_lines_that_were_left_out_are_counted(tables: Tables) -> None:
+    assert scan([Line(1, "the plug is broken"), Line(9, "the cable is broken", left_out=7)], tables).left_out == 7
 
 
-def test_of_a_log_that_ends_in_time_nothing_is_left_out(tables: Tables) -> None:
-    middle = ["nothing is part of it"] * (MOST_LINES + LAST_LINES - 2)
-    found = scan(lines("the first is broken", *middle, "the last is broken"), tables)
-    assert found.left_out == 0
-    assert len(found.sightings) == 2
+def test_a_message_that_a_terminal_cut_is_one(tables: Tables) -> None:
+    cut = Line(1, "no: the ca", ("ble is bro", "ken"), "no: the cable is broken")
+    (seen,) = scan([cut], tables).sightings
+    assert (seen.get("part"), seen.line) == ("cable", "no: the cable is broken")
+
+
+def test_a_value_at_the_place_of_the_cut_is_whole(tables: Tables) -> None:
+    assert [clue.value for clue in scan([Line(1, "see part 1", ("2",), "see part 12")], tables).clues["part"]] == ["12"]
+    found = scan([Line(1, "see part 12 and", ("more",), "see part 12 andmore")], tables)
+    assert [clue.line for clue in found.clues["part"]] == ["see part 12 and"]
 
 
 def test_a_symptom_without_a_rule_names_its_causes(tables: Tables) -> None:

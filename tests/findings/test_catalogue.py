@@ -45,6 +45,13 @@ def test_an_entry_that_is_wrong_is_refused(text: str, said: str, tmp_path: Path)
         written(tmp_path, f"[finding.a]\n{text}\n").entry("a")
 
 
+def test_a_fact_that_is_declared_twice_is_refused(tmp_path: Path) -> None:
+    catalogue = written(tmp_path, '[finding.a]\ntitle = "{gpu|A}"\n')
+    (tmp_path / "facts.toml").write_text('general = ["driver", "gpu"]\nmachine = ["gpu"]\n', encoding="utf-8")
+    with pytest.raises(ValueError, match="declares gpu twice"):
+        catalogue.entry("a")
+
+
 def test_an_unknown_key_of_a_branch_is_refused(tmp_path: Path) -> None:
     catalogue = written(tmp_path, '[symptom.a]\nrules = [{ cause = ["b"] }]\n')
     with pytest.raises(ValueError, match="unknown key: cause"):
@@ -120,5 +127,5 @@ def _is_own(module: str, name: str, value: object) -> bool:
 
 def test_every_fact_of_a_family_is_named() -> None:
     texts = [path.read_text(encoding="utf-8") for path in CATALOGUE.directory.glob("*.toml") if path.stem != "facts"]
-    special = [name for name, group in CATALOGUE.facts.items() if group not in {"general", "functions", "check"}]
+    special = [name for name, group in CATALOGUE.facts.items() if group not in {"general", "functions"}]
     assert [name for name in special if not any(re.search(rf"\b{name}\b", text) for text in texts)] == []

@@ -48,7 +48,7 @@ def test_one_that_computes_right_on_its_gpu_passes(children: Children) -> None:
         ("cpu-build", "cpu-build", ""),
         ("library-missing", "cuda-library-missing", ""),
         ("no-driver", "driver-library-missing", ""),
-        ("no-kernel", "gpu-too-new-for-build", "element-wise, matmul, convolution, convolution-backward, training"),
+        ("no-kernel", "no-code-for-gpu", "element-wise, matmul, convolution, convolution-backward, training"),
         ("no-kernel-in-cudnn", "cudnn-without-code", "convolution, convolution-backward, training"),
         ("cudnn", "cudnn-broken", "convolution, convolution-backward, training"),
         ("cublas", "cublas-broken", "matmul, training"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.rules.named import is_of_gpus
+from envsolve.diagnose.facts.named import is_of_gpus
 from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion
 

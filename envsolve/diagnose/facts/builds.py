@@ -16,7 +16,7 @@ Lines = tuple[Sighting, ...]
 _FAILED_PARTS = ("library-missing", "cuda-libraries-not-found")
 """Symptoms of other subjects that say which library was not found."""
 _LAST_ON_WINDOWS = (2, 10)
-_NAMES_OF_CPU = ("local", "build_string", "cpuonly", "none")
+_NAMES_OF_CPU = ("local", "build_string", "cpuonly", "mutex", "none")
 """Groups that name the build itself, and not only what it lacks."""
 _JETPACKS = {
     "r32": "JetPack 4", "r34": "JetPack 5", "r35": "JetPack 5", "r36": "JetPack 6", "r38": "JetPack 7",
@@ -143,7 +143,7 @@ def _in_channel(case: Case) -> tuple[CudaVersion, ...]:
 
 def from_conda(case: Case, _lines: Lines) -> bool:
     """Whether PyTorch comes from conda."""
-    named = (it.get(field) for it in case.of("cpu-build") for field in ("build_string", "cpuonly"))
+    named = (it.get(field) for it in case.of("cpu-build") for field in ("build_string", "cpuonly", "mutex"))
     return case.told("conda") is not None or any(named)
 
 
@@ -155,7 +155,7 @@ def arm_machine(case: Case, _lines: Lines) -> str | None:
     return next((it for it in ("GB200", "GH200", "GB10") if any(it in gpu for gpu in case.gpus)), None)
 
 
-def arm_first(case: Case, _lines: Lines) -> Version | None:
+def pytorch_arm_first(case: Case, _lines: Lines) -> Version | None:
     """The first PyTorch whose wheel for aarch64 on the Python index has CUDA."""
     having = case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64)
     return min((it.version for it in having if it.cuda is not None and it.source is Source.PYPI), default=None)
@@ -272,6 +272,12 @@ def tensorflow_other_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     return None if same_names else toolkit
 
 
+def tensorflow_before_extra(case: Case, _lines: Lines) -> bool:
+    """Whether TensorFlow is from before 2.14, which brought the extra and-cuda."""
+    version = parsed_version(case.version_of("tensorflow"))
+    return version is not None and version < Version("2.14")
+
+
 # ---------------------------------------------------------------------------------------------- JAX
 
 
@@ -327,6 +333,13 @@ def jax_is_old(case: Case, lines: Lines) -> bool:
     """Whether it is from before JAX had a plugin for CUDA."""
     version = parsed_version(jax_version(case, lines))
     return version is not None and version < Version("0.4.23")
+
+
+def jax_cuda_plugin(case: Case, _lines: Lines) -> str | None:
+    """The extra of jax for the CUDA major of the plugin that the text names: cuda13."""
+    named = (re.search(r"jax[_-](?:plugins[\\/.]xla_)?(cuda\d+)", it.line) for it in case.of("jax-plugin-failed"))
+    installed = (re.fullmatch(r"jax-(cuda\d+)-(?:plugin|pjrt)", name) for name in case.packages)
+    return next((match[1] for match in (*named, *installed) if match is not None), None)
 
 
 def only_plugin_failed(case: Case, lines: Lines) -> bool:

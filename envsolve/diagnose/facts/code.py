@@ -215,9 +215,10 @@ def only_warned(case: Case, lines: Lines) -> bool:
 
 
 def build_targets(case: Case, lines: Lines) -> tuple[ComputeCapability, ...]:
-    """What the build has machine code for, by the text or by the matrix."""
+    """What the build has machine code for, by the text, or by the matrix if the text does not contradict it."""
     told = targets_told(case, lines)
-    code = None if told else built_code(case, gpu_capability(case, lines))
+    limited = first_told(lines, *_LEAST, "too_old") is not None
+    code = None if told or limited else built_code(case, gpu_capability(case, lines))
     return told if code is None else tuple(it.capability for it in code.sass)
 
 
@@ -392,6 +393,7 @@ _OWN_LEAST = {
 _FILES = {
     "csrc/ops.cu": "bitsandbytes",
     "torchvision/csrc": "torchvision",
+    "third_party/flash-attention": "xFormers",
     "ggml-cuda": "llama.cpp (ggml)",
     "ggml_cuda": "llama.cpp (ggml)",
 }

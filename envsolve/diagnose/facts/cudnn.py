@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.facts.libraries import cuda_of_program
 from envsolve.diagnose.facts.library_names import Owner, cudnn_major, is_plain, owner_of, span_of
-from envsolve.diagnose.facts.programs import program_of, title_of
-from envsolve.diagnose.facts.seen_libraries import cudnns, library, toolkits
+from envsolve.diagnose.facts.programs import program_of
+from envsolve.diagnose.facts.seen_libraries import cudnns, library, whole_messages
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, DriverVersion
 
@@ -29,27 +30,6 @@ _WHEELS = {8: ("11", "12"), 9: ("11", "12", "13")}
 
 
 # ------------------------------------------------------------------------------------------------- what is needed
-
-
-def asking(case: Case, lines: Lines) -> str | None:
-    """The program or framework that needs the library, by envsolve's name."""
-    return program_of(case, lines)
-
-
-def asking_title(case: Case, lines: Lines) -> str | None:
-    """The same, as its makers write it."""
-    return title_of(program_of(case, lines))
-
-
-def asking_other(case: Case, lines: Lines) -> str | None:
-    """That program, if it is not the framework of the case."""
-    program = program_of(case, lines)
-    return program if program != case.framework else None
-
-
-def of_dlls(case: Case, lines: Lines) -> bool:
-    """Whether it happened on Windows: plainly, or a DLL is named."""
-    return case.windows or any(".dll" in it.line.lower() for it in lines)
 
 
 def cudnn_file(_case: Case, lines: Lines) -> str | None:
@@ -129,10 +109,11 @@ def _parts(version: str | None) -> tuple[int, ...]:
 
 
 def _field(lines: Lines, name: str) -> str | None:
-    """A version in the first line that has both sides, or for parts of its message, in any."""
-    whole = next((it for it in lines if it.get("found") and it.get("built")), None)
-    told = whole.get(name) if whole is not None else None
-    return None if told is None else _version(told)
+    """A version in the first line that has both sides, or in JAX's message, which has each on a line of its own."""
+    told = (it for it in (*lines, *whole_messages(lines)) if (it.get("part") or "cuDNN").lower() == "cudnn")
+    whole = next((it for it in told if it.get("found") and it.get("built")), None)
+    number = whole.get(name) if whole is not None else None
+    return None if number is None else _version(number)
 
 
 def cudnn_found(_case: Case, lines: Lines) -> str | None:
@@ -179,11 +160,6 @@ def cudnn_loaded(case: Case, lines: Lines) -> str | None:
 # ------------------------------------------------------------------------------------------------- packages and CUDA
 
 
-def _build_cuda(case: Case) -> CudaVersion | None:
-    """The CUDA of the build, as far as anything tells it: else the toolkit that is named beside it."""
-    return case.built_cuda or next(iter(toolkits(case)), None)
-
-
 def _cuda_major(case: Case, lines: Lines) -> str | None:
     """The CUDA major that cuDNN is needed for: of libraries missing beside it, ONNX Runtime's wish, the build's.
 
@@ -194,7 +170,7 @@ def _cuda_major(case: Case, lines: Lines) -> str | None:
         if span is not None and span.first.major == span.last.major:
             return str(span.last.major)
     asked = next((it.get("cuda_major") for it in case.of("onnxruntime-provider-failed") if it.get("cuda_major")), None)
-    build = _build_cuda(case)
+    build = cuda_of_program(case, ())
     if asked is not None or build is not None:
         return asked or str(build.major if build else "")
     compiled = _parts(cudnn_least(case, lines))
@@ -212,20 +188,18 @@ def cudnn_package(case: Case, lines: Lines) -> str | None:
     return f"nvidia-cudnn-cu{cuda}" if cuda is not None and cuda in _WHEELS.get(major or 0, ()) else None
 
 
-def cuda_of_build(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The CUDA of the build, or the toolkit that is named beside it."""
-    return _build_cuda(case)
-
-
 def cuda_for_gpu(case: Case, _lines: Lines) -> CudaVersion | None:
     """The first CUDA that has code for the GPU, if the build's is older."""
-    build, span = _build_cuda(case), None if case.capability is None else case.knowledge.cuda_for(case.capability)
+    build, span = (
+        cuda_of_program(case, ()),
+        None if case.capability is None else case.knowledge.cuda_for(case.capability),
+    )
     return span[0] if build is not None and span is not None and build < span[0] else None
 
 
 def driver_for_build(case: Case, _lines: Lines) -> DriverVersion | None:
     """The oldest driver for the build's CUDA, if the installed one is older."""
-    build = _build_cuda(case)
+    build = cuda_of_program(case, ())
     floor = None if build is None else case.knowledge.driver_floor(build, windows=case.windows)
     too_old = floor is not None and case.driver is not None and not case.driver.meets(floor)
     return floor if too_old else None
@@ -240,9 +214,3 @@ def gpu_left_by_cudnn(case: Case, _lines: Lines) -> bool:
     versions = [_parts(it) for it in cudnns(case)]
     versions = versions or [it.cudnn.release for it in case.releases() if it.cudnn is not None]
     return any(it >= _WITHOUT_OLD_GPUS for it in versions)
-
-
-def searched_path(case: Case, _lines: Lines) -> str | None:
-    """What LD_LIBRARY_PATH is set to."""
-    searched = case.told("ld_library_path")
-    return searched if searched is not None and "/" in searched else None

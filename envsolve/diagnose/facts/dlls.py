@@ -12,9 +12,9 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, owner_of
+from envsolve.diagnose.facts.named import package_of
 from envsolve.diagnose.facts.programs import importer_of
 from envsolve.diagnose.facts.seen_libraries import cudnns, library, told_with_libdevice
-from envsolve.diagnose.rules.named import package_of
 from envsolve.model.versions import parsed_version
 
 Lines = tuple[Sighting, ...]
@@ -103,17 +103,6 @@ def dll_package(case: Case, lines: Lines) -> str | None:
     return within or _PACKAGES.get(owner_of(library(lines[0])))
 
 
-def torch_release(case: Case, _lines: Lines) -> str | None:
-    """The version of PyTorch without its build."""
-    return (case.version_of("pytorch") or "").partition("+")[0] or None
-
-
-def torch_index(case: Case, _lines: Lines) -> str | None:
-    """The build of PyTorch as its index names it: cu126."""
-    local, cuda = (case.version_of("pytorch") or "").partition("+")[2], case.cuda_of("pytorch")
-    return local or (None if cuda is None else f"cu{cuda.major}{cuda.minor}")
-
-
 # ---------------------------------------------------------------------------------------------- extension modules
 
 
@@ -139,30 +128,6 @@ def tensorflow_linked(case: Case, lines: Lines) -> bool:
     """Whether TensorFlow is so old that its own module was linked with CUDA."""
     version = parsed_version(case.version_of("tensorflow"))
     return version < _OPENS_CUDA_LATER if version is not None else not _module(lines)
-
-
-# ---------------------------------------------------------------------------------------------- packages for one CUDA
-
-
-def _named_build(case: Case) -> tuple[str, str] | None:
-    """A package that has its CUDA in the name: mxnet-cu92 is for 9.2, cuml-cu12 for all of 12."""
-    for it in case.of("program-named"):
-        package, digits = it.get("built"), it.get("digits")
-        if package is not None and digits is not None:
-            return package, digits if int(digits) in range(10, 20) else f"{digits[:-1]}.{digits[-1]}"
-    return None
-
-
-def build_by_name(case: Case, _lines: Lines) -> str | None:
-    """A package that has its CUDA in its name."""
-    named = _named_build(case)
-    return None if named is None else named[0]
-
-
-def build_by_name_cuda(case: Case, _lines: Lines) -> str | None:
-    """That CUDA."""
-    named = _named_build(case)
-    return None if named is None else named[1]
 
 
 # ---------------------------------------------------------------------------------------------- ONNX Runtime

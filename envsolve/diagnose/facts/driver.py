@@ -19,7 +19,7 @@ from envsolve.model.versions import CudaVersion, DriverVersion
 Lines = tuple[Sighting, ...]
 _FIRST_WITH_MINOR_COMPATIBILITY = 11
 """The first CUDA major whose minor versions a driver runs all."""
-_PTX = {
+PTX = {
     **{f"6.{minor}": cuda for minor, cuda in enumerate(("9.0", "9.1", "9.2", "10.0", "10.1", "10.2"))},
     **{f"7.{minor}": f"11.{minor}" for minor in range(9)},
     **{f"8.{minor}": f"12.{minor}" for minor in range(6)},
@@ -403,18 +403,18 @@ def program_needs_newer(case: Case, lines: Lines) -> bool:
 def ptx_made(_case: Case, lines: Lines) -> str | None:
     """The CUDA of the PTX, by the version of PTX."""
     fields = merged(lines)
-    return _PTX.get(fields.get("made", "")) if fields.get("reads") in _PTX else None
+    return PTX.get(fields.get("made", "")) if fields.get("reads") in PTX else None
 
 
 def ptx_reads(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA whose PTX the driver's compiler reads, by the version of PTX."""
-    return _cuda_in(_PTX.get(merged(lines).get("reads", "")))
+    return _cuda_in(PTX.get(merged(lines).get("reads", "")))
 
 
 def ptx_source(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA that the PTX comes from."""
     full = driver_full(case, lines)
-    told = _cuda_in(_PTX.get(merged(lines).get("made", "")))
+    told = _cuda_in(PTX.get(merged(lines).get("made", "")))
     known = (it for it in (case.built_cuda, case.toolkit) if it is not None and (full is None or it > full))
     return told or next(known, None)
 

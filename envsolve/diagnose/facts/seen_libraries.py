@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, Span, owner_of, span_of
@@ -90,3 +90,16 @@ def versions_built_for(case: Case, framework: str, fits: Callable[[CudaVersion],
         return None
     first, last = (".".join(map(str, it)) for it in (min(minors), max(minors)))
     return first if first == last else f"{first} to {last}"
+
+
+def whole_messages(sightings: tuple[Sighting, ...]) -> Iterator[Sighting]:
+    """JAX's comparisons of libraries, each with the numbers in the lines after it."""
+    for place, it in enumerate(sightings):
+        if not it.get("part"):
+            continue
+        later: dict[str, str] = {}
+        for after in sightings[place + 1 :]:
+            if after.get("part"):
+                break
+            later |= {"found" if name == "installed" else name: value for name, value in after.fields.items()}
+        yield it._replace(fields={**later, **it.fields})

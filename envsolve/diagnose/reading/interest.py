@@ -1,142 +1,188 @@
 """The lines of a log that matter: those with a word in them that a diagnosis looks for, each kind of line a few times.
 
-A training log is a hundred million bytes of a few hundred kinds of line. What is alike but for digits has one *shape*,
-and only lines of shapes that may matter are cleaned and searched. What is remembered is bounded: of a log that never
-repeats itself shapes are forgotten, and may be told again.
+Blocks of plain ASCII are searched as they are. What has anything else in it is cleaned a line at a time first, as a
+colour or a typographic quote may stand in a word. Lines that are alike but for digits have one *shape* and are
+returned a few times. What is remembered is bounded: in a log that never repeats itself shapes are forgotten.
 """
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import islice
-from typing import BinaryIO
+from itertools import chain, count, islice, pairwise
+from typing import BinaryIO, NamedTuple
 
-from envsolve.diagnose.reading.chunks import chunks
+from envsolve.diagnose.reading.anchors import Anchors, anchors
+from envsolve.diagnose.reading.chunks import CHUNK, chunks
 from envsolve.diagnose.reading.lines import Line, Texts
-from envsolve.diagnose.reading.segments import OVERLAP, blocks, segments
+from envsolve.diagnose.reading.segments import LONGEST, blocks, segments
 
 MOST_ALIKE = 3
-"""Lines of one shape that are told: in their digits may be the error, the version or only the time."""
+"""Lines of one shape that are returned: in their digits may be the error, the version or only the time."""
+MOST_LINES = 10_000
+"""Lines that are returned from the beginning of a log on; of one that never repeats itself the rest is left out."""
+LAST_LINES = 2_000
+"""Lines at the end of such a log that are returned all the same: what ended a program stands there."""
 FOLLOWING = 2
-"""Lines told with one that matters, as a message may be wrapped."""
-_LOOK_AHEAD = 4
-"""Segments in which these are looked for."""
+"""Lines that come with one that matters, as a message may be wrapped."""
+_LOOK_AHEAD = 5
+_AHEAD = 1 << 11
+"""Lines, and bytes, in which these are looked for."""
 
+_NARROWEST, _USUAL = 60, (80, 120)
+"""Columns of a terminal. Of the lines that it cut two are this wide, or one is as wide as usual."""
+_BEGIN = 12
+"""Bytes in which a new message begins as the one before it: behind a line that a terminal cut, none does."""
+_PLAIN = bytes(code for code in range(ord(" "), 0x7F) if code not in b"&\\") + b"\n\t"
+_FOLDED = bytes(code if code in _PLAIN else 0 for code in range(256)).replace(b"\t", b" ").lower()
+"""Zero stands for what is not plain."""
 _SHAPES = bytes.maketrans(b"0123456789\t", b"0000000000 ").lower()
-_ZEROS = bytes.maketrans(b"0123456789", b"0000000000")
-_MOST_TOLD = 1 << 13
-_MOST_DULL = 4 << 20
-"""Bytes of shapes that do not matter, with what Python needs to remember them."""
-_PER_SHAPE = 150
-_FEW = 500
-"""Lines for which it is quicker to look for each word than to compile an expression."""
-_SHORTEST = 2
+_ZEROS = str.maketrans("123456789", "000000000")
+_MOST_SHAPES = 1 << 13
 
 
-def interesting(stream: BinaryIO, anchors: Iterable[str]) -> Iterator[Line]:
-    """The lines in ``stream`` that hold one of ``anchors``, upper and lower case being alike, in order.
+def interesting(stream: BinaryIO, words: Iterable[str]) -> Iterator[Line]:
+    """The lines in ``stream`` that hold one of ``words``, upper and lower case being alike, in order.
 
     Each comes with the two lines after it. Of lines that differ only in digits and case, the first three that differ
-    are told; of lines without digits, the first. Raises ValueError for an anchor that is not in lower case or shorter
-    than two characters. The more lines are unlike all others, the longer this takes.
+    are returned; of lines without digits, the first. Of more than ``MOST_LINES`` and ``LAST_LINES`` those in the middle
+    are left out. Raises ValueError for a word that is not in lower case or shorter than two characters.
     """
-    log = _Log(anchors)
-    found = segments(log.texts.learned(blocks(chunks(stream))))
-    window = deque(islice(found, 1 + _LOOK_AHEAD))
-    while window:
-        yield from log.lines(window)
-        window.popleft()
-        window.extend(islice(found, 1))
+    log = _Log(words)
+    found = log.found_in(stream)
+    yield from chain.from_iterable(map(log.lines, islice(found, MOST_LINES)))
+    last: deque[_Found] = deque(maxlen=LAST_LINES)
+    left = 0
+    for it in found:
+        left += len(last) == LAST_LINES
+        last.append(it)
+    for line in chain.from_iterable(map(log.lines, last)):
+        yield line._replace(left_out=left)
+        left = 0
+
+
+class _Found(NamedTuple):
+    """A segment that matters, with the text after its line, and with what continues it where a terminal cut it."""
+
+    number: int
+    segment: bytes
+    ahead: bytes
+    whole: bytes
 
 
 class _Log:
-    """What is remembered of one log: shapes whose lines are dull, and of others the segments told, by their hashes."""
+    """What is remembered of one log: by shape the hashes of what was found, None for a shape without an anchor."""
 
-    def __init__(self, anchors: Iterable[str]) -> None:
-        words = tuple(map(_sound, dict.fromkeys(anchors)))
-        self._words = _Words(words)
-        self._alike = _Words({word.translate(_ZEROS) for word in words})
-        self.texts = Texts()
-        self._dull = set[bytes]()
-        self._size = 0
-        self._told: dict[bytes, list[int]] = {}
+    def __init__(self, words: Iterable[str]) -> None:
+        self._anchors = anchors(tuple(words))
+        self._texts = Texts()
+        self._seen: dict[bytes, tuple[int, ...] | None] = {}
 
-    def lines(self, window: deque[tuple[int, bytes]]) -> Iterable[Line]:
-        """The lines in the first segment of ``window`` that are to be told: a text in JSON is of many lines."""
-        number, segment = window[0]
+    def found_in(self, stream: BinaryIO) -> Iterator[_Found]:
+        """The segments of ``stream`` that matter."""
+        number = 1
+        for block, after in pairwise(chain(map(_unix, self._texts.learned(blocks(chunks(stream)))), (b"",))):
+            text = block + after if number == 1 else block
+            wholes = _cut_by_terminal(text.split(b"\n")) if number == 1 and len(text) < CHUNK else {}
+            counted = stop = 0
+            folded = block.translate(_FOLDED)
+            for spot in self._spots(folded, wholes):
+                if spot < stop:
+                    continue
+                start, stop = block.rfind(b"\n", 0, spot) + 1, block.find(b"\n", spot) + 1 or len(block) + 1
+                number += block.count(b"\n", counted, start)
+                counted = start
+                whole = wholes.get(start, b"")
+                sure = not whole and folded.find(b"\0", start, stop) < 0 and stop - start < LONGEST
+                for segment in segments(block[start : stop - 1]):
+                    if self._is_new(segment, whole, sure=sure):
+                        ahead = (
+                            block[stop : stop + _AHEAD] if stop + _AHEAD <= len(block) else _across(block, stop, after)
+                        )
+                        yield _Found(number, segment, ahead, whole)
+            number += block.count(b"\n", counted)
+
+    def _spots(self, folded: bytes, wholes: Iterable[int]) -> list[int]:
+        """Where in a block lines are that have an anchor, or must be cleaned before they show whether they have."""
+        found = [end - 1 for end in self._anchors.ends(folded)]
+        if b"\0" not in folded and not wholes:
+            return found
+        spot = folded.find(b"\0")
+        while spot >= 0:
+            found.append(spot)
+            stop = folded.find(b"\n", spot)
+            spot = folded.find(b"\0", stop) if stop >= 0 else -1
+        return sorted((*found, *wholes))
+
+    def _is_new(self, segment: bytes, whole: bytes, *, sure: bool) -> bool:
+        """Whether ``segment`` has an anchor, which may be ``sure``, and few like it were seen."""
         shape = segment.translate(_SHAPES)
-        if shape in self._dull:
-            return ()
-        told = self._told.get(shape)
-        if told is None:
-            told = self._judged(shape, self.texts.of(segment))
-        if told is None or hash(segment) in told or len(told) == (MOST_ALIKE if b"0" in shape else 1):
-            return ()
-        texts = self.texts.of(segment)
-        places = [place for place, text in enumerate(texts) if self._words.are_in(text.lower().encode())]
-        if not places:
-            return ()
-        told.append(hash(segment))
-        after = self._after(window)
-        return [Line(number, texts[place], (*texts[place + 1 :], *after)[:FOLLOWING]) for place in places]
+        seen = self._seen.get(shape, ())
+        if seen is None or hash(segment) in seen or len(seen) == (MOST_ALIKE if b"0" in shape else 1):
+            return False
+        texts = () if sure else self._texts.of(whole or segment)
+        if not sure and not any(map(self._anchors.are_in, texts)):
+            if not whole and not any(self._alike.are_in(text.translate(_ZEROS)) for text in texts):
+                self._remember(shape, None)
+            return False
+        self._remember(shape, (*seen, hash(segment)))
+        return True
 
-    def _judged(self, shape: bytes, texts: Iterable[str]) -> list[int] | None:
-        """What is told of a new shape, nothing so far; None where no line of it can hold an anchor."""
-        if any(self._alike.are_in(text.lower().encode().translate(_ZEROS)) for text in texts):
-            if len(self._told) >= _MOST_TOLD:
-                self._told.clear()
-            return self._told.setdefault(shape, [])
-        self._size += len(shape) + _PER_SHAPE
-        if self._size > _MOST_DULL:
-            self._dull, self._size = set(), 0
-        self._dull.add(shape)
-        return None
+    @cached_property
+    def _alike(self) -> Anchors:
+        """The anchors with zeros for digits: a shape in which none of them is has no line with an anchor."""
+        return Anchors(tuple({word.translate(_ZEROS) for word in self._anchors.words}))
 
-    def _after(self, window: deque[tuple[int, bytes]]) -> list[str]:
+    def _remember(self, shape: bytes, seen: tuple[int, ...] | None) -> None:
+        if len(self._seen) >= _MOST_SHAPES:
+            self._seen.clear()
+        self._seen[shape] = seen
+
+    def lines(self, found: _Found) -> list[Line]:
+        """The lines in a segment: a text in JSON is of many."""
+        whole = self._texts.of(found.whole)[0] if found.whole else ""
+        texts = self._texts.of(found.segment)
+        after = self._after(found.ahead)
+        return [
+            Line(found.number, text, (*texts[place:], *after)[:FOLLOWING], whole)
+            for place, text in enumerate(texts, 1)
+            if self._anchors.are_in(whole or text)
+        ]
+
+    def _after(self, ahead: bytes) -> list[str]:
         found: list[str] = []
-        for number, segment in islice(window, 1, None):
-            if number != window[0][0]:
-                found += self.texts.of(segment)
+        for segment in chain.from_iterable(map(segments, ahead.split(b"\n", _LOOK_AHEAD)[:_LOOK_AHEAD])):
             if len(found) >= FOLLOWING:
                 break
+            found += self._texts.of(segment)
         return found
 
 
-class _Words:
-    """Words to look for, all at once in a log that is long."""
-
-    def __init__(self, words: Iterable[bytes]) -> None:
-        self._words = tuple(words)
-        self._searched = 0
-
-    def are_in(self, line: bytes) -> bool:
-        """Whether one of the words is in ``line``."""
-        if self._searched < _FEW:
-            self._searched += 1
-            return any(map(line.__contains__, self._words))
-        return self._expression.search(line) is not None
-
-    @cached_property
-    def _expression(self) -> re.Pattern[bytes]:
-        return re.compile(_any_of(self._words) if self._words else b"(?!)")
+def _unix(block: bytes) -> bytes:
+    return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 
-def _any_of(words: Iterable[bytes]) -> bytes:
-    """An expression for any of ``words`` in which every letter is compared once."""
-    by_letter: defaultdict[bytes, list[bytes]] = defaultdict(list)
-    for word in words:
-        if not word:
-            return b""
-        by_letter[word[:1]].append(word[1:])
-    ways = [re.escape(letter) + _any_of(rests) for letter, rests in by_letter.items()]
-    return ways[0] if len(ways) == 1 else b"(?:" + b"|".join(ways) + b")"
+def _across(block: bytes, start: int, after: bytes) -> bytes:
+    """What follows a line at the end of a block."""
+    return block[start:] + after[0 if block.endswith(b"\n") else after.find(b"\n") + 1 :][:_AHEAD]
 
 
-def _sound(word: str) -> bytes:
-    known = word.encode()
-    if not _SHORTEST <= len(known) <= OVERLAP or not word.isprintable() or word != word.lower():
-        raise ValueError(f"{word!r} is no anchor: a short text in lower case is, of at least two characters")
-    return known
+def _cut_by_terminal(rows: list[bytes]) -> dict[int, bytes]:
+    """The rows that a terminal cut at its width, whole and by their places in a text that was copied from one."""
+    lengths = [len(row.rstrip().decode("utf-8", "replace")) for row in rows]
+    width = max(lengths)
+    full = {place for place, length in enumerate(lengths[:-1]) if length == width}
+    begins = [row[:_BEGIN].translate(_SHAPES) for row in rows]
+    first = {begins[place] for place in full if place - 1 not in full}
+    if any(begins[place + 1] in first for place in full):
+        return {}
+    if width not in _USUAL and (width < _NARROWEST or len(full) == 1):
+        return {}
+    found, start = {}, 0
+    for place, row in enumerate(rows):
+        if place in full:
+            end = next(it for it in count(place + 1) if it not in full)
+            found[start] = b"".join(rows[place : end + 1])[:LONGEST]
+        start += len(row) + 1
+    return found

@@ -1,4 +1,4 @@
-"""The text of one segment of a log, cleaned."""
+"""The text of one segment of a log, cleaned and without prefixes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import NamedTuple
 from envsolve.diagnose.reading.cleaning import cleaned
 from envsolve.diagnose.reading.decoding import Decoding
 from envsolve.diagnose.reading.escaped import unescaped
+from envsolve.diagnose.reading.prefixes import without_prefixes
 
 _REMEMBERED = 64
 """Segments whose texts are remembered: each is asked for as a line and as what follows those before it."""
@@ -17,12 +18,15 @@ _REMEMBERED = 64
 class Line(NamedTuple):
     """A line of a log, cleaned, with those after it that say something.
 
-    ``number`` counts line breaks from 1, so parts of a long line, or of a text in JSON, share one.
+    ``number`` counts line breaks from 1, so parts of a long line, or of a text in JSON, share one. ``whole`` is the
+    line with its continuation where a terminal may have cut it at its width. ``left_out`` lines are missing before it.
     """
 
     number: int
     text: str
     following: tuple[str, ...] = ()
+    whole: str = ""
+    left_out: int = 0
 
 
 class Texts:
@@ -42,5 +46,5 @@ class Texts:
         """The texts in ``segment`` that are not blank: one, or as many as a text in JSON has lines."""
         text = self._decoding.text(segment)
         if text.isascii() and text.isprintable() and "&" not in text and "\\" not in text:
-            return (text,) if text.strip() else ()
-        return tuple(filter(str.strip, map(cleaned, unescaped(text))))
+            return (without_prefixes(text),) if text.strip() else ()
+        return tuple(filter(str.strip, map(without_prefixes, map(cleaned, unescaped(text)))))

@@ -36,19 +36,13 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def segments(blocks: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
-    """The segments in ``blocks`` that are not empty, each with the number of its line, from 1."""
-    number = 1
-    for block in blocks:
-        for line in block.replace(b"\r\n", b"\n").split(b"\n"):
-            if len(line) <= LONGEST and b"\r" not in line:
-                if line:
-                    yield number, line
-            else:
-                for segment in filter(None, line.split(b"\r")):
-                    yield from ((number, piece) for piece in _pieces(segment))
-            number += 1
-        number -= 1
+def segments(line: bytes) -> Iterator[bytes]:
+    """The segments of one line that are not empty."""
+    if len(line) <= LONGEST and b"\r" not in line:
+        yield from filter(None, (line,))
+        return
+    for segment in filter(None, line.split(b"\r")):
+        yield from _pieces(segment)
 
 
 def _pieces(segment: bytes) -> Iterator[bytes]:

@@ -14,17 +14,7 @@ from envsolve.diagnose.decide import diagnoses
 from envsolve.diagnose.tables import Symptom
 from envsolve.findings.catalogue import shipped
 
-MODULES: Mapping[str, tuple[str, ...]] = {
-    "libraries": ("libraries",),
-    "code_compilers": ("code_compilers", "code_ptxas"),
-    "code_features": ("code_features",),
-    "packages": ("packages",),
-    "extensions": ("packages",),
-    "symbols": ("packages",),
-    "compilers": ("packages",),
-    "installing": ("installing",),
-    "conda": ("installing",),
-}
+MODULES: Mapping[str, tuple[str, ...]] = {}
 """By table of symptoms, the modules of this package with the rules on them, each in its ``RULES``."""
 
 

@@ -59,10 +59,8 @@ def test_ptx_alone_needs_a_driver_that_supports_its_cuda_in_full(stack: Patient)
     stack.uninstall("torch")
     found = {it.id: it for it in stack.report(host(BLACKWELL, driver="560.35.03", cuda="12.6")).findings}
     assert found["ptx-too-new"].severity is Severity.ERROR
-    assert (
-        "only PTX of CUDA 12.8 for this GPU. The driver 560.35.03 (CUDA 12.6) does not support that CUDA"
-        in found["ptx-too-new"].cause
-    )
+    too_new = "only PTX of CUDA 12.8 for this GPU. The driver 560.35.03 (CUDA 12.6) does not support that CUDA"
+    assert too_new in found["ptx-too-new"].cause
     assert "ptx-too-new" not in {
         it.id for it in stack.report(host(BLACKWELL, driver="570.86.10", cuda="12.8")).findings
     }

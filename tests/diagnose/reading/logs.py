@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from random import Random
 from typing import TYPE_CHECKING, BinaryIO
+
+from envsolve.diagnose.reading.segments import segments
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer as Buffer
@@ -90,3 +92,13 @@ class _Log(io.RawIOBase):
             size -= len(part)
             yield bytes(part)
         yield f"\n{NEEDLE}\n".encode(self._encoding)
+
+
+def counted(found: Iterable[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The segments in blocks, with the numbers of their lines."""
+    number = 1
+    for block in found:
+        rows = block.replace(b"\r\n", b"\n").split(b"\n")
+        for place, row in enumerate(rows):
+            yield from ((number + place, segment) for segment in segments(row))
+        number += len(rows) - 1

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from envsolve.diagnose.reading import chunks as chunks_module
 from envsolve.diagnose.reading import interest as module
-from envsolve.diagnose.reading.interest import MOST_ALIKE, interesting
+from envsolve.diagnose.reading.interest import LAST_LINES, MOST_ALIKE, MOST_LINES, interesting
 from envsolve.diagnose.reading.lines import Line, Texts
 from envsolve.diagnose.reading.segments import blocks, segments
-from tests.diagnose.reading.logs import ANCHORS, LINES, NEEDLE, log
+from tests.diagnose.reading.logs import ANCHORS, LINES, NEEDLE, counted, log
 
 REPOSITORY = Path(__file__).parents[3]
 WORDS = ("cuda", "driver", "error 804", "sm_90", "can't", ".so")
@@ -41,16 +41,17 @@ def shape(segment: bytes) -> bytes:
 
 
 def expected(raw: bytes, words: Sequence[str]) -> list[Line]:
-    """What the docstring says, a line at a time and with nothing forgotten."""
+    """What the docstring says, a line at a time and with nothing forgotten; no line is as wide as a terminal."""
     texts = Texts()
-    found = list(segments(list(texts.learned(blocks(chunks_module.chunks(io.BytesIO(raw)))))))
+    whole = b"".join(texts.learned(blocks(chunks_module.chunks(io.BytesIO(raw)))))
+    rows = whole.replace(b"\r\n", b"\n").split(b"\n")
     seen: dict[bytes, set[bytes]] = {}
     lines = []
-    for place, (number, segment) in enumerate(found):
+    for number, segment in counted([whole]):
         told = seen.setdefault(shape(segment), set())
         if segment in told or len(told) == (MOST_ALIKE if b"0" in shape(segment) else 1):
             continue
-        after = [text for other, more in found[place + 1 : place + 5] if other != number for text in texts.of(more)]
+        after = [text for row in rows[number : number + 5] for part in segments(row) for text in texts.of(part)]
         here = texts.of(segment)
         for part, text in enumerate(here):
             if any(word in text.lower() for word in words):
@@ -63,14 +64,15 @@ def read(raw: bytes, words: Sequence[str] = WORDS) -> list[Line]:
     return list(interesting(io.BytesIO(raw), words))
 
 
-@pytest.mark.parametrize("at_once", [False, True])
 @given(raw=LOGS)
 @example(raw=b"cuda 1\ncuda 2\ncuda 2\ncuda 3\ncuda 4\nCUDA 1")
 @example(raw=b".so\n.so\x1b[31m")
 @example(raw=b"error 803\nerror 804\nerror 805\nerror 804")
-def test_they_are_those_that_hold_an_anchor(raw: bytes, at_once: bool) -> None:
+@example(raw=b"\xffcuda\n\xffdriver\n\xffcuda 1\n\xffcuda 2")
+def test_they_are_those_that_hold_an_anchor(raw: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_FEW", 0 if at_once else 1 << 30)
+        patch.setattr(module, "_NARROWEST", 1 << 30)
+        patch.setattr(module, "_USUAL", ())
         assert read(raw) == expected(raw, WORDS)
 
 
@@ -151,11 +153,52 @@ def test_the_last_line_of_a_log_of_any_kind_is_found_in_little_memory(kind: str)
 
 
 def test_lines_that_are_never_alike_are_all_told_in_order() -> None:
-    raw = log("unique", 1 << 20).read()
+    raw = log("unique", 1 << 19).read()
     texts = raw.decode().splitlines()
     found = read(raw, ANCHORS)
     assert [it.text for it in found] == [text for text in texts if text]
     assert [texts[it.number - 1] for it in found] == [it.text for it in found]
+
+
+def unlike(count: int) -> bytes:
+    """Lines that matter and are never alike."""
+    letters = "".join(map(chr, range(ord("a"), ord("a") + 16)))
+    return b"".join(f"driver {''.join(letters[int(it, 16)] for it in f'{n:x}')}\n".encode() for n in range(count))
+
+
+def test_of_a_log_without_an_end_the_beginning_and_the_end_are_returned() -> None:
+    found = read(unlike(MOST_LINES + LAST_LINES + 502))
+    assert [found[place].number for place in (0, MOST_LINES - 1, MOST_LINES, -1)] == [
+        1, MOST_LINES, MOST_LINES + 503, MOST_LINES + LAST_LINES + 502,
+    ]  # fmt: skip
+    assert sum(it.left_out for it in found) == found[MOST_LINES].left_out == 502
+
+
+def test_of_a_log_that_ends_in_time_nothing_is_left_out() -> None:
+    found = read(unlike(MOST_LINES + LAST_LINES))
+    assert (len(found), sum(it.left_out for it in found)) == (MOST_LINES + LAST_LINES, 0)
+
+
+CUT = """\
+W tensorflow/stream_executor/platform/default/dso_loader.cc:64] Could not load d
+ynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shar
+ed object file: No such file or directory
+Skipping registering GPU devices...
+"""
+
+
+def test_what_a_terminal_cut_is_whole() -> None:
+    for number, anchor in ((1, "could not load dynamic library"), (2, "cannot open shared object file")):
+        line = read(CUT.strip().encode(), [anchor])[-1]
+        assert (line.number, line.text) == (number, CUT.splitlines()[number - 1])
+        assert line.whole == "".join(CUT.splitlines()[number - 1 : 3])
+
+
+def test_lines_that_happen_to_be_as_wide_are_not_joined() -> None:
+    line = "2024-05-01 12:00:00.123456: W dso_loader.cc:64] no driver number {:02}, and so on and so forth and on\n"
+    raw = "".join(map(line.format, range(9))) + "the end\n"
+    assert [it.whole for it in read(raw.encode())[:2]] == ["", ""]
+    assert not any(it.whole for it in read(f"{'x' * 90} driver\n{'y' * 70}\n".encode()))
 
 
 def test_of_an_ordinary_log_little_is_told() -> None:

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from envsolve.diagnose.reading.chunks import chunks
 from envsolve.diagnose.reading.lines import Line, Texts
-from envsolve.diagnose.reading.segments import LONGEST, OVERLAP, blocks, segments
-from tests.diagnose.reading.logs import LINES, NEEDLE, log
+from envsolve.diagnose.reading.segments import LONGEST, OVERLAP, blocks
+from tests.diagnose.reading.logs import LINES, NEEDLE, counted, log
 
 
 def lines(stream: BinaryIO) -> Iterator[Line]:
     texts = Texts()
-    for number, segment in segments(texts.learned(blocks(chunks(stream)))):
+    for number, segment in counted(texts.learned(blocks(chunks(stream)))):
         yield from (Line(number, text) for text in texts.of(segment))
 
 
@@ -44,7 +44,7 @@ def test_an_error_is_not_overwritten_by_a_progress_bar() -> None:
 
 def test_a_text_in_json_is_lines_of_one_number() -> None:
     raw = rb'{"log":"Traceback:\n  File \"x.py\"\nOSError: libcudart.so.11.0\n"}'
-    assert [it.text for it in read(raw)] == ['{"log":"Traceback:', '  File "x.py"', "OSError: libcudart.so.11.0", '"}']
+    assert [it.text for it in read(raw)] == ["Traceback:", '  File "x.py"', "OSError: libcudart.so.11.0", '"}']
     assert {it.number for it in read(raw)} == {1}
 
 

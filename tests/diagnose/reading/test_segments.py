@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from envsolve.diagnose.reading.segments import LONGEST, OVERLAP, blocks, segments
+from envsolve.diagnose.reading.segments import LONGEST, OVERLAP, blocks
+from tests.diagnose.reading.logs import counted
 
 PARTS = st.sampled_from(
     [
@@ -58,7 +58,7 @@ def joined(pieces: list[bytes]) -> bytes:
 )
 @example(b"\na\ra\n", [5])
 def test_short_lines_are_what_stands_between_breaks(text: bytes, sizes: list[int]) -> None:
-    assert list(segments(blocks(cut(text, sizes)))) == numbered(text)
+    assert list(counted(blocks(cut(text, sizes)))) == numbered(text)
 
 
 @given(TEXTS, st.lists(st.integers(1, 12_000), min_size=1))
@@ -66,7 +66,7 @@ def test_short_lines_are_what_stands_between_breaks(text: bytes, sizes: list[int
 @example("汉".encode() * 12_000, [6000])
 def test_a_long_line_is_in_pieces_that_overlap(text: bytes, sizes: list[int]) -> None:
     pieces: dict[int, list[bytes]] = {}
-    for number, segment in segments(blocks(cut(text, sizes))):
+    for number, segment in counted(blocks(cut(text, sizes))):
         assert 0 < len(segment) <= LONGEST
         segment.decode()  # characters are not cut
         pieces.setdefault(number, []).append(segment)
@@ -84,12 +84,6 @@ def test_a_long_line_is_in_pieces_that_overlap(text: bytes, sizes: list[int]) ->
 
 def test_the_pieces_of_a_long_line_cover_it() -> None:
     line = "".join(f"{number:05},é" for number in range(20_000)).encode()
-    pieces = [piece for _, piece in segments(blocks(cut(line, [50_000])))]
+    pieces = [piece for _, piece in counted(blocks(cut(line, [50_000])))]
     assert joined(pieces) == line
     assert all(len(piece) > OVERLAP for piece in pieces[:-1])
-
-
-@pytest.mark.parametrize("breaks", [b"\n", b"\r\n", b"\n\n\n"])
-def test_numbers_count_line_feeds(breaks: bytes) -> None:
-    step = breaks.count(b"\n")
-    assert list(segments([breaks.join([b"a", b"b", b"c"])])) == [(1, b"a"), (1 + step, b"b"), (1 + 2 * step, b"c")]

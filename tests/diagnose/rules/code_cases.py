@@ -9,7 +9,6 @@ from envsolve.diagnose.case import Case, Given
 from envsolve.diagnose.cause import Cause
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading.lines import Line
-from envsolve.diagnose.rules import code_compilers, code_features, code_ptxas
 from envsolve.diagnose.scan import scan
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
@@ -20,10 +19,8 @@ from tests.diagnose.rules.said import TABLES, diagnoses, of_families, words
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
 _RULES = (
     *of_families("code", "code-libraries", "code-images"),
-    *code_compilers.RULES,
-    *code_ptxas.RULES,
-    *code_features.RULES,
-    *of_families("builds", "builds-pytorch"),
+    *of_families("gpu-features"),
+    *of_families("builds", "builds-pytorch", "compilers"),
 )
 _FOLLOWING = 2
 
@@ -44,7 +41,7 @@ class Known(NamedTuple):
             capabilities=capabilities,
             driver=None if self.driver is None else DriverVersion.parse(self.driver),
             platform=self.platform,
-            cuda=self.cuda,
+            built_cuda=self.cuda,
             packages=self.packages,
         )
 

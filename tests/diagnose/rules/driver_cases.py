@@ -42,7 +42,7 @@ def case_of(known: Known, *sightings: Sighting) -> Case:
         capabilities=() if known.gpu is None else (ComputeCapability.parse(known.gpu),),
         driver=None if known.driver is None else DriverVersion.parse(known.driver),
         platform=known.platform,
-        cuda=known.cuda,
+        built_cuda=known.cuda,
         packages=known.packages,
     )
     clues = {fact: (Clue(value, value, 1),) for fact, value in known.clues.items()}
@@ -74,4 +74,4 @@ def words(known: Known, *sightings: Sighting) -> str:
     """Everything that is said of the likeliest cause."""
     (finding, *_) = (it.finding for it in diagnoses_of(case_of(known, *sightings), TABLES))
     first = finding.possible_causes[0] if finding.possible_causes else finding
-    return "\n".join((first.title, first.cause, first.fix, *first.commands))
+    return "\n".join((first.title, first.cause, first.fix, *first.commands, first.more))

@@ -8,7 +8,6 @@ from envsolve.diagnose.case import Case, Given
 from envsolve.diagnose.cause import Cause
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading.lines import Line
-from envsolve.diagnose.rules import libraries
 from envsolve.diagnose.scan import scan
 from envsolve.diagnose.tables import Tables
 from envsolve.matrix import Matrix, find_matrix
@@ -16,7 +15,7 @@ from tests.diagnose.rules.said import diagnoses, of_families, words
 
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
 _TABLES = Tables()
-_SYMPTOMS = tuple(dict.fromkeys((*libraries.RULES, *of_families("dlls", "cudnn"))))
+_SYMPTOMS = of_families("libraries", "dlls", "cudnn")
 _FOLLOWING = 2
 
 

@@ -148,7 +148,7 @@ NO_GPUS = "Num GPUs Available:  0"
         (
             NO_GPUS,
             NOTHING,
-            ["tensorflow-native-windows", "tensorflow-libraries-needed", "tensorflow-cpu-build"],
+            ["tensorflow-no-gpu", "tensorflow-native-windows", "tensorflow-libraries-needed", "tensorflow-cpu-build"],
         ),
         (NO_GPUS, Known(packages=flow("2.15.0"), platform=WINDOWS), ["tensorflow-native-windows"]),
         (
@@ -212,6 +212,14 @@ def test_jax_on_the_cpu_has_no_plugin_or_one_that_failed(text: str, known: Known
 def test_jax_had_its_cuda_inside_jaxlib_once(version: str, words: list[str]) -> None:
     told = words_of(ON_CPU, Known(packages={"jax": version}, platform=LINUX))
     assert [word for word in words if word not in told] == []
+
+
+def test_an_extra_of_jax_is_named_where_that_release_has_it() -> None:
+    told = words_of(ON_CPU, Known(packages={"jax": "0.4.14"}, platform=LINUX))
+    assert "jax[cuda12]==0.4.14" not in told
+    assert "jax[cuda12_pip]==0.4.14" in told
+    plugin = "Jax plugin configuration error: Exception when calling jax_plugins.xla_cuda13.initialize()"
+    assert "jax[cuda13]" in words_of(plugin, NOTHING)
 
 
 # ONNX Runtime

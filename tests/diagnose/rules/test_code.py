@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from envsolve.diagnose.facts.gpu_code import capability_from, targets_from
-from envsolve.diagnose.rules.code_ptxas import cuda_of_ptx
+from envsolve.findings.catalogue import shipped
 from envsolve.model.capability import ComputeCapability
-from tests.diagnose.rules.code_cases import NOTHING, Known, causes_of, names_of, words_of
+from tests.diagnose.rules.code_cases import NOTHING, Known, names_of, words_of
 
 NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
 NEW, OLD = "gpu-too-new-for-build", "gpu-too-old-for-build"
@@ -48,24 +48,6 @@ def test_a_capability_is_read_however_it_is_written(text: str | None, capability
 )
 def test_a_list_of_architectures_is_its_machine_code(text: str | None, targets: list[tuple[int, int]]) -> None:
     assert targets_from(text) == tuple(ComputeCapability(*it) for it in targets)
-
-
-@pytest.mark.parametrize(
-    ("ptx", "cuda"),
-    [
-        ("6.0", "9.0"),
-        ("6.5", "10.2"),
-        ("7.8", "11.8"),
-        ("8.4", "12.4"),
-        ("8.5", "12.5"),
-        ("8.7", "12.8"),
-        ("9.0", "13.0"),
-        ("5.0", None),
-        (None, None),
-    ],
-)
-def test_a_version_of_ptx_is_that_of_a_toolkit(ptx: str | None, cuda: str | None) -> None:
-    assert cuda_of_ptx(ptx) == cuda
 
 
 # which way
@@ -287,7 +269,7 @@ NVRTC = "nvrtc: error: invalid value for --gpu-architecture (-arch)"
 @pytest.mark.parametrize(
     ("text", "known", "expected"),
     [
-        (NVRTC, NOTHING, ["nvrtc-too-old-for-gpu", "nvrtc-too-new-for-gpu"]),
+        (NVRTC, NOTHING, ["nvrtc-lacks-gpu", "nvrtc-too-old-for-gpu", "nvrtc-too-new-for-gpu"]),
         (NVRTC, Known("RTX 4090", torch("1.12.1+cu113")), ["nvrtc-too-old-for-gpu"]),
         (NVRTC, Known("Tesla K80", torch("2.1.0+cu121")), ["nvrtc-too-new-for-gpu"]),
         (f"{NVRTC}\nOptions: -I/x -ftz=true -arch=compute_21", NOTHING, ["nvrtc-too-new-for-gpu"]),
@@ -344,27 +326,22 @@ def test_an_assembler_is_older_than_the_gpu(text: str, expected: str, words: lis
         ("RuntimeError: FlashAttention only supports Ampere GPUs or newer.", Known("V100"), ["8.0", "7.0", "sdpa"]),
         ("RuntimeError: FlashAttention only supports Hopper GPUs or newer.", NOTHING, ["9.0", "FlashAttention 3"]),
         ("Error: ptxas: Feature '.bf16' requires .target sm_80 or higher", NOTHING, ["bfloat16", "8.0"]),
-        ("type fp8e4nv not supported in this architecture", Known("RTX 3090"), ["8.9", "8.6"]),
-        (
-            "Quantization scheme is not supported for the current GPU. Min capability: 75. Current capability: 70.",
-            NOTHING,
-            ["7.5", "7.0", "This quantization"],
-        ),
         ("RuntimeError: GPUs with compute capability < 8.0 are not supported.", Known("T4"), ["8.0", "7.5"]),
         ("RuntimeError: Your device is too old. We require compute capability >= 50", NOTHING, ["5.0"]),
     ],
 )
 def test_a_gpu_lacks_a_feature(text: str, known: Known, words: list[str]) -> None:
-    assert names_of(text, known) == ["gpu-lacks-feature"]
+    (name,) = names_of(text, known)
+    assert shipped().entry(name).finding == "gpu-lacks-feature"
     assert [word for word in words if word not in words_of(text, known)] == []
 
 
 @pytest.mark.parametrize(
     ("gpu", "expected"),
     [
-        (None, ["gpu-lacks-feature", "bfloat16-by-old-pytorch"]),
-        ("T4", ["gpu-lacks-feature", "bfloat16-by-old-pytorch"]),
-        ("A100", ["bfloat16-by-old-pytorch", "gpu-lacks-feature"]),
+        (None, ["bfloat16-unsupported", "bfloat16-needs-ampere", "bfloat16-by-old-pytorch"]),
+        ("T4", ["bfloat16-needs-ampere"]),
+        ("A100", ["bfloat16-by-old-pytorch"]),
     ],
 )
 def test_bfloat16_is_refused_by_an_old_pytorch_too(gpu: str | None, expected: list[str]) -> None:
@@ -390,7 +367,7 @@ def test_a_capability_alone_is_no_failure(text: str) -> None:
         ("Error Code 1: Internal Error (Unsupported SM: 0x601)", ["tensorrt-too-new-for-gpu"], ["6.1"]),
         (
             "Unsupported SM.\n&&&& FAILED TensorRT.trtexec [TensorRT v7000]",
-            ["tensorrt-too-old-for-gpu", "tensorrt-too-new-for-gpu"],
+            ["tensorrt-lacks-gpu", "tensorrt-too-old-for-gpu", "tensorrt-too-new-for-gpu"],
             ["7.0"],
         ),
         (
@@ -418,9 +395,9 @@ def test_tensorrt_and_xformers_count_their_own_gpus(text: str, expected: list[st
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        (Known("Tesla T4"), ["gpu-lacks-feature"]),
+        (Known("Tesla T4"), ["kernel-needs-target"]),
         (Known("RTX 3090"), ["compiled-for-older-architecture"]),
-        (NOTHING, ["gpu-lacks-feature", "compiled-for-older-architecture"]),
+        (NOTHING, ["kernel-below-target", "kernel-needs-target", "compiled-for-older-architecture"]),
     ],
 )
 def test_an_instruction_is_lacking_in_the_gpu_or_in_the_list(known: Known, expected: list[str]) -> None:
@@ -436,7 +413,7 @@ def test_an_instruction_is_lacking_in_the_gpu_or_in_the_list(known: Known, expec
         (
             "NVRTC Version : (11, 2)\nNVRTC_ERROR_INVALID_OPTION (5)",
             NOTHING,
-            ["nvrtc-too-old-for-gpu", "nvrtc-too-new-for-gpu"],
+            ["nvrtc-lacks-gpu", "nvrtc-too-old-for-gpu", "nvrtc-too-new-for-gpu"],
         ),
         ("NVRTC Version : (11, 2)\nNVRTC_ERROR_INVALID_OPTION (5)", Known("RTX 4090"), ["nvrtc-too-old-for-gpu"]),
         ("NVRTC_ERROR_INVALID_OPTION (5)", Known("GTX 1080", {"cupy": "4.0.0"}), ["nvrtc-too-old-for-gpu"]),
@@ -483,10 +460,11 @@ Cuda compilation tools, release 12.3, V12.3.103"""
     ],
 )
 def test_the_ptxas_that_a_text_shows_is_told_beside_the_one_that_is_needed(text: str, seen: str | None) -> None:
-    (cause, *_) = causes_of(text)
-    assert cause.explanation == "ptxas-too-old"
-    assert cause.fields["first_cuda"] == "12.8"
-    assert cause.fields.get("ptxas_seen") == seen
+    assert names_of(text) == ["ptxas-too-old"]
+    words = words_of(text)
+    assert "ptxas of CUDA 12.8 or newer" in words
+    assert ("with ptxas, here of CUDA" in words) == (seen is not None)
+    assert seen is None or f"with ptxas, here of CUDA {seen}." in words
 
 
 def test_no_ptxas_is_too_old_for_an_architecture_that_newer_ones_dropped() -> None:
@@ -507,9 +485,9 @@ def test_no_ptxas_is_too_old_for_an_architecture_that_newer_ones_dropped() -> No
     ],
 )
 def test_xla_warns_of_an_older_ptxas(text: str, found: str, least: str | None) -> None:
-    (cause,) = causes_of(text)
-    assert cause.explanation == "ptxas-faulty"
-    assert (cause.fields["ptxas"], cause.fields.get("ptxas_least")) == (found, least)
+    assert names_of(text) == ["ptxas-faulty"]
+    limit = "" if least is None else f" ({least} or newer)"
+    assert f"ptxas {found} is older than XLA requires{limit}\n" in words_of(text)
 
 
 @pytest.mark.parametrize(

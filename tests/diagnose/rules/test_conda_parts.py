@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.diagnose.facts.library_names import span_of
-from envsolve.diagnose.rules.conda_parts import part_fields
-from tests.diagnose.rules.driver_cases import KNOWLEDGE, Known, case_of
+from tests.diagnose.rules.package_cases import words_of
 
-CUSPARSE = ("libcusparse", "nvidia-cusparse")
-SPAN = span_of(KNOWLEDGE, "libcusparse.so.11")
+MISSING = "ImportError: /x/lib/libtorch_cuda_cu.so: undefined symbol: cusparseSpSM_analysis, version libcusparse.so.11"
 
 
-def told(component: str, pytorch_cuda: str = "") -> dict[str, str]:
-    packages = {"pytorch-cuda": pytorch_cuda} if pytorch_cuda else {}
-    return part_fields(case_of(Known(packages=packages, clues={"component": component})), *CUSPARSE, SPAN)
+def said(component: str, pytorch_cuda: str = "") -> str:
+    listed = f"pytorch-cuda  {pytorch_cuda}  h778d358_5  pytorch" if pytorch_cuda else ""
+    return words_of(f"{listed}\n{component}\n{MISSING}")
 
 
 def test_a_library_of_another_cuda_is_named_with_the_label_that_has_the_right_one() -> None:
-    fields = told("libcusparse   12.0.0.76  0   nvidia/linux-64", "11.7")
-    assert fields["part"] == "libcusparse 12.0.0.76"
-    assert (fields["part_cuda"], fields["part_wanted"]) == ("12.0", "CUDA 11.7")
-    assert (fields["part_channel"], fields["part_label"]) == ("nvidia", "11.7.1")
+    words = said("libcusparse   12.0.0.76  0   nvidia/linux-64", "11.7")
+    assert words.startswith("conda installed libcusparse 12.0.0.76 of CUDA 12.0, and CUDA 11.7 is needed\n")
+    assert "conda install -c nvidia/label/cuda-11.7.1 libcusparse" in words
 
 
 def test_without_the_frameworks_cuda_the_wanted_file_decides_and_no_label_is_named() -> None:
-    fields = told("libcusparse 12.0.0.76 0 nvidia")
-    assert fields["part_wanted"] == "CUDA 11.0 to 11.8"
-    assert "part_label" not in fields
+    words = said("libcusparse 12.0.0.76 0 nvidia")
+    assert "and CUDA 11.0 to 11.8 is needed" in words
+    assert "nvidia/label" not in words
 
 
 @pytest.mark.parametrize(
@@ -41,4 +37,4 @@ def test_without_the_frameworks_cuda_the_wanted_file_decides_and_no_label_is_nam
     ],
 )
 def test_what_fits_and_what_is_not_known_is_left_alone(component: str, pytorch_cuda: str) -> None:
-    assert told(component, pytorch_cuda) == {}
+    assert "conda installed" not in said(component, pytorch_cuda)

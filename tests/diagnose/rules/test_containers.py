@@ -88,7 +88,7 @@ def test_wsl_that_blocks_the_gpu() -> None:
 )
 def test_which_capability_brings_a_library(library: str, capability: str) -> None:
     said = words(Known(), seen("driver-capability-missing", library, library=library))
-    assert f"NVIDIA_DRIVER_CAPABILITIES=compute,utility,{capability} or all" in said
+    assert f"NVIDIA_DRIVER_CAPABILITIES=compute,utility,{capability} IMAGE" in said
 
 
 def test_docker_on_windows_has_no_toolkit_to_install() -> None:

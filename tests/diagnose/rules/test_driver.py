@@ -16,7 +16,11 @@ PYTORCH = {"torch": "2.8.0+cu128"}
 
 
 INSUFFICIENT = [
-    pytest.param(Known(), ["driver-too-old", "driver-library-missing"], id="nothing is known"),
+    pytest.param(
+        Known(),
+        ["driver-too-old", "driver-library-missing", "container-without-gpu", "stale-compat-library"],
+        id="nothing is known",
+    ),
     pytest.param(Known(driver="470.86", packages=PYTORCH), ["driver-too-old"], id="the build is newer than the driver"),
     pytest.param(
         Known(driver="570.133.20", clues={"toolkit": "12.9"}),
@@ -36,7 +40,7 @@ INSUFFICIENT = [
     pytest.param(Known(platform=Platform.OSX_64), ["macos-without-cuda"], id="a Mac"),
     pytest.param(
         Known(clues={"container": "docker"}),
-        ["driver-too-old", "container-without-gpu", "driver-library-missing"],
+        ["driver-too-old", "container-without-gpu", "driver-library-missing", "stale-compat-library"],
         id="a container of which nothing else is known",
     ),
 ]
@@ -66,10 +70,15 @@ FOUND = [
         id="by the build of the version",
     ),
     pytest.param("12080", Known(packages={"torch": "2.11.0"}), "cu126", id="a build of the same version that runs"),
-    pytest.param("11040", Known(packages={"torch": ""}), "PyTorch 2.7.1 has one (cu118)", id="the newest that runs"),
+    pytest.param(
+        "11040",
+        Known(packages={"torch": ""}),
+        "for CUDA 11.8 or older: PyTorch 2.7.1 (cu118)",
+        id="the newest that runs",
+    ),
     pytest.param("12080", Known(platform=Platform.WIN_64), "580.88", id="Windows has numbers of its own"),
     pytest.param(
-        "11040", Known(gpu="3.7"), "no driver newer than branch R470", id="a GPU whose drivers ended gets no newer one"
+        "11040", Known(gpu="3.7"), "R470 is the last driver branch", id="a GPU whose drivers ended gets no newer one"
     ),
     pytest.param("11040", Known(gpu="6.1"), "R580 at most", id="a GPU whose drivers end"),
 ]
@@ -91,14 +100,14 @@ def test_a_driver_that_was_only_told_by_its_cuda_limits_the_solver() -> None:
 
 @pytest.mark.parametrize(
     ("gpu", "build", "release"),
-    [(None, "for CUDA 11.8 or older", "2.7.1 has one"), ("8.6", "for CUDA 11.8 or older", ""), ("12.0", "", "")],
+    [(None, "for CUDA 11.8 or older", "PyTorch 2.7.1 ("), ("8.6", "for CUDA 11.8 or older", ""), ("12.0", "", "")],
 )
 def test_the_solver_names_the_release_where_the_gpu_is_known(gpu: str | None, build: str, release: str) -> None:
     """It goes by the GPU, too, and a driver older than the GPU runs no build at all."""
     said = words(Known(driver="470.86", gpu=gpu, packages={"torch": ""}), seen("driver-too-old", cuda="11040"))
     assert build in said
     assert ("for CUDA 11.8 or older" in said) is bool(build)
-    assert ("has one" in said) is bool(release)
+    assert ("PyTorch 2.7.1" in said) is bool(release)
     assert release in said
     assert ("branch R570 or newer" in said) is (gpu == "12.0")
 
@@ -154,7 +163,7 @@ IMAGES = [
 def test_what_an_image_asks_of_the_host(fields: dict[str, str], known: Known, wanted: str, minor: str) -> None:
     sighting = seen("driver-too-old-for-image", **fields)
     said = words(known, sighting)
-    assert f"requires a driver that supports CUDA {wanted}" in said
+    assert f"needs a driver that fully supports CUDA {wanted}" in said
     assert f"Update the NVIDIA driver of the host to {KNOWLEDGE.full_driver(CudaVersion.parse(wanted))}" in said
     assert minor in said
     assert ("minor-version compatibility" in said) is bool(minor)
@@ -257,7 +266,9 @@ def test_a_gpu_is_known_by_its_pci_number() -> None:
 def test_a_program_that_refuses_a_driver(wants: str, found: str, expected: str) -> None:
     sighting = seen("driver-newer-than-program", program="CUDA.jl", wants=wants, found=found)
     assert told(Known(gpu="6.1"), sighting) == [expected]
-    assert ("CUDA 12.9 is the last for it" in words(Known(gpu="6.1"), sighting)) is (found == "13.0")
+    assert ("CUDA 12.9 is the last for compute capability 6.1" in words(Known(gpu="6.1"), sighting)) is (
+        found == "13.0"
+    )
 
 
 UNAVAILABLE = [

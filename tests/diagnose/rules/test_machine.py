@@ -15,7 +15,7 @@ from envsolve.model.host import Platform
 from tests.diagnose.rules.driver_cases import DOCKER, TABLES, WSL, Known, case_of, seen, told
 
 NO_DEVICE = [
-    pytest.param(Known(), (), ["gpus-hidden", "no-device", "no-gpu-allocated"], id="nothing is known"),
+    pytest.param(Known(), (), ["no-device", "gpus-hidden", "no-gpu-allocated"], id="nothing is known"),
     pytest.param(Known(), (seen("gpus-hidden", value="'-1'"),), ["gpus-hidden", "no-device"], id="hidden in the text"),
     pytest.param(
         Known(clues={"available": "True"}), (), ["gpus-hidden", "no-device"], id="seen elsewhere, so hidden here"
@@ -38,7 +38,7 @@ NO_DEVICE = [
     pytest.param(
         Known(clues={"platform": "osx-64", "linux": "Ubuntu"}),
         (),
-        ["macos-without-cuda", "gpus-hidden", "no-device", "no-gpu-allocated"],
+        ["macos-without-cuda", "no-device", "gpus-hidden", "no-gpu-allocated"],
         id="a Mac and Linux",
     ),
 ]
@@ -71,7 +71,12 @@ def test_no_device_follows_from_an_error_told_by_its_number() -> None:
 
 
 LIBRARY = [
-    pytest.param(Known(), (), ["driver-library-missing", "container-without-gpu"], id="nothing is known"),
+    pytest.param(
+        Known(),
+        (),
+        ["driver-library-not-found", "driver-library-missing", "container-without-gpu"],
+        id="nothing is known",
+    ),
     pytest.param(Known(clues=DOCKER), (), ["container-without-gpu", "driver-library-missing"], id="a container"),
     pytest.param(Known(clues=WSL), (), ["wsl-driver-not-reached", "driver-library-missing"], id="WSL"),
     pytest.param(Known(clues=WSL), (seen("wsl-1", kernel="4.4.0-20236-Microsoft"),), ["wsl-1"], id="WSL 1"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.rules.library_cases import causes_of, fields_of, words_of
+from tests.diagnose.rules.library_cases import causes_of, words_of
 
 OUTDATED = """{margin}Outdated {part} installation found.
 {margin}Version JAX was built against: {built}
@@ -34,8 +34,15 @@ def test_every_library_that_jax_checks(
 ) -> None:
     text = outdated(part, *numbers, margin=margin)
     assert causes_of(text) == ["cuda-library-too-old"]
-    fields = fields_of(text)
-    assert tuple(fields[name].partition(" ")[0] for name in ("built", "least", "found")) == versions
+    built, least, found = versions
+    said = words_of(text)
+    assert f"built against {part} {built} and finds {found}:" in said
+    assert f"oldest version that JAX accepts is {least}." in said
+
+
+def test_a_line_without_its_numbers_is_understood() -> None:
+    text = "Jax plugin configuration error: jax_plugins.xla_cuda13\nRuntimeError: Outdated cuBLAS installation found."
+    assert "jax[cuda13]" in words_of(text)
 
 
 @pytest.mark.parametrize("margin", ["", "E   "])

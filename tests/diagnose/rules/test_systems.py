@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from envsolve.diagnose.case import Given
-from envsolve.diagnose.rules.wheels import is_for_cuda
+from envsolve.diagnose.facts.installing import for_cuda
 from envsolve.model.host import Platform
-from tests.diagnose.rules.package_cases import causes_of, found_causes, words_of
+from tests.diagnose.rules.library_cases import case_of
+from tests.diagnose.rules.package_cases import causes_of, details_of, words_of
 
 NONE = "ERROR: Could not find a version that satisfies the requirement {} (from versions: none)"
 UNLISTED = "ERROR: No matching distribution found for {}"
@@ -16,7 +17,7 @@ ARM = Given(platform=Platform.LINUX_AARCH64)
 
 
 @pytest.mark.parametrize(
-    ("package", "for_cuda"),
+    ("package", "expected"),
     [
         ("onnxruntime-gpu", True),
         ("tensorflow-gpu", True),
@@ -30,8 +31,9 @@ ARM = Given(platform=Platform.LINUX_AARCH64)
         ("cupy", False),
     ],
 )
-def test_packages_that_have_code_for_cuda_in_every_wheel(package: str, for_cuda: bool) -> None:
-    assert is_for_cuda(package) == for_cuda
+def test_packages_that_have_code_for_cuda_in_every_wheel(package: str, expected: bool) -> None:
+    case = case_of(NONE.format(package))
+    assert for_cuda(case, case.sightings) == expected
 
 
 @pytest.mark.parametrize("package", ["onnxruntime-gpu", "onnxruntime-gpu==1.17.1", "cupy-cuda12x", "paddlepaddle-gpu"])
@@ -46,8 +48,8 @@ def test_uv_is_told_the_same() -> None:
 
 
 def test_on_a_mac_the_package_for_the_cpu_is_named() -> None:
-    assert "for_cpu=onnxruntime" in words_of(NONE.format("onnxruntime-gpu"), MAC)
-    assert "instead" not in words_of(NONE.format("nvidia-cublas-cu12"), MAC)
+    assert "pip install onnxruntime" in words_of(NONE.format("onnxruntime-gpu"), MAC)
+    assert "Leave it out" in words_of(NONE.format("nvidia-cublas-cu12"), MAC)
 
 
 def test_a_package_for_the_cpu_is_not_refused_on_a_mac() -> None:
@@ -55,25 +57,26 @@ def test_a_package_for_the_cpu_is_not_refused_on_a_mac() -> None:
 
 
 def test_where_the_system_is_not_told_a_mac_is_one_of_the_reasons() -> None:
-    assert "cuda_package=onnxruntime-gpu" in words_of(NONE.format("onnxruntime-gpu"))
-    assert "cuda_package" not in words_of(NONE.format("onnxruntime"))
+    no_mac = "no release has a wheel for macOS"
+    assert no_mac in details_of(NONE.format("onnxruntime-gpu"))
+    assert no_mac not in details_of(NONE.format("onnxruntime"))
 
 
 @pytest.mark.parametrize("requirement", ["onnxruntime-gpu", "onnxruntime-gpu==1.21"])
 def test_wheels_for_the_cpu_do_not_count_for_a_package_for_cuda(requirement: str) -> None:
     words = words_of(UNLISTED.format(requirement), ARM)
-    assert "arm_first=1.29.0" in words
-    assert "arm_release=onnxruntime-gpu 1.29.0 or newer, which is for CUDA 13.0" in words
-    assert "| pythons=" not in words
+    assert "is 1.29.0, for CUDA 13.0" in words
+    assert "Install onnxruntime-gpu 1.29.0 or newer" in words
+    assert " only." not in words
 
 
 def test_a_release_that_has_wheels_for_arm_is_not_said_to_have_none() -> None:
-    assert "arm_first" not in words_of(UNLISTED.format("onnxruntime-gpu==1.30.0"), ARM)
+    assert "first release with a wheel for ARM" not in words_of(UNLISTED.format("onnxruntime-gpu==1.30.0"), ARM)
 
 
 def test_pytorchs_index_is_named_for_pytorch_alone() -> None:
-    assert "PyTorch's index" in words_of(NONE.format("torch"), ARM)
-    assert "PyTorch's index" not in words_of(NONE.format("tensorflow"), ARM)
+    assert "PyTorch's own build" in words_of(NONE.format("torch"), ARM)
+    assert "PyTorch's own build" not in words_of(NONE.format("tensorflow"), ARM)
 
 
 @pytest.mark.parametrize(
@@ -92,5 +95,4 @@ def test_the_last_tensorflow_gpu_had_code(version: str, platform: Platform | Non
 
 
 def test_in_words_of_people_the_version_is_told_before_the_package() -> None:
-    (cause,) = found_causes("No version 2.12.0 of the tensorflow-gpu was found.")
-    assert cause.fields["asked_version"] == "2.12.0"
+    assert "2.12.0 has none" in words_of("No version 2.12.0 of the tensorflow-gpu was found.")

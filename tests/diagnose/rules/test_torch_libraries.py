@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.diagnose.rules.torch_libraries import extension_fields
-from tests.diagnose.rules.driver_cases import Known, case_of, seen
+from envsolve.diagnose.case import Given
+from tests.diagnose.rules.library_cases import words_of
 
 SPLIT = "libtorch_cuda_cu.so"
-FIRST = "extension_first"
+MISSING = "ImportError: {}: cannot open shared object file: No such file or directory"
+FIRST = "import torch first"
 
 
 @pytest.mark.parametrize(
@@ -25,19 +26,18 @@ FIRST = "extension_first"
         ("", SPLIT, True),
     ],
 )
-def test_the_order_of_imports_is_told_only_of_a_library_that_may_be_there(
+def test_the_order_of_imports_is_a_cause_only_of_a_library_that_may_be_there(
     torch: str, file: str, may_have_it: bool
 ) -> None:
-    fields = extension_fields(case_of(Known(packages={"torch": torch})), seen("library-missing", library=file))
-    assert (FIRST in fields) == may_have_it
+    said = words_of(MISSING.format(file), Given(packages={"torch": torch}))
+    assert (FIRST in said) == may_have_it
 
 
 def test_the_wheel_page_is_that_of_the_installed_build() -> None:
-    known = Known(packages={"torch": "1.8.1+cu102"}, clues={"extension": "torch_scatter"})
-    fields = extension_fields(case_of(known), seen("library-missing", library=SPLIT))
-    assert (fields["extension"], fields["pyg_torch"], fields["pyg_cuda"]) == ("torch-scatter", "1.8.0", "cu102")
+    said = words_of("torch_scatter\n" + MISSING.format(SPLIT), Given(packages={"torch": "1.8.1+cu102"}))
+    assert "torch-scatter -f https://data.pyg.org/whl/torch-1.8.0+cu102.html" in said
 
 
-def test_a_toolkit_of_another_cuda_is_said_to_play_no_part() -> None:
-    known = Known(packages={"torch": "1.8.1+cu102"}, clues={"toolkit": "11.2"})
-    assert extension_fields(case_of(known), seen("library-missing", library=SPLIT))["toolkit"] == "11.2"
+def test_a_toolkit_of_another_cuda_plays_no_part() -> None:
+    said = words_of("CUDA: 11.2\n" + MISSING.format(SPLIT), Given(packages={"torch": "1.8.1+cu102"}))
+    assert "toolkit of the machine, 11.2, plays no part" in said

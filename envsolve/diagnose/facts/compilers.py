@@ -1,0 +1,438 @@
+"""Facts on compilers for GPU code: nvcc, NVRTC, ptxas, what is inside Triton and XLA, and what bitsandbytes brings.
+
+``arch_...`` are facts on the compute capability that the compiler was to compile for.
+"""
+
+from __future__ import annotations
+
+import re
+
+from packaging.version import Version
+
+from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.facts.driver import PTX
+from envsolve.diagnose.facts.gpu_code import (
+    build_words,
+    builds_with_code,
+    capability_from,
+    capability_told,
+    edge,
+    first_told,
+    install_command,
+    named_with_sm,
+)
+from envsolve.diagnose.facts.library_names import Owner, owner_of
+from envsolve.diagnose.facts.named import version_of_package
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Platform
+from envsolve.model.release import Release
+from envsolve.model.versions import CudaVersion, parsed_version
+
+Lines = tuple[Sighting, ...]
+_KEPLER = ComputeCapability(3, 0)
+_MAXWELL = ComputeCapability(5, 0)
+_PASCAL = ComputeCapability(6, 0)
+_BLACKWELL = ComputeCapability(10, 0)
+_FERMI_ENDS = CudaVersion(8, 0)
+"""The last toolkit for compute capability 2.x. CUDA 9.0, where the matrix begins, dropped it (release notes)."""
+_DROPS_VOLTA = CudaVersion(13, 0)
+_CUPY_FOR_13 = Version("13.6")
+"""The first CuPy for CUDA 13: its release notes."""
+_CUPY_IN_PATH = re.compile(r"[\\/]cupy-(\d+\.\d+[\w.]*?)-py\d")
+_AT_RUN_TIME = re.compile(r"triton|xla|jax|tensorflow", re.IGNORECASE)
+_OF_TOOLKIT = re.compile(r"cuda-(\d{1,2}\.\d)/bin/ptxas")
+_LINES_OF_A_VERSION = 4
+"""The lines that ptxas --version prints, of which the first names it and the last its release."""
+_TRITONS = {
+    ComputeCapability(8, 9): "Triton 2.1 (PyTorch 2.1)",
+    ComputeCapability(10, 0): "Triton 3.3 (PyTorch 2.7)",
+    ComputeCapability(12, 0): "Triton 3.3 (PyTorch 2.7)",
+}
+"""The first Triton for a capability: ModelTC/LightLLM#176 and the notes of triton-windows on releases."""
+_MACS = (Platform.OSX_64, Platform.OSX_ARM64)
+_BEHIND_A_REMARK = 20
+"""The lines of the traceback that xFormers writes behind its remark that Triton is optional."""
+_XLA_WORDS = (
+    *("xla", "tensorflow", "jax", "ptxas does not support cc", "ptxas too old", "ptx version"),
+    "software stack is old",
+)
+
+
+# ---------------------------------------------------------------------------------------------- what to compile for
+
+
+def arch_name(_case: Case, lines: Lines) -> str | None:
+    """The architecture as the compiler was asked for it: 120a."""
+    return first_told(lines, "arch", "value")
+
+
+def arch_capability(case: Case, lines: Lines) -> ComputeCapability | None:
+    """The compute capability that the compiler was to compile for, for some that of the GPU."""
+    symptom = lines[0].symptom if lines else ""
+    if first_told(lines, "target"):  # code for an older one was to run on the GPU
+        return case.capability if case.capability is not None and case.capability >= _BLACKWELL else None
+    told = capability_from(first_told(lines, "arch", "value", "capability", "name"))
+    if symptom == "nvrtc-without-architecture":
+        return capability_told(case, lines) or told
+    return told or (case.capability if symptom == "ptxas-too-old" else None)
+
+
+def _span(case: Case, lines: Lines) -> tuple[CudaVersion, CudaVersion | None] | None:
+    capability = arch_capability(case, lines)
+    return None if capability is None else case.knowledge.cuda_for(capability)
+
+
+def _is_fermi(case: Case, lines: Lines) -> bool:
+    capability = arch_capability(case, lines)
+    return capability is not None and capability < _KEPLER
+
+
+def arch_named(case: Case, lines: Lines) -> str | None:
+    """The same with its names: 12.0 (sm_120, Blackwell)."""
+    capability = arch_capability(case, lines)
+    return None if capability is None else named_with_sm(case, capability)
+
+
+def arch_first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The first toolkit that compiles for it."""
+    span = _span(case, lines)
+    return None if span is None else span[0]
+
+
+def arch_last_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The last toolkit that compiles for it, if there is one."""
+    span = _span(case, lines)
+    return span[1] if span is not None else _FERMI_ENDS if _is_fermi(case, lines) else None
+
+
+def arch_next_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The first toolkit that dropped it."""
+    last = arch_last_cuda(case, lines)
+    toolkits = (it.version for it in case.knowledge.matrix.cuda.toolkits)
+    return None if last is None else min(it for it in toolkits if it > last)
+
+
+def arch_is_unknown(case: Case, lines: Lines) -> bool:
+    """Whether no toolkit is known to compile for it."""
+    return _span(case, lines) is None and not _is_fermi(case, lines)
+
+
+def arch_is_dropped(case: Case, lines: Lines) -> bool:
+    """Whether the compiler no longer has it, and is not one that came before it."""
+    span = _span(case, lines)
+    if span is None:
+        return _is_fermi(case, lines)
+    return span[1] is not None and (case.toolkit is None or case.toolkit >= span[0])
+
+
+def gpu_is_arch(case: Case, lines: Lines) -> bool:
+    """Whether the GPU has this very compute capability."""
+    return case.capability is not None and case.capability == arch_capability(case, lines)
+
+
+def own_arch(case: Case, lines: Lines) -> ComputeCapability | None:
+    """The compute capability of the GPU, where it is another one and this compiler has it."""
+    own = case.capability
+    span = None if own is None or gpu_is_arch(case, lines) else case.knowledge.cuda_for(own)
+    if span is None:
+        return None
+    first, last = arch_first_cuda(case, lines), arch_last_cuda(case, lines)
+    if arch_is_dropped(case, lines):
+        compiler = case.toolkit or arch_next_cuda(case, lines)
+        has_it = last is not None and compiler is not None and (span[1] is None or compiler <= span[1])
+    else:
+        has_it = first is not None and span[0] < first and (case.toolkit is None or span[0] <= case.toolkit)
+    return own if has_it else None
+
+
+def own_arch_number(case: Case, lines: Lines) -> str | None:
+    """The same as CMake writes it: 86."""
+    own = own_arch(case, lines)
+    return None if own is None else f"{own.major}{own.minor}"
+
+
+def older_arch(case: Case, lines: Lines) -> ComputeCapability | None:
+    """The newest capability that toolkits before the first for it, and this one, compile for."""
+    capability, span = arch_capability(case, lines), _span(case, lines)
+    before = [it for it in case.knowledge.matrix.cuda.toolkits if span is not None and it.version < span[0]]
+    if case.toolkit is not None:
+        before = [it for it in before if it.version <= case.toolkit]
+    known = [it for toolkit in before[:1] for it in toolkit.compiles_for if capability and it < capability]
+    return max((it for it in known if not it.is_tegra), default=None)
+
+
+def older_arch_by_ptx(case: Case, lines: Lines) -> bool:
+    """Whether code for that runs on the GPU only as PTX, which the driver compiles."""
+    older, capability = older_arch(case, lines), arch_capability(case, lines)
+    return older is not None and capability is not None and older.major != capability.major
+
+
+# ---------------------------------------------------------------------------------------------- builds
+
+
+def _first_build(case: Case, lines: Lines) -> Release | None:
+    """The first build whose CUDA itself compiles for the capability, not only for an older minor."""
+    capability, span = arch_capability(case, lines), _span(case, lines)
+    if capability is None or span is None:
+        return None
+    framework = "pytorch" if lines[0].symptom == "torch-list-without-architecture" else None
+    builds = builds_with_code(case, capability, framework)
+    having = [it for it in builds if it.cuda is not None and it.cuda >= span[0]]
+    return edge(having, last=False) if having else None
+
+
+def first_build_for_arch(case: Case, lines: Lines) -> str | None:
+    """That build: PyTorch 2.7.0 (cu128)."""
+    first = _first_build(case, lines)
+    return None if first is None else build_words(first)
+
+
+def first_build_command(case: Case, lines: Lines) -> str | None:
+    """The command that installs it, or the newest build for the same CUDA major, which old drivers run as well."""
+    first, capability = _first_build(case, lines), arch_capability(case, lines)
+    if first is None or first.cuda is None or capability is None:
+        return None
+    same = [it for it in builds_with_code(case, capability, first.framework) if it.source is first.source]
+    newer = [it for it in same if it.cuda is not None and it.cuda.major == first.cuda.major]
+    return install_command(edge(newer or [first], last=True))
+
+
+def _last_build(case: Case, lines: Lines) -> Release | None:
+    """The newest build of the framework with code for it, of the installed version if there is one."""
+    capability = arch_capability(case, lines)
+    having = () if capability is None else builds_with_code(case, capability)
+    version = parsed_version(case.version_of(case.framework))
+    same = [it for it in having if version is not None and str(it.version) == version.public]
+    return edge(same or having, last=True) if having else None
+
+
+def last_build_for_arch(case: Case, lines: Lines) -> str | None:
+    """That build."""
+    last = _last_build(case, lines)
+    return None if last is None else build_words(last)
+
+
+def last_build_command(case: Case, lines: Lines) -> str | None:
+    """The command that installs it."""
+    last = _last_build(case, lines)
+    return None if last is None else install_command(last)
+
+
+# ---------------------------------------------------------------------------------------------- NVRTC
+
+
+def nvrtc_refused(_case: Case, lines: Lines) -> bool:
+    """Whether a line is an error: the options alone are none."""
+    return any(not it.get("arch") for it in lines)
+
+
+def only_option_refused(_case: Case, lines: Lines) -> bool:
+    """Whether the text says that an option was refused and not which one."""
+    return all(it.get("option") for it in lines if not it.get("arch"))
+
+
+def nvrtc_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
+    """The CUDA of the NVRTC that runs: as CuPy prints it, else that of the build or of the machine."""
+    printed = next(iter(case.of("nvrtc-version")), None)
+    if printed is not None:
+        return CudaVersion(int(printed.fields["major"]), int(printed.fields["minor"]))
+    return case.built_cuda or case.toolkit
+
+
+def nvrtc_cuda_without(case: Case, lines: Lines) -> CudaVersion | None:
+    """The same, if it does not compile for the GPU."""
+    cuda, span = nvrtc_cuda(case, lines), _span(case, lines)
+    if cuda is None or (span is not None and span[0] <= cuda and (span[1] is None or cuda <= span[1])):
+        return None
+    return cuda
+
+
+def nvrtc_lacks(case: Case, lines: Lines) -> str | None:
+    """Whether NVRTC lacks a ``new`` GPU or an ``old`` one; None where the GPU decides, which is unknown."""
+    capability, cuda = arch_capability(case, lines), nvrtc_cuda(case, lines)
+    if capability is None:
+        return "old" if cuda is not None and cuda >= _DROPS_VOLTA else None
+    span = case.knowledge.cuda_for(capability)
+    if span is None:
+        return "old" if capability < _KEPLER else "new"
+    limited = cuda is not None and cuda <= _FERMI_ENDS and capability >= _PASCAL
+    if span[1] is None or limited or (cuda is not None and cuda < span[0]):
+        return "new"
+    return "new" if capability >= _MAXWELL and _is_cupy_before_13(case, lines) else "old"
+
+
+def _is_cupy_before_13(case: Case, lines: Lines) -> bool:
+    """Whether it is a CuPy that came before CUDA 13, whose NVRTC therefore has dropped nothing from 5.0 on."""
+    paths = [match[1] for it in lines if (match := _CUPY_IN_PATH.search(it.line))]
+    version = parsed_version(case.version_of("cupy") or next(iter(paths), None))
+    return version is not None and version < _CUPY_FOR_13
+
+
+# ---------------------------------------------------------------------------------------------- ptxas
+
+
+def ptxas_failure(case: Case, lines: Lines) -> str:
+    """What ptxas fails on: ``dropped``, ``newer-gpu``, ``xla`` where XLA's own compiler does, or ``old``."""
+    it = lines[0]
+    if "does not support target" in it.line:
+        return "xla"
+    if it.get("target"):
+        return "newer-gpu"
+    built = capability_from(it.get("arch")) is not None and not _AT_RUN_TIME.search(it.line)
+    return "dropped" if built and not arch_is_unknown(case, lines) and arch_is_dropped(case, lines) else "old"
+
+
+def assembler_of(case: Case, lines: Lines) -> str:
+    """The program that calls ptxas: Triton or XLA."""
+    text = " ".join(it.line for it in lines).casefold()
+    xla = case.framework in {"jax", "tensorflow"} or any(word in text for word in _XLA_WORDS)
+    return "XLA" if xla and "triton" not in text else "Triton"
+
+
+def framework_of_triton(case: Case, _lines: Lines) -> str | None:
+    """PyTorch, where the text names Triton and no framework."""
+    named = "triton" in " ".join(it.line for it in case.sightings).casefold()
+    return "pytorch" if named and case.framework is None else None
+
+
+def triton_for_arch(case: Case, lines: Lines) -> str | None:
+    """The first Triton that knows the GPU."""
+    capability = arch_capability(case, lines)
+    return None if capability is None else _TRITONS.get(capability)
+
+
+def ptxas_release(case: Case, _lines: Lines) -> str | None:
+    """The release of the ptxas that the text shows: as XLA names it, as it prints it, or by its toolkit's path."""
+    named = first_told(case.of("ptxas-faulty"), "ptxas")
+    if named is not None:
+        return ".".join(named.split(".")[:2])
+    starts = [it.number for it in case.clues.get("ptxas", ())]
+    for clue in case.clues.get("toolkit", ()):
+        if any(0 <= clue.number - start < _LINES_OF_A_VERSION for start in starts):
+            return clue.value
+    paths = (_OF_TOOLKIT.search(it) for it in case.every("ptxas_path"))
+    return next((match[1] for match in paths if match), None)
+
+
+def ptxas_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA that the ptxas must at least be of: for the GPU, for the PTX that it reads, and for the build."""
+    wanted = PTX.get(first_told(lines, "wanted_ptx") or "")
+    builds = [it.cuda for it in case.releases() if it.cuda is not None]
+    built = case.built_cuda or min(builds, default=None)
+    known = (arch_first_cuda(case, lines), built, None if wanted is None else CudaVersion.parse(wanted))
+    return max((it for it in known if it is not None), default=None)
+
+
+def ptxas_last_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The last CUDA whose ptxas knows the GPU, if there is one and it is newer than that."""
+    span, needed = _span(case, lines), ptxas_cuda(case, lines)
+    last = None if span is None else span[1]
+    return last if last is not None and needed is not None and last > needed else None
+
+
+def ptx_wanted_cuda(_case: Case, lines: Lines) -> str | None:
+    """The CUDA of the PTX that ptxas was given."""
+    return PTX.get(first_told(lines, "wanted_ptx") or "")
+
+
+def ptx_cuda(_case: Case, lines: Lines) -> str | None:
+    """The CUDA of the PTX that ptxas reads, or that XLA writes."""
+    return PTX.get(first_told(lines, "ptx") or "")
+
+
+def ptx_major(case: Case, lines: Lines) -> str | None:
+    """Its major."""
+    return (ptx_cuda(case, lines) or "").partition(".")[0] or None
+
+
+def arch_first_major(case: Case, lines: Lines) -> int | None:
+    """The major of the first CUDA for the GPU."""
+    first = arch_first_cuda(case, lines)
+    return None if first is None else first.major
+
+
+def arch_is_thor(case: Case, lines: Lines) -> bool:
+    """Whether it is the GPU of Jetson Thor, which CUDA 13 renamed."""
+    return arch_capability(case, lines) in {(10, 1), (11, 0)}
+
+
+def ptxas_used(case: Case, _lines: Lines) -> str | None:
+    """The ptxas that XLA uses, by its path."""
+    return case.told("ptxas_used")
+
+
+def ptxas_below_bin(case: Case, _lines: Lines) -> str | None:
+    """The toolkit whose bin XLA was given for the toolkit itself."""
+    return case.told("ptxas_below_bin")
+
+
+def framework_of_xla(case: Case, lines: Lines) -> str | None:
+    """The framework that XLA's warning is most likely of, where the text names none with XLA."""
+    if first_told(lines, "required") is not None:
+        return "tensorflow" if case.framework is None else None
+    return None if case.framework in {"jax", "tensorflow"} else "jax"
+
+
+def triton_is_needed(case: Case, lines: Lines) -> bool:
+    """Whether Triton is missed by more than a package that says itself that it goes on without."""
+    remarks = [it.number for it in case.of("harmless-optional") if "triton" in it.line.lower()]
+    return not any(0 <= it.number - at <= _BEHIND_A_REMARK for it in lines for at in remarks)
+
+
+# ---------------------------------------------------------------------------------------------- bitsandbytes, RAPIDS
+
+
+def _bnb_file(lines: Lines) -> str | None:
+    return first_told(lines, "library", "missing")
+
+
+def _bnb_number(lines: Lines) -> re.Match[str] | None:
+    return re.search(r"cuda(\d{2})(\d)", _bnb_file(lines) or "")
+
+
+def bnb_library(_case: Case, lines: Lines) -> str | None:
+    """The library for CUDA that bitsandbytes looks for."""
+    return _bnb_file(lines) if _bnb_number(lines) else None
+
+
+def bnb_cuda(_case: Case, lines: Lines) -> str | None:
+    """The CUDA of that library: CUDA 12.8."""
+    number = _bnb_number(lines)
+    return None if number is None else f"CUDA {number[1]}.{number[2]}"
+
+
+def bnb_other_cuda(_case: Case, lines: Lines) -> str | None:
+    """A CUDA of the same major that current releases have a library for."""
+    number = _bnb_number(lines)
+    return {"13": "130", "12": "126", "11": "118"}.get("" if number is None else number[1])
+
+
+def bnb_looked(case: Case, _lines: Lines) -> bool:
+    """Whether bitsandbytes says that it did not find libcudart."""
+    return any("libcudart" in it.line for it in case.of("cuda-libraries-not-found"))
+
+
+def bnb_version(case: Case, _lines: Lines) -> str | None:
+    """The installed bitsandbytes."""
+    return version_of_package(case, "bitsandbytes")
+
+
+def cuda_library_missed(case: Case, _lines: Lines) -> bool:
+    """Whether a missing library of CUDA, which is reported by its name, is the reason."""
+    return any(owner_of(it.get("library") or "") is Owner.CUDA for it in case.of("library-missing"))
+
+
+def on_mac_without_gpu(case: Case, _lines: Lines) -> bool:
+    """Whether it is a Mac, and nothing names an NVIDIA GPU or driver."""
+    return case.platform in _MACS and not case.gpus and case.driver is None
+
+
+def rapids_gpu(case: Case, lines: Lines) -> str | None:
+    """The GPU that RAPIDS found."""
+    return first_told(lines, "gpu_found") or (case.gpus[0] if case.gpus and case.capability is not None else None)
+
+
+def rapids_capability(case: Case, lines: Lines) -> str | None:
+    """Its compute capability."""
+    told = first_told(lines, "capability_found")
+    return told or (str(case.capability) if case.gpus and case.capability is not None else None)

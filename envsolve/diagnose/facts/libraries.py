@@ -1,0 +1,626 @@
+"""Facts on libraries that are not found: whose they are, which CUDA they are of, what asks for them, what is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from envsolve.diagnose.case import TITLES, Case, Sighting
+from envsolve.diagnose.facts import jetpacks
+from envsolve.diagnose.facts.companions import folder_of
+from envsolve.diagnose.facts.library_names import Owner, Span, is_plain, owner_of, span_of
+from envsolve.diagnose.facts.programs import NOT_EXTENSIONS, importer_of, named_program, program_of, title_of
+from envsolve.diagnose.facts.seen_libraries import (
+    library,
+    opened_span,
+    told_with_libdevice,
+    toolkits,
+    versions_built_for,
+    wanted_span,
+)
+from envsolve.model.host import Platform
+from envsolve.model.names import normalized
+from envsolve.model.versions import CudaVersion, parsed_version
+
+Lines = tuple[Sighting, ...]
+_ALONE = (Owner.PYTORCH, Owner.TENSORFLOW, Owner.ONNXRUNTIME, Owner.LLAMA, Owner.ZLIB, Owner.VISUAL_CPP, Owner.SYSTEM)
+"""Owners each of whose libraries is a failure of its own."""
+_TOGETHER = (Owner.CUDA, Owner.CUDNN, Owner.TENSORRT)
+"""Owners whose libraries are missing for one reason. Those of other owners belong to other families."""
+_SYMBOL = re.compile(r"undefined symbol|not defined in file|symbol lookup error", re.IGNORECASE)
+"""A library that was found and lacks a function."""
+_BUILTINS = re.compile(r"(lib)?nvrtc(-builtins.*)?$", re.IGNORECASE)
+_CUDNN_OPENS = re.compile(r"Could not load library \S+\.\s+Error|libcudnn\w*\.so\S*: undefined", re.IGNORECASE)
+"""How cuDNN 8 reports what it opens itself."""
+_OWN_PACKAGES = {
+    "libcudss": ("cuDSS", "cudss", "nvidia-cudss"),
+    "libcusparselt": ("cuSPARSELt", "cusparselt", "nvidia-cusparselt"),
+    "libnccl": ("NCCL", "libnccl2", "nvidia-nccl"),
+    "libcutensor": ("cuTENSOR", "cutensor", "cutensor"),
+    "libnvshmem": ("NVSHMEM", "nvshmem", "nvidia-nvshmem"),
+}
+"""What neither the CUDA toolkit nor JetPack contains: its name, and its package for apt and for pip."""
+
+
+def _missing(case: Case, lines: Lines) -> tuple[str, Span | None]:
+    return wanted_span(case, lines) if lines else ("", None)
+
+
+def _span(case: Case, lines: Lines) -> Span | None:
+    return _missing(case, lines)[1]
+
+
+# ------------------------------------------------------------------------------------------------ the library
+
+
+def library_group(case: Case, lines: Lines) -> str | None:
+    """Which lines are of one failure: by owner, of some owners by library; None for what other families explain."""
+    it = lines[0]
+    name, owner = library(it), library_owner(case, lines)
+    if _SYMBOL.search(it.line) or name.startswith("libtpu") or told_with_libdevice(case, name):
+        return None
+    if owner == "cuda":
+        if _BUILTINS.match(name):
+            return "nvrtc-builtins"
+        return "nvrtc-link" if name == "libnvrtc.so" and "cudnn" in (it.get("by") or "") else "cuda"
+    if owner in _TOGETHER:
+        return owner
+    return f"{owner} {name}" if owner in _ALONE else None
+
+
+def library_owner(case: Case, lines: Lines) -> str:
+    """Whose the library is; what TensorRT's own libraries miss is TensorRT's, what cuDNN misses of zlib is zlib's."""
+    it = lines[0]
+    if it.get("cudnn"):
+        return Owner.CUDNN.value
+    if owner_of(it.get("by") or "") is Owner.TENSORRT:
+        return Owner.TENSORRT.value
+    owner = owner_of(library(it))
+    if owner is Owner.VISUAL_CPP and program_of(case, lines) is None:
+        return Owner.SYSTEM.value
+    return owner.value
+
+
+def missing_library(case: Case, lines: Lines) -> str | None:
+    """The missing file; of several the one whose name says most about its CUDA."""
+    return _missing(case, lines)[0] or None
+
+
+def missing_stem(_case: Case, lines: Lines) -> str | None:
+    """How the names of the missing library begin on every system: ``cudart``."""
+    match = re.match(r"(?:lib)?([A-Za-z]+)", library(lines[0]))
+    return match[1] if match else None
+
+
+def all_missing(_case: Case, lines: Lines) -> tuple[str, ...] | None:
+    """The names, if several libraries are missing."""
+    names = tuple(dict.fromkeys(library(it) for it in lines if library(it)))
+    return names if len(names) > 1 else None
+
+
+def of_dlls(case: Case, lines: Lines) -> bool:
+    """Whether it happened on Windows: plainly, or a DLL is named."""
+    return case.windows or any(".dll" in it.line.lower() for it in lines)
+
+
+def library_has_no_number(case: Case, lines: Lines) -> bool:
+    """Whether the name is that of the link for developers: libcublas.so."""
+    return is_plain(_missing(case, lines)[0])
+
+
+def cuda_of_library(case: Case, lines: Lines) -> str | None:
+    """The CUDA that the library is of: ``CUDA 12``, ``CUDA 10.1``; None if the name stands for several majors."""
+    span = _span(case, lines)
+    return None if span is None else span.shortly
+
+
+def cudas_of_library(case: Case, lines: Lines) -> str | None:
+    """All toolkits in which a library has this name: ``CUDA 11.0 to 11.8``."""
+    span = _span(case, lines)
+    return None if span is None or span.first == span.last else str(span)
+
+
+def library_major(case: Case, lines: Lines) -> int | None:
+    """The CUDA major that the library is of."""
+    span = _span(case, lines)
+    return None if span is None or span.first.major != span.last.major else span.last.major
+
+
+def library_is_of_one_minor(case: Case, lines: Lines) -> bool:
+    """Whether the name stands for one minor version of CUDA."""
+    span = _span(case, lines)
+    return span is not None and span.first == span.last
+
+
+def library_pip(case: Case, lines: Lines) -> str | None:
+    """NVIDIA's packages for pip with the missing libraries, as a command takes them."""
+    return _packages(case, lines, conda=False)
+
+
+def library_conda(case: Case, lines: Lines) -> str | None:
+    """The packages of conda-forge with the missing libraries."""
+    return _packages(case, lines, conda=True)
+
+
+def _packages(case: Case, lines: Lines, *, conda: bool) -> str | None:
+    span = _span(case, lines)
+    if conda and span is not None and span.last < _FIRST_OF_CONDA_FORGE:
+        return None
+    major = None if span is None or span.first.major != span.last.major else str(span.last.major)
+    if major is None and case.built_cuda is not None:
+        major = str(case.built_cuda.major)
+    names = dict.fromkeys(library(it) for it in lines)
+    known = case.knowledge.libraries
+    found = dict.fromkeys(it for name in names for it in known.packages(name, conda=conda, cuda_major=major))
+    if major is None and len(found) > 1:  # of several CUDA majors, and nothing says which
+        return None
+    if not conda:
+        return " ".join(_pinned(it, major) for it in found) or None
+    cuda = None if span is None else span.last if span.first == span.last else span.last.major
+    others = [it for it in found if it != "cudatoolkit"]
+    pins = [f"cuda-version={cuda}"] if others and cuda is not None else []
+    if "cudatoolkit" in found:
+        pins.append("cudatoolkit" if cuda is None else f"cudatoolkit={_of_cudatoolkit(case, span)}")
+    return " ".join([*others, *pins]) or None
+
+
+def _of_cudatoolkit(case: Case, span: Span | None) -> CudaVersion | None:
+    return case.built_cuda if span is not None and case.built_cuda in span else None if span is None else span.last
+
+
+_FIRST_OF_CONDA_FORGE = CudaVersion(10, 1)
+"""conda-forge has no cudatoolkit before: github.com/conda-forge/cudatoolkit-feedstock."""
+_WITHOUT_SUFFIX = 13
+_OF_THE_TOOLKIT = frozenset({"nvidia-cuda-runtime", "nvidia-cuda-nvrtc", "nvidia-cuda-cupti", "nvidia-nvjitlink"})
+"""Packages of CUDA 13 that count as the toolkit does; cuBLAS and others have versions of their own."""
+
+
+def _pinned(package: str, major: str | None) -> str:
+    """NVIDIA's packages have their CUDA in the name up to 12; from 13 on the version counts."""
+    by_version = major is not None and int(major) >= _WITHOUT_SUFFIX and not package.endswith(f"-cu{major}")
+    return f"'{package}=={major}.*'" if by_version and package in _OF_THE_TOOLKIT else package
+
+
+def conda_pin(case: Case, lines: Lines) -> str | None:
+    """What pins the CUDA of the library in a conda environment, if the name says which minor it is."""
+    span = _span(case, lines)
+    in_conda = case.told("conda") is not None or "cudatoolkit" in case.packages
+    if not in_conda or span is None or span.first != span.last or _packages(case, lines, conda=False):
+        return None
+    return f"{'cudatoolkit' if span.last.major < _WITH_PARTS else 'cuda-version'}={span.last}"
+
+
+_WITH_PARTS = 12
+"""The first CUDA that conda has in parts, with cuda-version in place of cudatoolkit."""
+
+
+def own_package(_case: Case, lines: Lines) -> str | None:
+    """The product of NVIDIA's that the library is, if the CUDA toolkit does not contain it: ``cuDSS``."""
+    found = _own_package(lines)
+    return found and found[0]
+
+
+def own_package_apt(_case: Case, lines: Lines) -> str | None:
+    """Its package in NVIDIA's repositories for apt."""
+    found = _own_package(lines)
+    return found and found[1]
+
+
+def own_package_pip(case: Case, lines: Lines) -> str | None:
+    """Its package for pip, for the CUDA of the machine or of the build."""
+    found = _own_package(lines)
+    jetpack = _jetpack(case)
+    known = case.built_cuda or next(iter(toolkits(case)), None) or (jetpack.cuda if jetpack else None)
+    return found and f"{found[2]}-cu{12 if known is None else known.major}"
+
+
+def _own_package(lines: Lines) -> tuple[str, str, str] | None:
+    name = library(lines[0]).lower()
+    return next((it for stem, it in _OWN_PACKAGES.items() if name.startswith(stem)), None)
+
+
+def library_path(case: Case, lines: Lines) -> str | None:
+    """Where the missing file is in the environment that is given."""
+    return next((str(it) for it in _places(case, lines)), None)
+
+
+def library_directory(case: Case, lines: Lines) -> str | None:
+    """The directory of that file."""
+    return next((str(it.parent) for it in _places(case, lines)), None)
+
+
+def library_is_not_in_prefix(case: Case, lines: Lines) -> str | None:
+    """The environment that is given, if it does not contain the missing file."""
+    named = case.given.prefix is not None and library(lines[0])
+    return case.given.prefix if named and library_path(case, lines) is None else None
+
+
+_DIRECTORIES = (
+    *("lib", "lib64", "bin", "Library/bin", "targets/*/lib"),
+    *(f"{site}/{part}" for site in ("lib/python3*/site-packages", "Lib/site-packages") for part in
+      ("nvidia/*/lib", "nvidia/*/bin", "torch/lib", "*.libs")),
+)  # fmt: skip
+"""Where an environment has shared libraries."""
+
+
+def _places(case: Case, lines: Lines) -> Iterator[Path]:
+    name = _missing(case, lines)[0]
+    if case.given.prefix is None or not re.fullmatch(r"[\w.+-]+", name):
+        return
+    for directory in _DIRECTORIES:
+        yield from (it for it in Path(case.given.prefix).glob(f"{directory}/{name}") if it.is_file())
+
+
+# ------------------------------------------------------------------------------------------------ what asks for it
+
+
+def asking(case: Case, lines: Lines) -> str | None:
+    """The program that asks for the library, a key of :mod:`programs` or a framework; not one of another CUDA."""
+    named = named_program(case, lines)
+    return named if named is not None or torch_is_of_other_cuda(case, lines) else case.framework
+
+
+def asking_title(case: Case, lines: Lines) -> str | None:
+    """How its makers write it."""
+    return title_of(asking(case, lines))
+
+
+def asking_framework(case: Case, lines: Lines) -> str | None:
+    """The program, if it is a framework of the matrix."""
+    program = asking(case, lines)
+    return program if program in TITLES else None
+
+
+def asking_other(case: Case, lines: Lines) -> str | None:
+    """The program, if it is another than the framework of the case: the environment to solve is one for it."""
+    program = asking(case, lines)
+    return None if program == case.framework else program
+
+
+def not_in_python(_case: Case, lines: Lines) -> bool:
+    """Whether the program is one in Java, Rust or C#, for which pip has nothing."""
+    return any(
+        re.search(r"ai\.onnxruntime|/target/(?:debug|release)/|\.csproj|bin[\\/]+Debug", it.line) for it in lines
+    )
+
+
+def asking_version(case: Case, lines: Lines) -> str | None:
+    """Its installed version."""
+    return case.version_of(asking(case, lines)) or None
+
+
+def asking_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA that this version is built with."""
+    program = asking_framework(case, lines)
+    return None if program is None else case.cuda_of(program)
+
+
+def asking_cuda_differs(case: Case, lines: Lines) -> bool:
+    """Whether the official builds of this version are for another CUDA than that of the library."""
+    cuda, span = asking_cuda(case, lines), _span(case, lines)
+    return cuda is not None and span is not None and cuda not in span
+
+
+def asking_cudnn(case: Case, lines: Lines) -> str | None:
+    """The cuDNN that all its builds need."""
+    program = asking_framework(case, lines)
+    found = {str(it.cudnn) for it in case.releases(program) if it.cudnn is not None} if program else set()
+    return found.pop() if len(found) == 1 else None
+
+
+def asking_is_new(case: Case, lines: Lines) -> bool | None:
+    """Whether it is TensorFlow from 2.14 on, whose extra and-cuda brings the libraries; None if unknown."""
+    version = asking_version(case, lines)
+    match = re.match(r"(\d+)\.(\d+)", version or "")
+    return None if match is None else (int(match[1]), int(match[2])) >= _WITH_AND_CUDA
+
+
+_WITH_AND_CUDA = (2, 14)
+_ONE_CUDA_A_VERSION = ("tensorflow", "onnxruntime")
+"""Frameworks each version of which is built for one CUDA only."""
+
+
+def versions_for_library(case: Case, lines: Lines) -> str | None:
+    """The versions whose wheels ask for the library: ``TensorFlow 2.5 to 2.11``."""
+    span = _span(case, lines)
+    return None if span is None else _versions(case, lines, lambda cuda: cuda in span)
+
+
+def versions_for_toolkit(case: Case, lines: Lines) -> str | None:
+    """The versions whose wheels are for the CUDA on the machine, if that is another."""
+    span = _span(case, lines)
+    there = [it for it in toolkits(case) if span is None or it not in span]
+    return _versions(case, lines, lambda cuda: any(_same_names(cuda, it) for it in there))
+
+
+def _versions(case: Case, lines: Lines, fits: Callable[[CudaVersion], bool]) -> str | None:
+    program = asking(case, lines)
+    found = versions_built_for(case, program, fits) if program in _ONE_CUDA_A_VERSION else None
+    return found and f"{title_of(program)} {found}"
+
+
+def _same_names(one: CudaVersion, other: CudaVersion) -> bool:
+    """Whether two toolkits have the same file names: from 11.1 on those of one major, before of one minor."""
+    return one == other or (one.major == other.major and min(one, other) >= CudaVersion(11, 1))
+
+
+def torch_cuda_built(case: Case, _lines: Lines) -> CudaVersion | None:
+    """The CUDA of the installed PyTorch: of the build, or of the index in the command that installed it."""
+    if "pytorch" not in case.frameworks:
+        return None
+    folders = (re.search(r"torch\b.*/whl/cu(\d\d)(\d)\b", it.line) for it in case.clues.get("package", ()))
+    folder = next((it for it in folders if it is not None), None)
+    return case.cuda_of("pytorch") or (None if folder is None else CudaVersion(int(folder[1]), int(folder[2])))
+
+
+def torch_is_of_other_cuda(case: Case, lines: Lines) -> bool:
+    """Whether PyTorch is of another CUDA than the library: something else asks for it."""
+    cuda, span = torch_cuda_built(case, lines), _span(case, lines)
+    if cuda is None or span is None or cuda in span:
+        return False
+    return cuda.major not in (span.first.major, span.last.major) or cuda.major <= _LAST_BY_MINOR
+
+
+_LAST_BY_MINOR = 10
+"""The last CUDA of which every minor version has names of its own."""
+
+
+def torch_public(case: Case, _lines: Lines) -> str | None:
+    """The installed PyTorch without its local part."""
+    return (case.version_of("pytorch") or "").partition("+")[0] or None
+
+
+def torch_folder(case: Case, lines: Lines) -> str | None:
+    """The folder of PyTorch's index with the installed build: ``cu130``."""
+    local = folder_of(parsed_version(case.version_of("pytorch")))
+    cuda = torch_cuda_built(case, lines)
+    return local or (None if cuda is None else f"cu{cuda.major}{cuda.minor}")
+
+
+def library_folder(case: Case, lines: Lines) -> str | None:
+    """The newest folder of PyTorch's index for the CUDA major of the library."""
+    span = _span(case, lines)
+    if span is None or span.first.major != span.last.major:
+        return None
+    builds = (it.cuda for it in case.knowledge.all_releases("pytorch") if it.source.is_wheel and it.cuda is not None)
+    newest = max((it for it in builds if it.major == span.last.major), default=None)
+    return None if newest is None else f"cu{newest.major}{newest.minor}"
+
+
+def asking_extension(case: Case, lines: Lines) -> str | None:
+    """The compiled package beside PyTorch that asks: of the traceback, of the line, or the only one in the text."""
+    importer = importer_of(case, lines)
+    if importer is not None and importer.lower() not in NOT_EXTENSIONS and not importer.startswith("_"):
+        span, cuda = _span(case, lines), case.built_cuda
+        fits = span is not None and case.framework == "pytorch" and cuda is not None and cuda in span
+        return None if fits else importer
+    program = named_program(case, lines)
+    if program not in (None, "vllm"):
+        return None
+    numbers = {it.number for it in lines}
+    beside = {normalized(it.value) for it in case.clues.get("extension", ()) if it.number in numbers}
+    if len(beside) == 1 and case.framework in (None, "pytorch"):
+        return beside.pop()
+    if not torch_is_of_other_cuda(case, lines):
+        return None
+    named = {normalized(it) for it in case.every("extension")}
+    return program or (named.pop() if len(named) == 1 else None)
+
+
+def extension_package(case: Case, lines: Lines) -> str | None:
+    """Its package for pip, if it has one of its name."""
+    extension = normalized(asking_extension(case, lines) or "")
+    return extension if extension in _ON_PYPI else None
+
+
+_ON_PYPI = frozenset(
+    (
+        *("flash-attn", "xformers", "sageattention", "mamba-ssm", "causal-conv1d"),
+        *("natten", "sgl-kernel", "spconv", "deepspeed"),
+    )
+)
+
+
+# ------------------------------------------------------------------------------------------------ what is there
+
+
+def toolkit_with_library(case: Case, lines: Lines) -> CudaVersion | None:
+    """A toolkit on the machine in which the library has this name."""
+    span = _span(case, lines)
+    return None if span is None else next((it for it in toolkits(case) if it in span), None)
+
+
+def toolkit_without_library(case: Case, lines: Lines) -> CudaVersion | None:
+    """A toolkit on the machine, if no library of it has this name."""
+    if _span(case, lines) is None or toolkit_with_library(case, lines) is not None:
+        return None
+    return next(iter(toolkits(case)), None)
+
+
+def toolkit_there(case: Case, _lines: Lines) -> CudaVersion | None:
+    """A toolkit on the machine, not one that a driver supports or a program asks for."""
+    return next(iter(toolkits(case)), None)
+
+
+def gpu_first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
+    """The first CUDA for the GPU, if that of the library or of the build is older."""
+    span = _span(case, lines)
+    newest = span.last if span is not None else case.built_cuda
+    first = case.knowledge.cuda_for(case.capability) if case.capability is not None else None
+    return first[0] if newest is not None and first is not None and newest < first[0] else None
+
+
+def driver_is_missing_too(case: Case, _lines: Lines) -> bool:
+    """Whether the driver's own library is not found either."""
+    return any(owner_of(library(it)) is Owner.DRIVER for it in case.of("library-missing"))
+
+
+def searched_path(case: Case, _lines: Lines) -> str | None:
+    """The value of LD_LIBRARY_PATH."""
+    found = case.told("ld_library_path")
+    return found if found is not None and "/" in found else None
+
+
+def opened_libraries(case: Case, lines: Lines) -> tuple[str, ...] | None:
+    """The libraries of the same CUDA that the program did open."""
+    span, opened = _span(case, lines), opened_span(case)
+    if span is None or opened is None or opened.common(span) is None:
+        return None
+    present = (it for it in case.of("library-present") if it.get("opened"))
+    return tuple(dict.fromkeys(library(it) for it in present if owner_of(library(it)) is Owner.CUDA))
+
+
+def opened_exactly(case: Case, lines: Lines) -> str | None:
+    """The one minor version of CUDA that all the names together leave."""
+    span, opened = _span(case, lines), opened_span(case)
+    both = None if span is None or opened is None else opened.common(span)
+    return None if both is None or both.first != both.last else str(both)
+
+
+def mixed_library(case: Case, lines: Lines) -> str | None:
+    """A library of CUDA that was found, of another CUDA than the rest, and asks for its own kind."""
+    found = _mixed(case, lines)
+    return found and found.get("by")
+
+
+def mixed_needs(case: Case, lines: Lines) -> str | None:
+    """What that library asks for."""
+    found = _mixed(case, lines)
+    return found and library(found)
+
+
+def mixed_cuda(case: Case, lines: Lines) -> str | None:
+    """The CUDA of the program's other libraries."""
+    opened = opened_span(case)
+    return None if opened is None or _mixed(case, lines) is None else opened.shortly or str(opened)
+
+
+def _mixed(case: Case, lines: Lines) -> Sighting | None:
+    opened = opened_span(case)
+    for it in lines:
+        by, span = it.get("by"), span_of(case.knowledge, library(it))
+        if by is None or by == library(it) or opened is None or span is None or opened.common(span) is not None:
+            continue
+        if owner_of(by) is Owner.CUDA:
+            return it
+    return None
+
+
+def cudnn_opens_it(case: Case, lines: Lines) -> bool:
+    """Whether cuDNN 8 asks for the library, and the name says of which CUDA it is."""
+    return cuda_of_library(case, lines) is not None and any(_CUDNN_OPENS.search(it.line) for it in lines)
+
+
+def cuda_of_program(case: Case, _lines: Lines) -> CudaVersion | None:
+    """The CUDA of the build, or of the machine."""
+    return case.built_cuda or next(iter(toolkits(case)), None)
+
+
+def major_of_program(case: Case, lines: Lines) -> int | None:
+    """The major of it."""
+    cuda = cuda_of_program(case, lines)
+    return None if cuda is None else cuda.major
+
+
+def cuda_of_program_fits(case: Case, lines: Lines) -> bool:
+    """Whether it is of the major of the library."""
+    cuda, span = cuda_of_program(case, lines), _span(case, lines)
+    return cuda is not None and span is not None and cuda.major in (span.first.major, span.last.major)
+
+
+def usually_beside_pytorch(case: Case, lines: Lines) -> bool:
+    """Whether the program finds a newer CUDA of PyTorch or of the machine more often than none."""
+    span, program = _span(case, lines), asking(case, lines)
+    if span is None:
+        return program == "rapids"
+    return span.last.major <= _OLD_MAJOR and program in ("onnxruntime", "ctranslate2", "cupy", "llama.cpp")
+
+
+_OLD_MAJOR = 11
+
+
+def package_for_cuda(case: Case, _lines: Lines) -> str | None:
+    """A package with its CUDA in its name: ``mxnet-cu92``."""
+    return next((it.get("built") for it in case.of("program-named") if it.get("built")), None)
+
+
+def cuda_of_package(case: Case, _lines: Lines) -> str | None:
+    """The CUDA in that name: 9.2, or 12 for all of CUDA 12."""
+    digits = next((it.get("digits") for it in case.of("program-named") if it.get("built") and it.get("digits")), None)
+    if digits is None:
+        return None
+    return digits if int(digits) in range(10, 20) else f"{digits[:-1]}.{digits[-1]}"
+
+
+# ------------------------------------------------------------------------------------------------ JetPack
+
+
+def installed_jetpack(case: Case, _lines: Lines) -> str | None:
+    """The installed JetPack: ``JetPack 6.1 and 6.2``."""
+    found = _jetpack(case)
+    return None if found is None else found.title
+
+
+def jetpack_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
+    """Its CUDA."""
+    found = _jetpack(case)
+    return None if found is None else found.cuda
+
+
+def jetpack_with_library(case: Case, lines: Lines) -> str | None:
+    """The JetPacks whose CUDA has a library of this name."""
+    span = _span(case, lines)
+    return " or ".join(it.title for it in jetpacks.JETPACKS if span is not None and it.cuda in span) or None
+
+
+def jetpack_has_library(case: Case, lines: Lines) -> bool:
+    """Whether the installed JetPack is one of them."""
+    found, span = _jetpack(case), _span(case, lines)
+    return found is not None and span is not None and found.cuda in span
+
+
+def _jetpack(case: Case) -> jetpacks.JetPack | None:
+    return next((pack for it in case.every("jetson") if (pack := jetpacks.jetpack_in(it)) is not None), None)
+
+
+def on_arm_server(case: Case, _lines: Lines) -> bool:
+    """Whether it is Linux on Arm, and nothing shows a Jetson."""
+    return case.platform is Platform.LINUX_AARCH64 and not case.jetson
+
+
+# ------------------------------------------------------------------------------------------------ other owners
+
+
+def tensorrt_is_optional(_case: Case, lines: Lines) -> bool:
+    """Whether TensorFlow or ONNX Runtime looks for TensorRT, which both do without."""
+    optional = re.compile(r"dso_loader|dynamic library|onnxruntime|TensorrtExecutionProvider|TF-TRT", re.IGNORECASE)
+    return any(optional.search(it.line) for it in lines)
+
+
+def tensorrt_library(_case: Case, lines: Lines) -> str:
+    """The library of TensorRT."""
+    return (lines[0].get("by") if tensorrt_needs(_case, lines) else None) or library(lines[0])
+
+
+def tensorrt_needs(_case: Case, lines: Lines) -> str | None:
+    """What a library of TensorRT that was found asks for in turn."""
+    name, by = library(lines[0]), lines[0].get("by")
+    return name if by is not None and by != name and owner_of(name) is not Owner.TENSORRT else None
+
+
+def tensorrt_major(_case: Case, lines: Lines) -> str | None:
+    """The major version of TensorRT in the name."""
+    match = re.search(r"\.so\.(\d+)|_(\d+)\.dll", lines[0].get("by") or library(lines[0]))
+    return None if match is None else match[1] or match[2]
+
+
+def cuda_library_is_missing(case: Case, _lines: Lines) -> bool:
+    """Whether a line names a library of CUDA or cuDNN that is not found."""
+    lines = case.of("library-missing")
+    return any(library_owner(case, (it,)) in (Owner.CUDA, Owner.CUDNN) for it in lines)
+
+
+def cupti_is_missing(case: Case, _lines: Lines) -> bool:
+    """Whether a line names a library of CUPTI that is not found."""
+    return any("cupti" in library(it).lower() for it in case.of("library-missing"))
