@@ -128,7 +128,6 @@ def test_what_people_read_may_name_a_framework() -> None:
 
 MAY_NAME = {
     "validation/inside/on_*": "the probes, one for each framework",
-    "diagnose/rules/*": "rules about what one program prints, which the tables in data/diagnosis call",
     "diagnose/facts/*": "facts about what one program prints, which data/findings names",
     "diagnose/machine/overrides": "a variable that uv reads",
     "diagnose/machine/variables": "variables that a program reads",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Sighting
 
 
 class Remedy(NamedTuple):
-    """The environment that would mend it, as far as it is not that of the case: see ``Request``.
+    """The environment that would be the fix, as far as it is not that of the case: see ``Request``.
 
     ``frameworks`` are requirements as typed (``pytorch==2.8.*``), those of the case where there are none.
     """
@@ -22,12 +22,12 @@ class Remedy(NamedTuple):
 
 
 class Cause(NamedTuple):
-    """One possible cause: the explanation that tells it, and fields for it beside those of the case.
+    """One possible cause: its id in the catalogue, and fields for it beside those of the case.
 
-    ``remedy`` is for explanations that another environment can mend. ``evidence`` are lines beyond the sightings'.
+    ``remedy`` is there where another environment can be the fix. ``evidence`` are lines beyond the sightings'.
     """
 
-    explanation: str
+    id: str
     fields: Mapping[str, str] = {}
     remedy: Remedy | None = None
     evidence: tuple[str, ...] = ()
@@ -42,7 +42,3 @@ class Diagnosis(NamedTuple):
     causes: tuple[Cause, ...]
     sightings: tuple[Sighting, ...]
     decided: bool = True
-
-
-Rule = Callable[[Case, tuple[Sighting, ...]], Iterable[Diagnosis]]
-"""Takes all sightings of its symptom, and gives none where the text turns out to mean nothing."""

@@ -61,8 +61,6 @@ def _cause(
     name: str, catalogue: Catalogue, case: Case, sightings: tuple[Sighting, ...], facts: CaseFacts
 ) -> Cause | None:
     """A cause with what speaks for it; None where something that is known rules it out."""
-    if name not in catalogue.of_texts:  # of a family that is still in an older table
-        return Cause(name, merged(sightings))
     entry = catalogue.entry(name)
     if not entry.is_possible(facts):
         return None

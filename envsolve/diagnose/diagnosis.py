@@ -1,7 +1,7 @@
-"""From what was seen to findings: rules name causes, explanations put them into words, the root comes first.
+"""From what was seen to findings: rules name causes, the catalogue puts them into words, the root comes first.
 
 Order of findings: errors before warnings before notes; among them by the rank of the symptom, then by the text. A weak
-symptom is told only where nothing stronger is: it follows from many things.
+symptom counts only where nothing stronger is: it follows from many things.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.cause import Cause, Diagnosis, Rule
+from envsolve.diagnose.cause import Cause, Diagnosis
+from envsolve.diagnose.decide import diagnoses
 from envsolve.diagnose.facts import CaseFacts
-from envsolve.diagnose.rules import rule_for
-from envsolve.diagnose.tables import Explanation, Symptom, Tables
-from envsolve.diagnose.wording import filled, told
-from envsolve.findings.catalogue import Entry, shipped
+from envsolve.diagnose.tables import Symptom, Tables
+from envsolve.findings.catalogue import shipped
 from envsolve.model.finding import Confidence, Finding, PossibleCause, Severity
 
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
@@ -42,8 +41,8 @@ def diagnoses_of(case: Case, tables: Tables) -> tuple[Told, ...]:
     """Everything that ``case`` tells of, the root of it first, each finding once."""
     found: list[_Ranked] = []
     for symptom in _by_rank(case, tables):
-        for diagnosis in _diagnoses(symptom, case.of(symptom.id), case, rule_for(symptom)):
-            words = _worded(diagnosis, case, tables)
+        for diagnosis in _diagnoses(symptom, case):
+            words = _worded(diagnosis, case)
             first = diagnosis.sightings[0].number if diagnosis.sightings else 0
             order = (_SEVERITIES.index(words.finding.severity), symptom.rank, first)
             found.append(_Ranked(order, symptom.weak, words))
@@ -56,13 +55,14 @@ def _by_rank(case: Case, tables: Tables) -> list[Symptom]:
     return sorted((tables.symptoms[name] for name in seen), key=lambda it: it.rank)
 
 
-def _diagnoses(symptom: Symptom, sightings: tuple[Sighting, ...], case: Case, rule: Rule | None) -> Iterable[Diagnosis]:
+def _diagnoses(symptom: Symptom, case: Case) -> Iterable[Diagnosis]:
+    sightings = case.of(symptom.id)
+    rule = shipped().rule(symptom.id)
     if rule is not None:
-        return rule(case, sightings)
-    if not symptom.explains:
-        return ()
+        return diagnoses(rule, shipped(), case, sightings)
     fields = merged(sightings)
-    return (Diagnosis(tuple(Cause(name, fields) for name in symptom.explains), sightings),)
+    causes = tuple(Cause(name, fields) for name in symptom.explains)
+    return (Diagnosis(causes, sightings),) if causes else ()
 
 
 def _without_weak(found: Sequence[_Ranked]) -> Sequence[_Ranked]:
@@ -85,14 +85,14 @@ def _each_once(all_told: Iterable[Told]) -> Iterator[Told]:
     yield from found.values()
 
 
-def _worded(diagnosis: Diagnosis, case: Case, tables: Tables) -> Told:
+def _worded(diagnosis: Diagnosis, case: Case) -> Told:
     """The finding of a diagnosis: in the words of its first cause, with the others beside it."""
     evidence = tuple(
         dict.fromkeys((*(it.line for it in diagnosis.sightings), *(it for c in diagnosis.causes for it in c.evidence)))
     )
-    worded = [_cause_worded(cause, diagnosis.sightings, case, tables) for cause in diagnosis.causes]
+    worded = [_cause_worded(cause, diagnosis.sightings, case) for cause in diagnosis.causes]
     parts = [part for part, _ in worded]
-    known = [_known(cause, tables) for cause in diagnosis.causes]
+    known = [shipped().entry(cause.id) for cause in diagnosis.causes]
     first = parts[0]
     finding = Finding(
         id=known[0].finding,
@@ -119,31 +119,8 @@ def _confidence(diagnosis: Diagnosis) -> Confidence:
     return Confidence.MEDIUM if diagnosis.decided else Confidence.LOW
 
 
-def _known(cause: Cause, tables: Tables) -> Entry | Explanation:
-    """What an older table says of a cause, and for families that are in the catalogue, what that does."""
-    name = cause.explanation
-    return tables.explanation(name) if name in tables.explanations else shipped().entry(name)
-
-
-def _cause_worded(
-    cause: Cause, sightings: tuple[Sighting, ...], case: Case, tables: Tables
-) -> tuple[PossibleCause, Mapping[str, str]]:
+def _cause_worded(cause: Cause, sightings: tuple[Sighting, ...], case: Case) -> tuple[PossibleCause, Mapping[str, str]]:
     """A cause in words, and the facts that these name."""
-    known = _known(cause, tables)
-    if isinstance(known, Entry):
-        said = known.said(CaseFacts(case, sightings, shipped().facts, cause.fields))
-        part = PossibleCause(
-            known.id, said.title, said.cause, said.fix, said.commands, said.check, said.shows, said.more
-        )
-        return part, said.facts
-    fields = {**case.fields, **cause.fields}
-    part = PossibleCause(
-        id=known.id,
-        title=filled(known.title, fields) or known.title,
-        cause=" ".join(told(known.cause, fields)),
-        fix=" ".join((*told(known.fix, fields), *told(known.harmful, fields))),
-        commands=tuple(told(known.commands, fields)),
-        check=filled(known.tell, fields) or "",
-        shows=filled(known.shows, fields) or "",
-    )
-    return part, {}
+    said = shipped().entry(cause.id).said(CaseFacts(case, sightings, shipped().facts, cause.fields))
+    part = PossibleCause(cause.id, said.title, said.cause, said.fix, said.commands, said.check, said.shows, said.more)
+    return part, said.facts

@@ -60,9 +60,12 @@ class _Scan:
     def look_at(self, line: Line) -> None:
         """Take what ``line`` tells."""
         here: set[str] = set()
+        joined = ""
         for text in self._index.candidates(line.whole or line.text):
             is_clue = id(text) in self._clues
-            for match in _matches(text, line, every=is_clue):
+            if text.wraps and not joined:
+                joined = " ".join((line.text.rstrip(), *map(str.strip, line.following)))
+            for match in _matches(text, line, joined, every=is_clue):
                 self._index.count(text)
                 if is_clue:
                     self.clues[text.of].append(Clue(_value(match), line.text, line.number))
@@ -77,12 +80,12 @@ class _Index:
     def __init__(self, texts: Sequence[Text]) -> None:
         self._texts = texts
         self._left = {id(text): MOST_SIGHTINGS for text in texts}
-        self._by_anchor: dict[str, list[int]] = defaultdict(list)
+        by_anchor: dict[str, list[int]] = defaultdict(list)
         for number, text in enumerate(texts):
             for anchor in text.anchors:
-                self._by_anchor[anchor].append(number)
-        self._anchors = anchors(tuple(self._by_anchor))
-        self._having = tuple(self._by_anchor.values())
+                by_anchor[anchor].append(number)
+        self._anchors = anchors(tuple(by_anchor))
+        self._having = tuple(by_anchor.values())
 
     def candidates(self, line: str) -> list[Text]:
         found = {number for place in self._anchors.places_in(line) for number in self._having[place]}
@@ -93,21 +96,16 @@ class _Index:
         self._left[id(text)] = max(0, self._left[id(text)] - 1)
 
 
-def _matches(text: Text, line: Line, *, every: bool) -> Iterable[re.Match[str]]:
+def _matches(text: Text, line: Line, joined: str, *, every: bool) -> Iterable[re.Match[str]]:
     """Matches that begin in the line, and may end after it where it was cut or the wording wraps; one, or ``every``."""
     most, end = MOST_SIGHTINGS if every else 1, len(line.text)
     found = list(islice(text.expression.finditer(line.text), most))
     if line.whole:
         over = [it for it in text.expression.finditer(line.whole) if it.start() < end < it.end()]
         found = [*over, *(it for it in found if it.end() < end or not over)]
-    if text.wraps and line.following and not (found and (line.whole or not every)):
-        found = [it for it in text.expression.finditer(_joined(line)) if it.start() < end]
+    if text.wraps and not (found and (line.whole or not every)):
+        found = [it for it in text.expression.finditer(joined) if it.start() < end]
     return found[:most]
-
-
-def _joined(line: Line) -> str:
-    """The line and those after it as one: a message that was wrapped is whole again in it."""
-    return " ".join((line.text.rstrip(), *map(str.strip, line.following)))
 
 
 def _value(match: re.Match[str]) -> str:

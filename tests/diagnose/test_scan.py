@@ -10,6 +10,7 @@ import pytest
 from envsolve.diagnose.reading.lines import Line
 from envsolve.diagnose.scan import MOST_SIGHTINGS, scan
 from envsolve.diagnose.tables import Tables
+from envsolve.findings.catalogue import Catalogue
 
 TABLES = """
 [symptom.broken]
@@ -42,7 +43,7 @@ source = "https://example.org/4"
 @pytest.fixture
 def tables(tmp_path: Path) -> Tables:
     (tmp_path / "some.toml").write_text(TABLES)
-    return Tables(tmp_path)
+    return Tables(Catalogue(tmp_path))
 
 
 def lines(*texts: str) -> Iterator[Line]:

@@ -80,16 +80,12 @@ def test_a_variant_and_a_step_are_said_where_they_hold(tmp_path: Path) -> None:
 
 def test_every_rule_can_be_read_and_names_findings_that_are_there() -> None:
     tables = Tables()
-    known = {*CATALOGUE, *tables.explanations}
+    known = set(CATALOGUE)
     rules = [rule for symptom in CATALOGUE.rules if (rule := CATALOGUE.rule(symptom)) is not None]
     named = {cause.id for rule in rules for branch in rule.branches for cause in branch.causes}
     assert {name for name in named if not name.startswith("@")} - known == set()
     assert {symptom for it in ENTRIES for symptom in it.seen} - set(tables.symptoms) == set()
     assert set(CATALOGUE.error_symptoms.values()) - set(tables.symptoms) == set()
-
-
-def test_of_a_finding_that_an_older_table_explains_the_catalogue_has_only_what_checks_say() -> None:
-    assert set(CATALOGUE.of_texts) & set(Tables().explanations) == set()
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda it: it.id)

@@ -335,13 +335,6 @@ def jax_is_old(case: Case, lines: Lines) -> bool:
     return version is not None and version < Version("0.4.23")
 
 
-def jax_cuda_plugin(case: Case, _lines: Lines) -> str | None:
-    """The extra of jax for the CUDA major of the plugin that the text names: cuda13."""
-    named = (re.search(r"jax[_-](?:plugins[\\/.]xla_)?(cuda\d+)", it.line) for it in case.of("jax-plugin-failed"))
-    installed = (re.fullmatch(r"jax-(cuda\d+)-(?:plugin|pjrt)", name) for name in case.packages)
-    return next((match[1] for match in (*named, *installed) if match is not None), None)
-
-
 def only_plugin_failed(case: Case, lines: Lines) -> bool:
     """Whether a plugin failed and no other line says what failed."""
     telling_nothing = {

@@ -68,7 +68,7 @@ _EXTENSIONS = (
 )  # fmt: skip
 """Packages of compiled extensions for PyTorch that are named where a text lists one of them only."""
 _SITE = re.compile(r"(?:site|dist)-packages")
-_USER_SITE = re.compile(r"[\\/]\.local[\\/]lib[\\/]python|AppData[\\/]Roaming[\\/]Python", re.IGNORECASE)
+_USER_SITE = re.compile(r"/\.local/lib/python")
 _UNSUFFIXED = 13
 """From this CUDA on NVIDIA's packages have no -cu in their names."""
 _LABELS_SINCE = CudaVersion(11, 4)

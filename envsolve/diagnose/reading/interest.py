@@ -27,7 +27,7 @@ LAST_LINES = 2_000
 FOLLOWING = 2
 """Lines that come with one that matters, as a message may be wrapped."""
 _LOOK_AHEAD = 5
-_AHEAD = 1 << 11
+_AHEAD = 1 << 10
 """Lines, and bytes, in which these are looked for."""
 
 _NARROWEST, _USUAL = 60, (80, 120)
@@ -97,10 +97,7 @@ class _Log:
                 sure = not whole and folded.find(b"\0", start, stop) < 0 and stop - start < LONGEST
                 for segment in segments(block[start : stop - 1]):
                     if self._is_new(segment, whole, sure=sure):
-                        ahead = (
-                            block[stop : stop + _AHEAD] if stop + _AHEAD <= len(block) else _across(block, stop, after)
-                        )
-                        yield _Found(number, segment, ahead, whole)
+                        yield _Found(number, segment, _ahead(block, stop, after), whole)
             number += block.count(b"\n", counted)
 
     def _spots(self, folded: bytes, wholes: Iterable[int]) -> list[int]:
@@ -141,31 +138,31 @@ class _Log:
 
     def lines(self, found: _Found) -> list[Line]:
         """The lines in a segment: a text in JSON is of many."""
-        whole = self._texts.of(found.whole)[0] if found.whole else ""
-        texts = self._texts.of(found.segment)
-        after = self._after(found.ahead)
+        wholes = self._texts.of(found.whole)
+        whole = wholes[0] if len(wholes) == 1 else ""
+        texts = wholes if len(wholes) > 1 else self._texts.of(found.segment)
         return [
-            Line(found.number, text, (*texts[place:], *after)[:FOLLOWING], whole)
+            Line(found.number, text, islice(chain(texts[place:], self._after(found.ahead)), FOLLOWING), whole)
             for place, text in enumerate(texts, 1)
             if self._anchors.are_in(whole or text)
         ]
 
-    def _after(self, ahead: bytes) -> list[str]:
-        found: list[str] = []
-        for segment in chain.from_iterable(map(segments, ahead.split(b"\n", _LOOK_AHEAD)[:_LOOK_AHEAD])):
-            if len(found) >= FOLLOWING:
-                break
-            found += self._texts.of(segment)
-        return found
+    def _after(self, ahead: bytes) -> Iterator[str]:
+        for row in ahead.split(b"\n", _LOOK_AHEAD)[:_LOOK_AHEAD]:
+            for segment in segments(row):
+                yield from self._texts.of(segment)
 
 
 def _unix(block: bytes) -> bytes:
     return block.replace(b"\r\n", b"\n") if b"\r" in block else block
 
 
-def _across(block: bytes, start: int, after: bytes) -> bytes:
-    """What follows a line at the end of a block."""
-    return block[start:] + after[0 if block.endswith(b"\n") else after.find(b"\n") + 1 :][:_AHEAD]
+def _ahead(block: bytes, start: int, after: bytes) -> bytes:
+    """The text from ``start`` on, which may be in the block ``after`` this one."""
+    found = block[start : start + _AHEAD]
+    if len(found) == _AHEAD:
+        return found
+    return found + (after if block.endswith(b"\n") else after.partition(b"\n")[2])[:_AHEAD]
 
 
 def _cut_by_terminal(rows: list[bytes]) -> dict[int, bytes]:

@@ -16,7 +16,7 @@ _REMEMBERED = 64
 
 
 class Line(NamedTuple):
-    """A line of a log, cleaned, with those after it that say something.
+    """A line of a log, cleaned, with those after it that say something, which can be read once.
 
     ``number`` counts line breaks from 1, so parts of a long line, or of a text in JSON, share one. ``whole`` is the
     line with its continuation where a terminal may have cut it at its width. ``left_out`` lines are missing before it.
@@ -24,7 +24,7 @@ class Line(NamedTuple):
 
     number: int
     text: str
-    following: tuple[str, ...] = ()
+    following: Iterable[str] = ()
     whole: str = ""
     left_out: int = 0
 

@@ -24,7 +24,9 @@ def blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
     rest = b""
     for chunk in chunks:
         text = rest + chunk
-        end = max(text.rfind(b"\n"), text.rfind(b"\r")) + 1
+        end = text.rfind(b"\n") + 1
+        if len(text) - end > LONGEST:
+            end = max(end, text.rfind(b"\r") + 1)
         if len(text) - end <= LONGEST:
             whole, rest = text[:end], text[end:]
         else:

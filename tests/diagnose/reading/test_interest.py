@@ -61,7 +61,7 @@ def expected(raw: bytes, words: Sequence[str]) -> list[Line]:
 
 
 def read(raw: bytes, words: Sequence[str] = WORDS) -> list[Line]:
-    return list(interesting(io.BytesIO(raw), words))
+    return [it._replace(following=tuple(it.following)) for it in interesting(io.BytesIO(raw), words)]
 
 
 @given(raw=LOGS)
@@ -84,7 +84,8 @@ def test_it_does_not_matter_where_the_log_is_cut(raw: bytes, size: int) -> None:
     wanted = expected(raw, WORDS)
     assert [it[:2] for it in found] == [it[:2] for it in wanted]
     for line, complete in zip(found, wanted, strict=True):
-        assert complete.following[: len(line.following)] == line.following
+        following = tuple(line.following)
+        assert tuple(complete.following)[: len(following)] == following
 
 
 def test_a_message_is_told_with_what_follows() -> None:
@@ -192,6 +193,23 @@ def test_what_a_terminal_cut_is_whole() -> None:
         line = read(CUT.strip().encode(), [anchor])[-1]
         assert (line.number, line.text) == (number, CUT.splitlines()[number - 1])
         assert line.whole == "".join(CUT.splitlines()[number - 1 : 3])
+
+
+def test_a_text_in_json_that_a_terminal_cut_is_read() -> None:
+    text = r'{"log": "Traceback:\n  File \"x.py\"\nOSError: libcudart.so.11.0: cannot open shared object file\n"}'
+    raw = "\n".join(text[place : place + 80] for place in range(0, len(text), 80))
+    assert "OSError: libcudart.so.11.0: cannot open shared object file" in [
+        it.text for it in read(raw.encode(), [".so."])
+    ]
+
+
+@given(raw=LOGS)
+def test_in_a_narrow_terminal_as_much_is_found(raw: bytes) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_NARROWEST", 1)
+        narrow = {(it.number, it.text) for it in read(raw)}
+        patch.setattr(module, "_NARROWEST", 1 << 30)
+        assert {text for _, text in narrow} >= {it.text for it in read(raw)} or b"\\n" in raw
 
 
 def test_lines_that_happen_to_be_as_wide_are_not_joined() -> None:

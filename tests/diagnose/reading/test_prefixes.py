@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 import pytest
 
@@ -111,3 +112,12 @@ def test_no_prefix_is_in_an_answer(prefix: str) -> None:
     )
     assert [it.id for it in plain.findings] == ["gpu-too-new-for-build"]
     assert [it.as_json() for it in behind.findings] == [it.as_json() for it in plain.findings]
+
+
+@pytest.mark.parametrize(
+    "part", ["[", "(", "a", " ", "2024-05-01 12:00:00 ", "a-b2c4d6-", "[1.123456]", "(a=b ", "Z ", "x  | "]
+)
+def test_a_long_line_costs_little(part: str) -> None:
+    start = time.process_time()
+    without_prefixes(part * (4096 // len(part)))
+    assert time.process_time() - start < 0.5

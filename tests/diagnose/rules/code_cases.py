@@ -72,7 +72,7 @@ def causes_of(text: str, known: Known = NOTHING) -> list[Cause]:
 
 def names_of(text: str, known: Known = NOTHING) -> list[str]:
     """The explanations of these causes."""
-    return [cause.explanation for cause in causes_of(text, known)]
+    return [cause.id for cause in causes_of(text, known)]
 
 
 def words_of(text: str, known: Known = NOTHING) -> str:

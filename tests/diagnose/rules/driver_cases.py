@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Clue, Given, Sighting
 from envsolve.diagnose.cause import Cause, Diagnosis
+from envsolve.diagnose.decide import diagnoses
 from envsolve.diagnose.diagnosis import diagnoses_of
 from envsolve.diagnose.knowledge import Knowledge
-from envsolve.diagnose.rules import rule_named
 from envsolve.diagnose.tables import Tables
+from envsolve.findings.catalogue import shipped
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
@@ -53,15 +54,15 @@ def decided(known: Known, *sightings: Sighting, of: str | None = None) -> list[D
     """What the rule of the first sighting's symptom, or of ``of``, makes of them."""
     case = case_of(known, *sightings)
     symptom = of or case.sightings[0].symptom
-    rule = rule_named(symptom)
+    rule = shipped().rule(symptom)
     if rule is None:
         return [Diagnosis(tuple(map(Cause, TABLES.symptoms[symptom].explains)), case.of(symptom))]
-    return list(rule(case, case.of(symptom)))
+    return list(diagnoses(rule, shipped(), case, case.of(symptom)))
 
 
 def told(known: Known, *sightings: Sighting, of: str | None = None) -> list[str]:
     """The causes that it names."""
-    return [cause.explanation for diagnosis in decided(known, *sightings, of=of) for cause in diagnosis.causes]
+    return [cause.id for diagnosis in decided(known, *sightings, of=of) for cause in diagnosis.causes]
 
 
 def only(known: Known, *sightings: Sighting) -> Cause:

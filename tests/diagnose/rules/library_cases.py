@@ -31,7 +31,7 @@ def case_of(text: str, given: Given | None = None) -> Case:
 
 def causes_of(text: str, given: Given | None = None) -> list[str]:
     """The causes that the rules on libraries and cuDNN name for ``text``, by their explanations."""
-    return [cause.explanation for cause in _causes(case_of(text, given))]
+    return [cause.id for cause in _causes(case_of(text, given))]
 
 
 def fields_of(text: str, given: Given | None = None) -> Mapping[str, str]:

@@ -19,7 +19,7 @@ PYTORCH_2_4 = Given(packages={"torch": "2.4.1+cu121", "torchvision": "0.19.1"})
 
 def causes_of(text: str, given: Given | None = None) -> list[str]:
     """The causes that these rules name for ``text``, by their explanations."""
-    return [cause.explanation for cause in found_causes(text, given)]
+    return [cause.id for cause in found_causes(text, given)]
 
 
 def words_of(text: str, given: Given | None = None) -> str:
@@ -33,7 +33,7 @@ def details_of(text: str, given: Given | None = None) -> str:
     case = case_of(text, given)
     diagnosis = diagnoses(case, _RULES)[0]
     facts = CaseFacts(case, diagnosis.sightings, shipped().facts, diagnosis.causes[0].fields)
-    return shipped().entry(diagnosis.causes[0].explanation).said(facts).more
+    return shipped().entry(diagnosis.causes[0].id).said(facts).more
 
 
 def found_causes(text: str, given: Given | None = None) -> list[Cause]:

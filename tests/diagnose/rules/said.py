@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from envsolve.diagnose.case import Case
 from envsolve.diagnose.cause import Diagnosis
+from envsolve.diagnose.decide import diagnoses as decided
 from envsolve.diagnose.facts import CaseFacts
-from envsolve.diagnose.rules import rule_named
 from envsolve.diagnose.tables import Tables
 from envsolve.findings.catalogue import shipped
 
@@ -17,7 +17,7 @@ TABLES = Tables()
 def of_families(*families: str) -> tuple[str, ...]:
     """The symptoms of files of the catalogue that have a rule."""
     rows = [shipped().documents[family]["symptom"] for family in families]
-    return tuple(name for row in rows if isinstance(row, dict) for name in row if rule_named(name) is not None)
+    return tuple(name for row in rows if isinstance(row, dict) for name in row if name in shipped().rules)
 
 
 def diagnoses(case: Case, symptoms: Iterable[str]) -> list[Diagnosis]:
@@ -25,16 +25,14 @@ def diagnoses(case: Case, symptoms: Iterable[str]) -> list[Diagnosis]:
     return [
         diagnosis
         for symptom in symptoms
-        if case.saw(symptom) and (rule := rule_named(symptom)) is not None
-        for diagnosis in rule(case, case.of(symptom))
+        if case.saw(symptom) and (rule := shipped().rule(symptom)) is not None
+        for diagnosis in decided(rule, shipped(), case, case.of(symptom))
     ]
 
 
 def words(case: Case, diagnosis: Diagnosis) -> str:
-    """Everything that is said of the first cause; of one that an older table explains, its fields."""
+    """Everything that is said of the first cause."""
     cause = diagnosis.causes[0]
-    if cause.explanation not in shipped().of_texts:
-        return " | ".join(f"{name}={value}" for name, value in cause.fields.items())
     facts = CaseFacts(case, diagnosis.sightings, shipped().facts, cause.fields)
-    said = shipped().entry(cause.explanation).said(facts)
+    said = shipped().entry(cause.id).said(facts)
     return "\n".join((said.title, said.cause, said.fix, *said.commands, said.more))

@@ -33,6 +33,11 @@ IS_FALSE = ">>> torch.cuda.is_available()\nFalse"
         pytest.param(f"torch 2.5.1+cpu\n{IS_FALSE}", NOTHING, ["cpu-build"], id="the build's name, and a question"),
         pytest.param("torch.version.cuda: None", NOTHING, ["cpu-build"], id="no CUDA in it"),
         pytest.param(
+            "pytorch  2.3.1  cpu_generic_py311h8ca351a_0", NOTHING, ["cpu-build-listed"], id="a list of conda"
+        ),
+        pytest.param("libtorch  2.4.0  cpu_generic_h4a3044c_1", Known("RTX 3090"), ["cpu-build"], id="and a GPU"),
+        pytest.param("pytorch-mutex  1.0  cpu  pytorch", Known("RTX 3090"), ["cpu-build"], id="conda's switch"),
+        pytest.param(
             "Could not run 'aten::empty_strided' with arguments from the 'CUDA' backend. 'aten::empty_strided' is only "
             "available for these backends: [CPU, MPS, Meta, QuantizedCPU]",
             NOTHING,
@@ -170,6 +175,12 @@ NO_GPUS = "Num GPUs Available:  0"
             ["tensorflow-libraries-needed", "tensorflow-cpu-build"],
         ),
         ("is_built_with_cuda(): False", Known(packages=flow("2.15.0"), platform=LINUX), ["tensorflow-cpu-build"]),
+        (
+            "tf.test.is_built_with_cuda() answers False",
+            Known(packages=flow("2.11"), platform=WINDOWS),
+            ["tensorflow-native-windows"],
+        ),
+        (f"tensorflow  2.12.0  mkl_py39h5ea9445_0\n{NO_GPUS}", NOTHING, ["tensorflow-cpu-build"]),
         (f"{NO_GPUS}\nPhysicalDevice(name='/physical_device:GPU:0')", NOTHING, []),
         ("Num GPUs Available:  1", NOTHING, []),
     ],

@@ -44,5 +44,5 @@ def test_the_first_build_for_the_gpu_is_named() -> None:
 
 
 def test_the_driver_stays_a_second_cause() -> None:
-    names = [it.explanation for it in causes_of(INVALID, Known("RTX 3090", {"tensorflow": "2.3.0"}))]
+    names = [it.id for it in causes_of(INVALID, Known("RTX 3090", {"tensorflow": "2.3.0"}))]
     assert names == ["invalid-kernel-image-of-older-cuda", "invalid-kernel-image"]
