@@ -8,7 +8,7 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.programs import importer_of, program_of
-from envsolve.diagnose.facts.seen_libraries import library, whole_messages
+from envsolve.diagnose.facts.seen_libraries import library, places_in_prefix, whole_messages
 from envsolve.model.versions import CudaVersion, parsed_version
 
 Lines = tuple[Sighting, ...]
@@ -187,9 +187,24 @@ def torch_build(case: Case, _lines: Lines) -> str | None:
     return "the CPU" if torch.local == "cpu" else None if cuda is None else f"CUDA {cuda}"
 
 
+def torch_lacks_cuda(case: Case, lines: Lines) -> bool:
+    """Whether the library is of CUDA builds, and the installed PyTorch is one for the CPU."""
+    return torch_build(case, lines) == "the CPU" and torch_file_is_of(case, lines) is not None
+
+
+def torch_cuda_folder(case: Case, _lines: Lines) -> str | None:
+    """The newest folder of PyTorch's index with a CUDA build of the installed version: ``cu124``."""
+    torch = parsed_version(case.version_of("pytorch"))
+    releases = () if torch is None else case.knowledge.releases("pytorch", torch.public)
+    newest = max((it.cuda for it in releases if it.source.is_wheel and it.cuda is not None), default=None)
+    return None if newest is None else f"cu{newest.major}{newest.minor}"
+
+
 def torch_cannot_have_file(case: Case, lines: Lines) -> bool:
     """Whether the installed PyTorch has no such library."""
     torch, name, cuda = parsed_version(case.version_of("pytorch")), library(lines[0]), case.cuda_of("pytorch")
+    if case.given.prefix is not None:
+        return next(places_in_prefix(case, name), None) is None
     if torch is None:
         return False
     if torch.local == "cpu" and name in _OF_CUDA_BUILDS:

@@ -16,6 +16,7 @@ from envsolve.diagnose.facts.gpu_code import (
     build_words,
     builds_with_code,
     built_code,
+    built_codes,
     capability_from,
     capability_told,
     edge,
@@ -179,10 +180,11 @@ def _by_list(capability: ComputeCapability, lines: Lines) -> _Verdict | None:
 
 
 def _by_matrix(case: Case, capability: ComputeCapability) -> _Verdict:
+    codes = built_codes(case, capability)
+    if codes and all(code.machine_code_for(capability) is not None for code in codes):
+        return _Verdict(_COVERED, sure=True)
     code = built_code(case, capability)
     if code is not None and code.sass:
-        if code.machine_code_for(capability) is not None:
-            return _Verdict(_COVERED, sure=True)
         by_ptx = code.runs_as(capability) is not None  # it may serve, or fail in a library that has none
         return _Verdict(_outside(capability, [it.capability for it in code.sass]), sure=not by_ptx)
     span = case.knowledge.cuda_for(capability)

@@ -139,11 +139,16 @@ def install_command(release: Release) -> str:
 
 def built_code(case: Case, capability: ComputeCapability | None) -> DeviceCode | None:
     """The code of the installed build, where its version and its CUDA or its build tell which one it is."""
+    codes = built_codes(case, capability)
+    return next(iter(codes)) if len(codes) == 1 else None
+
+
+def built_codes(case: Case, capability: ComputeCapability | None) -> set[DeviceCode]:
+    """The code of every build that the installed one may be."""
     version = case.version_of(case.framework)
     if case.framework is None or version is None:
-        return None
+        return set()
     found = case.knowledge.releases(case.framework, version, platform_for(case, capability))
     cuda = case.built_cuda
     found = tuple(it for it in found if it.cuda is not None and cuda in {None, it.cuda})
-    codes = {it.code for it in found if it.source.is_wheel} or {it.code for it in found}
-    return codes.pop() if len(codes) == 1 else None
+    return {it.code for it in found if it.source.is_wheel} or {it.code for it in found}

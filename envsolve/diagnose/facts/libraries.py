@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.facts import jetpacks
@@ -14,6 +13,7 @@ from envsolve.diagnose.facts.programs import NOT_EXTENSIONS, importer_of, named_
 from envsolve.diagnose.facts.seen_libraries import (
     library,
     opened_span,
+    places_in_prefix,
     told_with_libdevice,
     toolkits,
     versions_built_for,
@@ -222,12 +222,12 @@ def _own_package(lines: Lines) -> tuple[str, str, str] | None:
 
 def library_path(case: Case, lines: Lines) -> str | None:
     """Where the missing file is in the environment that is given."""
-    return next((str(it) for it in _places(case, lines)), None)
+    return next((str(it) for it in places_in_prefix(case, missing_library(case, lines) or "")), None)
 
 
 def library_directory(case: Case, lines: Lines) -> str | None:
     """The directory of that file."""
-    return next((str(it.parent) for it in _places(case, lines)), None)
+    return next((str(it.parent) for it in places_in_prefix(case, missing_library(case, lines) or "")), None)
 
 
 def library_is_not_in_prefix(case: Case, lines: Lines) -> str | None:
@@ -236,34 +236,19 @@ def library_is_not_in_prefix(case: Case, lines: Lines) -> str | None:
     return case.given.prefix if named and library_path(case, lines) is None else None
 
 
-_DIRECTORIES = (
-    *("lib", "lib64", "bin", "Library/bin", "targets/*/lib"),
-    *(f"{site}/{part}" for site in ("lib/python3*/site-packages", "Lib/site-packages") for part in
-      ("nvidia/*/lib", "nvidia/*/bin", "torch/lib", "*.libs")),
-)  # fmt: skip
-"""Where an environment has shared libraries."""
-
-
-def _places(case: Case, lines: Lines) -> Iterator[Path]:
-    name = _missing(case, lines)[0]
-    if case.given.prefix is None or not re.fullmatch(r"[\w.+-]+", name):
-        return
-    for directory in _DIRECTORIES:
-        yield from (it for it in Path(case.given.prefix).glob(f"{directory}/{name}") if it.is_file())
-
-
 # ------------------------------------------------------------------------------------------------ what asks for it
 
 
 def asking(case: Case, lines: Lines) -> str | None:
     """The program that asks for the library, a key of :mod:`programs` or a framework; not one of another CUDA."""
     named = named_program(case, lines)
-    return named if named is not None or torch_is_of_other_cuda(case, lines) else case.framework
+    other = torch_is_of_other_cuda(case, lines) or package_that_asks(case, lines) is not None
+    return named if named is not None or other else case.framework
 
 
 def asking_title(case: Case, lines: Lines) -> str | None:
-    """How its makers write it."""
-    return title_of(asking(case, lines))
+    """How its makers write it; a package with the CUDA of the library in its name."""
+    return package_that_asks(case, lines) or title_of(asking(case, lines))
 
 
 def asking_framework(case: Case, lines: Lines) -> str | None:
@@ -543,6 +528,15 @@ _OLD_MAJOR = 11
 def package_for_cuda(case: Case, _lines: Lines) -> str | None:
     """A package with its CUDA in its name: ``mxnet-cu92``."""
     return next((it.get("built") for it in case.of("program-named") if it.get("built")), None)
+
+
+def package_that_asks(case: Case, lines: Lines) -> str | None:
+    """That package, if its CUDA is the one of the library."""
+    span, cuda = _span(case, lines), cuda_of_package(case, lines)
+    if span is None or cuda is None:
+        return None
+    fits = CudaVersion.parse(cuda) in span if "." in cuda else int(cuda) in (span.first.major, span.last.major)
+    return package_for_cuda(case, lines) if fits else None
 
 
 def cuda_of_package(case: Case, _lines: Lines) -> str | None:

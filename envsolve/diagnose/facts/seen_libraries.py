@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, Span, owner_of, span_of
@@ -29,7 +30,9 @@ def told_with_libdevice(case: Case, file_name: str) -> bool:
 
 
 def toolkits(case: Case) -> tuple[CudaVersion, ...]:
-    """The CUDA toolkits on the machine, as told; not what a driver supports nor what a program asks for."""
+    """The CUDA toolkits on the machine: given, or in the text; not what a driver supports or a program asks for."""
+    if case.given.toolkit is not None and case.toolkit is not None:
+        return (case.toolkit,)
     found: dict[CudaVersion, None] = {}
     for clue in case.clues.get("toolkit", ()):
         if _PLACE.search(clue.line) or not _NOT_THERE.search(clue.line):
@@ -43,7 +46,7 @@ def toolkits(case: Case) -> tuple[CudaVersion, ...]:
 
 
 def _cudatoolkit(case: Case) -> CudaVersion | None:
-    """The CUDA that a list of conda packages tells."""
+    """The CUDA in a list of conda packages."""
     told = ".".join(case.packages.get("cudatoolkit", "").split(".")[:2])
     try:
         return CudaVersion.parse(told)
@@ -52,7 +55,7 @@ def _cudatoolkit(case: Case) -> CudaVersion | None:
 
 
 def cudnns(case: Case) -> tuple[str, ...]:
-    """The versions of cuDNN on the machine, as told; not what a program asks for."""
+    """The versions of cuDNN on the machine, as the text says; not what a program asks for."""
     clues = case.clues.get("cudnn", ())
     return tuple(dict.fromkeys(it.value for it in clues if "libcudnn" in it.line or not _NOT_THERE.search(it.line)))
 
@@ -103,3 +106,19 @@ def whole_messages(sightings: tuple[Sighting, ...]) -> Iterator[Sighting]:
                 break
             later |= {"found" if name == "installed" else name: value for name, value in after.fields.items()}
         yield it._replace(fields={**later, **it.fields})
+
+
+_DIRECTORIES = (
+    *("lib", "lib64", "bin", "Library/bin", "targets/*/lib"),
+    *(f"{site}/{part}" for site in ("lib/python3*/site-packages", "Lib/site-packages") for part in
+      ("nvidia/*/lib", "nvidia/*/bin", "torch/lib", "*.libs")),
+)  # fmt: skip
+"""Where an environment has shared libraries."""
+
+
+def places_in_prefix(case: Case, name: str) -> Iterator[Path]:
+    """Where a file of that name is in the environment that is given."""
+    if case.given.prefix is None or not re.fullmatch(r"[\w.+-]+", name):
+        return
+    for directory in _DIRECTORIES:
+        yield from (it for it in Path(case.given.prefix).glob(f"{directory}/{name}") if it.is_file())

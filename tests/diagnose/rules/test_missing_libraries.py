@@ -91,3 +91,11 @@ def test_a_file_of_another_name_is_not_the_one(tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libcudart.so.11.0").write_bytes(b"")
     assert causes_of(MISSING.format("libcudart.so.12"), Given(prefix=str(tmp_path))) == ["cuda-library-missing"]
+
+
+@pytest.mark.parametrize(
+    ("toolkit", "cause"), [("12.4", "cuda-library-not-on-path"), ("13.0", "cuda-library-of-other-cuda")]
+)
+def test_the_toolkit_that_is_given_counts_before_the_text(toolkit: str, cause: str) -> None:
+    text = "CUDA: 11.8\n" + MISSING.format("libcudart.so.12")
+    assert causes_of(text, Given(toolkit=toolkit)) == [cause]

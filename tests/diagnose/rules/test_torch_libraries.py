@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from envsolve.diagnose.case import Given
@@ -41,3 +43,25 @@ def test_the_wheel_page_is_that_of_the_installed_build() -> None:
 def test_a_toolkit_of_another_cuda_plays_no_part() -> None:
     said = words_of("CUDA: 11.2\n" + MISSING.format(SPLIT), Given(packages={"torch": "1.8.1+cu102"}))
     assert "toolkit of the machine, 11.2, plays no part" in said
+
+
+@pytest.mark.parametrize(
+    ("torch", "file", "fix"),
+    [
+        ("2.5.1+cpu", "libc10_cuda.so", "torch==2.5.1 --index-url https://download.pytorch.org/whl/cu124"),
+        ("2.5.1+cpu", "libc10.so", "-f https://data.pyg.org/whl/torch-2.5.0+cpu.html"),
+        ("2.5.1+cu124", "libc10_cuda.so", "-f https://data.pyg.org/whl/torch-2.5.0+cu124.html"),
+    ],
+)
+def test_a_cpu_build_is_replaced_only_for_a_library_of_cuda(torch: str, file: str, fix: str) -> None:
+    assert fix in words_of("torch_scatter\n" + MISSING.format(file), Given(packages={"torch": torch}))
+
+
+def test_a_file_that_is_there_was_asked_for_too_early(tmp_path: Path) -> None:
+    text = "torch_scatter\n" + MISSING.format("libc10.so")
+    given = Given(packages={"torch": "2.5.1"}, prefix=str(tmp_path))
+    assert "which the installed PyTorch does not have" in words_of(text, given)
+    directory = tmp_path / "lib/python3.11/site-packages/torch/lib"
+    directory.mkdir(parents=True)
+    (directory / "libc10.so").write_bytes(b"")
+    assert words_of(text, given).startswith("torch-scatter was imported before torch")
