@@ -217,13 +217,17 @@ class _Planner:
 
     def _companions(self, frameworks: Sequence[Framework]) -> Iterator[Package]:
         """The installed packages that are nothing without one of ``frameworks``, and no part of one."""
-        have = self._scene.packages.by_name.values()
-        parts = {parse_need(text).name for it in have if frameworks_among([it.name]) for text in it.requires}
-        for package in have:
-            is_part = package.name in parts or bool(frameworks_among([package.name]))
-            is_beside = not is_part and any(it.is_beside(package.name) for it in frameworks)
-            if is_beside and package.is_wheel and not package.editable:
-                yield package
+        have = self._scene.packages.by_name
+        parts = {name for name in have if frameworks_among([name])}
+        waiting = [it for it in have.values() if it.name in parts]
+        beside = {name for name in have if any(it.is_beside(name) for it in frameworks)}
+        while waiting:
+            new = {parse_need(text).name for text in waiting.pop().requires} & beside - parts
+            parts |= new
+            waiting += [have[name] for name in new]
+        for name in sorted(beside - parts):
+            if have[name].is_wheel and not have[name].editable:
+                yield have[name]
 
     def _companion(self, package: Package, release: Release) -> str:
         """How a companion of ``release`` is asked for: in the installed version where that goes with it."""

@@ -64,8 +64,13 @@ def device_code(chunks: Iterable[bytes], *, enough: int | None = None) -> set[Co
 
     Raises ValueError for a fat binary that is too large to be one.
     """
-    streamed = islice(_streamed(chunks), enough)
-    return {code for container in streamed for code in _entries(container, 0, len(container))}
+    return {code for container in streamed_fat_binaries(chunks, enough=enough) for code in container}
+
+
+def streamed_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None) -> Iterator[set[Code]]:
+    """The code of each fat binary in a stream of bytes, or of the first ``enough`` of them. Raises as above."""
+    for container in islice(_streamed(chunks), enough):
+        yield set(_entries(container, 0, len(container)))
 
 
 def held_fat_binaries(held: bytes | mmap, start: int, end: int) -> Iterator[set[Code]]:

@@ -65,6 +65,8 @@ SCHEMA_VERSION = 1
 TOO_NEW = "matrix-too-new"
 _KEYS = ("framework", "aliases", "uses_cudnn")
 """What a framework's file says on top."""
+EXTENSIONS = "extensions"
+"""The folder with a file for each package whose wheels a refresh reads, besides packages.toml."""
 PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries", "packages")
 
 
@@ -146,6 +148,7 @@ class Matrix:
         self.directory = Path(directory) if directory else find_matrix()
         self._files: dict[str, Document] = {}
         self._kept: dict[str, Kept] = {}
+        self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
 
     @cached_property
@@ -207,9 +210,9 @@ class Matrix:
 
     def build_facts(self, package: str) -> tuple[BuildFacts, ...]:
         """What is known of the builds of ``package``, by its normalized name, beyond their metadata."""
-        if package not in self._package_names:
-            return ()
-        return tuple(facts for facts in self._packages.builds if facts.package == package)
+        known = (facts for facts in self._packages.builds if facts.package == package)
+        curated = tuple(known) if package in self._package_names else ()
+        return (*curated, *self._extension(package)) if package in self._extensions else curated
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -232,6 +235,22 @@ class Matrix:
             return frozenset()
         rows = self._document("packages").get("build", [])
         return frozenset(row.get("package") for row in rows) if isinstance(rows, list) else frozenset()
+
+    @cached_property
+    def _extensions(self) -> frozenset[str]:
+        return frozenset(path.stem for path in (self.directory / EXTENSIONS).glob("*.toml"))
+
+    @property
+    def extension_tables(self) -> tuple[str, ...]:
+        """The files of packages whose wheels were read, by name: ``extensions/warp-lang``."""
+        return tuple(f"{EXTENSIONS}/{package}" for package in sorted(self._extensions))
+
+    def _extension(self, package: str) -> tuple[BuildFacts, ...]:
+        if package not in self._read_extensions:
+            name = f"{EXTENSIONS}/{package}"
+            facts = _without_mistakes(f"{name}.toml", partial(self._read_extension, name))
+            self._read_extensions[package] = facts
+        return self._read_extensions[package]
 
     @cached_property
     def gpus(self) -> GpuNames:
@@ -260,6 +279,8 @@ class Matrix:
         found += _mistakes_of("libraries.toml", self._read_libraries)
         if "packages" in self.tables:
             found += _mistakes_of("packages.toml", self._read_packages)
+        for name in self.extension_tables:
+            found += _mistakes_of(f"{name}.toml", partial(self._read_extension, name))
         return found
 
     def _check_gpus(self, mistakes: Mistakes) -> None:
@@ -361,6 +382,16 @@ class Matrix:
             parse_rows("build", document, parse_build_facts, evidence, mistakes),
             parse_rows("place", document, parse_place, evidence, mistakes),
         )
+
+    def _read_extension(self, name: str, mistakes: Mistakes) -> tuple[BuildFacts, ...]:
+        document = self._document(name)
+        check_tables(document, ("build",), mistakes)
+        evidence = parse_evidence(document.get("evidence", {}), mistakes)
+        _updated(document, mistakes)
+        rows = parse_rows("build", document, parse_build_facts, evidence, mistakes)
+        if any(f"{EXTENSIONS}/{row.package}" != name for row in rows):
+            mistakes.add("build", "must be about the package that the file is called by")
+        return rows
 
     def document(self, name: str) -> Document:
         """One file as it stands. Raises MatrixError where it cannot be read, is not TOML or needs a newer envsolve."""

@@ -108,6 +108,14 @@ class Wheel:
         """The member whose path ends with ``ending``; the shortest of several; None where there is none."""
         return min((name for name in self._members if name.endswith(ending)), key=len, default=None)
 
+    def size(self, member: str) -> int:
+        """Bytes of ``member`` as it is packed."""
+        return int(self._members[member].compress_size)
+
+    def checksum(self, member: str) -> int:
+        """The CRC-32 of ``member``, as the wheel's directory has it."""
+        return int(self._members[member].CRC)
+
     def may_read_deep(self) -> bool:
         """Whether libraries of hundreds of MB may be read; where not, the wheel counts as not fully read."""
         self.held_back = not self._deep

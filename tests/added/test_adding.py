@@ -140,7 +140,7 @@ def test_what_its_libraries_lack_is_read_off_its_files(copy: Path, tmp_path: Pat
     report = validated(copy, prefix, fake_driver, "--device", "cuda")
     assert {it["id"]: it["title"] for it in report["findings"] if it["about"] == "lumen"} == {
         "library-missing": "Lumen does not find libcufft.so.99",
-        "no-code-for-gpu": "Lumen has no code for a GPU of compute capability 8.6",
+        "no-code-for-gpu": "Lumen has no code for GPUs of capability 8.6",
     }
 
 
@@ -151,5 +151,5 @@ def test_two_packages_of_it_in_one_environment_are_told(copy: Path, tmp_path: Pa
     archive.write_bytes(lumen("lumen", "cuda = None\n").content or b"")
     shutil.unpack_archive(archive, site)
     report = json.loads(run(copy, "doctor", "--prefix", str(prefix), "--json").stdout)
-    assert "lumen and lumen-gpu both own the module lumen" in [it["title"] for it in report["findings"]]
+    assert "lumen 2.0 and lumen-gpu 2.0 both contain the module lumen" in [it["title"] for it in report["findings"]]
     assert [it["framework"] for it in report["inventory"]["frameworks"]] == ["lumen"]

@@ -13,12 +13,14 @@ from typing import NamedTuple
 import pytest
 
 from envsolve.create.tools import find_uv
+from envsolve.matrix import Matrix
 from envsolve.model.release import PYTORCH_INDEX
 from tests.cli.test_doctor import answered, doctor
 from tests.cli.test_end_to_end import GTX_1080_TI, RTX_3090
 from tests.fake_driver.builder import Device, FakeDriver
 from tests.index.packages import IndexFile, wheel
 from tests.index.server import IndexServer
+from tests.validation.static_environment import Environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the fake driver is for Linux")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -49,7 +51,40 @@ def onnxruntime(name: str, version: str, cuda: str) -> IndexFile:
     return wheel(name, version, members=members)
 
 
-def fill(index: IndexServer) -> None:
+def jax(version: str) -> dict[str, IndexFile]:
+    """The packages of one JAX for CUDA 12: jax refuses a jaxlib of another version, and jaxlib such a plugin."""
+    pjrt = f"jax-cuda12-pjrt=={version}"
+    extra = f"jax-cuda12-plugin[with-cuda]=={version}; extra == 'cuda12'"
+    return {
+        "jax": wheel("jax", version, [f"jaxlib=={version}", extra], extras=["cuda12"]),
+        "jaxlib": wheel("jaxlib", version, members={"jaxlib/__init__.py": b""}),
+        "jax-cuda12-plugin": wheel("jax-cuda12-plugin", version, [pjrt], extras=["with-cuda"]),
+        "jax-cuda12-pjrt": wheel("jax-cuda12-pjrt", version),
+    }
+
+
+def tensorflow(directory: Path) -> dict[str, IndexFile]:
+    """TensorFlow, whose extra brings CUDA's libraries, as one package here."""
+    made = Environment(directory)
+    made.tensorflow()
+    of_tensorflow = _files(made.site)
+    made.nvidia()
+    for name in ("libcufft.so.11", "libcusparse.so.12"):
+        made.library(f"nvidia/cuda_runtime/lib/{name}")
+    made.library("tensorflow/libcusolver.so.11")
+    of_nvidia = {name: content for name, content in _files(made.site).items() if name not in of_tensorflow}
+    requires = ["nvidia-everything-cu12==1.0; extra == 'and-cuda'"]
+    return {
+        "tensorflow": wheel("tensorflow", "2.18.0", requires, extras=["and-cuda"], members=of_tensorflow),
+        "nvidia-everything-cu12": wheel("nvidia-everything-cu12", "1.0", members=of_nvidia),
+    }
+
+
+def _files(site: Path) -> dict[str, bytes]:
+    return {str(it.relative_to(site)): it.read_bytes() for it in site.rglob("*") if it.is_file()}
+
+
+def fill(index: IndexServer, directory: Path) -> None:
     """What PyPI and PyTorch's own indexes have."""
     index.add("torch", [torch("2.2.2", "12.1"), torch("2.6.0", "12.4"), torch("2.8.0", "12.8")])
     index.add(
@@ -59,6 +94,15 @@ def fill(index: IndexServer) -> None:
     index.add("numpy", [numpy("1.26.4"), numpy("2.2.0")])
     index.add("onnxruntime", [onnxruntime("onnxruntime", "1.20.2", "")])
     index.add("onnxruntime-gpu", [onnxruntime("onnxruntime-gpu", "1.20.2", "12.6")])
+    for name, file in (it for version in ("0.4.37", "0.4.38") for it in jax(version).items()):
+        index.add(name, [file])
+    for name, file in tensorflow(directory).items():
+        index.add(name, [file])
+    cudnn = [str(it.version) for it in Matrix().cudnn if it.cuda_major == 12]
+    index.add("nvidia-cudnn-cu12", [wheel("nvidia-cudnn-cu12", it) for it in cudnn])
+    parts = ["cublas", "cudart", "cufft", "cupti", "curand", "cusolver", "cusparse", "nvrtc"]
+    index.add("cuda-toolkit", [wheel("cuda-toolkit", f"12.{it}.0", extras=parts) for it in range(10)])
+    index.add("nvidia-nvjitlink-cu12", [wheel("nvidia-nvjitlink-cu12", f"12.{it}.0") for it in range(10)])
     of_cpu = index.index("/whl/cpu/")
     of_cpu.add("torch", [torch("2.2.2+cpu", None), torch("2.6.0+cpu", None)])
     of_cpu.add("torchvision", [torchvision("0.21.0+cpu", "2.6.0", "0.21.0+cpu")])
@@ -99,6 +143,15 @@ CASES = {
     "a build for NumPy 1": Case(
         ["torch==2.2.2+cpu", "numpy==2.2.0"], [RTX_3090], {"cpu-build", "numpy-mismatch"}, "numpy<2 "
     ),
+    "parts of JAX in two versions": Case(
+        ["jax==0.4.38", "jaxlib==0.4.38", "jax-cuda12-plugin==0.4.37", "jax-cuda12-pjrt==0.4.37"],
+        [RTX_3090],
+        {"companion-mismatch"},
+        "jax[cuda12]==0.4.38 ",
+    ),
+    "TensorFlow without CUDA's libraries": Case(
+        ["tensorflow==2.18.0"], [RTX_3090], {"library-missing"}, "tensorflow[and-cuda]==2.18.0 "
+    ),
     "two packages with one module": Case(
         ["onnxruntime-gpu==1.20.2", "onnxruntime==1.20.2"],
         [RTX_3090],
@@ -109,10 +162,10 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def index() -> Iterator[IndexServer]:
+def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexServer]:
     """The indexes, on this machine."""
     with IndexServer(recorded=False) as server:
-        fill(server)
+        fill(server, tmp_path_factory.mktemp("wheels"))
         yield server
 
 
@@ -172,7 +225,7 @@ def test_a_plan_that_is_applied_leaves_nothing_to_find(
     assert f"\n{case.line}" in plan.stdout
     scratch.apply(plan.stdout)
     after = answered(doctor(environ, "--prefix", str(scratch.prefix), "--json"))
-    assert [it["id"] for it in after["findings"] if it["severity"] != "info"] == []
+    assert [(it["id"], it["evidence"]) for it in after["findings"] if it["severity"] != "info"] == []
 
 
 @pytest.mark.thorough

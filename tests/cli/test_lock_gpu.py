@@ -266,6 +266,18 @@ def test_a_package_without_code_for_the_gpu_is_never_taken(
     assert (result.code, result.err.count(told)) == ((0, 0) if version else (1, 1))
 
 
+def test_that_no_wheel_has_code_for_the_gpu_is_the_reason_and_not_a_prerelease(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    """libcudf holds code from 7.0 on; the index has a first pre-release of nothing."""
+    world.add("libcudf-cu12", [wheel("libcudf-cu12", it) for it in ("0.0.0a0.dev0", "26.8.0", "26.10.2")])
+    world.add("cudf-cu12", [wheel("cudf-cu12", it, [f"libcudf-cu12=={it}"]) for it in ("26.8.0", "26.10.2")])
+    result = lock(envsolve, world, "cudf-cu12", "-f", "pytorch", "--gpu", "6.1", "--driver", "580.65.06")
+    assert result.code == 1
+    assert "libcudf-cu12 is bounded: no known libcudf-cu12 wheel has code for compute capability 6.1" in result.err
+    assert "pre-release" not in result.err
+
+
 class TestTwoPackagesOfOneModule:
     @pytest.fixture(autouse=True)
     def _packages(self, world: IndexServer) -> None:

@@ -1,4 +1,4 @@
-"""Every id that a finding may have, from the tables of diagnosis and from the source of the checks."""
+"""Every id that a finding may have, from the catalogue and from the source of the checks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from envsolve.diagnose.tables import Tables
 from envsolve.findings.catalogue import shipped
 
 from .markdown import escaped, table
@@ -32,7 +31,7 @@ def findings(source: Source) -> list[Known]:
     """All ids, by their names."""
     titles: dict[str, str] = {}
     commands: dict[str, dict[str, None]] = {}
-    for id_, title, command in (*_explained(), *_of_catalogue(), *_checked(source)):
+    for id_, title, command in (*_of_catalogue(), *_checked(source)):
         if GAP not in id_:
             titles[id_] = titles.get(id_) or title
             commands.setdefault(id_, {})[command] = None
@@ -43,13 +42,6 @@ def findings_table(source: Source) -> str:
     """The table of all ids."""
     rows = ((f"`{it.id}`", escaped(it.title), ", ".join(it.commands)) for it in findings(source))
     return table(("id", "what it says", "from"), rows)
-
-
-def _explained() -> Iterator[tuple[str, str, str]]:
-    tables = Tables()
-    for name in tables.explanations:
-        known = tables.explanation(name)
-        yield known.finding, _FIELD.sub(lambda field: field[1] or GAP, known.title), "explain"
 
 
 def _of_catalogue() -> Iterator[tuple[str, str, str]]:

@@ -325,9 +325,10 @@ def bnb_cuda(_case: Case, lines: Lines) -> str | None:
 
 
 def bnb_other_cuda(_case: Case, lines: Lines) -> str | None:
-    """A CUDA of the same major that current releases have a library for."""
+    """Another CUDA of the same major that current releases have a library for."""
     number = _bnb_number(lines)
-    return {"13": "130", "12": "126", "11": "118"}.get("" if number is None else number[1])
+    other = {"13": "130", "12": "126", "11": "118"}.get("" if number is None else number[1])
+    return None if number is None or other == number[1] + number[2] else other
 
 
 def bnb_looked(case: Case, _lines: Lines) -> bool:

@@ -12,9 +12,8 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_driver, of_machine
+from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey, name_of
-from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Gpu
@@ -73,10 +72,9 @@ def _stale(survey: Survey, version: DriverVersion, kernel: DriverVersion) -> Fin
 
 
 def _refused(survey: Survey, gpus: list[Gpu]) -> Finding:
-    seen = f"The loader takes {survey.libcuda}, and {', '.join(map(name_of, gpus))} is no data-centre GPU."
-    finding = of_driver(survey, "forward-compatibility-unsupported", seen, (str(survey.libcuda), *map(name_of, gpus)))
-    _, commands = shipped().step("compat", {"conda_typed": _conda(survey)}.get)
-    return finding._replace(commands=commands)
+    named = tuple(map(name_of, gpus))
+    facts = {"path": str(survey.libcuda), "gpus": named}
+    return of_machine(survey, "forward-compatibility-unsupported", facts, (str(survey.libcuda), *named))
 
 
 def _at_work(survey: Survey, kernel: DriverVersion | None) -> Finding:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_driver, of_machine
+from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.seen import gpus_seen, looked_in, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.model.finding import Finding, Severity
 
-_MISSING = "driver-library-missing"
-_STUB = "stub-driver-library"
 _NIX = "/run/opengl-driver/lib"
 
 
@@ -26,7 +24,8 @@ def check_damage(survey: Survey) -> Iterator[Finding]:
     """A file in the place of the CUDA library that is none: the search ends there."""
     found = survey.libcuda
     if found is not None and found.damage is not None:
-        yield of_driver(survey, "driver-library-unusable", f"{found.real} {found.damage.detail}.", (str(found),))
+        facts = {"path": found.real, "detail": found.damage.detail}
+        yield of_machine(survey, "driver-library-unusable", facts, (str(found),))
 
 
 def check_stubs(survey: Survey) -> Iterator[Finding]:
@@ -35,7 +34,7 @@ def check_stubs(survey: Survey) -> Iterator[Finding]:
         return
     found = survey.libcuda
     if found is not None and "/stubs/" in found.real:
-        yield of_driver(survey, _STUB, f"The loader takes {found}.", (str(found),))
+        yield of_machine(survey, "stub-driver-library", {"stub_path": str(found)}, (str(found),))
         return
     for directory in survey.library_directories:
         stub = f"{directory}/libcuda.so"
@@ -48,7 +47,7 @@ def _on_windows(survey: Survey) -> Iterator[Finding]:
     system = survey.environ.get("SystemRoot") or survey.environ.get("WINDIR") or r"C:\Windows"
     library = survey.files.join(system, "System32", "nvcuda.dll")
     if survey.host.gpus and not survey.libcuda_works and not survey.files.is_file(library):
-        yield of_driver(survey, _MISSING, f"{library} is not there.", gpus_seen(survey))
+        yield of_machine(survey, "driver-library-missing", {"path": library}, gpus_seen(survey))
 
 
 def _not_found(survey: Survey) -> Iterator[Finding]:

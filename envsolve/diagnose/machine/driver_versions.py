@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from envsolve.diagnose.machine.compatibility import is_compatibility
-from envsolve.diagnose.machine.findings import of_driver, of_machine
+from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.seen import gpus_seen
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.model.finding import Finding
@@ -28,10 +28,11 @@ def check_versions(survey: Survey) -> Iterator[Finding]:
     parts = [(str(it), it.version) for it in (libcuda, nvml) if it is not None and it.version is not None]
     evidence = (f"kernel module {module}", *(path for path, _ in parts))
     if module is not None and any(version != module for _, version in parts):
-        yield _module_differs(survey, module, parts, evidence)
+        others = tuple(sorted({str(version) for _, version in parts if version != module}))
+        yield of_machine(survey, _MISMATCH, {"module_version": module, "places": others}, evidence)
     elif len({version for _, version in parts}) > 1:
-        seen = " and ".join(f"{version} ({path})" for path, version in parts)
-        yield of_driver(survey, _MISMATCH, f"The loader finds libraries of two drivers: {seen}.", evidence[1:])
+        found = tuple(f"{version} ({path})" for path, version in parts)
+        yield of_machine(survey, _MISMATCH, {"places": found}, evidence[1:])
 
 
 def check_branch(survey: Survey) -> Iterator[Finding]:
@@ -106,14 +107,6 @@ def _doubtful(survey: Survey, driver: DriverVersion, gpu: Gpu, life: Architectur
         about=name_of(gpu),
     )
     return finding._replace(sources=tuple(dict.fromkeys(it.reference for it in life.evidence)))
-
-
-def _module_differs(
-    survey: Survey, module: DriverVersion, parts: list[tuple[str, DriverVersion]], evidence: tuple[str, ...]
-) -> Finding:
-    others = sorted({str(version) for _, version in parts if version != module})
-    seen = f"The kernel module is {module}, and the libraries that programs load are {' and '.join(others)}."
-    return of_driver(survey, _MISMATCH, seen, evidence)
 
 
 def _dropped(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, int]]) -> Finding:

@@ -1,6 +1,6 @@
 """Findings on a machine, with the words of the catalogue.
 
-The same fault has the same id in a validation and here; here the advice also fits the machine's GPUs, so that nobody is
+The same fault has the same id in a validation and here; here the advice also fits the machine's GPUs, so that no one is
 sent to a driver that dropped them.
 """
 
@@ -36,13 +36,6 @@ def of_machine(
     entry = shipped().entry(identifier)
     finding = entry.as_finding(lambda it: facts.get(it, here(it)), seen, evidence, severity=severity, about=about)
     return finding._replace(sources=entry.sources)
-
-
-def of_driver(
-    survey: Survey, identifier: str, seen: str, evidence: Iterable[str], severity: Severity = Severity.ERROR
-) -> Finding:
-    """A finding on the driver; ``seen`` are the sentences on this very case."""
-    return of_machine(survey, identifier, {}, evidence, severity=severity, seen=(seen,))
 
 
 def facts_without(directories: Sequence[str], survey: Survey) -> dict[str, object]:

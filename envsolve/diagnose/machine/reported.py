@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.machine.findings import of_driver, of_machine
+from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
@@ -74,10 +74,11 @@ def _is_everyday(survey: Survey, reading: Reading, problem: SourceFailure) -> bo
 def _finding(survey: Survey, identifier: str, group: list[tuple[Reading, SourceFailure]]) -> Finding:
     only_beside = survey.libcuda_works and all(reading.source != Source.LIBCUDA for reading, _ in group)
     texts = [f"{reading.source}: {problem.text}" for reading, problem in group]
-    return of_driver(
+    return of_machine(
         survey,
         identifier,
-        " ".join(f"{text}." for text in texts),
+        {},
         texts,
-        Severity.WARNING if only_beside else Severity.ERROR,
+        seen=(f"{text}." for text in texts),
+        severity=Severity.WARNING if only_beside else Severity.ERROR,
     )

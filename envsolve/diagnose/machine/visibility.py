@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_driver
+from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.gpus import total
 from envsolve.model.finding import Finding, Severity
@@ -29,33 +29,25 @@ def check_visible(survey: Survey) -> Iterator[Finding]:
         return
     names = [name.strip() for name in value.split(",")]
     if value.strip() in NOTHING:
-        yield _hidden(survey, value, "It leaves none.")
+        yield _finding(survey, value, "nothing")
         return
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        yield _hidden(survey, value, f"It names {twice} twice, and then none is left.")
+        yield _finding(survey, value, "twice", twice)
         return
     unknown = next((name for name in names if not _is_there(survey, name)), None)
-    if unknown is None:
-        return
-    if unknown == names[0]:
-        yield _hidden(survey, value, f"{_unknown(unknown)}, and nothing before it.")
-    else:
-        yield _partly_hidden(survey, value, f"{_unknown(unknown)}: it and all after it are not seen.")
+    if unknown is not None:
+        yield _finding(survey, value, "unknown" if unknown else "empty", unknown, partly=unknown != names[0])
 
 
-def _hidden(survey: Survey, value: str, why: str) -> Finding:
-    return _finding(survey, value, f"{VARIABLE} is {value!r}. {why}", Severity.ERROR)
-
-
-def _partly_hidden(survey: Survey, value: str, why: str) -> Finding:
-    finding = _finding(survey, value, f"{VARIABLE} is {value!r}. {why}", Severity.WARNING)
-    return finding._replace(title=f"{VARIABLE} names a GPU that is not there")
-
-
-def _finding(survey: Survey, value: str, seen: str, severity: Severity) -> Finding:
-    evidence = (f"{VARIABLE}={value}", f"{_count(survey)} on this machine")
-    return of_driver(survey, "gpus-hidden", seen, evidence, severity)
+def _finding(survey: Survey, value: str, problem: str, gpu: str | None = None, *, partly: bool = False) -> Finding:
+    return of_machine(
+        survey,
+        "gpus-hidden",
+        {"visible": repr(value), "problem": problem, "gpu": gpu, "partly": partly},
+        (f"{VARIABLE}={value}", f"{_count(survey)} on this machine"),
+        severity=Severity.WARNING if partly else Severity.ERROR,
+    )
 
 
 def _is_there(survey: Survey, name: str) -> bool:
@@ -72,10 +64,6 @@ def _uuids(survey: Survey) -> list[str]:
     files = survey.files
     texts = (files.text(f"{_GPUS}/{name}/information") for name in files.names(_GPUS)) if survey.is_linux else ()
     return [match[1] for text in texts for match in _UUID.finditer(text or "")]
-
-
-def _unknown(name: str) -> str:
-    return f"{name!r} is no GPU of this machine" if name else "It has an empty entry"
 
 
 def _count(survey: Survey) -> str:

@@ -52,7 +52,7 @@ class Law(Protocol):
 
 def gather(matrix: Matrix, today: date) -> Facts:
     """Read every file. Raises MatrixError where one does not load."""
-    names = (*matrix.framework_names, *matrix.tables)
+    names = (*matrix.framework_names, *matrix.tables, *matrix.extension_tables)
     return Facts(
         documents={name: matrix.document(name) for name in names},
         frameworks=tuple(matrix.framework(name, None) for name in matrix.framework_names),

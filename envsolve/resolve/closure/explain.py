@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import Enum, auto
+from functools import reduce
 from itertools import islice
+from operator import and_, or_
 
 from envsolve.errors import OutsideError
 from envsolve.model.versions import LibcVersion
@@ -145,9 +147,8 @@ def _path(pick: Pick, provider: Provider) -> Iterator[_Sentence]:
 def _limits(name: str, conflict: Conflict) -> Iterator[str]:
     """The limits on what no version is left of that exclude something of what is required."""
     world, releases = conflict.provider.world, _releases(name, conflict)
-    wanted = -1
-    for ask in (ask for ask, _ in conflict.causes if ask.name == name):
-        wanted &= ask.mask or -1
+    masks = [ask.mask or -1 for ask, _ in conflict.causes if ask.name == name]
+    wanted = reduce(and_, masks, -1) or reduce(or_, masks)  # releases of one package may each require another version
     for limit in world.limits(name):
         if releases is None or wanted & releases.mask("") & ~limit.admitted(releases):
             yield _bound(name, limit) + _installed_by_conda(name, conflict.provider)
@@ -240,6 +241,8 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
             if unfit is None:
                 return {}
             reasons.setdefault(unfit, releases.project.versions[position])
+    if reasons.keys() == {Unfit.PRERELEASE} and any(_limits(name, conflict)):
+        return {}  # the final versions are excluded, and the limit is the reason
     return reasons
 
 

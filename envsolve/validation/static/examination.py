@@ -89,7 +89,8 @@ def _examine_loading(
     if library_path:
         without = tuple(loader.load(framework, None) for framework in files.frameworks)
     scene = Scene(files, names, loadings, without, library_path, has_gpu)
-    findings += damaged(_failed(loadings), files, abi, library_path)
+    own = set(map(os.path.realpath, _own_files(files)))
+    findings += damaged((it for it in _failed(loadings) if os.path.realpath(it) not in own), files, abi, library_path)
     findings += [*missing(scene), *foreign(scene), *two_majors(scene), *stubs(scene)]
     shadowed = [it for loading in loadings for it in loading.shadowed()]
     return {it.framework.name: dict(it.found()) for it in loadings}, findings, shadowed

@@ -79,11 +79,13 @@ def test_where_the_interpreter_is_gone_the_loader_is_simulated_all_the_same(stac
     assert names(findings) == [("library-missing", "error")]
 
 
-def test_a_truncated_library_is_one_finding(stack: Patient) -> None:
+@pytest.mark.parametrize("size", [-100, 100])
+def test_a_truncated_library_is_one_finding(stack: Patient, size: int) -> None:
+    """Whether the loader comes to it and stops, or it ends behind what the loader reads."""
     name = "nvidia/cudnn/lib/libcudnn_ops.so.9"
     content = (stack.site / name).read_bytes()
     (stack.site / name).unlink()
-    (stack.site / name).write_bytes(content[:-100])
+    (stack.site / name).write_bytes(content[:size])
     finding = stack.only("library-damaged", Severity.ERROR)
     again = "--force-reinstall --no-deps --no-cache-dir nvidia-cudnn-cu12==9.10.2.21"
     assert finding.commands == (pip("install", again),)

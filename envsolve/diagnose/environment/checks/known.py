@@ -12,6 +12,7 @@ from envsolve.binary.lookup import Rule
 from envsolve.diagnose.environment.checks import gpu_code
 from envsolve.diagnose.environment.checks.ownership import TWO_DISTRIBUTIONS
 from envsolve.diagnose.environment.checks.package_files import seen
+from envsolve.diagnose.environment.families import component_in
 from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.library_variable import way_without
 from envsolve.diagnose.environment.reading import real
@@ -50,15 +51,10 @@ def static(scene: Scene) -> Iterator[Finding]:
 
 
 def _of_extra(finding: Finding, scene: Scene) -> Finding | None:
-    """The finding where pip brings all missing libraries with an extra of the framework, as TensorFlow's and-cuda."""
+    """The finding where pip brings the missing libraries with an extra of the framework, as TensorFlow's and-cuda."""
     build = next((it for it in scene.builds if it.name == finding.about and it.conda is None), None)
     release = build.releases[0] if build is not None and build.releases else None
-    if (
-        build is None
-        or release is None
-        or not release.extras
-        or not any(it.startswith("pip ") for it in finding.commands)
-    ):
+    if build is None or release is None or not release.extras or any(map(component_in, scene.packages.by_name)):
         return None
     requirement, *_ = requirements_of(release, Version(scene.inventory.python or "3"))
     return of_environment(

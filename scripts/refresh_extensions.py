@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Read what the wheels of packages with kernels hold, and write data/compat_matrix/extensions.
+
+    .venv-test/bin/python scripts/refresh_extensions.py                     every package of extensions.toml
+    .venv-test/bin/python scripts/refresh_extensions.py warp-lang torchao   these
+
+What was read is kept, so that a run that was broken off goes on where it was. See docs/updating-the-matrix.md.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import sys
+from pathlib import Path
+
+import click
+import tomli
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from scripts.matrix_refresh.cache import write_whole  # noqa: E402
+from scripts.matrix_refresh.credentials import endpoint_of  # noqa: E402
+from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
+from scripts.matrix_refresh.extensions import EDITION, Observer, extensions_in, rows_of, toml_of  # noqa: E402
+from scripts.matrix_refresh.index import Index, Shelf  # noqa: E402
+from scripts.matrix_refresh.observation import Observations  # noqa: E402
+from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
+from scripts.matrix_refresh.wheel import new_session  # noqa: E402
+
+LIST = ROOT / "scripts" / "matrix_refresh" / "extensions.toml"
+_RELEASES = 12
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("packages", nargs=-1, metavar="[PACKAGE]...")
+@click.option(
+    "--matrix",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=ROOT / "data" / "compat_matrix",
+    help="The matrix to change.",
+    show_default="data/compat_matrix",
+)
+@click.option("--index-url", help="The package index to read; default: the one pip is set to.")
+@click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False), help="Where wheels' facts are kept.")
+@click.option("--offline", is_flag=True, help="Use the cache alone.")
+@click.option("--releases", default=_RELEASES, show_default=True, help="Newest releases of each package that are read.")
+def refresh(
+    packages: tuple[str, ...],
+    matrix: Path,
+    index_url: str | None,
+    cache_dir: Path | None,
+    offline: bool,
+    releases: int,
+) -> None:
+    """Bring data/compat_matrix/extensions up to what was shipped; exit 1 if a package could not be read."""
+    known = extensions_in(tomli.loads(LIST.read_text(encoding="utf-8")))
+    unknown = sorted(set(packages) - set(known))
+    if unknown:
+        raise click.UsageError(f"{', '.join(unknown)} is not in {LIST.name}")
+    cache, session = cache_dir or default_cache(), new_session()
+    endpoint = endpoint_of(index_url or default_endpoint())
+    session.auth = endpoint.auth
+    index = Index(endpoint.url, cache, session, offline=offline)
+    today = dt.datetime.now(dt.UTC).date().isoformat()
+    failed = False
+    for package in packages or known:
+        extension = known[package]
+        observations = Observations(cache, EDITION, Observer(extension), session, offline=offline)
+        try:
+            rows = rows_of(extension, Shelf(index.wheels(package)), observations.read, least=releases)
+            write_whole(matrix / "extensions" / f"{package}.toml", toml_of(extension, rows, today))
+        except RefreshError as error:
+            failed = True
+            click.echo(f"{package}: {error}", err=True)
+            continue
+        count = sum(len(row.versions) for row in rows)
+        megabytes = observations.transferred / 1e6
+        click.echo(f"{package}: {count} releases, {observations.wheels_read} wheels read, {megabytes:,.0f} MB")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    refresh()

@@ -1,0 +1,88 @@
+"""What packages with kernels are compiled for, read from wheels on a loopback index, as a maintainer runs it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner
+
+from envsolve.matrix import Matrix
+from envsolve.model.capability import ComputeCapability
+from scripts.refresh_extensions import refresh
+from tests.matrix.tiny import tiny_matrix
+from tests.scripts.fat_binary import fat_binary
+from tests.scripts.served import ServedIndex
+from tests.scripts.wheels import BuiltFile, wheel
+
+CUDA_12, CUDA_13 = b"\0libcudart.so.12\0libcublas.so.12\0", b"\0libcudart.so.13\0"
+VOLTA = ComputeCapability(7, 0)
+
+
+def warp(version: str, content: bytes, *requires: str, **more: bytes) -> BuiltFile:
+    members = {"warp/bin/warp.so": b"\x7fELF" + content, **more}
+    return wheel("warp-lang", version, members, tags="py3-none-manylinux_2_28_x86_64", requires=requires)
+
+
+def read(index: ServedIndex, directory: Path, *options: str, code: int = 0) -> dict[str, Any]:
+    arguments = ["warp-lang", "--matrix", str(directory), "--index-url", index.endpoint]
+    done = CliRunner().invoke(refresh, [*arguments, "--cache-dir", str(directory / "cache"), *options])
+    assert done.exit_code == code, done.output
+    path = directory / "extensions" / "warp-lang.toml"
+    return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def test_releases_in_a_row_that_hold_the_same_are_one_row(index: ServedIndex, tmp_path: Path) -> None:
+    old, new = fat_binary((70, 80), (80,)), fat_binary((75, 80), (90,))
+    index.add(warp("1.0", CUDA_12 + old), warp("1.1", CUDA_12 + old), warp("1.2", CUDA_13 + new))
+    rows = read(index, tmp_path)["build"]
+    assert [row["versions"] for row in rows] == [">=1.0,<1.2", "==1.2"]
+    assert [row["cuda"] for row in rows] == ["==12.*", "==13.*"]
+    assert [(row["sass"], row["ptx"]) for row in rows] == [(["7.0", "8.0"], ["8.0"]), (["7.5", "8.0"], ["9.0"])]
+
+
+def test_a_wheel_that_brings_its_cuda_needs_none_of_the_stack(index: ServedIndex, tmp_path: Path) -> None:
+    index.add(warp("1.0", CUDA_12 + fat_binary((70,)), "nvidia-cuda-runtime-cu12"))
+    index.add(warp("1.1", CUDA_12 + fat_binary((70,)), **{"warp.libs/libcudart-5a.so.12.0": b"\x7fELF"}))
+    (row,) = read(index, tmp_path)["build"]
+    assert row["versions"] == ">=1.0,<=1.1"
+    assert "cuda" not in row
+
+
+def test_a_release_of_which_nothing_is_known_is_in_no_row(index: ServedIndex, tmp_path: Path) -> None:
+    code = fat_binary((80,))
+    index.add(warp("1.0", code), warp("1.1", b"nothing"), warp("1.2", code), warp("1.3", code))
+    assert [row["versions"] for row in read(index, tmp_path)["build"]] == [">=1.0,<1.1", ">=1.2,<=1.3"]
+
+
+def test_a_stray_target_counts_for_nothing(index: ServedIndex, tmp_path: Path) -> None:
+    index.add(warp("1.0", fat_binary((52,)) + fat_binary((80,)) * 150))
+    (row,) = read(index, tmp_path)["build"]
+    assert row["sass"] == ["8.0"]
+
+
+def test_only_the_newest_are_read_and_none_a_second_time(index: ServedIndex, tmp_path: Path) -> None:
+    index.add(*(warp(f"1.{minor}", fat_binary((80,))) for minor in range(5)))
+    first = read(index, tmp_path, "--releases", "2")
+    assert first["build"][0]["versions"] == "<=1.4"
+    assert "releases before 1.3 were not read" in first["evidence"]["v1-3"]["reference"]
+    asked = index.wheels_asked
+    assert read(index, tmp_path, "--releases", "2", "--offline") == first
+    assert index.wheels_asked == asked
+
+
+def test_a_package_without_kernels_is_no_file(index: ServedIndex, tmp_path: Path) -> None:
+    index.add(warp("1.0", b"nothing"))
+    assert read(index, tmp_path, code=1) == {}
+
+
+def test_what_was_read_is_what_the_matrix_knows(index: ServedIndex, tmp_path: Path) -> None:
+    matrix = tiny_matrix(tmp_path)
+    index.add(warp("1.0", CUDA_12 + fat_binary((75, 80))))
+    read(index, matrix.directory)
+    (facts,) = Matrix(matrix.directory).build_facts("warp-lang")
+    assert facts.covers("1.0")
+    assert facts.cuda_text == "CUDA 12"
+    assert facts.without_code_for([VOLTA]) == VOLTA
+    assert Matrix(matrix.directory).check() == []
