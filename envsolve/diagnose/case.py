@@ -17,7 +17,7 @@ from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Host, Platform
 from envsolve.model.release import Release
-from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.versions import CudaVersion, DriverVersion, parsed_cuda
 
 TITLES = {name: it.title for name, it in FRAMEWORKS.items()}
 """How the makers of each framework write its name."""
@@ -162,7 +162,7 @@ class Case:
         """The CUDA that ``framework`` was built with: as told, by its local version, or as all its builds have it."""
         given = self.given.built_cuda if framework == self.framework else None
         told = self._built_cuda_told(framework) or given
-        if told is not None and (version := _cuda(told)) is not None:
+        if told is not None and (version := parsed_cuda(told)) is not None:
             return version
         local = (self.version_of(framework) or "").partition("+")[2]
         if local.startswith("cu") and local[2:].isdecimal():
@@ -184,7 +184,7 @@ class Case:
     @cached_property
     def toolkit(self) -> CudaVersion | None:
         """A CUDA toolkit that is installed on the machine."""
-        return _cuda(self.given.toolkit or self.told("toolkit") or "")
+        return parsed_cuda(self.given.toolkit or self.told("toolkit"))
 
     @property
     def cudnn(self) -> str | None:
@@ -214,7 +214,7 @@ class Case:
     def driver_cuda(self) -> CudaVersion | None:
         """The newest CUDA that the driver supports in full: told, or by its branch."""
         told = self.told("driver_cuda")
-        if told is not None and (version := _cuda(told)) is not None:
+        if told is not None and (version := parsed_cuda(told)) is not None:
             return version
         return self.knowledge.cuda_of(self.driver) if self.driver is not None else None
 
@@ -337,13 +337,6 @@ def _in_words(sightings: Iterable[Sighting]) -> Iterator[Sighting]:
 _LINUX = (Platform.LINUX_64, Platform.LINUX_AARCH64)
 _OF_LINUX = re.compile(r"\.so(?:\.\d+)*$")
 _PLATFORMS = {it.value: it for it in Platform}
-
-
-def _cuda(text: str) -> CudaVersion | None:
-    try:
-        return CudaVersion.parse(text if "." in text else f"{text}.0")
-    except ValueError:
-        return None
 
 
 def _capabilities(texts: tuple[str, ...]) -> Iterator[ComputeCapability]:

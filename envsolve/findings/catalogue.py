@@ -219,10 +219,11 @@ class Catalogue:
 
     @cached_property
     def _fields(self) -> frozenset[str]:
-        """The named groups of the symptoms' patterns."""
+        """The clues, and the named groups of the symptoms' patterns."""
         rows = (row for _, row in self._rows("symptom"))
         texts = (text for row in rows for text in _tables(row.get("text")))
-        return frozenset(name for text in texts for name in _GROUP.findall(str(text.get("pattern"))))
+        groups = (name for text in texts for name in _GROUP.findall(str(text.get("pattern"))))
+        return frozenset((*groups, *(name for name, _ in self._rows("clue"))))
 
     @cached_property
     def _entries(self) -> Mapping[str, Row]:

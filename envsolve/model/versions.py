@@ -94,3 +94,11 @@ def parsed_version(text: str | None) -> Version | None:
         return Version(text or "")
     except ValueError:
         return None
+
+
+def parsed_cuda(text: str | None) -> CudaVersion | None:
+    """``text`` as a version of CUDA, ``12`` as 12.0, or None where it is none."""
+    try:
+        return CudaVersion.parse(text if "." in text else f"{text}.0") if text else None
+    except ValueError:
+        return None

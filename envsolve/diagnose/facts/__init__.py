@@ -1,6 +1,7 @@
 """The facts that conditions and sentences of ``data/findings`` may name, each in the module that ``facts.toml`` says.
 
-A fact is a function of the case and of the lines that are judged; a function of the catalogue takes arguments beside.
+A fact is a function of the case and of the lines that are judged, or a clue. A function of the catalogue takes
+arguments beside.
 A part of a fact is an attribute of its value, or a function of ``parts``.
 """
 
@@ -39,7 +40,7 @@ class CaseFacts:
             return None if value is None else _part_of(self._case, value, part)
         module = self._declared.get(name)
         if module is None or module == "check":
-            return None
+            return self._case.told(name)
         fact = getattr(import_module(f"{__name__}.{module}"), name)
         if module == "functions":
             return partial(fact, self._case, self._sightings)

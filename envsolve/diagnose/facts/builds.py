@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.facts.gpu_code import first_told
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
@@ -108,7 +108,7 @@ def wheel_version(case: Case, _lines: Lines) -> str | None:
 
 def conda_asked(case: Case, _lines: Lines) -> str | None:
     """The CUDA that conda was asked for, where PyTorch's channel has no build of the version for it."""
-    asked = _first(case.of("conda-asks-for-cuda"), "asked")
+    asked = first_told(case.of("conda-asks-for-cuda"), "asked")
     has = {str(it) for it in _in_channel(case)}
     return asked if has and asked not in has else None
 
@@ -194,7 +194,7 @@ def nvidia_asked(case: Case, _lines: Lines) -> bool:
 
 def amd_card(_case: Case, lines: Lines) -> str | None:
     """The name of the card."""
-    card = _first(lines, "card")
+    card = first_told(lines, "card")
     return card and card.strip()
 
 
@@ -205,7 +205,7 @@ def amd_architecture(_case: Case, lines: Lines) -> tuple[str, ...]:
 
 def extension_library(_case: Case, lines: Lines) -> str | None:
     """The namespace of an operator without CUDA, where it tells the package."""
-    return _first((it for it in lines if it.get("library") != "_C"), "library")
+    return first_told((it for it in lines if it.get("library") != "_C"), "library")
 
 
 # ---------------------------------------------------------------------------------------------- TensorFlow
@@ -267,8 +267,8 @@ def _plugin_import(case: Case) -> tuple[Sighting, ...]:
 def plugin_misses(case: Case, _lines: Lines) -> str | None:
     """What the CUDA plugin of JAX imports and the installed JAX has not got."""
     missing = _plugin_import(case)
-    name = _first(missing, "missing_name", "attribute")
-    where = _first(missing, "missing_in", "module", "missing_module")
+    name = first_told(missing, "missing_name", "attribute")
+    where = first_told(missing, "missing_in", "module", "missing_module")
     return (f"{name} from {where}" if name else str(where)) if missing else None
 
 
@@ -303,7 +303,7 @@ def only_plugin_failed(case: Case, lines: Lines) -> bool:
 
 def ort_providers(_case: Case, lines: Lines) -> str | None:
     """The providers that ONNX Runtime has."""
-    available = _first(lines, "available")
+    available = first_told(lines, "available")
     return None if available is None else available.strip(" []")
 
 
@@ -331,11 +331,6 @@ def nothing_better(case: Case, lines: Lines) -> bool:
 
 def named_program(_case: Case, lines: Lines) -> str | None:
     """The program that says so, by a name that is one."""
-    name = _first(lines, "program", "named", "open3d")
+    name = first_told(lines, "program", "named", "open3d")
     words = {"this", "the", "it", "error", "library", "package", "warning", "that", "version"}
     return name if name is not None and name[0].isupper() and name.casefold() not in words else None
-
-
-def _first(lines: Iterable[Sighting], *fields: str) -> str | None:
-    """The first of ``fields`` that one of the lines has."""
-    return next((value for it in lines for field in fields if (value := it.get(field))), None)

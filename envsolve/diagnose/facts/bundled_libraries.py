@@ -47,39 +47,33 @@ def jax_pin(case: Case, _lines: Lines) -> str | None:
 _WITH_EXTRA = Version("0.4.26")
 
 
-def jax_part(_case: Case, lines: Lines) -> str | None:
-    """The library that JAX compares with the one it was built against."""
-    compared = _compared(lines)
-    return None if compared is None else compared.get("part")
+class _Compared(NamedTuple):
+    """A library: the version that JAX finds, the one that it was built against, and the oldest that it accepts."""
+
+    part: str
+    found: str | None
+    built: str | None
+    least: str | None
+
+    def __str__(self) -> str:
+        return self.part
 
 
-def jax_found(_case: Case, lines: Lines) -> str | None:
-    """The version that it finds."""
-    return _version(lines, "found")
+def jax_compared(_case: Case, lines: Lines) -> _Compared | None:
+    """The library other than cuDNN that JAX compares with the one it was built against."""
+    for it in whole_messages(lines):
+        part = it.get("part") or ""
+        if part.lower() != "cudnn":
+            return _Compared(part, *(_version(part, it.get(field)) for field in ("found", "built", "least")))
+    return None
 
 
-def jax_built(_case: Case, lines: Lines) -> str | None:
-    """The version that it was built against."""
-    return _version(lines, "built")
-
-
-def jax_least(_case: Case, lines: Lines) -> str | None:
-    """The oldest version that it accepts."""
-    return _version(lines, "least")
-
-
-def _compared(lines: Lines) -> Sighting | None:
-    """The first message on another library than cuDNN."""
-    return next((it for it in whole_messages(lines) if (it.get("part") or "").lower() != "cudnn"), None)
-
-
-def _version(lines: Lines, field: str) -> str | None:
+def _version(part: str, digits: str | None) -> str | None:
     """12020 is CUDA 12.2, 12002 is cuSPARSE 12.0.2, 120103 is cuBLAS 12.1.3: each library counts its own way."""
-    compared = _compared(lines)
-    number = int(compared.get(field) or 0) if compared is not None else 0
-    if compared is None or not number:
+    number = int(digits or 0)
+    if not number:
         return None
-    if compared.get("part") == "CUDA":
+    if part == "CUDA":
         version = CudaVersion.from_driver_api(number)
         return None if version is None else str(version)
     unit = next((it for it, least in ((10_000, 100_000), (1_000, 10_000)) if number >= least), None)
@@ -156,11 +150,6 @@ def torch_extension_is_of_pyg(case: Case, lines: Lines) -> bool:
     """Whether it is one of those that PyG has on a page of its own."""
     names = ("torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv", "pyg-lib")
     return torch_extension(case, lines) in names
-
-
-def extension_built_for(case: Case, _lines: Lines) -> str | None:
-    """The PyTorch that the wheel of the extension is for, by its page: ``1.8.0+cu111``."""
-    return case.told("extension_build")
 
 
 def torch_cuda_folder(case: Case, _lines: Lines) -> str | None:

@@ -279,16 +279,6 @@ def ptx_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
     return cuda_of_ptx(first_told(lines, "ptx"))
 
 
-def ptxas_used(case: Case, _lines: Lines) -> str | None:
-    """The ptxas that XLA uses, by its path."""
-    return case.told("ptxas_used")
-
-
-def ptxas_below_bin(case: Case, _lines: Lines) -> str | None:
-    """The toolkit whose bin XLA was given for the toolkit itself."""
-    return case.told("ptxas_below_bin")
-
-
 def framework_of_xla(case: Case, lines: Lines) -> str | None:
     """The framework that XLA's warning is most likely of, where the text names none with XLA."""
     if first_told(lines, "required") is not None:

@@ -13,7 +13,7 @@ from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.facts.named import about_gpus, is_of_gpus
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.versions import CudaVersion, parsed_version
+from envsolve.model.versions import CudaVersion, parsed_cuda, parsed_version
 
 Lines = tuple[Sighting, ...]
 
@@ -113,10 +113,7 @@ def conda_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
     wanted = _decisive(case)
     if wanted is None or wanted.name not in ("cudatoolkit", "pytorch-cuda"):
         return None
-    try:
-        return CudaVersion.parse(f"{_minor(case)}.0" if wanted.version.isdecimal() else wanted.version)
-    except ValueError:
-        return None
+    return parsed_cuda(wanted.version)
 
 
 def pip_folder(case: Case, _lines: Lines) -> str | None:
@@ -166,11 +163,6 @@ def conda_subdir(case: Case, _lines: Lines) -> str | None:
     """The platform that conda names, before the one that the rest of the text tells of."""
     mac = next((it for it in case.every("platform") if it.startswith("osx-")), None)
     return mac or (case.platform.value if case.platform is not None else None)
-
-
-def conda_narrow(case: Case, _lines: Lines) -> str | None:
-    """The platform of a conda with 32 bits: win-32."""
-    return case.told("conda_narrow")
 
 
 _SYSTEMS = {

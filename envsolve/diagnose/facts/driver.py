@@ -13,10 +13,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting, merged
+from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.gpu_code import cuda_of_ptx
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import Architecture, Release, Source
-from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.versions import CudaVersion, DriverVersion, parsed_cuda
 
 Lines = tuple[Sighting, ...]
 _FIRST_WITH_MINOR_COMPATIBILITY = 11
@@ -56,27 +57,9 @@ def _runs(full: CudaVersion, cuda: CudaVersion) -> bool:
     return same or cuda <= full
 
 
-def _cuda_in(text: str | None) -> CudaVersion | None:
-    """A CUDA version as typed, ``12`` being 12.0; None where it is none."""
-    try:
-        return CudaVersion.parse(text if "." in text else f"{text}.0") if text else None
-    except ValueError:
-        return None
-
-
-def windows_numbers(case: Case, _lines: Lines = ()) -> bool:
-    """Whether the driver's number is one of Windows: there and in WSL."""
-    return case.windows or case.wsl
-
-
 def _floor(case: Case, cuda: CudaVersion | None) -> DriverVersion | None:
     """The oldest driver that runs ``cuda``; on Linux, where nothing says that it is Windows."""
-    return None if cuda is None else case.knowledge.driver_floor(cuda, windows=windows_numbers(case))
-
-
-def _full(case: Case, cuda: CudaVersion | None) -> DriverVersion | None:
-    """The oldest driver that supports ``cuda`` in full, likewise."""
-    return None if cuda is None else case.knowledge.full_driver(cuda, windows=windows_numbers(case))
+    return None if cuda is None else parts.least_driver(case, cuda)
 
 
 # ---------------------------------------------------------------------------------------------- what it can do
@@ -87,7 +70,7 @@ def _told(lines: Lines) -> CudaVersion | None:
     symptom, fields = lines[0].symptom if lines else "", merged(lines)
     if symptom == "driver-too-old" and "cuda" in fields:
         return CudaVersion.from_driver_api(int(fields["cuda"]))
-    return _cuda_in(fields.get("found")) if symptom == "driver-newer-than-program" else None
+    return parsed_cuda(fields.get("found")) if symptom == "driver-newer-than-program" else None
 
 
 def driver_full(case: Case, lines: Lines) -> CudaVersion | None:
@@ -355,13 +338,14 @@ def ptx_source(case: Case, lines: Lines) -> CudaVersion | None:
 
 def xla_driver(case: Case, lines: Lines) -> DriverVersion | None:
     """The oldest driver that is as new as XLA's compiler."""
-    return _full(case, _cuda_in(merged(lines).get("made")))
+    cuda = parsed_cuda(merged(lines).get("made"))
+    return None if cuda is None else parts.full_driver(case, cuda)
 
 
 def image_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA that a container image asks of the host's driver."""
     fields = merged(lines)
-    return _cuda_in(fields.get("image") or (fields.get("wanted") if fields.get("what") == "cuda" else None))
+    return parsed_cuda(fields.get("image") or (fields.get("wanted") if fields.get("what") == "cuda" else None))
 
 
 def image_driver(case: Case, lines: Lines) -> DriverVersion | None:
@@ -389,13 +373,13 @@ def image_floor(case: Case, lines: Lines) -> DriverVersion | None:
 
 def conda_wanted(_case: Case, lines: Lines) -> CudaVersion | None:
     """The __cuda that packages ask for."""
-    found = (_cuda_in(it.get("wanted")) for it in lines)
+    found = (parsed_cuda(it.get("wanted")) for it in lines)
     return max((it for it in found if it is not None), default=None)
 
 
 def conda_found(case: Case, lines: Lines) -> CudaVersion | None:
     """The __cuda that conda found."""
-    found = (_cuda_in(it.get("found")) for it in lines)
+    found = (parsed_cuda(it.get("found")) for it in lines)
     return next((it for it in found if it is not None), None) or driver_full(case, lines)
 
 

@@ -18,15 +18,6 @@ _NEEDS = {
 }
 """What a feature needs, where the text does not say it."""
 _HOPPER = ComputeCapability(9, 0)
-_FIRST_TENSORRT = {
-    ComputeCapability(8, 0): "7.1",
-    ComputeCapability(8, 6): "8.0",
-    ComputeCapability(8, 9): "8.5",
-    ComputeCapability(9, 0): "8.5",
-    ComputeCapability(10, 0): "10.8",
-    ComputeCapability(12, 0): "10.8",
-}
-"""The first TensorRT for a capability: its release notes (10.8: Blackwell) and NVIDIA/TensorRT#2727 (8.5: RTX 40)."""
 
 
 def feature_needs(case: Case, lines: Lines) -> ComputeCapability | None:
@@ -56,29 +47,3 @@ def names_no_feature(case: Case, lines: Lines) -> bool:
     if lines[0].symptom == "kernel-needs-target":
         features.append("program-needs-capability")
     return not {it.number for it in case.of(*features)}.intersection(it.number for it in lines)
-
-
-# ---------------------------------------------------------------------------------------------- TensorRT
-
-
-def tensorrt_gpu(case: Case, lines: Lines) -> ComputeCapability | None:
-    """The compute capability of the GPU that TensorRT does not support: 0x601 is 6.1."""
-    digits = first_told(lines, "hex")
-    told = f"{int(digits[0], 16)}.{int(digits[2], 16)}" if digits else first_told(lines, "arch")
-    return capability_from(told) or capability_told(case, lines)
-
-
-def tensorrt_first(case: Case, lines: Lines) -> str | None:
-    """The first TensorRT for the GPU."""
-    capability = tensorrt_gpu(case, lines)
-    return None if capability is None else _FIRST_TENSORRT.get(capability)
-
-
-def tensorrt_version(case: Case, _lines: Lines) -> str | None:
-    """The version of TensorRT: v100700 is 10.7, v8503 is 8.5."""
-    seen = case.of("tensorrt-version")
-    version, code = first_told(seen, "version"), first_told(seen, "code")
-    if code is None:
-        return version
-    digits = code.zfill(6)
-    return f"{int(digits[:2])}.{int(digits[2:4])}" if len(code) > len("8503") else f"{code[0]}.{code[1]}"

@@ -153,11 +153,6 @@ def asked_requirement(case: Case, lines: Lines) -> str | None:
     return f"{asked.framework}=={asked.version.public}" if own and asked.version is not None else None
 
 
-def pytorch_index(case: Case, _lines: Lines) -> str | None:
-    """The folder of PyTorch's index that the text names: cu121."""
-    return case.told("pytorch_index")
-
-
 # ---------------------------------------------------------------------------------------------- pip's list of versions
 
 
@@ -211,7 +206,7 @@ def asked_build(case: Case, lines: Lines) -> str | None:
     asked = _asked(case, lines)
     if asked.framework != "pytorch" or asked.version is None:
         return None
-    folder = None if asked.listed else pytorch_index(case, lines)
+    folder = None if asked.listed else case.told("pytorch_index")
     return asked.version.local or (folder if folder and _CUDA_BUILD.fullmatch(folder) else None)
 
 

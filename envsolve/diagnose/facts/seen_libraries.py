@@ -9,7 +9,7 @@ from pathlib import Path
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, Span, owner_of, span_of
 from envsolve.model.host import Platform
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_cuda
 
 _PLACE = re.compile(r"cuda[-/\\]v?\d|compilation tools|cuda runtime version", re.IGNORECASE)
 _NOT_THERE = re.compile(
@@ -33,25 +33,10 @@ def toolkits(case: Case) -> tuple[CudaVersion, ...]:
     """The CUDA toolkits on the machine: given, or in the text; not what a driver supports or a program asks for."""
     if case.given.toolkit is not None and case.toolkit is not None:
         return (case.toolkit,)
-    found: dict[CudaVersion, None] = {}
-    for clue in case.clues.get("toolkit", ()):
-        if _PLACE.search(clue.line) or not _NOT_THERE.search(clue.line):
-            try:
-                found[CudaVersion.parse(clue.value)] = None
-            except ValueError:
-                continue
-    if not found and (of_conda := _cudatoolkit(case)) is not None:
-        found[of_conda] = None
-    return tuple(found)
-
-
-def _cudatoolkit(case: Case) -> CudaVersion | None:
-    """The CUDA in a list of conda packages."""
-    told = ".".join(case.packages.get("cudatoolkit", "").split(".")[:2])
-    try:
-        return CudaVersion.parse(told)
-    except ValueError:
-        return None
+    clues = (it for it in case.clues.get("toolkit", ()) if _PLACE.search(it.line) or not _NOT_THERE.search(it.line))
+    found = [it for clue in clues if (it := parsed_cuda(clue.value)) is not None]
+    of_conda = parsed_cuda(case.packages.get("cudatoolkit"))
+    return tuple(dict.fromkeys(found)) or (() if of_conda is None else (of_conda,))
 
 
 def cudnns(case: Case) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.facts import function_releases
 from envsolve.diagnose.facts.library_names import Span, span_of
 from envsolve.diagnose.facts.named import about_gpus, cuda_major, is_of_gpus, package_of
-from envsolve.model.versions import CudaVersion, parsed_version
+from envsolve.model.versions import CudaVersion, parsed_cuda, parsed_version
 
 Lines = tuple[Sighting, ...]
 
@@ -346,11 +346,7 @@ def _toolkit_of(case: Case, package: str, version: str) -> CudaVersion | None:
 
 def _framework_cuda(case: Case) -> CudaVersion | None:
     """The CUDA that the framework was built with: told by conda's metapackage, or its own."""
-    told = ".".join(case.packages.get("pytorch-cuda", "").split(".")[:2])
-    try:
-        return CudaVersion.parse(told)
-    except ValueError:
-        return case.built_cuda
+    return parsed_cuda(case.packages.get("pytorch-cuda")) or case.built_cuda
 
 
 def _label(case: Case, wanted: CudaVersion | None) -> str | None:
