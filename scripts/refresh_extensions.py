@@ -68,7 +68,7 @@ def refresh(
         extension = known[package]
         observations = Observations(cache, EDITION, Observer(extension), session, offline=offline)
         try:
-            rows = rows_of(extension, Shelf(index.wheels(package)), observations.read, least=releases)
+            rows = rows_of(extension, Shelf(index.wheels(package)), observations.read, newest=releases)
             write_whole(matrix / "extensions" / f"{package}.toml", toml_of(extension, rows, today))
         except RefreshError as error:
             failed = True

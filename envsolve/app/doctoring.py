@@ -163,7 +163,7 @@ def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[s
 
 def _without_secrets(finding: Finding) -> Finding:
     """The finding without what variables and files may hold of passwords and tokens: reports are passed on."""
-    return finding._replace(cause=masked(finding.cause), evidence=tuple(map(masked, finding.evidence)))
+    return finding.with_texts(masked)
 
 
 def _rows(value: object) -> list[object]:

@@ -185,7 +185,7 @@ def _with_this_machine(
 
 
 def _finding(told: Told, case: Case, matrix: Matrix) -> Finding:
-    """The finding with the environment that mends it, and without secrets."""
+    """The finding with the environment for its fix, and without secrets."""
     about = _framework_of(told.cause, case)
     finding = told.finding._replace(about=about)
     if told.solvable:
@@ -193,16 +193,21 @@ def _finding(told: Told, case: Case, matrix: Matrix) -> Finding:
 
         advice = advice_on(told.cause.remedy or Remedy(), case, matrix, about)
         finding = finding if advice is None else _with_advice(finding, advice)
-    return finding._replace(evidence=tuple(_shown(line) for line in finding.evidence))
+    return finding._replace(evidence=tuple(map(_shown, finding.evidence))).with_texts(masked)
 
 
 def _with_advice(finding: Finding, advice: Advice) -> Finding:
-    """The finding with the solver's advice."""
-    return finding._replace(
+    """The finding with the solver's advice, which is on its first cause."""
+    advised = finding._replace(
         fix=f"{finding.fix} {advice.text}".strip(),
         commands=tuple(dict.fromkeys((*finding.commands, *advice.commands))),
         more=f"{finding.more} {advice.more}".strip(),
     )
+    if not finding.possible_causes:
+        return advised
+    first, *others = finding.possible_causes
+    first = first._replace(fix=advised.fix, commands=advised.commands, more=advised.more)
+    return advised._replace(possible_causes=(first, *others))
 
 
 def _framework_of(cause: Cause, case: Case) -> str | None:

@@ -1,4 +1,4 @@
-"""A text without what tells who and where: user names, home directories, host names, tokens.
+"""A text without user names, home directories, host names and tokens.
 
 For texts that are pasted in public. What is no secret there, as the path of a system library, stays.
 """
@@ -13,32 +13,27 @@ from envsolve.boundary.secrets import masked
 _USERS = ("USER", "LOGNAME", "USERNAME", "SUDO_USER")
 _HOMES = ("HOME", "USERPROFILE")
 _HOSTS = ("HOSTNAME", "HOST", "COMPUTERNAME")
-_COMMON = {"root", "user", "users", "home", "admin", "localhost", "localdomain", "linux", "ubuntu", "debian", "docker"}
-_COMMON |= {
-    "server",
-    "host",
-    "node",
-    "gpu",
-    "cuda",
-    "python",
-    "torch",
-    "nvidia",
-    "conda",
-    "envsolve",
-    "local",
-    "runner",
+_COMMON = {
+    *("root", "user", "users", "home", "admin", "localhost", "localdomain", "linux", "ubuntu", "debian", "docker"),
+    *("server", "host", "node", "gpu", "cuda", "python", "torch", "pytorch", "tensorflow", "nvidia", "conda"),
+    *("envsolve", "local", "runner", "jovyan", "dev", "usr", "etc", "var", "tmp", "bin", "lib", "opt", "app", "data"),
+    *("mnt", "proc", "sys", "srv", "test", "work"),
 }
 """Names of users and machines that say nothing, and that texts have for other reasons."""
 _LEAST = 2
-"""Characters of a name that is taken out."""
-_ANY_HOME = re.compile(r"(?i)((?:/var)?/(?:home|users)/|(?:[a-z]:|/mnt/[a-z])[\\/]users[\\/])(?!\*)[^\\/\s:;,'\"]+")
+"""Characters of the shortest name that is removed."""
+_ANY_HOME = re.compile(r"(?i)((?:/var)?/(?:home|users)/)(?!\*)[^\\/\s:;,'\"]+")
+_WINDOWS_HOME = re.compile(
+    r"(?i)((?:[a-z]:|/mnt/[a-z])[\\/]users[\\/])(?!\*)(?:[^\\/:;,'\"\n]{1,64}(?=[\\/])|[^\\/\s:;,'\"]+)"
+)
+"""On Windows a name may have blanks."""
 _UUID = re.compile(r"(?i)\b(GPU-|MIG-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _ADDRESS = re.compile(r"(?<=://)[^\s/'\"`?#,;)\]]+")
 
 
 def redaction(environ: Mapping[str, str], hosts: Iterable[str], places: Mapping[str, str]) -> Callable[[str], str]:
-    """What takes names of a machine and its user out of a text.
+    """A function that removes the names of a machine and its user from a text.
 
     ``hosts`` are names of the machine beside those in ``environ``; ``places`` are directories and what they become.
     """
@@ -50,6 +45,7 @@ def redaction(environ: Mapping[str, str], hosts: Iterable[str], places: Mapping[
     machines |= {name.partition(".")[0] for name in machines}
     patterns = [
         *((_of_path(path), word) for path, word in sorted(paths.items(), key=lambda it: -len(it[0]))),
+        (_WINDOWS_HOME, r"\1***"),
         (_ANY_HOME, r"\1***"),
         *((_of_name(name), "USER") for name in _longest_first(users)),
         *((_of_name(name), "HOST") for name in _longest_first(machines)),

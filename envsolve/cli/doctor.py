@@ -14,7 +14,7 @@ from envsolve.cli.interrupts import interruptible
 from envsolve.cli.options import FileName, environment_options, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
-from envsolve.errors import UsageError
+from envsolve.errors import Hint, UsageError
 from envsolve.model.note import Note
 
 if TYPE_CHECKING:
@@ -55,9 +55,13 @@ def doctor(**options: Any) -> int:
         diagnosed = diagnose(asked, os.environ)
         if options["fix_plan"]:
             from envsolve.app.fix_plan import fix_plan
+            from envsolve.lockfile.own_file import refuse_to_overwrite
 
-            text, notes = fix_plan(diagnosed, asked, os.environ, file=options["output"])
-            deliver(text, options["output"])
+            file = None if options["output"] in (None, "-") else options["output"]
+            if file is not None:
+                refuse_to_overwrite(Path(file), Hint("choose another file name"))
+            text, notes = fix_plan(diagnosed, asked, os.environ, file=file)
+            deliver(text, file)
             _tell((*diagnosed.notes, *notes), options)
             return 0
     deliver(_text(diagnosed, options), options["output"], color=Palette.wanted())

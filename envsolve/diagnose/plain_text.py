@@ -9,14 +9,7 @@ from envsolve.model.finding import Finding
 
 def printable(finding: Finding) -> Finding:
     """The finding with such bytes written as escapes."""
-    return finding._replace(
-        title=_text(finding.title),
-        cause=_text(finding.cause),
-        fix=_text(finding.fix),
-        commands=tuple(map(_text, finding.commands)),
-        evidence=tuple(map(_text, finding.evidence)),
-        about=None if finding.about is None else _text(finding.about),
-    )
+    return finding.with_texts(_text)
 
 
 def printable_inventory(inventory: Mapping[str, object]) -> Mapping[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -43,6 +44,13 @@ class PossibleCause(NamedTuple):
     shows: str = ""
     more: str = ""
 
+    def with_texts(self, change: Callable[[str], str]) -> PossibleCause:
+        """The cause with ``change`` made to every text."""
+        commands = tuple(map(change, self.commands))
+        texts = (change(it) for it in (self.title, self.cause, self.fix, self.check, self.shows, self.more))
+        title, cause, fix, check, shows, more = texts
+        return PossibleCause(self.id, title, cause, fix, commands, check, shows, more)
+
 
 class Finding(NamedTuple):
     """A finding. ``id`` is kebab-case and for ever.
@@ -70,6 +78,20 @@ class Finding(NamedTuple):
     more: str = ""
     confidence: Confidence = Confidence.HIGH
     facts: tuple[tuple[str, str], ...] = ()
+
+    def with_texts(self, change: Callable[[str], str]) -> Finding:
+        """The finding with ``change`` made to every text for people, those of its possible causes included."""
+        return self._replace(
+            title=change(self.title),
+            cause=change(self.cause),
+            fix=change(self.fix),
+            commands=tuple(map(change, self.commands)),
+            evidence=tuple(map(change, self.evidence)),
+            about=None if self.about is None else change(self.about),
+            more=change(self.more),
+            facts=tuple((name, change(value)) for name, value in self.facts),
+            possible_causes=tuple(it.with_texts(change) for it in self.possible_causes),
+        )
 
     def as_json(self) -> dict[str, object]:
         """The object of the JSON contract; what there is none of is left out, but for the contract's own keys."""

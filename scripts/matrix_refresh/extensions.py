@@ -61,7 +61,7 @@ class Facts(NamedTuple):
 class Row(NamedTuple):
     """Releases in a row that hold the same, the oldest first.
 
-    ``is_first`` of the first ones that were read, where there are older ones: these are taken to hold the same.
+    ``is_first``: there are older releases, which were not read and are taken to hold the same as these.
     """
 
     versions: tuple[Version, ...]
@@ -137,23 +137,21 @@ def _brought(metadata: str) -> Iterator[str]:
                 yield name
 
 
-def rows_of(extension: Extension, shelf: Shelf, read: Read, *, least: int) -> list[Row]:
-    """The releases of a package, those in a row that hold the same together; the newest ``least`` of them."""
+def rows_of(extension: Extension, shelf: Shelf, read: Read, *, newest: int) -> list[Row]:
+    """The ``newest`` releases of a package, those in a row that hold the same together."""
     versions = sorted(shelf.versions(extension.package))
     wheels = [
         (version, file) for version in versions if (file := _wheel(extension.package, version, shelf)) is not None
     ]
     seen: list[tuple[Version, WheelFile, Facts]] = []
-    for version, file in wheels[-least:]:
-        observation = read(file)
-        if observation["libraries"]:
-            seen.append((version, file, _facts(observation)))
+    for version, file in wheels[-newest:]:
+        seen.append((version, file, _facts(read(file))))
     rows = [
         Row(tuple(it[0] for it in group), facts, tuple(it[1] for it in group))
         for facts, members in groupby(seen, key=lambda it: it[2])
         if (group := list(members))
     ]
-    return [row._replace(is_first=row is rows[0] and len(versions) > len(seen)) for row in rows]
+    return [row._replace(is_first=row is rows[0] and len(wheels) > newest) for row in rows]
 
 
 def _wheel(package: str, version: Version, shelf: Shelf) -> WheelFile | None:

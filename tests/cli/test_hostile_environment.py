@@ -188,7 +188,7 @@ def test_a_script_that_never_ends_is_named(environment: Environment, command: tu
     path = environment.write("/etc/conda/activate.d/second.sh", script)
     ran = environment.run(*command)
     assert ran.code == 1
-    assert f"the activation script {path} does not run to its end" in ran.said
+    assert f"The activation script {path} does not run to its end" in ran.said
 
 
 @pytest.mark.parametrize(

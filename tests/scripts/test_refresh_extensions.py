@@ -52,8 +52,10 @@ def test_a_wheel_that_brings_its_cuda_needs_none_of_the_stack(index: ServedIndex
 
 def test_a_release_of_which_nothing_is_known_is_in_no_row(index: ServedIndex, tmp_path: Path) -> None:
     code = fat_binary((80,))
-    index.add(warp("1.0", code), warp("1.1", b"nothing"), warp("1.2", code), warp("1.3", code))
-    assert [row["versions"] for row in read(index, tmp_path)["build"]] == [">=1.0,<1.1", ">=1.2,<=1.3"]
+    without = wheel("warp-lang", "1.3", {"warp/__init__.py": ""}, tags="py3-none-manylinux_2_28_x86_64")
+    index.add(warp("1.0", code), warp("1.1", b"nothing"), warp("1.2", code), without, warp("1.4", code))
+    rows = read(index, tmp_path)["build"]
+    assert [row["versions"] for row in rows] == [">=1.0,<1.1", ">=1.2,<1.3", "==1.4"]
 
 
 def test_a_stray_target_counts_for_nothing(index: ServedIndex, tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_a_dll_that_only_path_has_is_told_so(environment: WindowsEnvironment, tm
     toolkit = environment.write(tmp_path / "toolkit/bin/cublas64_12.dll", tiny_dll())
     (finding,) = environment.examined(AMPERE, PATH=str(toolkit.parent)).findings
     assert (finding.id, finding.severity) == ("library-missing", Severity.ERROR)
-    assert f"{toolkit} is in PATH, where Python 3.8 and newer do not look" in finding.cause
+    assert f"{toolkit} is on PATH, where Python 3.8 and newer do not look" in finding.cause
     assert "os.add_dll_directory" in finding.fix
     assert finding.commands == ("pip install nvidia-cublas-cu12",)
     assert f"in PATH only: {toolkit}" in finding.evidence
