@@ -53,8 +53,7 @@ def built_package(case: Case, _lines: Lines) -> str | None:
 
 def build_toolkit(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA toolkit to build with: that of PyTorch, unless the package needs a newer one."""
-    fields = merged(lines)
-    least = fields.get("least") or fields.get("least_of_nvcc")
+    least = least_toolkit(case, lines)
     built = pytorch_cuda(case)
     return built if built is not None and (least is None or built >= CudaVersion.parse(least)) else None
 
@@ -62,7 +61,7 @@ def build_toolkit(case: Case, lines: Lines) -> CudaVersion | None:
 def least_toolkit(_case: Case, lines: Lines) -> str | None:
     """The oldest CUDA toolkit that a package can be built with."""
     fields = merged(lines)
-    return fields.get("least") or fields.get("least_of_nvcc")
+    return fields.get("least") or fields.get("least_of_nvcc") or ("12.8" if fields.get("since_12_8") else None)
 
 
 # ---------------------------------------------------------------------------------------------- where nvcc is
@@ -75,7 +74,7 @@ def nvcc_path(_case: Case, lines: Lines) -> str | None:
 
 def _path(lines: Lines) -> str:
     fields = merged(lines)
-    path = fields.get("path") or fields.get("path_run") or ""
+    path = fields.get("path") or fields.get("path_run") or fields.get("path_shell") or ""
     return path if "/" in path or "\\" in path else ""
 
 
