@@ -295,7 +295,9 @@ def api_goes_with(case: Case, lines: Lines) -> str | None:
 
 def api_asker(case: Case, lines: Lines) -> str | None:
     """The package that asks for it, by the last frame above it that is not of the package itself."""
-    about = api_about(case, lines)
+    about, change = api_about(case, lines), _change(case, lines)
+    if change is not None and any(it.startswith("PyTorch") for it in change.users):
+        return f"PyTorch {case.version_of('pytorch') or ''}".strip()
     frames = [
         it.value for it in case.clues.get("frame", ()) if it.number < lines[0].number and _IN_SITE.search(it.value)
     ]

@@ -167,6 +167,14 @@ def symbol_package_version(case: Case, lines: Lines) -> str | None:
     return version_of_package(case, symbol_package(case, lines))
 
 
+def wheel_names_this_torch(case: Case, lines: Lines) -> bool:
+    """Whether the name of flash-attn's wheel has the release of torch that the text says is installed."""
+    built = re.search(r"torch(\d+\.\d+)", symbol_package_version(case, lines) or "")
+    torch = case.version_of("pytorch") or ""
+    own = symbol_package(case, lines) == "flash-attn"
+    return own and built is not None and torch.split(".")[:2] == built[1].split(".")
+
+
 def torch_library(_case: Case, lines: Lines) -> bool:
     """Whether a library of PyTorch itself asks for it."""
     library = merged(lines).get("library", "")
