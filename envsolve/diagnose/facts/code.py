@@ -317,10 +317,12 @@ _FILES = {
     "csrc/ops.cu": "bitsandbytes",
     "torchvision/csrc": "torchvision",
     "third_party/flash-attention": "xFormers",
+    "flash-attention": "FlashAttention 3",
+    "No compiled": "vllm",
     "ggml-cuda": "llama.cpp (ggml)",
     "ggml_cuda": "llama.cpp (ggml)",
 }
-"""Source files that an error names, and the packages they are of."""
+"""Source files that an error names, or its words, and the packages they are of."""
 
 
 def _extension(case: Case) -> str | None:

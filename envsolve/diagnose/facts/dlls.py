@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, owner_of
-from envsolve.diagnose.facts.named import package_of
+from envsolve.diagnose.facts.named import of_module, package_of
 from envsolve.diagnose.facts.programs import importer_of
 from envsolve.diagnose.facts.seen_libraries import cudnns, library, told_with_libdevice
 from envsolve.model.versions import parsed_version
@@ -98,13 +98,20 @@ def dll_package(case: Case, lines: Lines) -> str | None:
     if lines[0].symptom == "module-not-loaded":
         known = {"tensorflow": "tensorflow", "onnxruntime": "onnxruntime", "torch": "torch"}
         kind = module_kind(case, lines)
-        return known.get(kind or "") or importer_of(case, lines) or (_module(lines) if kind == "extension" else None)
+        own = importer_of(case, lines) or _built_for_torch(case) or of_module(_module(lines))
+        return known.get(kind or "") or (own if kind == "extension" else importer_of(case, lines))
     line = lines[0].line
     within = package_of(line) if re.search(r"(?:site|dist)-packages[\\/]", line, re.IGNORECASE) else None
     return within or _PACKAGES.get(owner_of(library(lines[0])))
 
 
 # ---------------------------------------------------------------------------------------------- extension modules
+
+
+def _built_for_torch(case: Case) -> str | None:
+    """The only package of the text whose version names the torch that it was built for: 1.0.1+torch2.10."""
+    found = [name for name, version in case.packages.items() if re.search(r"\+.*torch\d", version)]
+    return found[0] if len(found) == 1 else None
 
 
 def _module(lines: Lines) -> str:

@@ -663,16 +663,11 @@ def pins_of_torch(case: Case, lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- installed packages
 
 
-def replaced_counts(_case: Case, lines: Lines) -> bool:
-    """Whether the package that was replaced is one for GPUs, or one that those depend on closely."""
-    found = normalized(merged(lines).get("found", ""))
-    return is_of_gpus(found) or found in ("numpy", "protobuf")
-
-
 def dependents(_case: Case, lines: Lines) -> tuple[str, ...]:
-    """The packages that no longer match the one that was replaced, those for GPUs."""
-    found = (f"{it.get('package')} {it.get('version')}" for it in lines if is_of_gpus(it.get("package") or ""))
-    return tuple(dict.fromkeys(found))
+    """The packages that no longer match the one that was replaced, if they or that one are for GPUs."""
+    of_gpus = is_of_gpus(merged(lines).get("found", ""))
+    named = [(it.get("package") or "", it.get("version")) for it in lines]
+    return tuple(dict.fromkeys(f"{name} {version}" for name, version in named if of_gpus or is_of_gpus(name)))
 
 
 def companion_needed(case: Case, lines: Lines) -> str | None:

@@ -243,6 +243,8 @@ def api_version(case: Case, lines: Lines) -> str | None:
 def api_asker(case: Case, lines: Lines) -> str | None:
     """The package that asks for it, by the last frame above it that is not of the package itself."""
     change = api(case, lines)
+    if change is not None and any(it.startswith("PyTorch") for it in change.users):
+        return f"PyTorch {case.version_of('pytorch') or ''}".strip()
     about = None if change is None else change.about
     frames = [
         it.value for it in case.clues.get("frame", ()) if it.number < lines[0].number and _IN_SITE.search(it.value)

@@ -16,7 +16,7 @@ from packaging.version import Version
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.facts import function_releases
 from envsolve.diagnose.facts.library_names import Span, span_of
-from envsolve.diagnose.facts.named import about_gpus, cuda_major, is_of_gpus, package_of
+from envsolve.diagnose.facts.named import about_gpus, cuda_major, is_of_gpus, package_of, version_of_package
 from envsolve.model.versions import CudaVersion, parsed_cuda, parsed_version
 
 Lines = tuple[Sighting, ...]
@@ -168,6 +168,14 @@ def symbol_package(case: Case, lines: Lines) -> str | None:
         return None if package in ("tensorflow", "tensorflow-core") else package
     found = [name for name in case.packages if name in _EXTENSIONS]
     return found[0] if len(found) == 1 else None
+
+
+def wheel_names_this_torch(case: Case, lines: Lines) -> bool:
+    """Whether the name of flash-attn's wheel has the release of torch that the text says is installed."""
+    package = symbol_package(case, lines)
+    built = re.search(r"torch(\d+\.\d+)", version_of_package(case, package) or "")
+    torch = case.version_of("pytorch") or ""
+    return package == "flash-attn" and built is not None and torch.split(".")[:2] == built[1].split(".")
 
 
 def torch_library(_case: Case, lines: Lines) -> bool:

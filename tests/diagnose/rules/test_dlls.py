@@ -151,7 +151,11 @@ PROCEDURE = "The specified procedure could not be found."
             "onnxruntime-other-copy",
             "onnxruntime",
         ),
-        (f"DLL load failed while importing _ext: {PROCEDURE}", "extension-dll-of-other-torch", "_ext"),
+        (
+            f"DLL load failed while importing _ext: {PROCEDURE}",
+            "extension-dll-of-other-torch",
+            "The extension was built for another PyTorch",
+        ),
     ],
 )
 def test_error_127_names_the_package_and_is_no_missing_file(text: str, first: str, package: str | None) -> None:
