@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 from scripts.matrix_refresh.cache import write_whole  # noqa: E402
 from scripts.matrix_refresh.credentials import endpoint_of  # noqa: E402
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
-from scripts.matrix_refresh.extensions import EDITION, Observer, extensions_in, rows_of, toml_of  # noqa: E402
+from scripts.matrix_refresh.extensions import Observer, extensions_in, rows_of, toml_of  # noqa: E402
 from scripts.matrix_refresh.index import Index, Shelf  # noqa: E402
 from scripts.matrix_refresh.observation import Observations  # noqa: E402
 from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
@@ -66,7 +66,7 @@ def refresh(
     failed = False
     for package in packages or known:
         extension = known[package]
-        observations = Observations(cache, EDITION, Observer(extension), session, offline=offline)
+        observations = Observations(cache, extension.edition, Observer(extension), session, offline=offline)
         try:
             rows = rows_of(extension, Shelf(index.wheels(package)), observations.read, newest=releases)
             write_whole(matrix / "extensions" / f"{package}.toml", toml_of(extension, rows, today))

@@ -68,15 +68,15 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> 
 def _request(frameworks: tuple[FrameworkRequest, ...], remedy: Remedy, case: Case) -> Request | None:
     """The request, or None where nothing says which GPU it is for."""
     platform = Platform(remedy.platform) if remedy.platform else case.platform
-    if platform is not None and not platform.has_cuda and not remedy.cpu:
+    if platform is not None and not platform.has_cuda:
         return None
-    gpus = ("none",) if remedy.cpu else tuple(map(str, case.capabilities))
+    gpus = tuple(map(str, case.capabilities))
     if not gpus:
         return None
     return Request(
         frameworks=frameworks,
         gpus=gpus,
-        driver=None if remedy.cpu else case.driver,
+        driver=case.driver,
         platforms=() if platform is None or platform is _this_platform() else (platform,),
         python=None if remedy.python is None else parse_versions(remedy.python),
         cuda=None if remedy.cuda is None else parse_cuda_versions(remedy.cuda),

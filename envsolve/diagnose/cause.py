@@ -18,7 +18,6 @@ class Remedy(NamedTuple):
     python: str | None = None
     cuda: str | None = None
     platform: str | None = None
-    cpu: bool = False
 
 
 class Cause(NamedTuple):

@@ -14,9 +14,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from envsolve.findings.catalogue import Catalogue, shipped, strings
+from envsolve.findings.catalogue import Catalogue, refuse, shipped, strings
 
 DEFAULT_RANK = 50
+_OF_SYMPTOM = frozenset({"rank", "weak", "explains", "rules", "each", "about", "text"})
+_OF_TEXT = frozenset({"anchors", "pattern", "source", "wraps"})
 
 
 class Text(NamedTuple):
@@ -51,7 +53,7 @@ class Symptom(NamedTuple):
 class Tables:
     """The symptoms and clues of a catalogue, by default that of envsolve, read when one of them is asked for.
 
-    Raises MatrixError where a file cannot be read or is not TOML; their content is judged by the tests.
+    Raises MatrixError where a file cannot be read or is not TOML, and ValueError for an unknown key.
     """
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
@@ -62,6 +64,7 @@ class Tables:
         """Every symptom by its id; several files may add texts to one."""
         found: dict[str, Symptom] = {}
         for name, row in self._rows("symptom"):
+            refuse(name, row, _OF_SYMPTOM)
             texts = tuple(_texts(name, row))
             known = found.get(name)
             if known is not None:
@@ -98,6 +101,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def _texts(name: str, row: Mapping[str, object]) -> Iterator[Text]:
     texts = row.get("text")
     for text in texts if isinstance(texts, list) else ():
+        refuse(name, text, _OF_TEXT)
         yield Text(
             name, str(text["pattern"]), strings(text.get("anchors")), str(text["source"]), text.get("wraps") is True
         )

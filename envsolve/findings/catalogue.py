@@ -227,12 +227,20 @@ class Catalogue:
 
     @cached_property
     def _entries(self) -> Mapping[str, Row]:
-        return {**self._checks, **dict(self._rows("finding"))}
+        return {**self._checks, **self._once("finding")}
 
     @cached_property
     def _checks(self) -> Mapping[str, Row]:
         """Findings in the words of the checks of envsolve itself."""
-        return dict(self._rows("check"))
+        return self._once("check")
+
+    def _once(self, kind: str) -> dict[str, Row]:
+        """The rows of a kind, of which no two may have one id."""
+        rows = list(self._rows(kind))
+        twice = sorted(name for name, count in Counter(name for name, _ in rows).items() if count > 1)
+        if twice:
+            raise ValueError(f"two entries {kind}.{', '.join(twice)}")
+        return dict(rows)
 
     @cached_property
     def _steps(self) -> Mapping[str, tuple[Row, ...]]:
@@ -337,10 +345,10 @@ class Catalogue:
         return self._rules
 
     def _branch(self, symptom: str, row: Row) -> Branch:
-        _refuse(symptom, row, _OF_BRANCH)
+        refuse(symptom, row, _OF_BRANCH)
         named = [it if isinstance(it, dict) else {"id": it} for it in _listed(row.get("causes"))]
         for it in named:
-            _refuse(symptom, it, _OF_CAUSE)
+            refuse(symptom, it, _OF_CAUSE)
         return Branch(
             when=self._condition(row.get("when"), symptom),
             lines=strings(row.get("lines")),
@@ -348,7 +356,7 @@ class Catalogue:
         )
 
     def _entry(self, identifier: str, row: Row) -> Entry:
-        _refuse(identifier, row, _KEYS)
+        refuse(identifier, row, _KEYS)
         when = self._condition(row.get("when"), identifier)
         known = frozenset[str]() if when is None else when.known
 
@@ -388,7 +396,7 @@ class Catalogue:
     def _sentence(self, identifier: str, value: object, known: frozenset[str]) -> Sentence:
         """A sentence as text or as a table."""
         row = value if isinstance(value, dict) else {"say": value}
-        _refuse(identifier, row, _OF_STEP)
+        refuse(identifier, row, _OF_STEP)
         try:
             sentence = Sentence(
                 str(row["say"]), self._condition(row.get("when"), identifier), strings(row.get("commands")), known
@@ -446,7 +454,8 @@ def _first(sentences: tuple[Sentence, ...], facts: Facts) -> str:
     return next((it.said(facts) for it in sentences if it.holds(facts)), "")
 
 
-def _refuse(of: str, row: Row, keys: frozenset[str]) -> None:
+def refuse(of: str, row: Row, keys: frozenset[str]) -> None:
+    """Raise ValueError for a key of ``row`` that is none of ``keys``."""
     unknown = sorted(set(row) - keys)
     if unknown:
         raise ValueError(f"{of} has an unknown key: {', '.join(unknown)}")

@@ -7,6 +7,7 @@ library that a later release has unchanged (name, size, CRC) is not read again.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,6 +47,11 @@ class Extension(NamedTuple):
 
     package: str
     libraries: re.Pattern[str]
+
+    @property
+    def edition(self) -> str:
+        """Under what is kept of its wheels: other libraries are read afresh."""
+        return f"{EDITION}-{hashlib.sha256(self.libraries.pattern.encode()).hexdigest()[:8]}"
 
 
 class Facts(NamedTuple):

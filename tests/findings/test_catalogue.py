@@ -56,6 +56,19 @@ def test_a_fact_that_is_declared_twice_is_refused(tmp_path: Path) -> None:
         catalogue.entry("a")
 
 
+def test_two_entries_of_one_id_are_refused(tmp_path: Path) -> None:
+    catalogue = written(tmp_path, '[finding.a]\ntitle = "A"\n')
+    (tmp_path / "other.toml").write_text('[finding.a]\ntitle = "B"\n', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"two entries finding\.a"):
+        catalogue.entry("a")
+
+
+@pytest.mark.parametrize("row", ["rnak = 3", 'text = [{ anchors = ["a"], pattern = "a", source = "b", wrap = true }]'])
+def test_an_unknown_key_of_a_symptom_or_its_texts_is_refused(row: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="unknown key"):
+        _ = Tables(written(tmp_path, f"[symptom.a]\n{row}\n")).symptoms
+
+
 def test_an_unknown_key_of_a_branch_is_refused(tmp_path: Path) -> None:
     catalogue = written(tmp_path, '[symptom.a]\nrules = [{ cause = ["b"] }]\n')
     with pytest.raises(ValueError, match="unknown key: cause"):
