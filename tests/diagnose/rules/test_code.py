@@ -469,7 +469,7 @@ def test_the_ptxas_that_a_text_shows_is_told_beside_the_one_that_is_needed(text:
 
 def test_no_ptxas_is_too_old_for_an_architecture_that_newer_ones_dropped() -> None:
     dropped = "ptxas fatal   : Value 'sm_30' is not defined for option 'gpu-name'"
-    assert names_of(dropped) == ["nvcc-too-new-for-architecture"]
+    assert names_of(dropped) == ["ptxas-of-another-toolkit"]
 
 
 @pytest.mark.parametrize(
