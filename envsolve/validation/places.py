@@ -41,6 +41,9 @@ def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
 
 
 def facts_of(places: Collection[Place] | None, **known: object) -> Facts:
-    """What the catalogue may ask of a check: where it runs (anywhere without ``places``), and what is ``known``."""
-    held = {place.value: True for place in (Place if places is None else places)}
+    """What the catalogue may ask of a check: where it runs, and what is ``known``.
+
+    Without ``places`` that is anywhere but on Windows.
+    """
+    held = {place.value: True for place in (set(Place) - {Place.WINDOWS} if places is None else places)}
     return {"probed": True, **held, **known}.get
