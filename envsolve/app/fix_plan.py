@@ -76,7 +76,7 @@ def fix_plan(
         try:
             text, more = planner.plan(
                 request._replace(frameworks=framework_requests(way.frameworks, matrix), python=way.python),
-                anew=bool(minor) and way.python is None,
+                separate=bool(minor) and way.python is None,
             )
         except EnvsolveError as error:
             refusals.append((way, error))
@@ -166,14 +166,16 @@ class _Planner:
         self._matrix = matrix
         self._environ = environ
 
-    def plan(self, request: Request, *, anew: bool) -> tuple[str, tuple[Note, ...]]:
-        """The text in the request's format, and its notes; ``anew`` where it is for another Python."""
+    def plan(self, request: Request, *, separate: bool) -> tuple[str, tuple[Note, ...]]:
+        """The text in the request's format, and its notes; in an environment of its own if ``separate``."""
         if request.format == "environment":
             return self._of_conda(request)
         targets, solutions, _ = stacks_of(request, self._matrix, self._environ, Solver(self._matrix))
         (target,), (solution,) = targets, solutions
         beside = tuple(self._beside(solution))
-        commands = self._in_new(solution) if anew or not self._environment.runs else self._in_place(solution, beside)
+        commands = (
+            self._in_new(solution) if separate or not self._environment.runs else self._in_place(solution, beside)
+        )
         text = stack_requirements(self._answer(target, solution, beside), tuple(commands))
         return text, tuple(dict.fromkeys(notes_of(targets, solutions)))
 

@@ -16,7 +16,7 @@ def cleaned(text: str, **more: str) -> str:
 @pytest.mark.parametrize(
     ("text", "left"),
     [
-        ("/home/ada/work/lib.so is empty", "~/work/lib.so is empty"),
+        ("/home/ada/env/lib.so is empty", "~/env/lib.so is empty"),
         ("/home/adam/lib.so", "/home/***/lib.so"),
         ("/home/grace/x and /Users/grace/x", "/home/***/x and /Users/***/x"),
         (r"C:\Users\Grace Hopper\x", r"C:\Users\***\x"),

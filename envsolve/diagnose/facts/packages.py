@@ -145,7 +145,7 @@ def vllm_from_sources(case: Case, lines: Lines) -> bool:
 
 
 def jax_parts_differ(_case: Case, lines: Lines) -> bool:
-    """Whether a line is of parts of JAX, and not of a back end that nobody asked for or a jaxlib for the CPU alone."""
+    """Whether a line is of parts of JAX, and not of a back end that was not requested or a jaxlib for the CPU alone."""
     other = re.compile(r"Unable to initialize backend '(?:tpu|rocm|metal)|GpuAllocatorConfig")
     return any(not other.search(it.line) for it in lines)
 
