@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _ALIASES = {alias: it.name for it in FRAMEWORKS.values() for alias in it.aliases}
 
 
-def packages_told(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
-    """Packages by normalized name with the version that is told first; a version tells more than none."""
+def packages_in(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
+    """Packages by normalized name with their first version in the text; a version counts before none."""
     found: dict[str, str] = {}
     for clue in clues.get("package", ()):
         name, _, version = clue.value.partition("==")

@@ -33,7 +33,7 @@ def mended(scene: Scene) -> tuple[str, ...]:
 
 
 def named(inventory: Inventory) -> tuple[str, str]:
-    """The option by which envsolve's commands are told this environment."""
+    """The option that names this environment to envsolve's commands."""
     if inventory.owns_prefix:
         return "--prefix", str(inventory.prefix)
     return "--python", str(inventory.executable)

@@ -73,8 +73,8 @@ def _environment(python: str, platform: Platform) -> dict[str, str]:
     known = {"sys_platform": system, "platform_system": name, "platform_machine": machine, "os_name": os_name}
     if python:
         known |= {"python_full_version": python, "python_version": ".".join(python.split(".")[:2])}
-    told: Mapping[str, object] = default_environment()
-    return {key: str(value) for key, value in told.items()} | known
+    defaults: Mapping[str, object] = default_environment()
+    return {key: str(value) for key, value in defaults.items()} | known
 
 
 def _applies(requirement: Requirement, extras: frozenset[str], environment: Mapping[str, str]) -> bool:

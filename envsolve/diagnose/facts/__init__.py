@@ -40,7 +40,7 @@ class CaseFacts:
             return None if value is None else _part_of(self._case, value, part)
         module = self._declared.get(name)
         if module is None or module == "check":
-            return self._case.told(name)
+            return self._case.clue(name)
         fact = getattr(import_module(f"{__name__}.{module}"), name)
         if module == "functions":
             return partial(fact, self._case, self._sightings)

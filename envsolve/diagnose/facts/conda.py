@@ -420,7 +420,7 @@ def conda_names_gpus(case: Case, _lines: Lines) -> tuple[str, ...]:
 
 def cuda_12_beside(case: Case, _lines: Lines) -> str | None:
     """The CUDA of a package from CUDA 12 on that is asked for together with cudatoolkit."""
-    return case.told("conda_cuda_12") if "cudatoolkit" in case.every("conda_asked") else None
+    return case.clue("conda_cuda_12") if "cudatoolkit" in case.every("conda_asked") else None
 
 
 def beside_cudatoolkit(case: Case, _lines: Lines) -> str | None:

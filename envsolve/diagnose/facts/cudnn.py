@@ -53,8 +53,8 @@ def cudnn_wanted(_case: Case, lines: Lines) -> int | None:
 
 
 def _major(it: Sighting) -> int | None:
-    told = it.get("cudnn")
-    return int(told) if told is not None and told.isdecimal() and len(told) == 1 else cudnn_major(library(it))
+    major = it.get("cudnn")
+    return int(major) if major is not None and major.isdecimal() and len(major) == 1 else cudnn_major(library(it))
 
 
 # ------------------------------------------------------------------------------------------------- what is there
@@ -110,8 +110,8 @@ def _parts(version: str | None) -> tuple[int, ...]:
 
 def _field(lines: Lines, name: str) -> str | None:
     """A version in the first line that has both sides, or in JAX's message, which has each on a line of its own."""
-    told = (it for it in (*lines, *whole_messages(lines)) if (it.get("part") or "cuDNN").lower() == "cudnn")
-    whole = next((it for it in told if it.get("found") and it.get("built")), None)
+    messages = (it for it in (*lines, *whole_messages(lines)) if (it.get("part") or "cuDNN").lower() == "cudnn")
+    whole = next((it for it in messages if it.get("found") and it.get("built")), None)
     number = whole.get(name) if whole is not None else None
     return None if number is None else _version(number)
 

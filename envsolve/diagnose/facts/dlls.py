@@ -15,7 +15,7 @@ from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, owner_of
 from envsolve.diagnose.facts.named import of_module, package_of
 from envsolve.diagnose.facts.programs import importer_of
-from envsolve.diagnose.facts.seen_libraries import cudnns, library, told_with_libdevice
+from envsolve.diagnose.facts.seen_libraries import cudnns, library, reported_with_libdevice
 from envsolve.model.versions import parsed_version
 
 Lines = tuple[Sighting, ...]
@@ -76,7 +76,7 @@ def dll_failure(case: Case, lines: Lines) -> str | None:
     """The DLL that an error names, with the number; None for one that another symptom explains."""
     name = library(lines[0])
     named = {library(it) for it in case.of("library-missing")}
-    if _ELSEWHERE.search(lines[0].line) or name in named or told_with_libdevice(case, name):
+    if _ELSEWHERE.search(lines[0].line) or name in named or reported_with_libdevice(case, name):
         return None
     return f"{dll_error(case, lines)} {name.lower()}"
 

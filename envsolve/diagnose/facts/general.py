@@ -80,7 +80,7 @@ def platform_given(case: Case, _lines: Lines) -> bool:
 
 def in_conda(case: Case, _lines: Lines) -> bool:
     """Whether the text shows a conda environment."""
-    return case.told("conda") is not None
+    return case.clue("conda") is not None
 
 
 def windows(case: Case, _lines: Lines) -> bool:

@@ -98,12 +98,12 @@ def _specifiers(text: str) -> SpecifierSet:
 
 def _asked(case: Case, lines: Lines) -> _Asked:
     """What the lines ask for, by the one with a list of versions."""
-    told = next((it for it in lines if it.get("versions") is not None), lines[0])
-    version = told.get("pinned") or told.get("version") or told.get("lost_version")
-    specifier = told.get("specifier") or (f"=={version}" if version else "")
-    asked = _asked_for(asked_package(case, lines) or "", specifier, told.get("versions"))
+    line = next((it for it in lines if it.get("versions") is not None), lines[0])
+    version = line.get("pinned") or line.get("version") or line.get("lost_version")
+    specifier = line.get("specifier") or (f"=={version}" if version else "")
+    asked = _asked_for(asked_package(case, lines) or "", specifier, line.get("versions"))
     known = case.version_of(asked.framework) if asked.framework is not None else None
-    if asked.version is None and not asked.listed and known is not None and told.symptom in _WITHOUT_VERSION:
+    if asked.version is None and not asked.listed and known is not None and line.symptom in _WITHOUT_VERSION:
         return asked._replace(version=parsed_version(known.partition("+")[0]))
     return asked
 
@@ -206,7 +206,7 @@ def asked_build(case: Case, lines: Lines) -> str | None:
     asked = _asked(case, lines)
     if asked.framework != "pytorch" or asked.version is None:
         return None
-    folder = None if asked.listed else case.told("pytorch_index")
+    folder = None if asked.listed else case.clue("pytorch_index")
     return asked.version.local or (folder if folder and _CUDA_BUILD.fullmatch(folder) else None)
 
 
@@ -624,10 +624,10 @@ def conflict(case: Case, _lines: Lines) -> _Conflict | None:
 
 def conflicts(case: Case, lines: Lines) -> tuple[str, ...]:
     """Everything that is named as excluding something else, of GPU packages."""
-    told = [f"{it.get('who') or 'the framework'} requires {it.get('need')}" for it in lines if it.get("need")]
+    needs = [f"{it.get('who') or 'the framework'} requires {it.get('need')}" for it in lines if it.get("need")]
     named = [it.rstrip(".,") for it in case.every("conflict") if _names_gpus(it)]
-    others = dict.fromkeys(it for it in named if not any(_same(it, other) for other in told))
-    return (*told, *others)[:8]
+    others = dict.fromkeys(it for it in named if not any(_same(it, other) for other in needs))
+    return (*needs, *others)[:8]
 
 
 def _same(one: str, other: str) -> bool:

@@ -15,7 +15,7 @@ from envsolve.diagnose.facts.seen_libraries import (
     library,
     opened_span,
     places_in_prefix,
-    told_with_libdevice,
+    reported_with_libdevice,
     toolkits,
     versions_built_for,
     wanted_span,
@@ -59,7 +59,7 @@ def library_group(case: Case, lines: Lines) -> str | None:
     """Which lines are of one failure: by owner, of some owners by library; None for what other families explain."""
     it = lines[0]
     name, owner = library(it), library_owner(case, lines)
-    if _SYMBOL.search(it.line) or name.startswith("libtpu") or told_with_libdevice(case, name):
+    if _SYMBOL.search(it.line) or name.startswith("libtpu") or reported_with_libdevice(case, name):
         return None
     if owner == "cuda":
         if _BUILTINS.match(name):
@@ -162,7 +162,7 @@ def _pinned(package: str, major: str | None) -> str:
 def conda_pin(case: Case, lines: Lines) -> str | None:
     """What pins the CUDA of the library in a conda environment, if the name says which minor it is."""
     span = cuda_of_library(case, lines)
-    in_conda = case.told("conda") is not None or "cudatoolkit" in case.packages
+    in_conda = case.clue("conda") is not None or "cudatoolkit" in case.packages
     if not in_conda or span is None or span.first != span.last or _packages(case, lines, conda=False):
         return None
     return f"{'cudatoolkit' if span.last.major < _WITH_PARTS else 'cuda-version'}={span.last}"
@@ -399,7 +399,7 @@ def driver_is_missing_too(case: Case, _lines: Lines) -> bool:
 
 def ld_library_path(case: Case, _lines: Lines) -> str | None:
     """The value of LD_LIBRARY_PATH."""
-    found = case.told("ld_library_path")
+    found = case.clue("ld_library_path")
     return found if found is not None and "/" in found else None
 
 

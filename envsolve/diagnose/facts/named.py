@@ -85,7 +85,7 @@ def of_module(module: str) -> str | None:
 
 
 def version_of_package(case: Case, package: str | None) -> str | None:
-    """The version of a package that is told, under any spelling of its name."""
+    """The version of a package in the case, under any spelling of its name."""
     if package is None:
         return None
     return case.packages.get(normalized(package)) or None

@@ -152,8 +152,8 @@ def jax_parts_differ(_case: Case, lines: Lines) -> bool:
 
 def jax_wanted(case: Case, lines: Lines) -> str | None:
     """The release of jax that its other parts have to match."""
-    told = merged(lines).get("jax") or version_of_package(case, "jax") or version_of_package(case, "jaxlib")
-    version = parsed_version(told)
+    installed = merged(lines).get("jax") or version_of_package(case, "jax") or version_of_package(case, "jaxlib")
+    version = parsed_version(installed)
     return None if version is None else version.public
 
 

@@ -24,8 +24,8 @@ def library(sighting: Sighting) -> str:
     return sighting.get("library") or sighting.get("stem") or ""
 
 
-def told_with_libdevice(case: Case, file_name: str) -> bool:
-    """Whether it is NVVM, the compiler's library, which is told with what the compiler misses."""
+def reported_with_libdevice(case: Case, file_name: str) -> bool:
+    """Whether it is NVVM, the compiler's library, which is reported with what the compiler misses."""
     return "nvvm" in file_name.lower() and case.saw("libdevice-missing")
 
 
@@ -48,11 +48,11 @@ def cudnns(case: Case) -> tuple[str, ...]:
 def wanted_span(case: Case, sightings: Sequence[Sighting]) -> tuple[str, Span | None]:
     """The library whose name tells most, and the toolkits that all the names together leave."""
     known = [(library(it), span_of(case.knowledge, library(it))) for it in sightings]
-    told, span = min(known, key=lambda it: 10_000 if it[1] is None else it[1].minors)
+    name, span = min(known, key=lambda it: 10_000 if it[1] is None else it[1].minors)
     for _, other in known:
         if span is not None and other is not None:
             span = span.common(other) or span
-    return told, span
+    return name, span
 
 
 def opened_span(case: Case) -> Span | None:

@@ -203,7 +203,7 @@ def in_user_site(case: Case, lines: Lines) -> bool:
 
 def torch_of(case: Case, _lines: Lines) -> str | None:
     """Whose PyTorch it is, where it is not that of pip for which projects build their wheels: conda-forge or NVIDIA."""
-    if case.told("torch_channel") is not None:
+    if case.clue("torch_channel") is not None:
         return "conda-forge"
     return "NVIDIA" if re.search(r"a0\+", case.version_of("pytorch") or "") else None
 
@@ -353,7 +353,7 @@ def _toolkit_of(case: Case, package: str, version: str) -> CudaVersion | None:
 
 
 def _framework_cuda(case: Case) -> CudaVersion | None:
-    """The CUDA that the framework was built with: told by conda's metapackage, or its own."""
+    """The CUDA that the framework was built with: by conda's metapackage, or its own."""
     return parsed_cuda(case.packages.get("pytorch-cuda")) or case.built_cuda
 
 

@@ -81,8 +81,8 @@ def _with_way(survey: Survey, finding: Finding) -> Finding:
 
 def _held_by_free_driver(survey: Survey, devices: list[PciDevice]) -> Finding:
     facts, evidence = _bound(devices)
-    told = {**facts, "way": survey.installation.text}
-    return _with_way(survey, of_machine(survey, "nouveau-has-gpu", told, evidence))
+    known = {**facts, "way": survey.installation.text}
+    return _with_way(survey, of_machine(survey, "nouveau-has-gpu", known, evidence))
 
 
 def _reserved(survey: Survey, devices: list[PciDevice]) -> Finding:
@@ -135,7 +135,7 @@ def _library(survey: Survey) -> str:
 
 
 def _module_is_built(survey: Survey) -> bool | None:
-    """Whether the running kernel has a module of the driver; None where that cannot be told."""
+    """Whether the running kernel has a module of the driver; None where that cannot be known."""
     text = survey.files.text(f"/lib/modules/{_kernel(survey)}/modules.dep")
     return None if not text else any("/nvidia.ko" in line.partition(":")[0] for line in text.splitlines())
 

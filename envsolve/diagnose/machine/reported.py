@@ -36,14 +36,14 @@ _NOT_ASKED = (Trouble.BINDINGS_MISSING, Trouble.PROBE_FAILED, Trouble.UNREADABLE
 
 def check_reported(survey: Survey) -> Iterator[Finding]:
     """One finding for each trouble that NVML, libcuda or nvidia-smi met, the sources that say so together."""
-    told: dict[str, list[tuple[Reading, SourceFailure]]] = {}
+    groups: dict[str, list[tuple[Reading, SourceFailure]]] = {}
     for reading in survey.live_readings:
         problem = reading.problem
         identifier = None if problem is None else _identifier(reading, problem)
         if problem is None or identifier is None or _is_everyday(survey, reading, problem):
             continue
-        told.setdefault(identifier, []).append((reading, problem))
-    for identifier, group in told.items():
+        groups.setdefault(identifier, []).append((reading, problem))
+    for identifier, group in groups.items():
         yield _finding(survey, identifier, group)
 
 

@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 FALLBACK = "cp1252"
-"""Where nothing can be told: the code page of Western Europe and the Americas."""
+"""Where nothing else is known: the code page of Western Europe and the Americas."""
 
 _LEAST_SHARE = 0.5
 _ENOUGH = 1 << 14

@@ -44,7 +44,7 @@ def unused_library_path(scene: Scene) -> Iterator[Finding]:
 def hidden_copies(scene: Scene) -> Iterator[Finding]:
     """Further copies of the libraries that are loaded, on the way that the loader goes.
 
-    Copies on LD_LIBRARY_PATH, and those that it has put behind others, are told by other findings.
+    Copies on LD_LIBRARY_PATH, and those that it has put behind others, have findings of their own.
     """
     foreign = {finding.about for finding in scene.static.findings if finding.id == _FOREIGN}
     listed_there = {real(it) for it in _entries(scene)}
@@ -68,8 +68,8 @@ def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
     cuda = [entry for entry in entries if component_of(Path(entry).name) is not None]
     gone = [entry for entry in entries if "/" in entry and not is_file(Path(entry))]
     if gone:
-        told = (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",)
-        yield of_environment(scene, "preloaded-file-missing", {"entries": tuple(gone)}, told, about="LD_PRELOAD")
+        evidence = (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",)
+        yield of_environment(scene, "preloaded-file-missing", {"entries": tuple(gone)}, evidence, about="LD_PRELOAD")
     present = [entry for entry in cuda if entry not in gone]
     if present:
         yield _preloaded(present, scene)

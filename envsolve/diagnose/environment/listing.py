@@ -15,7 +15,7 @@ _LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
 _OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
 
 
-def told(scene: Scene) -> Mapping[str, object]:
+def listing_of(scene: Scene) -> Mapping[str, object]:
     """Prefix, Python, packages, frameworks, the libraries that these would load, and conda's packages."""
     return {
         "prefix": str(scene.inventory.prefix),
