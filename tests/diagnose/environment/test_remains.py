@@ -56,8 +56,8 @@ def test_other_installers_write_no_record(empty: Patient, installer: str | None)
 def test_a_directory_that_cannot_be_listed_is_told(empty: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     scandir = os.scandir
 
-    def refused(path: os.PathLike[str]) -> object:
-        if os.fspath(path) == os.fspath(empty.site):
+    def refused(path: os.PathLike[str] | str | int) -> object:
+        if path in (empty.site, str(empty.site)):
             raise PermissionError(13, "Permission denied")
         return scandir(path)
 
