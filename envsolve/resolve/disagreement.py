@@ -42,7 +42,7 @@ _THINGS = {
         "CUDA from",
     ),
 }
-"""What an environment has once; of equally short explanations the one about what stands first is told."""
+"""What an environment has once; of equally short explanations the one about the first thing is given."""
 
 
 def disagreement(problem: Problem, providers: Sequence[Provider]) -> Conflict:
@@ -64,8 +64,8 @@ def disagreement(problem: Problem, providers: Sequence[Provider]) -> Conflict:
     why = [ConflictStep(_THINGS[thing].why, "one environment") for thing in things]
     names = " and ".join(str(asked) for asked in problem.frameworks)
     shared = " and ".join(_THINGS[thing].name for thing in things)
-    told = "; ".join(step.requirement for step in steps)
-    message = f"no builds of {names} that run here share {shared}: {told}"
+    reasons = "; ".join(step.requirement for step in steps)
+    message = f"no builds of {names} that run here share {shared}: {reasons}"
     return Conflict(_CODE, message, tuple(dict.fromkeys((*steps, *why))))
 
 
@@ -139,8 +139,8 @@ def _spelled(thing: Thing) -> str:
 def _no_source_has_all(problem: Problem, offered: Sequence[Sequence[Sharing]]) -> Conflict:
     """Sources that are never mixed: no group of them has builds of all frameworks."""
     steps = tuple(_where(asked, ways) for asked, ways in zip(problem.frameworks, offered, strict=True))
-    told = "; ".join(step.requirement for step in steps)
-    return Conflict(_CODE, f"no compatible sources have every framework: {told}", steps)
+    reasons = "; ".join(step.requirement for step in steps)
+    return Conflict(_CODE, f"no compatible sources have every framework: {reasons}", steps)
 
 
 def _where(asked: FrameworkRequest, ways: Sequence[Sharing]) -> ConflictStep:

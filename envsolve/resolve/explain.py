@@ -1,9 +1,9 @@
 """Why there is no stack: the shortest true chain of facts.
 
 First the smallest set of constraints that has no stack (:mod:`envsolve.resolve.conflict`). Then, of that set alone, the
-requirements that the resolver ran on are asked again: what stands against each build. As few reasons are told as
-together stand against all of them, each with one build as its witness. Where every framework has builds that run, what
-they would have to share is told: the thing, or the few things, that leave no combination.
+requirements that the resolver ran on are asked again: what stands against each build. It gives as few reasons as
+together exclude all of them, each with one build as its witness. Where every framework has builds that run, what
+they would have to share is given: the thing, or the few things, that leave no combination.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Chain(NamedTuple):
 
     @property
     def reason(self) -> tuple[str, str]:
-        """What is in the way: builds that share it are told once."""
+        """What is in the way: builds that share it are listed once."""
         return self.kind, self.last.identifier
 
 
@@ -85,7 +85,7 @@ _ORDER = {kind: number for number, kind in enumerate((*_KINDS.values(), _NO_DRIV
 def explain(request: Request, problem: Problem, solver: Solver) -> Conflict:
     """The reason why ``solver`` finds no stack for ``problem``."""
     minimal = minimal_conflict(request, problem, solver.can_solve)
-    conflict = _told(*restricted(request, problem, frozenset(minimal)), solver, _meant_by(request, problem))
+    conflict = _conflict_of(*restricted(request, problem, frozenset(minimal)), solver, _meant_by(request, problem))
     return conflict._replace(minimal=minimal, spelled=tuple(_spelled(minimal, request, problem)))
 
 
@@ -111,7 +111,7 @@ def _meant_by(request: Request, problem: Problem) -> Meant:
     return meant
 
 
-def _told(request: Request, problem: Problem, solver: Solver, meant: Meant) -> Conflict:
+def _conflict_of(request: Request, problem: Problem, solver: Solver, meant: Meant) -> Conflict:
     providers = solver.providers(request, problem)
     if not problem.frameworks:
         return _machine_conflict(problem, providers[0])

@@ -162,7 +162,7 @@ class Preference:
     def _by_change(self, release: Release) -> tuple[object, ...]:
         """What is held first; the sort is stable, so that equals stay in the order of ``newest-framework``.
 
-        A build is told by its build string, or by the version that names it, and by the CUDA it runs with.
+        A build is identified by its build string, or by the version that names it, and by the CUDA it runs with.
         """
         rank = self._ranked.index(release.source) if self._ranked else 0
         version, build = self._held.get(release.package, ("", ""))

@@ -155,8 +155,8 @@ def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterato
                 f"{choice.release.label} serves compute capability {gpu} through PTX: the driver compiles its kernels "
                 "at the first start, which takes minutes"
             )
-            told = Note("compiled-at-first-start", text)
-            yield told.about(framework=choice.release.framework, compute_capability=str(gpu))
+            note = Note("compiled-at-first-start", text)
+            yield note.about(framework=choice.release.framework, compute_capability=str(gpu))
     if not problem.cpu and len(choices) > 1 and any(choice.release.source.is_wheel for choice in choices):
         yield Note(
             SHARED_DEPENDENCIES,
