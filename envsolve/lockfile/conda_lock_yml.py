@@ -33,7 +33,7 @@ from envsolve.model.package import Pin
 _NO_SOURCE = "the command line"
 """What stands for the sources where no file was read: mamba refuses a file without any."""
 INSTALLED_UNASKED = "dev"
-"""The category that conda-lock installs beside main unless it is told not to."""
+"""The category that conda-lock installs beside main by default."""
 _VERSION = "1"
 _VIRTUAL = "__"
 _PIP = ("pip", "pypi")

@@ -223,8 +223,8 @@ def _lock(part: Mapping[str, Any], platform: Platform) -> Lock:
     )
 
 
-def _read_framework(told: Mapping[str, object]) -> LockedFramework:
-    return LockedFramework(*(_text(told[field]) for field in LockedFramework._fields))
+def _read_framework(row: Mapping[str, object]) -> LockedFramework:
+    return LockedFramework(*(_text(row[field]) for field in LockedFramework._fields))
 
 
 def _version(wheel: LockedFramework) -> str:

@@ -127,7 +127,7 @@ class Lock(NamedTuple):
     ``stack`` where no framework was asked for.
 
     ``default_index`` is where a package comes from that says nothing else, and ``default_is_plain`` says that an
-    installer looks there without being told; ``indexes`` are those beside it and ``find_links`` pages and folders of
+    installer looks there by default; ``indexes`` are those beside it and ``find_links`` pages and folders of
     files, in their order. ``requires_python`` is what another tool's lock says of its Pythons. ``exported_from`` is the
     name of the file that it was read from before it was written as this one. ``open`` is what the file leaves open, so
     that it is no whole lock, and ``left_out`` are sentences on what else is in the file and not in the lock.

@@ -49,7 +49,7 @@ class _Machine(NamedTuple):
 def read(content: str, environment: str | None = None) -> tuple[Lock, ...]:
     """The locks of one ``environment``, None for the default one, for each platform in it.
 
-    Where several machines of one platform are told apart, it is the one that is called as the platform, else the first.
+    Of several machines of one platform, it is the one that is called as the platform, else the first.
     Raises FileError where the text is no pixi.lock, or has no such environment.
     """
     table = mapping(document_of(content), "it")
@@ -126,13 +126,13 @@ def _lock(bare: Lock, machine: _Machine, packages: _Packages, index: str | None)
 
 
 class _Packages:
-    """The packages that the file tells of, each read where an environment holds it."""
+    """The packages of the file, each read where an environment has it."""
 
     def __init__(self, entries: Sequence[object]) -> None:
-        self._told: dict[tuple[str, str], _Table] = {}
+        self._entries: dict[tuple[str, str], _Table] = {}
         for position, entry in enumerate(entries, start=1):
             table = mapping(entry, f"package {position}")
-            self._told[_reference(table, f"package {position}")] = table
+            self._entries[_reference(table, f"package {position}")] = table
 
     def conda(self, address: str) -> CondaPackage:
         """The package at ``address``, which is a file."""
@@ -143,7 +143,7 @@ class _Packages:
         return _pip(self._of("pypi", address), address, index, markers)
 
     def _of(self, kind: str, address: str) -> _Table:
-        found = self._told.get((kind, address))
+        found = self._entries.get((kind, address))
         if found is None:
             raise FileError(f"an environment lists {shown(address)}, which is not among the packages")
         return found

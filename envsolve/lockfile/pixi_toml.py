@@ -1,8 +1,8 @@
 """``--format pixi``: a pixi workspace manifest, pixi.toml, for one platform or several; pixi solves and locks the rest.
 
-What the stacks of all platforms ask for stands once, what differs under ``[target.PLATFORM]``. The machine is told to
-pixi as pixi 0.71 and later have it, at the platform (pixi.prefix.dev, declaring virtual packages per platform). Sources
-are pixi's documentation and JSON schema (prefix-dev/pixi, docs/reference/pixi_manifest.md, schema/schema.json).
+What the stacks of all platforms require stands once, what differs under ``[target.PLATFORM]``. The machine stands at
+the platform, as pixi 0.71 and later have it (pixi.prefix.dev, declaring virtual packages per platform). Sources are
+pixi's documentation and JSON schema (prefix-dev/pixi, docs/reference/pixi_manifest.md, schema/schema.json).
 
 A manifest is read back as a lock of what its default environment pins on one platform. People edit these files: what is
 asked for in no one version, or in words that are not understood, is left open and is no error.
@@ -145,11 +145,11 @@ def _for_older_pixi(machine: Mapping[str, str]) -> Iterator[str]:
 
 def _workspace(locks: Sequence[Lock]) -> Iterator[str]:
     machines = list(map(_machine, locks))
-    told: list[Value] = [machine if len(machine) > 1 else machine["platform"] for machine in machines]
+    platforms: list[Value] = [machine if len(machine) > 1 else machine["platform"] for machine in machines]
     yield "[workspace]"
     yield f"name = {string(_name(locks))}"
     yield f"channels = {value(_channels(locks))}"
-    yield f"platforms = {value(told)}"
+    yield f"platforms = {value(platforms)}"
     if any(len(machine) > 1 for machine in machines):
         yield f"requires-pixi = {string(f'>={_FIRST_PIXI}')}"
 
@@ -162,8 +162,8 @@ def _name(locks: Sequence[Lock]) -> str:
 
 def _channels(locks: Sequence[Lock]) -> list[str]:
     if any(lock.channels != locks[0].channels for lock in locks):
-        told = " and ".join(f"{', '.join(lock.channels)} for {lock.platform}" for lock in locks)
-        message = f"the stacks use different channels, but a pixi manifest has one list of them: {told}"
+        channels = " and ".join(f"{', '.join(lock.channels)} for {lock.platform}" for lock in locks)
+        message = f"the stacks use different channels, but a pixi manifest has one list of them: {channels}"
         hint = Hint(
             "use one source for all platforms, such as --source conda-forge, or write one file for each platform"
         )
