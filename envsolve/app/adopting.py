@@ -119,8 +119,8 @@ def _of_lock(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
     if stack is None or not stack.releases:
         return Adopted({})
     taken = _of_stack(path, stack)
-    told = f"{path.name} does not record the request: only its frameworks are imported, add the rest under requirements"
-    return taken._replace(notes=(told,))
+    note = f"{path.name} does not record the request: only its frameworks are imported, add the rest under requirements"
+    return taken._replace(notes=(note,))
 
 
 def _of_stack(path: Path, stack: HeldStack) -> Adopted:

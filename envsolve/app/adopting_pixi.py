@@ -21,7 +21,7 @@ _NAMED = {
     "environments": ("environment", "environments"),
     "target": ("target", "targets"),
 }
-"""Tables of tables, each told with what is in it."""
+"""Tables of tables, each named with what is in it."""
 _ABOUT = frozenset(
     (
         *("name", "version", "description", "authors", "license", "license-file", "readme", "homepage", "repository"),

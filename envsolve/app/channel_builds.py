@@ -100,8 +100,8 @@ class ChannelBuilds:
         of_conda = not release.source.is_wheel
         return not of_conda or self._kept.get(_family(release, python), release.version) == release.version
 
-    def told(self, solution: Solution) -> Solution:
-        """``solution`` with its Python told as what it is, where the matrix knows newer ones than the channels have."""
+    def with_python_reason(self, solution: Solution) -> Solution:
+        """``solution`` with a note on its Python where the matrix knows newer ones than the channels have."""
         *because, last = solution.because
         chosen = [choice.release for choice in solution.choices]
         whole = {_key(it): it.pythons for it in self._whole}

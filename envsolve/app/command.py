@@ -73,7 +73,7 @@ def recorded_options(request: Request) -> Options:
 
 
 def recorded_command(request: Request) -> str:
-    """The command that an answer says it was made with. Machines that a project names are told as the project does."""
+    """The command that an answer says it was made with. Machines that a project names are named as there."""
     if not request.named_hosts:
         return command_of(request)
     options = command_of(request._replace(hosts=(), platforms=())).removeprefix("envsolve ")

@@ -145,10 +145,10 @@ def _looked(
     place = named(found.inventory)
     proof = shell.joined(["envsolve", "validate", *place]) if found.runs else None
     plan = shell.joined(["envsolve", "doctor", *place, "--fix-plan"])
-    told = inventory["variables"]
-    variables = dict.fromkeys(told, "the shell") if isinstance(told, dict) else {}
-    set_anew = {name: "activating the environment" for name in VARIABLES if active.get(name) != environ.get(name)}
-    ordered = (variables | set_anew).items()
+    values = inventory["variables"]
+    variables = dict.fromkeys(values, "the shell") if isinstance(values, dict) else {}
+    set_again = {name: "activating the environment" for name in VARIABLES if active.get(name) != environ.get(name)}
+    ordered = (variables | set_again).items()
     inspected = found.inventory
     return Looked(inspected.python, found.origin, found.runs, proof, plan, inspected.is_conda, tuple(ordered))
 
@@ -156,8 +156,8 @@ def _looked(
 def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[str, object]:
     """One inventory of both: libraries of the machine and of the environment stand in one list."""
     of_both = [*_rows(machine.inventory.get("libraries")), *_rows(environment.inventory.get("libraries"))]
-    told = machine.inventory.get("variables")
-    variables = {name: masked(str(value)) for name, value in told.items()} if isinstance(told, dict) else {}
+    values = machine.inventory.get("variables")
+    variables = {name: masked(str(value)) for name, value in values.items()} if isinstance(values, dict) else {}
     return {**environment.inventory, **machine.inventory, "libraries": of_both, "variables": variables}
 
 

@@ -1,4 +1,4 @@
-"""Which builds of a version a file installs, told by what else it holds.
+"""Which builds of a version a file installs, judged by what else is in it.
 
 The wheels of JAX and TensorFlow have one version for every CUDA and for the CPU: the packages beside them decide, or
 the extras that bring those. What envsolve recorded decides between the builds that are left.

@@ -102,14 +102,14 @@ class _Questions:
         return Answers(self._problem.platform.value, self._notes, why, why_not)
 
     def _why(self, name: str) -> Why:
-        told: Mapping[str, Callable[[str], Why]] = {
+        answers: Mapping[str, Callable[[str], Why]] = {
             "python": self._python,
             "driver": self._driver,
             "owner": self._owner,
             **dict.fromkeys(_TOOLKIT_NAMES, self._toolkit),
             **dict.fromkeys(_CUDNN_NAMES, self._cudnn),
         }
-        known = told.get(name.lower())
+        known = answers.get(name.lower())
         return known(name) if known is not None else self._framework(name, self._choice(name))
 
     def _choice(self, name: str) -> Choice:
