@@ -175,7 +175,7 @@ def _framework(name: str, document: Mapping[str, Any]) -> Framework:
         tuple(conda["packages"]),
         tuple(conda["builds"]),
         _tuples(conda.get("holds", {})),
-        {name: _tuples(held) for name, held in conda.get("builds-hold", {}).items()},
+        {name: _tuples(projects) for name, projects in conda.get("builds-hold", {}).items()},
         tuple(conda.get("code", ())),
         conda.get("needs-xla-flags", False),
         installed["packages"],

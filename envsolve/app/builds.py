@@ -53,7 +53,7 @@ class Build(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The builds that are meant, newest first, the tables they are from, and notes on the machine they were held to."""
+    """The builds that are meant, newest first, the tables they are from, and notes on the machine that they are for."""
 
     builds: tuple[Build, ...]
     tables: tuple[FrameworkTable, ...]

@@ -26,7 +26,7 @@ from envsolve.model.solution import Solution
 from envsolve.resolve.closure.resolve import Conflict, Progress
 
 _MOST_ROUNDS = 5
-"""Times that conda chooses anew because of what wheels require."""
+"""Times that conda chooses again because of what wheels require."""
 
 
 class CondaWheels:

@@ -1,4 +1,4 @@
-"""The use case of the doctor: look at this machine and an environment, say what breaks GPU stacks and what mends it.
+"""The use case of the doctor: look at this machine and an environment, say what breaks GPU stacks and what fixes it.
 
 Nothing is written, no framework is imported, and every part has its time: a driver that hangs must not hang the doctor.
 """
@@ -47,8 +47,9 @@ class DoctorRequest(NamedTuple):
 class Looked(NamedTuple):
     """The environment that was looked at: its Python, the command that proves it, and where facts on it come from.
 
-    ``proof`` is None where its Python does not run, and nothing can be proven. ``plan`` is the command that plans it
-    anew, ``is_conda`` says whether conda packages are in it. ``variables`` are those that matter, each with who set it.
+    ``proof`` is None where its Python does not run, and nothing can be proven. ``plan`` is the command that plans a
+    fixed one, ``is_conda`` says whether conda packages are in it. ``variables`` are those that matter,
+    each with who set it.
     """
 
     python: str

@@ -127,8 +127,8 @@ class _Questions:
         return found
 
     def _unknown(self, name: str) -> UsageError:
-        held = ", ".join(choice.release.framework for choice in self._solution.choices)
-        return UsageError("unknown-name", f"the answer contains no {name!r}", (f"it contains: {held}, {_NAMES}",))
+        names = ", ".join(choice.release.framework for choice in self._solution.choices)
+        return UsageError("unknown-name", f"the answer contains no {name!r}", (f"it contains: {names}, {_NAMES}",))
 
     def _said(self, identifier: str) -> Iterator[Fact]:
         return (requirement.because for requirement in self._requirements.get(identifier, ()))

@@ -1,4 +1,4 @@
-"""``envsolve export``: a lock that is on the disk, in another format, without solving anew."""
+"""``envsolve export``: a lock that is on the disk, in another format, without solving again."""
 
 from __future__ import annotations
 

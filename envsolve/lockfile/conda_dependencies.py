@@ -88,7 +88,7 @@ def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
     for category, nodes in roots.items():
         for node in _reached(nodes, needs):
             found[node].add(category)
-    led = {node: (MAIN,) if MAIN in held or not held else tuple(sorted(held)) for node, held in found.items()}
+    led = {node: (MAIN,) if MAIN in names or not names else tuple(sorted(names)) for node, names in found.items()}
     return {node: stated[node] or categories for node, categories in led.items()}
 
 

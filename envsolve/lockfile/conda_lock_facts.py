@@ -33,14 +33,14 @@ def content_hash(lock: Lock) -> str:
     packages and the moment after which uploads do not count. conda-lock hashes the same of its own specification
     (conda_lock/content_hash.py).
     """
-    held = {
+    content = {
         "platform": lock.platform,
         "channels": list(lock.channels),
         "asked": sorted([it.spec, "pip" if it.by_pip else "conda", it.category] for it in lock.asked),
         "virtual_packages": sorted(map(str, lock.virtual_packages)),
         "exclude_newer": None if lock.made is None else lock.made.exclude_newer,
     }
-    text = json.dumps(held, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -3,7 +3,7 @@
 The hashed requirements stand in the file as a here-document, which BuildKit knows (Dockerfile syntax 1.4 and newer,
 docs.docker.com/reference/dockerfile, Here-Documents): nothing is copied from a build context. Its name is quoted, so
 that nothing in it is expanded. What a new envsolve or matrix changes stands in comments, labels and variables, which
-make no layer anew. What the image leaves to its host is the driver (docs/containers.md).
+build no layer again. What the image leaves to its host is the driver (docs/containers.md).
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ def read(text: str) -> Lock:
 
     Raises FileError where it holds none, and as :func:`envsolve.lockfile.requirements_txt.read`.
     """
-    held = requirements_in(text)
-    if held is None:
+    requirements = requirements_in(text)
+    if requirements is None:
         raise FileError("it is a Dockerfile without requirements from envsolve")
-    return read_lines(held, text)
+    return read_lines(requirements, text)
 
 
 def requirements_in(text: str) -> str | None:

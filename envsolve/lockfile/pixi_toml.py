@@ -247,21 +247,21 @@ def _tables(name: str, asked: Mapping[str, _Dependencies]) -> Iterator[str]:
     """What all platforms ask for alike in one table, the rest in one for each platform."""
     first = next(iter(asked.values()))
     shared = {
-        package: held
-        for package, held in first.items()
-        if all(package in other and other[package].dependency == held.dependency for other in asked.values())
+        package: it
+        for package, it in first.items()
+        if all(package in other and other[package].dependency == it.dependency for other in asked.values())
     }
     yield from _table(f"[{name}]", shared)
-    for platform, held in asked.items():
-        own = {package: it for package, it in held.items() if package not in shared}
+    for platform, dependencies in asked.items():
+        own = {package: it for package, it in dependencies.items() if package not in shared}
         yield from _table(f"[target.{platform}.{name}]", own)
 
 
-def _table(heading: str, held: _Dependencies) -> Iterator[str]:
-    if held:
+def _table(heading: str, dependencies: _Dependencies) -> Iterator[str]:
+    if dependencies:
         yield ""
         yield heading
-    for package, (dependency, reasons) in held.items():
+    for package, (dependency, reasons) in dependencies.items():
         yield commented(f"{quoted_key(package)} = {_dependency_text(dependency)}", "; ".join(reasons))
 
 
@@ -271,7 +271,7 @@ def _dependency_text(dependency: _Dependency) -> str:
 
 
 def _fields(dependency: _Dependency) -> dict[str, Value]:
-    return {key: held for key, held in dependency._asdict().items() if held}
+    return {key: it for key, it in dependency._asdict().items() if it}
 
 
 def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
@@ -283,12 +283,12 @@ def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
         "extra-index-urls": [sound_url(url) for url in first.indexes if url not in named],
         "find-links": [{"url": page} for page in pages],
     }
-    given = {key: held for key, held in options.items() if held}
+    given = {key: option for key, option in options.items() if option}
     if given and any(it.by_pip for lock in locks for it in lock.asked if lock.asks_alone):
         yield ""
         yield "[pypi-options]"
-        for key, held in given.items():
-            yield f"{key} = {value(held)}"
+        for key, option in given.items():
+            yield f"{key} = {value(option)}"
 
 
 def _pinned(

@@ -103,10 +103,10 @@ def _listed(things: Sequence[Thing], admitted: int) -> str:
     names: list[str] = []
     for family, members in groupby(numbered, key=lambda entry: _family(entry[0])[0]):
         if isinstance(things[0], CudnnRelease):
-            names += _within([thing for thing, held in members if held], family)
+            names += _within([thing for thing, is_in in members if is_in], family)
         else:
             runs = groupby(members, key=lambda entry: entry[1])
-            names += [text for held, run in runs if held for text in _run([_spelled(thing) for thing, _ in run])]
+            names += [text for is_in, run in runs if is_in for text in _run([_spelled(thing) for thing, _ in run])]
     return ", ".join(names)
 
 

@@ -54,8 +54,8 @@ def _known_code(build: Build, scene: Scene, codes: Codes) -> tuple[DeviceCode, t
 def seen(gpu: ComputeCapability, label: str, codes: Iterable[str], scene: Scene) -> tuple[str, ...]:
     """What matters where a build has no code for a GPU: that GPU, and what the build has."""
     names = dict.fromkeys(it.name or "a GPU" for it in scene.host.gpus if it.compute_capability == gpu)
-    held = "; ".join(dict.fromkeys(codes))
-    return f"GPU: {' and '.join(names)} ({gpu})", f"{label}: {held}"
+    code = "; ".join(dict.fromkeys(codes))
+    return f"GPU: {' and '.join(names)} ({gpu})", f"{label}: {code}"
 
 
 def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, sources: tuple[str, ...], scene: Scene) -> Finding:

@@ -193,7 +193,8 @@ def _spoken(variant: str) -> str:
 
 def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
     package, first = unmet[0].requirer, unmet[0]
-    versions = {it.name: held.version if (held := scene.packages.get(it.name)) is not None else None for it in unmet}
+    installed = {it.name: scene.packages.get(it.name) for it in unmet}
+    versions = {name: None if it is None else it.version for name, it in installed.items()}
     facts = {
         "package": package.name,
         "version": package.version,
