@@ -1,4 +1,4 @@
-"""Packages that another tool's table asks for, sorted into the keys of a project: frameworks, and everything else."""
+"""Packages that another tool's table requires, sorted into the keys of a project: frameworks, and everything else."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def overrides_of(document: Mapping[str, Any]) -> list[str]:
 
 
 def left_of_pyproject(document: Mapping[str, Any]) -> Iterator[str]:
-    """What to tell of ``document``, whose [project] dependencies are taken over."""
+    """What to note of ``document``, whose [project] dependencies are taken over."""
     extras = table_of(table_of(document.get("project")).get("optional-dependencies"))
     if extras:
         yield f"{counted(extras, 'extra', 'extras')} ignored: add extras = {_listed(extras)} to include them"

@@ -32,7 +32,7 @@ _GPU_HINTS = (
 
 
 class Filters(NamedTuple):
-    """What is asked for, as typed; empty means all. ``cuda`` is the toolkit a build was compiled with."""
+    """What is requested, as typed; empty means all. ``cuda`` is the toolkit a build was compiled with."""
 
     frameworks: tuple[str, ...] = ()
     cuda: SpecifierSet | None = None
@@ -63,7 +63,7 @@ class Found(NamedTuple):
 def find_builds(filters: Filters, matrix: Matrix, environ: Mapping[str, str]) -> Found:
     """Every build that ``filters`` mean.
 
-    Raises UsageError for words nobody knows, UnsolvableError where no known build is meant.
+    Raises UsageError for unknown words, UnsolvableError where no known build is meant.
     """
     names = filters.frameworks or matrix.framework_names
     asked = framework_requests(names, matrix)

@@ -55,7 +55,7 @@ Stack = tuple[Target, Solution | None]
 
 
 class CondaLocked(NamedTuple):
-    """A lock for each platform, the notes to tell beside them, and the stacks in them."""
+    """A lock for each platform, the notes on them, and the stacks in them."""
 
     locks: tuple[Lock, ...]
     notes: tuple[Note, ...]

@@ -118,7 +118,7 @@ class Joined(NotYet):
 class Parts:
     """Makes the lock of each platform for one command. ``request`` is the one of ``asked`` with bare addresses.
 
-    ``notes`` are what to tell of the parts that were made, ``of_conda`` the projects that are to be conda's for
+    ``notes`` are what to note of the parts that were made, ``of_conda`` the projects that are to be conda's for
     whatever Python, ``companions`` those that wheels need from conda on a platform.
     """
 

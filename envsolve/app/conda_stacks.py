@@ -90,7 +90,7 @@ def _keep_found(
 
 
 def _specs(unfit: Unfit, solution: Solution, chosen: Sequence[Release], fixed: int) -> Iterator[str]:
-    """What is asked for: the first ``fixed`` frameworks as they are, the others in any build of the same CUDA."""
+    """What is requested: the first ``fixed`` frameworks as they are, the others in any build of the same CUDA."""
     of_stack = {it.package for it in chosen}
     of_stack |= {package for release in chosen for package, _ in release.companions}
     yield f"python {solution.python}.*"

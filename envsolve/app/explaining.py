@@ -132,7 +132,7 @@ def _given(asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) ->
 
 
 def _gpus(texts: tuple[str, ...], matrix: Matrix) -> tuple[tuple[str, ...], tuple[ComputeCapability, ...]]:
-    """Product names and capabilities of GPUs as typed. Raises UsageError for one that nobody knows."""
+    """Product names and capabilities of GPUs as typed. Raises UsageError for an unknown one."""
     names, capabilities = [], []
     for text in texts:
         if text in ("auto", "none"):

@@ -31,7 +31,7 @@ class Beside(NamedTuple):
 
 
 def extras_in(text: str) -> dict[str, frozenset[str]]:
-    """The extras that requirements in ``text`` ask for, by project; names are normalized."""
+    """The extras that requirements in ``text`` require, by project; names are normalized."""
     found: dict[str, frozenset[str]] = {}
     for name, extras in _EXTRAS.findall(_COMMENT.sub("", text)):
         named = frozenset(normalized(it.strip()) for it in extras.split(","))

@@ -41,7 +41,7 @@ class HeldStack(NamedTuple):
     """What a file pins of a stack. ``releases`` are, for each framework in it, the builds that it may be.
 
     A framework without any is one that the matrix does not know in this version. ``lock`` is the file as it was read.
-    ``unpinned`` are the packages of frameworks that the file asks for in no one version.
+    ``unpinned`` are the packages of frameworks that the file requires in no one version.
     """
 
     releases: Mapping[str, tuple[Release, ...]]

@@ -34,7 +34,7 @@ class Missing(NamedTuple):
 
 
 class InstalledConda(NamedTuple):
-    """The packages by name, what was asked for by name, and what cannot be in a lock."""
+    """The packages by name, what was requested by name, and what cannot be in a lock."""
 
     packages: tuple[CondaPackage, ...]
     requested: tuple[str, ...]

@@ -43,7 +43,7 @@ class Origin(NamedTuple):
 
 
 class InstalledWheels(NamedTuple):
-    """The pins by name, what was asked for by name, and what cannot be in a lock."""
+    """The pins by name, what was requested by name, and what cannot be in a lock."""
 
     pins: tuple[Pin, ...]
     requested: tuple[str, ...]
@@ -63,7 +63,7 @@ def captured(packages: Iterable[Package], markers: Markers) -> tuple[tuple[Packa
 
 
 def named(packages: Iterable[Package]) -> dict[str, str]:
-    """The versions that are asked for at an index, by name."""
+    """The versions that an index is queried for, by name."""
     return {it.name: it.version for it in packages if not origin_of(it).reason}
 
 
@@ -172,7 +172,7 @@ def _why_not(origin: Origin, unfit: Unfit | None) -> str:
 
 
 def _requires(packages: Sequence[Package], markers: Markers) -> dict[str, set[str]]:
-    """What each requires of the others, with the extras that these ask for."""
+    """What each requires of the others, with the extras that these require."""
     installed = {it.name for it in packages}
     extras: dict[str, set[str]] = {name: {""} for name in installed}
     requires: dict[str, set[str]] = {name: set() for name in installed}

@@ -84,7 +84,7 @@ class LockedFile(NamedTuple):
 
 
 class LockedProject(NamedTuple):
-    """Every file of a project, what to tell beside them."""
+    """Every file of a project, what to note beside them."""
 
     files: tuple[LockedFile, ...]
     notes: tuple[Note, ...]

@@ -1,4 +1,4 @@
-"""Whether the files of a project are what it asks for now, and run on the machines that it names."""
+"""Whether the files of a project are what it requires now, and run on the machines that it names."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
     """What it installs on the platform is not pinned or not in the matrix, or no GPU is there to judge it by."""
     STALE = "stale"
-    """The project asks for something else than it was made for."""
+    """The project requires something else than it was made for."""
     MISSING = "missing"
     """The project names it, and it is not there."""
     UNREADABLE = "unreadable"
@@ -190,7 +190,7 @@ def _judged(
 
 
 def _recorded_frameworks(held: HeldStack) -> frozenset[str]:
-    """The frameworks that envsolve was asked for; any other in the file is a package that some package needs."""
+    """The frameworks that were requested of envsolve; any other in the file is a package that some package needs."""
     stack = held.lock.stack
     return frozenset(() if stack is None else (it.framework for it in stack.frameworks))
 

@@ -1,7 +1,7 @@
 """Questions about an answer: why it holds what it holds, and why not something else.
 
 ``why`` tells the requirements that met on a thing, and what decided between the candidates that they left. ``why not``
-asks for the other thing as well and solves again: either there is no stack, for the reasons a refusal would give, or
+requires the other thing as well and solves again: either there is no stack, for the reasons a refusal would give, or
 there is one that the policy likes less.
 """
 
@@ -146,7 +146,7 @@ class _Questions:
         return Why(name, release.label, tuple(facts))
 
     def _newer_than(self, release: Release) -> Iterator[Fact]:
-        """Why the newest release that was asked for is not the one that was taken, or that it is."""
+        """Why the newest release that was requested is not the one that was taken, or that it is."""
         asked = next(it for it in self._problem.frameworks if it.framework == release.framework)
         builds = self._solver.catalogue(self._problem).builds[release.framework]
         newest = next((it for it, _ in builds.by_version if asked.specifier.contains(it)), release.version)
@@ -245,7 +245,7 @@ class _Questions:
         return f"{its.label} also fits; {policy} chooses {mine.label}"
 
     def _with(self, text: str) -> tuple[Request, Problem]:
-        """The request that asks for the other thing; what it says of that thing itself gives way."""
+        """The request that requires the other thing; what it says of that thing itself gives way."""
         name, specifier = _parsed(text)
         if name == "python":
             python = specifier or SpecifierSet()

@@ -41,7 +41,7 @@ def frameworks_in(case: Case) -> tuple[str, ...]:
 
 
 def version_in(case: Case, framework: str) -> str | None:
-    """The version of ``framework`` among the packages of a case; for the likeliest, one that stands there alone.
+    """The version of ``framework`` among the packages of a case; for the most likely, one that stands there alone.
 
     A text on TensorFlow may say "2.16.2 doesn't see my GPU".
     """

@@ -29,7 +29,7 @@ _TEXTS = ("envsolve_version", "command", "matrix_date", "exclude_newer", "python
 def content_hash(lock: Lock) -> str:
     """The sha256 of what the packages for a platform follow from, as canonical JSON.
 
-    That is the platform, the channels in their order, what was asked for with manager and category, the virtual
+    That is the platform, the channels in their order, what was requested with manager and category, the virtual
     packages and the moment after which uploads do not count. conda-lock hashes the same of its own specification
     (conda_lock/content_hash.py).
     """

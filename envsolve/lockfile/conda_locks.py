@@ -73,7 +73,7 @@ def named_channel(channel: str) -> str:
 
 
 def channels_of(packages: Iterable[CondaPackage], made: Made | None = None) -> tuple[str, ...]:
-    """Where ``packages`` are from: in the order that was asked for, then by name, conda-forge last."""
+    """Where ``packages`` are from: in the order that was requested, then by name, conda-forge last."""
     used = sorted({named_channel(it.channel) for it in packages if it.channel})
     given = [it for it in map(named_channel, made.option("channels") if made else ()) if it in used]
     others = sorted((it for it in used if it not in given), key=lambda it: it == _CONDA_FORGE)

@@ -63,7 +63,7 @@ def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
 
 
 def _of_stack(lock: Lock, format_name: str) -> Lock:
-    """What is asked for as far as it pins something, and what the comments on top say to people."""
+    """What is requested as far as it pins something, and what the comments on top say to people."""
     header = "\n".join(header_lines((lock,), resolved=False))
     found, conda = (pixi_toml if format_name == "pixi" else environment_yml).pinned_by(lock)
     kept = assembled(found, lock.platform, conda, facts_on_top(header, lock.platform), comments_of(header))

@@ -166,7 +166,7 @@ def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:
 
 
 def format_for_file(path: PurePath) -> str | None:
-    """The format a file name asks for, or None where it says nothing."""
+    """The format that a file name stands for, or None where it says nothing."""
     name = path.name.casefold()
     if name.startswith("pylock.") and name.endswith(".toml"):
         return "pylock"

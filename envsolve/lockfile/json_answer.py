@@ -228,7 +228,7 @@ def _read_framework(row: Mapping[str, object]) -> LockedFramework:
 
 
 def _version(wheel: LockedFramework) -> str:
-    """As pip asks for it: see :attr:`envsolve.model.release.Release.full_version`."""
+    """As a requirement of pip: see :attr:`envsolve.model.release.Release.full_version`."""
     return f"{wheel.version}+{wheel.build}" if wheel.source == Source.PYTORCH else wheel.version
 
 

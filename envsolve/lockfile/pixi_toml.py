@@ -71,7 +71,7 @@ _Dependencies = Mapping[str, _Wanted]
 def write(locks: Sequence[Lock]) -> str:
     """The content of the file, the same bytes for the same locks, each of which is for a platform of its own.
 
-    It names their packages, or what they ask for where they have none. Raises UsageError ``channels-differ`` where the
+    It names their packages, or what they require where they have none. Raises UsageError ``channels-differ`` where the
     channels are different ones: a manifest has one list.
     """
     return "\n".join(_lines(locks)) + "\n"
@@ -101,7 +101,7 @@ def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
 
 
 def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
-    """The wheels that a manifest asks for on ``platform``, as requirements. Raises FileError where it is no TOML."""
+    """The wheels that a manifest requires on ``platform``, as requirements. Raises FileError where it is no TOML."""
     asked = _read(toml_document(text), platform, "pypi-dependencies")
     return tuple(_requirement(name, table) for name, table in asked)
 
@@ -220,7 +220,7 @@ def _wheel(spec: str, index: str) -> tuple[str, _Dependency]:
 
 
 def _collected(asked: Iterator[tuple[str, _Dependency, str]]) -> _Dependencies:
-    """By name; a package that is asked for twice must be both."""
+    """By name; a package that is requested twice must be both."""
     found: dict[str, _Wanted] = {}
     for name, dependency, reason in asked:
         known = found.get(name)
@@ -244,7 +244,7 @@ def _both(one: _Dependency, other: _Dependency) -> _Dependency:
 
 
 def _tables(name: str, asked: Mapping[str, _Dependencies]) -> Iterator[str]:
-    """What all platforms ask for alike in one table, the rest in one for each platform."""
+    """What all platforms require alike in one table, the rest in one for each platform."""
     first = next(iter(asked.values()))
     shared = {
         package: it
@@ -340,7 +340,7 @@ def _package(name: str, asked: Mapping[str, object]) -> CondaPackage:
 
 
 def _requirement(name: str, asked: Mapping[str, object]) -> str:
-    """A wheel as pip asks for it, by its address where it has one."""
+    """A wheel as a requirement of pip, by its address where it has one."""
     extras = ",".join(it for it in _list(asked.get("extras")) if isinstance(it, str))
     project = f"{name}[{extras}]" if extras else name
     version, address = _text(asked, "version").strip(), _text(asked, "url")

@@ -178,7 +178,7 @@ def _reasons(pin: Pin) -> Iterator[str]:
 def document_of(text: str) -> dict[str, Any]:
     """The tables of a pylock.toml (PEP 751).
 
-    Raises FileError for what is no TOML, no pylock.toml, or not of the shape that the specification asks for.
+    Raises FileError for what is no TOML, no pylock.toml, or not of the shape that the specification requires.
     """
     from packaging.pylock import Pylock, PylockValidationError
 

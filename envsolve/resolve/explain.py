@@ -43,7 +43,7 @@ Meant = Callable[[Release], bool]
 
 
 class _Asked(NamedTuple):
-    """What was asked for, and from where, if builds from elsewhere were not looked at."""
+    """What was requested, and from where, if builds from elsewhere were not looked at."""
 
     text: str
     where: str
@@ -121,7 +121,7 @@ def _conflict_of(request: Request, problem: Problem, solver: Solver, meant: Mean
 
 
 def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
-    """What the machines alone rule out, or together with the CUDA that was asked for: no framework is at fault."""
+    """What the machines alone rule out, or together with the CUDA that was requested: no framework is at fault."""
     of_machines = (root for root in provider.roots if root.identifier != CUDA)
     unmet = next((root for root in of_machines if not provider.matches(root.identifier, [root])), None)
     if unmet is None and problem.cuda is not None:
@@ -138,7 +138,7 @@ def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
 
 
 def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
-    """Every toolkit that was asked for needs another driver or another GPU."""
+    """Every toolkit that was requested needs another driver or another GPU."""
     asked = [root for root in provider.roots if root.identifier == CUDA]
     toolkits = list(provider.matches(CUDA, asked))
     if not toolkits:
@@ -218,7 +218,7 @@ def _nothing_to_try(
 
 
 def _too_new(asked: FrameworkRequest, request: Request, named: Sequence[Release], *, cpu: bool) -> Conflict:
-    """Every build that was asked for is newer than the request allows, or its day is not known."""
+    """Every build that was requested is newer than the request allows, or its day is not known."""
     when = released_before(request)
     days = {it.released: it for it in named if it.released is not None}
     first = days[min(days)] if days else named[0]

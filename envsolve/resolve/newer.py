@@ -36,7 +36,7 @@ def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solu
 
 
 def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Solution:
-    """Say so where a newer driver is all that the newest release asks for.
+    """Say so where a newer driver is all that the newest release requires.
 
     Of several frameworks, or of Linux beside WSL2 with its Windows numbers, one driver says too little.
     """

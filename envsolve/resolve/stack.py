@@ -68,7 +68,7 @@ def solution_of(
 def _minimum_driver(
     requirements: Mapping[str, Sequence[Requirement]], problem: Problem
 ) -> tuple[DriverVersion, Fact] | None:
-    """The highest floor and its fact; of several machines that of the one that asks for the least.
+    """The highest floor and its fact; of several machines that of the one that requires the least.
 
     A floor may come from a machine's own GPU, so that more would not be true of the others. Windows has numbers of its
     own, which count where all machines have them: beside Linux those of WSL2 are left out.

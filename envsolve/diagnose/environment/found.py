@@ -159,7 +159,7 @@ def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mappi
 
 
 def _message(error: EnvsolveError, program: Path, seen: tuple[str, ...], reasons: list[str]) -> str:
-    """What was wrong, and why; a program that is there is not called missing because nobody could start it."""
+    """What was wrong, and why; an existing program that cannot start is not called missing."""
     if error.code == _NOT_FOUND and seen and not is_missing(program):
         return seen[0]
     return f"{error.message}: {reasons[0]}" if reasons else error.message

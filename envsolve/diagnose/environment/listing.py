@@ -40,7 +40,7 @@ def _package(package: Package, scene: Scene) -> dict[str, object]:
 
 
 def _cuda_of(package: Package, scene: Scene) -> str | None:
-    """The CUDA that a package is for: as its framework tells, by its local version, or by its name."""
+    """The CUDA that a package is for: as its framework says, by its local version, or by its name."""
     build = next((it for it in scene.builds if it.package is not None and it.package.folder == package.folder), None)
     if build is not None:
         return build.cuda

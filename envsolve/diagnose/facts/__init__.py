@@ -28,7 +28,7 @@ class CaseFacts:
         self._known: dict[str, object] = {**merged(sightings), **more}
 
     def __call__(self, name: str) -> object:
-        """The value of a fact or of a part of it; None for one that nothing tells, or a field of another line."""
+        """The value of a fact or of a part of it; None for an unknown one, or a field of another line."""
         if name not in self._known:
             self._known[name] = self._found_out(name)
         return self._known[name]

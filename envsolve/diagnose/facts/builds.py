@@ -29,12 +29,12 @@ _FOR_OLD_AND_NEW = CudaVersion(12, 6)
 
 
 def on_mac(case: Case, _lines: Lines) -> bool:
-    """Whether it plainly happened on a Mac, also by an Apple GPU."""
+    """Whether it happened on a Mac, also by an Apple GPU."""
     return case.platform in {Platform.OSX_64, Platform.OSX_ARM64} or case.clue("apple") is not None
 
 
 def linux_arm(case: Case, lines: Lines) -> bool:
-    """Whether it plainly happened on Linux for Arm, a Jetson included."""
+    """Whether it happened on Linux for Arm, a Jetson included."""
     unknown = case.platform is None and not case.windows and not on_mac(case, lines)
     arm = case.platform is Platform.LINUX_AARCH64 or (unknown and case.clue("aarch64") is not None)
     return case.jetson or arm
@@ -49,7 +49,7 @@ def program_asks(_case: Case, lines: Lines) -> bool:
 
 
 def said_unavailable(case: Case, _lines: Lines) -> bool:
-    """Whether somebody says that CUDA is not available, and not only a report that collects everything."""
+    """Whether a line says that CUDA is not available, and not only a report that collects everything."""
     return any(not it.get("collected") for it in case.of("cuda-not-available"))
 
 
@@ -107,7 +107,7 @@ def wheel_version(case: Case, _lines: Lines) -> str | None:
 
 
 def conda_asked(case: Case, _lines: Lines) -> str | None:
-    """The CUDA that conda was asked for, where PyTorch's channel has no build of the version for it."""
+    """The CUDA that was requested of conda, where PyTorch's channel has no build of the version for it."""
     asked = first_field(case.of("conda-asks-for-cuda"), "asked")
     has = {str(it) for it in _in_channel(case)}
     return asked if has and asked not in has else None
@@ -187,7 +187,7 @@ def amd_failed(_case: Case, lines: Lines) -> bool:
 
 
 def nvidia_asked(case: Case, _lines: Lines) -> bool:
-    """Whether something else in the text asks for NVIDIA or CUDA."""
+    """Whether something else in the text requests NVIDIA or CUDA."""
     others = (it for it in case.sightings if it.symptom != "amd-gpu")
     return any(_ASKS_FOR_NVIDIA.search(f"{it.symptom} {it.line}") for it in others)
 
@@ -204,7 +204,7 @@ def amd_architecture(_case: Case, lines: Lines) -> tuple[str, ...]:
 
 
 def extension_library(_case: Case, lines: Lines) -> str | None:
-    """The namespace of an operator without CUDA, where it tells the package."""
+    """The namespace of an operator without CUDA, where it names the package."""
     return first_field((it for it in lines if it.get("library") != "_C"), "library")
 
 
@@ -247,7 +247,7 @@ def tensorflow_other_cuda(case: Case, lines: Lines) -> CudaVersion | None:
 
 
 def jax_versions_differ(case: Case, _lines: Lines) -> bool:
-    """Whether lines name versions of JAX's parts that do not belong together, which other rules tell."""
+    """Whether lines name versions of JAX's parts that do not belong together, which other rules report."""
     return any(
         it.get("jaxlib")
         or it.get("jaxlib_found")
@@ -259,7 +259,7 @@ def jax_versions_differ(case: Case, _lines: Lines) -> bool:
 
 
 def _plugin_import(case: Case) -> tuple[Sighting, ...]:
-    """Names of JAX that the plugin's own files ask for in vain: right after them in a traceback."""
+    """Names that the plugin's own files need and JAX lacks: right after them in a traceback."""
     frames = [it.number for it in case.of("jax-plugin-failed") if "jax_plugins" in it.line]
     return tuple(it for it in case.of("jax-plugin-import") if any(0 < it.number - frame <= 3 for frame in frames))  # noqa: PLR2004
 

@@ -59,7 +59,7 @@ _XLA_WORDS = (
 
 
 def arch_name(_case: Case, lines: Lines) -> str | None:
-    """The architecture as the compiler was asked for it: 120a."""
+    """The architecture as the compiler got it: 120a."""
     return first_field(lines, "arch", "value")
 
 

@@ -88,7 +88,7 @@ def cudnn_is_there(case: Case, lines: Lines) -> bool:
 
 
 def cudnn_versions(case: Case, _lines: Lines) -> tuple[str, ...]:
-    """The versions that the text tells of."""
+    """The versions in the text."""
     return tuple(sorted({version for version in case.every("cudnn") if version.count(".") > 1}))
 
 
@@ -127,7 +127,7 @@ def cudnn_compiled(_case: Case, lines: Lines) -> str | None:
 
 
 def cudnn_least(case: Case, lines: Lines) -> str | None:
-    """The cuDNN that it needs: the one that it was compiled with, or a newer one that it asks for."""
+    """The cuDNN that it needs: the one that it was compiled with, or a newer one."""
     found, built, least = cudnn_found(case, lines), cudnn_compiled(case, lines), _field(lines, "least")
     return least if _parts(least) > _parts(built) and _parts(found) < _parts(least) else built
 
@@ -146,7 +146,7 @@ def cudnn_loaded(case: Case, lines: Lines) -> str | None:
 def _cuda_major(case: Case, lines: Lines) -> str | None:
     """The CUDA major that cuDNN is needed for: of libraries missing beside it, ONNX Runtime's wish, the build's.
 
-    Where nothing tells it, the version of cuDNN does: before 8.8 it was not made for CUDA 12.
+    Where nothing says it, the version of cuDNN does: before 8.8 it was not made for CUDA 12.
     """
     for it in case.of("library-missing"):
         span = span_of(case.knowledge, library(it)) if owner_of(library(it)) is Owner.CUDA else None

@@ -49,7 +49,7 @@ _OTHERS = re.compile(
     r"_base|_geos|_snowboydetect|_portaudio\w*|_zmq|libzmq|_soundfile\w*|kiwisolver|_cext|win32api|_libsumo|tbb\w*)\Z",
     re.IGNORECASE,
 )
-"""Extension modules that plainly have nothing to do with CUDA."""
+"""Extension modules that have nothing to do with CUDA."""
 _CUDNN_MAJORS = range(5, 13)
 _OPENS_CUDA_LATER = Version("2.1")
 """From this TensorFlow on importing it needs no DLL of CUDA; they are opened when a GPU is looked for."""
@@ -64,7 +64,7 @@ def _first(lines: Lines) -> Sighting:
 
 
 def dll_error(_case: Case, lines: Lines) -> str:
-    """Windows' number of the error: as it stands there, or by its words; not found where neither tells."""
+    """Windows' number of the error: as it stands there, or by its words; "not found" without both."""
     first = _first(lines)
     number = first.get("code")
     if number is not None:

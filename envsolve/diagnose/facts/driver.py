@@ -372,7 +372,7 @@ def image_floor(case: Case, lines: Lines) -> DriverVersion | None:
 
 
 def conda_wanted(_case: Case, lines: Lines) -> CudaVersion | None:
-    """The __cuda that packages ask for."""
+    """The __cuda that packages need."""
     found = (parsed_cuda(it.get("wanted")) for it in lines)
     return max((it for it in found if it is not None), default=None)
 

@@ -1,4 +1,4 @@
-"""Which builds and toolkits have code for a GPU, and what a text tells of both: what facts on GPU code rest on."""
+"""Which builds and toolkits have code for a GPU, and what a text says of both: the base of facts on GPU code."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PTX = {
 """The CUDA that came with each version of PTX: docs.nvidia.com/cuda/parallel-thread-execution, release notes."""
 
 
-# ---------------------------------------------------------------------------------------------- what a text tells
+# ---------------------------------------------------------------------------------------------- what a text says
 
 
 def first_field(lines: Iterable[Sighting], *fields: str) -> str | None:
@@ -163,7 +163,7 @@ def _install_command(release: Release) -> str:
 
 
 def built_code(case: Case, capability: ComputeCapability | None) -> DeviceCode | None:
-    """The code of the installed build, where its version and its CUDA or its build tell which one it is."""
+    """The code of the installed build, where its version and its CUDA or its build show which one it is."""
     codes = built_codes(case, capability)
     return next(iter(codes)) if len(codes) == 1 else None
 

@@ -1,4 +1,4 @@
-"""Facts on libraries that are not found: whose they are, which CUDA they are of, what asks for them, what is there."""
+"""Facts on libraries that are not found: whose they are, which CUDA they are of, what needs them, what is there."""
 
 from __future__ import annotations
 
@@ -213,11 +213,11 @@ def library_is_not_in_prefix(case: Case, lines: Lines) -> str | None:
     return case.given.prefix if named and library_path(case, lines) is None else None
 
 
-# ------------------------------------------------------------------------------------------------ what asks for it
+# ------------------------------------------------------------------------------------------------ what needs it
 
 
 def asking(case: Case, lines: Lines) -> str | None:
-    """The program that asks for the library, a key of :mod:`programs` or a framework; not one of another CUDA."""
+    """The program that needs the library, a key of :mod:`programs` or a framework; not one of another CUDA."""
     named = named_program(case, lines)
     other = torch_is_of_other_cuda(case, lines) or package_that_asks(case, lines) is not None
     return named if named is not None or other else case.framework
@@ -284,7 +284,7 @@ _ONE_CUDA_A_VERSION = ("tensorflow", "onnxruntime")
 
 
 def versions_for_library(case: Case, lines: Lines) -> str | None:
-    """The versions whose wheels ask for the library: ``TensorFlow 2.5 to 2.11``."""
+    """The versions whose wheels need the library: ``TensorFlow 2.5 to 2.11``."""
     span = cuda_of_library(case, lines)
     return None if span is None else _versions(case, lines, lambda cuda: cuda in span)
 
@@ -308,7 +308,7 @@ def _same_names(one: CudaVersion, other: CudaVersion) -> bool:
 
 
 def torch_is_of_other_cuda(case: Case, lines: Lines) -> bool:
-    """Whether PyTorch is of another CUDA than the library: something else asks for it."""
+    """Whether PyTorch is of another CUDA than the library: something else needs it."""
     cuda, span = pytorch_cuda(case), cuda_of_library(case, lines)
     if cuda is None or span is None or cuda in span:
         return False
@@ -380,7 +380,7 @@ def toolkit_without_library(case: Case, lines: Lines) -> CudaVersion | None:
 
 
 def toolkit_there(case: Case, _lines: Lines) -> CudaVersion | None:
-    """A toolkit on the machine, not one that a driver supports or a program asks for."""
+    """A toolkit on the machine, not one that a driver supports or a program needs."""
     return next(iter(toolkits(case)), None)
 
 
@@ -420,7 +420,7 @@ def opened_exactly(case: Case, lines: Lines) -> str | None:
 
 
 class _Mixed(NamedTuple):
-    """A library of CUDA, what it asks for, and the CUDA of the program's other libraries."""
+    """A library of CUDA, what it needs, and the CUDA of the program's other libraries."""
 
     name: str
     needs: str
@@ -431,7 +431,7 @@ class _Mixed(NamedTuple):
 
 
 def mixed_library(case: Case, lines: Lines) -> _Mixed | None:
-    """A library of CUDA that was found, of another CUDA than the rest, and asks for its own kind."""
+    """A library of CUDA that was found, of another CUDA than the rest, and needs its own kind."""
     opened = opened_span(case)
     for it in lines:
         by, span = it.get("by"), span_of(case.knowledge, library(it))
@@ -443,7 +443,7 @@ def mixed_library(case: Case, lines: Lines) -> _Mixed | None:
 
 
 def cudnn_opens_it(case: Case, lines: Lines) -> bool:
-    """Whether cuDNN 8 asks for the library, and the name says of which CUDA it is."""
+    """Whether cuDNN 8 needs the library, and the name says of which CUDA it is."""
     span = cuda_of_library(case, lines)
     return span is not None and span.shortly is not None and any(_CUDNN_OPENS.search(it.line) for it in lines)
 
@@ -527,7 +527,7 @@ def tensorrt_library(_case: Case, lines: Lines) -> str:
 
 
 def tensorrt_needs(_case: Case, lines: Lines) -> str | None:
-    """What a library of TensorRT that was found asks for in turn."""
+    """What a library of TensorRT that was found needs in turn."""
     name, by = library(lines[0]), lines[0].get("by")
     return name if by is not None and by != name and owner_of(name) is not Owner.TENSORRT else None
 

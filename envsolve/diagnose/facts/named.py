@@ -60,7 +60,7 @@ def is_of_gpus(name: str) -> bool:
 
 
 def package_of(file: str | None) -> str | None:
-    """The package that a file lies in, or that a module of that name belongs to; None where nothing tells it."""
+    """The package that a file lies in, or that a module of that name belongs to; None where it is unknown."""
     if not file:
         return None
     match = _SITE.search(file)

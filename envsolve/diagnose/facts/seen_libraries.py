@@ -20,7 +20,7 @@ _NOT_THERE = re.compile(
 
 
 def library(sighting: Sighting) -> str:
-    """The file that is missing; a plain stem where the text tells no more."""
+    """The file that is missing; a plain stem where the text has no more."""
     return sighting.get("library") or sighting.get("stem") or ""
 
 
@@ -30,7 +30,7 @@ def reported_with_libdevice(case: Case, file_name: str) -> bool:
 
 
 def toolkits(case: Case) -> tuple[CudaVersion, ...]:
-    """The CUDA toolkits on the machine: given, or in the text; not what a driver supports or a program asks for."""
+    """The CUDA toolkits on the machine: given, or in the text; not what a driver supports or a program needs."""
     if case.given.toolkit is not None and case.toolkit is not None:
         return (case.toolkit,)
     clues = (it for it in case.clues.get("toolkit", ()) if _PLACE.search(it.line) or not _NOT_THERE.search(it.line))
@@ -40,13 +40,13 @@ def toolkits(case: Case) -> tuple[CudaVersion, ...]:
 
 
 def cudnns(case: Case) -> tuple[str, ...]:
-    """The versions of cuDNN on the machine, as the text says; not what a program asks for."""
+    """The versions of cuDNN on the machine, as the text says; not what a program needs."""
     clues = case.clues.get("cudnn", ())
     return tuple(dict.fromkeys(it.value for it in clues if "libcudnn" in it.line or not _NOT_THERE.search(it.line)))
 
 
 def wanted_span(case: Case, sightings: Sequence[Sighting]) -> tuple[str, Span | None]:
-    """The library whose name tells most, and the toolkits that all the names together leave."""
+    """The library whose name says most, and the toolkits that all the names together leave."""
     known = [(library(it), span_of(case.knowledge, library(it))) for it in sightings]
     name, span = min(known, key=lambda it: 10_000 if it[1] is None else it[1].minors)
     for _, other in known:

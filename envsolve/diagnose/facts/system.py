@@ -253,7 +253,7 @@ def broken_reason(case: Case, lines: Lines) -> str | None:
 
 
 def broken_beside(case: Case, lines: Lines) -> str | None:
-    """Another version of it that the text tells of."""
+    """Another version of it in the text."""
     row, name = _row(case, lines), _broken(lines).framework
     version = parsed_version(case.version_of(name))
     other = row is not None and version is not None and not row.versions.contains(version.public)

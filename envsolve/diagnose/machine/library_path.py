@@ -111,5 +111,5 @@ def _rest(found: list[Library]) -> tuple[str, ...]:
 
 
 def _is_for_cuda(directory: str) -> bool:
-    """Whether somebody meant a toolkit by it; images of CUDA name their compatibility package in any case."""
+    """Whether a toolkit is meant by it; images of CUDA name their compatibility package in any case."""
     return re.search(r"cuda(?!.*/compat)|cudnn", directory, re.IGNORECASE) is not None

@@ -1,4 +1,4 @@
-"""What the sources of the detection complained of: error numbers of the driver, hangs, answers nobody can read."""
+"""What the sources of the detection complained of: error numbers of the driver, hangs, unreadable answers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def check_reported(survey: Survey) -> Iterator[Finding]:
 
 
 def check_unasked(survey: Survey) -> Iterator[Finding]:
-    """Sources of the detection that could not be asked, or answered what nobody can read."""
+    """Sources of the detection that could not be asked, or gave unreadable answers."""
     lost = [(it.source, it.problem.text) for it in survey.host.readings if it.problem and it.problem.code in _NOT_ASKED]
     if lost:
         entries = tuple(f"{source} ({text})" for source, text in lost)

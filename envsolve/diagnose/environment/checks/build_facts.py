@@ -137,5 +137,5 @@ def _sources(facts: BuildFacts) -> tuple[str, ...]:
 
 
 def _versions(facts: Iterable[BuildFacts]) -> str | None:
-    """The versions that the first of them is about, as pip is asked for them: the matrix has the newest first."""
+    """The versions that the first of them is about, as pip gets them: the matrix has the newest first."""
     return next((natural(it.versions) for it in facts), None)

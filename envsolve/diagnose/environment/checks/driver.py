@@ -37,7 +37,7 @@ def driver_for_ptx(scene: Scene) -> Iterator[Finding]:
 
 
 def _toolkit(build: Build, scene: Scene) -> Toolkit | None:
-    """The toolkit of the build; where only the major is known the oldest of it, which asks for least."""
+    """The toolkit of the build; where only the major is known the oldest of it, which needs least."""
     toolkits = scene.matrix.cuda.toolkits
     exact = build.cuda_version
     if exact is not None:

@@ -139,7 +139,7 @@ def _variant(version: str | None) -> str | None:
 
 
 def _own_version(build: Build, name: str) -> str | None:
-    """The version that a companion's own module tells, which names the build in wheels of PyPI too."""
+    """The version that a companion's own module has, which names the build in wheels of PyPI too."""
     version = build.framework.assigned(f"{name}/version.py").get("__version__")
     return version if isinstance(version, str) else None
 
