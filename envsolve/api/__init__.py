@@ -101,8 +101,8 @@ def solve(
 ) -> Environment:
     """An environment with these frameworks that runs on the GPU and the driver, as ``envsolve solve`` prints it.
 
-    ``frameworks`` are names with versions if you like: ``"pytorch>=2.5"``. The target is this machine unless it is
-    told: ``gpus`` is ``"auto"``, ``"none"`` (CPU), or products and compute capabilities, all of which the stack must
+    ``frameworks`` are names with versions if you like: ``"pytorch>=2.5"``. The target is this machine by default:
+    ``gpus`` is ``"auto"``, ``"none"`` (CPU), or products and compute capabilities, all of which the stack must
     run on; ``driver`` is the version of NVIDIA's driver and ``glibc`` that of the C library, on Linux; ``hosts`` are
     host files, in place of ``gpus``; ``platforms`` are spelled as conda spells them. ``python`` and ``cuda`` are
     versions or ranges: ``"3.11"``, ``">=3.10,<3.13"``, ``"12.*"``. ``sources`` are in order of preference; ``prefer``

@@ -31,7 +31,7 @@ def command_of(request: Request) -> str:
 
 
 def way_out(text: str, instead: Request, asked: Request, kind: str | None = None) -> Hint:
-    """``text`` with how ``instead`` is asked for: by a command, or by what changes in a project that has ``asked``."""
+    """``text`` with how ``instead`` is requested: by a command, or by what changes in a project that has ``asked``."""
     if not asked.asker.file:
         return Hint(text, command_of(instead), kind)
     changes = [] if instead.hosts != asked.hosts else list(_changes(instead, asked))
@@ -39,7 +39,7 @@ def way_out(text: str, instead: Request, asked: Request, kind: str | None = None
 
 
 def _changes(instead: Request, asked: Request) -> Iterator[str]:
-    """How a project that asks for one thing asks for another, key by key."""
+    """How a project that requires one thing requires another, key by key."""
     before = {option: tuple(values) for option, values in _options(asked)}
     for option, values in _options(instead):
         found, key = tuple(values), key_of(option)
@@ -73,7 +73,7 @@ def recorded_options(request: Request) -> Options:
 
 
 def recorded_command(request: Request) -> str:
-    """The command that an answer says it was made with. Machines that a project names are told as the project does."""
+    """The command that an answer says it was made with. Machines that a project names are named as there."""
     if not request.named_hosts:
         return command_of(request)
     options = command_of(request._replace(hosts=(), platforms=())).removeprefix("envsolve ")

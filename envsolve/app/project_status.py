@@ -1,4 +1,4 @@
-"""Whether the files of a project are what it asks for now, and run on the machines that it names."""
+"""Whether the files of a project are what it requires now, and run on the machines that it names."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
 
 
 def status_in_project(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
-    """Whether the file of ``asked`` is right for the platform of ``target``, told from the file alone.
+    """Whether the file of ``asked`` is right for the platform of ``target``, judged from the file alone.
 
     Raises UsageError where what the project names cannot be read.
     """

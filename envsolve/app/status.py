@@ -43,7 +43,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
     """What it installs on the platform is not pinned or not in the matrix, or no GPU is there to judge it by."""
     STALE = "stale"
-    """The project asks for something else than it was made for."""
+    """The project requires something else than it was made for."""
     MISSING = "missing"
     """The project names it, and it is not there."""
     UNREADABLE = "unreadable"
@@ -112,10 +112,10 @@ def require_settled(path: Path) -> None:
 def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
     """The status of a file that ``error`` says cannot be read."""
     cause = error.__cause__
-    told = error.message
+    reason = error.message
     if isinstance(cause, FileError):
-        told = cause.reason if cause.line is None else f"line {cause.line}: {cause.reason}"
-    return _with_reasons(name, target, Verdict.UNREADABLE, (), (told, *error.cause))
+        reason = cause.reason if cause.line is None else f"line {cause.line}: {cause.reason}"
+    return _with_reasons(name, target, Verdict.UNREADABLE, (), (reason, *error.cause))
 
 
 def _with_reasons(
@@ -163,7 +163,7 @@ def _of_stack(
 def _judged(
     held: HeldStack, unknown: Mapping[str, str], target: Target, matrix: Matrix, way_out: str
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """What can be said of a stack; ``unknown`` are frameworks on the CPU that the matrix does not know, as told.
+    """What can be said of a stack; ``unknown`` are frameworks on the CPU that the matrix does not know.
 
     Those need neither a driver nor a GPU, so that nothing stands against them.
     """
@@ -178,7 +178,7 @@ def _judged(
     of_stack = _recorded_frameworks(held) if for_gpu else frozenset()
     known = {name: [row.label for row in rows] for name, rows in held.releases.items() if name not in for_gpu}
     labels = {**known, **{name: [label] for name, label in unknown.items()}}
-    for_cpu = [label for name, told in labels.items() if not of_stack or name in of_stack for label in told]
+    for_cpu = [label for name, listed in labels.items() if not of_stack or name in of_stack for label in listed]
     on_cpu = (f"{_listed(for_cpu)} runs only on the CPU, but there is an NVIDIA GPU",) if for_cpu else ()
     reasons = ()
     if for_gpu:
@@ -190,7 +190,7 @@ def _judged(
 
 
 def _recorded_frameworks(held: HeldStack) -> frozenset[str]:
-    """The frameworks that envsolve was asked for; any other in the file is a package that some package needs."""
+    """The frameworks that were requested of envsolve; any other in the file is a package that some package needs."""
     stack = held.lock.stack
     return frozenset(() if stack is None else (it.framework for it in stack.frameworks))
 

@@ -62,7 +62,7 @@ class Entry(NamedTuple):
 
     Of ``title``, ``check`` and ``shows`` the first that holds is said, of the others all. ``more`` are
     details: background, other ways to fix it, warnings.
-    ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that tells this cause from others,
+    ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that shows which cause it is,
     ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
     several causes may share. ``seen`` are symptoms whose lines speak for it, and hold fields for it. ``remedy`` says
     how the environment for the fix differs. ``number`` and ``error`` are the driver's error that it explains.
@@ -159,7 +159,7 @@ class Cause(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """One decision of a rule: the causes, the likeliest first, that it names where it holds.
+    """One decision of a rule: the causes, the most likely first, that it names where it holds.
 
     ``lines`` are fields: only lines that have one of them count (``!field``: lack it), and the branch does not hold
     without any.

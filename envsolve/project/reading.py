@@ -98,12 +98,12 @@ def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> N
 def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: tuple[str, ...]) -> NoReturn:
     """Raise UsageError with every mistake and where it is, in the order of the file."""
     in_order = sorted(mistakes, key=lambda it: it[0] or 0)
-    told = [_mistake_text(path, line, it, prefix) for line, it in in_order]
-    many = "a mistake" if len(told) == 1 else f"{len(told)} mistakes"
+    texts = [_mistake_text(path, line, it, prefix) for line, it in in_order]
+    many = "a mistake" if len(texts) == 1 else f"{len(texts)} mistakes"
     raise ProjectError(
         "project-invalid",
         f"{path} has {many}",
-        tuple(told),
+        tuple(texts),
         (Hint("fix the file; list the documentation of every key", "envsolve init --keys"),),
     )
 

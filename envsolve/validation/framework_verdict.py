@@ -211,11 +211,11 @@ def _findings(framework: Framework, found: Iterable[_Found], places: Collection[
 def _passed(framework: Framework, answer: Answer) -> str:
     right = [it for it in answer.operations if it.ok]
     worst = max((it.max_error or 0.0 for it in right), default=0.0)
-    told = f"{framework.title} {answer.version}: {', '.join(it.name for it in right)} right on {answer.device}"
-    told += f", largest error {worst:.0e}"
+    text = f"{framework.title} {answer.version}: {', '.join(it.name for it in right)} right on {answer.device}"
+    text += f", largest error {worst:.0e}"
     if answer.burn is not None:
-        told += f"; {answer.burn.products:,} products the same in {answer.burn.seconds:.0f} s"
-    return told
+        text += f"; {answer.burn.products:,} products the same in {answer.burn.seconds:.0f} s"
+    return text
 
 
 def _failed(answer: Answer, first: Finding) -> str:

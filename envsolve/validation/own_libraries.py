@@ -194,9 +194,9 @@ def _crash(outcome: Outcome) -> Finding:
 
 
 def _detail(answers: list[_Answer]) -> str:
-    told = [f"{_SPOKEN_OF[it.component]} {it.version}" for it in answers if it.component in _SPOKEN_OF and it.version]
+    named = [f"{_SPOKEN_OF[it.component]} {it.version}" for it in answers if it.component in _SPOKEN_OF and it.version]
     waiting = sum(map(_waits_for_driver, answers))
     count = f"{sum(1 for it in answers if not it.error)} load"
     return ": ".join(
-        filter(None, (f"{count}, {waiting} without a driver cannot" if waiting else count, ", ".join(told)))
+        filter(None, (f"{count}, {waiting} without a driver cannot" if waiting else count, ", ".join(named)))
     )

@@ -45,5 +45,5 @@ def facts_of(places: Collection[Place] | None, **known: object) -> Facts:
 
     Without ``places`` that is anywhere but on Windows.
     """
-    held = {place.value: True for place in (set(Place) - {Place.WINDOWS} if places is None else places)}
-    return {"probed": True, **held, **known}.get
+    here = {place.value: True for place in (set(Place) - {Place.WINDOWS} if places is None else places)}
+    return {"probed": True, **here, **known}.get

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from envsolve.diagnose.environment.remedies import mended, quoted
+from envsolve.diagnose.environment.remedies import fix_plan, quoted
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.findings.catalogue import shipped
 from envsolve.model.finding import Finding, Severity
@@ -25,7 +25,7 @@ def of_environment(
         "probed": True,
         "windows": scene.platform.is_windows,
         "in_conda": scene.inventory.is_conda,
-        "plan": next(iter(mended(scene)), None),
+        "plan": next(iter(fix_plan(scene)), None),
         "prefix": str(scene.inventory.prefix),
         "prefix_typed": quoted(scene.inventory.prefix),
     }

@@ -56,24 +56,24 @@ def find_environment(
         broken = _broken_active(executable, usable) if prefix is None and python is None else None
         if broken is None or is_conda_without_python(broken):
             inventory = take_inventory(executable, environ, children, timeout=timeout)
-            told = () if broken is None else (_without_python(broken),)
+            findings = () if broken is None else (_without_python(broken),)
             named = Path(prefix).absolute() if prefix is not None else None
             if named is not None and real(inventory.prefix) != real(named):
                 found = inventory_from_files(named) if is_environment(named) else inventory
-                told = (_of_other(named, executable, inventory.prefix),)
-                return FoundEnvironment(found, told, "--prefix", runs=found is inventory)
-            return FoundEnvironment(inventory, told, _origin(executable, prefix, python, usable))
+                findings = (_of_other(named, executable, inventory.prefix),)
+                return FoundEnvironment(found, findings, "--prefix", runs=found is inventory)
+            return FoundEnvironment(inventory, findings, _origin(executable, prefix, python, usable))
         raise UsageError("python-not-found", f"{broken} is active and holds no Python interpreter that runs")
     except (UsageError, OutsideError) as error:
         directory = _directory(prefix, python, usable)
         if directory is None:
-            raise _told(error, prefix, python, usable) from None
+            raise _hinted(error, prefix, python, usable) from None
         named = Path(python).absolute() if python is not None else None
         is_program = named is not None and os.path.lexists(named) and not is_directory(named)
         program = named if named is not None and is_program else program_of(directory)
-        told = (_broken(directory, program, error, environ),)
+        findings = (_broken(directory, program, error, environ),)
         return FoundEnvironment(
-            inventory_from_files(directory), told, _origin(program, prefix, python, usable), runs=False
+            inventory_from_files(directory), findings, _origin(program, prefix, python, usable), runs=False
         )
 
 
@@ -91,7 +91,7 @@ def _lies_in(executable: Path, directory: Path) -> bool:
     return executable.is_relative_to(directory.absolute())
 
 
-def _told(error: EnvsolveError, prefix: str | None, python: str | None, environ: Mapping[str, str]) -> EnvsolveError:
+def _hinted(error: EnvsolveError, prefix: str | None, python: str | None, environ: Mapping[str, str]) -> EnvsolveError:
     """The error, about what is really at the place that was named, and with the doctor's own command to go on with."""
     hints = (Hint("look at the active environment, or at the Python on PATH", "envsolve doctor"),)
     nearest = _nearest(Path(prefix or python or os.curdir).absolute())
@@ -159,7 +159,7 @@ def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mappi
 
 
 def _message(error: EnvsolveError, program: Path, seen: tuple[str, ...], reasons: list[str]) -> str:
-    """What was wrong, and why; a program that is there is not called missing because nobody could start it."""
+    """What was wrong, and why; an existing program that cannot start is not called missing."""
     if error.code == _NOT_FOUND and seen and not is_missing(program):
         return seen[0]
     return f"{error.message}: {reasons[0]}" if reasons else error.message

@@ -33,7 +33,7 @@ class Broken(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        """An error where a program that asks for it fails."""
+        """An error where a program that needs it fails."""
         name = self.path.rpartition("/")[2]
         of_driver = component(name) in _NEEDED
         fatal = of_driver or (self.damage in _ENDS_THE_SEARCH and not is_of_driver(name))

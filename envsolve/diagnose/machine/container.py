@@ -38,9 +38,9 @@ def _without_compute(survey: Survey) -> Finding:
 
 def _without_gpus(survey: Survey) -> Finding:
     value = survey.environ.get(DEVICES)
-    told = () if value is None else (f"{DEVICES}={value}",)
+    setting = () if value is None else (f"{DEVICES}={value}",)
     facts = {"value": value, "kind": _kind(survey)}
-    return of_machine(survey, "container-without-gpu", facts, (*told, *_evidence(survey)))
+    return of_machine(survey, "container-without-gpu", facts, (*setting, *_evidence(survey)))
 
 
 def _kind(survey: Survey) -> str:

@@ -29,7 +29,7 @@ def check_damage(survey: Survey) -> Iterator[Finding]:
 
 
 def check_stubs(survey: Survey) -> Iterator[Finding]:
-    """The toolkit's stub in front of the driver's library, or in reach of programs that ask for ``libcuda.so``."""
+    """The toolkit's stub in front of the driver's library, or in reach of programs that need ``libcuda.so``."""
     if not survey.is_linux:
         return
     found = survey.libcuda

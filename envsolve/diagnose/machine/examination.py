@@ -100,7 +100,7 @@ CHECKS = (
     Check("the toolkits", check_several),
     Check("the sources of the detection", check_unasked),
 )
-"""In this order the findings of one severity are told: the system, the driver, what hides it, libraries, variables."""
+"""Findings of one severity have this order: the system, the driver, what hides it, libraries, variables."""
 
 
 def examine_machine(surroundings: Surroundings, matrix: Matrix) -> MachineReport:

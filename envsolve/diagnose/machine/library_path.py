@@ -57,8 +57,8 @@ def check_missing(survey: Survey) -> Iterator[Finding]:
     missing = [it for it in survey.library_directories if _is_for_cuda(it) and not survey.files.is_directory(it)]
     missing = [it for it in missing if it not in survey.files.gaps]
     if missing and not survey.platform.is_windows:
-        told = (f"{LIBRARY_PATH}={survey.environ[LIBRARY_PATH]}",)
-        yield of_machine(survey, "library-path-missing-directory", {"directories": tuple(missing)}, told)
+        evidence = (f"{LIBRARY_PATH}={survey.environ[LIBRARY_PATH]}",)
+        yield of_machine(survey, "library-path-missing-directory", {"directories": tuple(missing)}, evidence)
 
 
 def check_program_path(survey: Survey) -> Iterator[Finding]:
@@ -71,8 +71,8 @@ def check_program_path(survey: Survey) -> Iterator[Finding]:
     loaded = [it for it in found if survey.files.parent(it.path) not in survey.library_directories]
     if loaded:
         where = tuple(dict.fromkeys(survey.files.parent(it.path) for it in loaded))
-        told = map(str, loaded[:_MOST_NAMED])
-        yield of_machine(survey, "libraries-on-program-path", {"directories": where}, told)
+        evidence = map(str, loaded[:_MOST_NAMED])
+        yield of_machine(survey, "libraries-on-program-path", {"directories": where}, evidence)
 
 
 def check_preload(survey: Survey) -> Iterator[Finding]:
@@ -80,8 +80,8 @@ def check_preload(survey: Survey) -> Iterator[Finding]:
     value = survey.environ.get("LD_PRELOAD", "") if survey.is_linux else ""
     named = [it for it in value.replace(":", " ").split() if component(it.rpartition("/")[2]) is not None]
     if named:
-        told = (f"LD_PRELOAD={value}",)
-        yield of_machine(survey, "preloaded-library", {"entries": tuple(named)}, told, about="LD_PRELOAD")
+        evidence = (f"LD_PRELOAD={value}",)
+        yield of_machine(survey, "preloaded-library", {"entries": tuple(named)}, evidence, about="LD_PRELOAD")
 
 
 def libraries_on_path(survey: Survey) -> tuple[Library, ...]:
@@ -111,5 +111,5 @@ def _rest(found: list[Library]) -> tuple[str, ...]:
 
 
 def _is_for_cuda(directory: str) -> bool:
-    """Whether somebody meant a toolkit by it; images of CUDA name their compatibility package in any case."""
+    """Whether a toolkit is meant by it; images of CUDA name their compatibility package in any case."""
     return re.search(r"cuda(?!.*/compat)|cudnn", directory, re.IGNORECASE) is not None

@@ -1,4 +1,4 @@
-"""Variables that tell tools another machine than this one, envsolve among them: fine for building elsewhere's."""
+"""Variables that describe another machine to tools, envsolve among them: fine for building elsewhere's."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def check_overrides(survey: Survey) -> Iterator[Finding]:
 
 
 def _agrees(survey: Survey, name: str) -> bool:
-    """A value that nobody can read agrees with nothing."""
+    """An unreadable value agrees with nothing."""
     try:
         return OVERRIDES[name](survey, survey.environ[name])
     except ValueError:

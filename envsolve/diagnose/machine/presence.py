@@ -34,7 +34,7 @@ def check_other_drivers(survey: Survey) -> Iterator[Finding]:
         return
     free = [device for device in survey.bus if device.bound_to in _FREE_DRIVERS]
     if free:
-        yield _held_by_free_driver(survey, free)
+        yield _bound_to_nouveau(survey, free)
     reserved = [device for device in survey.bus if device.bound_to in _FOR_MACHINES]
     if reserved:
         yield _reserved(survey, reserved)
@@ -59,13 +59,13 @@ def check_undriven(survey: Survey) -> Iterator[Finding]:
     """GPUs that the loaded driver does not take, or does not list."""
     if not survey.has_own_driver or not survey.module_is_loaded:
         return
-    held = [device for device in survey.bus if device.bound_to == "nvidia"]
+    driven = [device for device in survey.bus if device.bound_to == "nvidia"]
     loose = [device for device in survey.bus if device.bound_to is None]
     if loose:
-        yield _undriven(survey, loose, nothing_left=not held)
+        yield _undriven(survey, loose, nothing_left=not driven)
     listed = [total(it.gpus) for it in survey.live_readings if it.gpus]
-    if listed and max(listed) < len(held):
-        yield _unlisted(survey, held, max(listed))
+    if listed and max(listed) < len(driven):
+        yield _unlisted(survey, driven, max(listed))
 
 
 def _bound(devices: list[PciDevice]) -> tuple[dict[str, object], list[str]]:
@@ -79,10 +79,10 @@ def _with_way(survey: Survey, finding: Finding) -> Finding:
     return finding._replace(commands=(*survey.installation.commands, *finding.commands))
 
 
-def _held_by_free_driver(survey: Survey, devices: list[PciDevice]) -> Finding:
+def _bound_to_nouveau(survey: Survey, devices: list[PciDevice]) -> Finding:
     facts, evidence = _bound(devices)
-    told = {**facts, "way": survey.installation.text}
-    return _with_way(survey, of_machine(survey, "nouveau-has-gpu", told, evidence))
+    known = {**facts, "way": survey.installation.text}
+    return _with_way(survey, of_machine(survey, "nouveau-has-gpu", known, evidence))
 
 
 def _reserved(survey: Survey, devices: list[PciDevice]) -> Finding:
@@ -135,7 +135,7 @@ def _library(survey: Survey) -> str:
 
 
 def _module_is_built(survey: Survey) -> bool | None:
-    """Whether the running kernel has a module of the driver; None where that cannot be told."""
+    """Whether the running kernel has a module of the driver; None where that cannot be known."""
     text = survey.files.text(f"/lib/modules/{_kernel(survey)}/modules.dep")
     return None if not text else any("/nvidia.ko" in line.partition(":")[0] for line in text.splitlines())
 

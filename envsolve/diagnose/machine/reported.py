@@ -1,4 +1,4 @@
-"""What the sources of the detection complained of: error numbers of the driver, hangs, answers nobody can read."""
+"""What the sources of the detection complained of: error numbers of the driver, hangs, unreadable answers."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ _NOT_ASKED = (Trouble.BINDINGS_MISSING, Trouble.PROBE_FAILED, Trouble.UNREADABLE
 
 def check_reported(survey: Survey) -> Iterator[Finding]:
     """One finding for each trouble that NVML, libcuda or nvidia-smi met, the sources that say so together."""
-    told: dict[str, list[tuple[Reading, SourceFailure]]] = {}
+    groups: dict[str, list[tuple[Reading, SourceFailure]]] = {}
     for reading in survey.live_readings:
         problem = reading.problem
         identifier = None if problem is None else _identifier(reading, problem)
         if problem is None or identifier is None or _is_everyday(survey, reading, problem):
             continue
-        told.setdefault(identifier, []).append((reading, problem))
-    for identifier, group in told.items():
+        groups.setdefault(identifier, []).append((reading, problem))
+    for identifier, group in groups.items():
         yield _finding(survey, identifier, group)
 
 
 def check_unasked(survey: Survey) -> Iterator[Finding]:
-    """Sources of the detection that could not be asked, or answered what nobody can read."""
+    """Sources of the detection that could not be asked, or gave unreadable answers."""
     lost = [(it.source, it.problem.text) for it in survey.host.readings if it.problem and it.problem.code in _NOT_ASKED]
     if lost:
         entries = tuple(f"{source} ({text})" for source, text in lost)

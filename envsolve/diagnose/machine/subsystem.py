@@ -25,8 +25,8 @@ def check_first_wsl(survey: Survey) -> Iterator[Finding]:
     """WSL 1, which has no GPU at all."""
     release = survey.files.text("/proc/sys/kernel/osrelease") or ""
     if survey.is_linux and _FIRST_WSL.match(release):
-        told = {"kernel_release": release}
-        yield of_machine(survey, "wsl-1", told, (f"/proc/sys/kernel/osrelease: {release}",))
+        facts = {"kernel_release": release}
+        yield of_machine(survey, "wsl-1", facts, (f"/proc/sys/kernel/osrelease: {release}",))
 
 
 def check_linux_driver(survey: Survey) -> Iterator[Finding]:

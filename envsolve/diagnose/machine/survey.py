@@ -1,4 +1,4 @@
-"""What several checks look at, each looked up once and only when a check asks for it."""
+"""What several checks look at, each looked up once and only when a check needs it."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ class Survey:
 
     @cached_property
     def module_is_open(self) -> bool | None:
-        """Whether the loaded kernel module is the open one; None where nothing tells."""
+        """Whether the loaded kernel module is the open one; None where nothing says so."""
         text = self.files.text(_PROC_VERSION)
         return None if text is None else "Open Kernel Module" in text
 

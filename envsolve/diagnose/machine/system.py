@@ -19,8 +19,8 @@ _JETPACK: Mapping[str, str] = {"32": "4", "34": "5", "35": "5", "36": "6", "38":
 def check_platform(survey: Survey) -> Iterator[Finding]:
     """A platform without CUDA."""
     if not survey.platform.has_cuda:
-        told = {"platform": survey.platform}
-        yield of_machine(survey, "macos-without-cuda", told, (f"platform {survey.platform}",))
+        facts = {"platform": survey.platform}
+        yield of_machine(survey, "macos-without-cuda", facts, (f"platform {survey.platform}",))
 
 
 def check_c_library(survey: Survey) -> Iterator[Finding]:

@@ -51,7 +51,7 @@ def _finding(survey: Survey, value: str, problem: str, gpu: str | None = None, *
 
 
 def _is_there(survey: Survey, name: str) -> bool:
-    """Whether ``name`` stands for a GPU; what cannot be told (MIG, UUIDs that no file shows) is taken as there."""
+    """Whether ``name`` stands for a GPU; what cannot be known (MIG, UUIDs that no file shows) is taken as there."""
     if re.fullmatch(r"[+-]?\d+", name):
         return any(gpu.mig for gpu in survey.gpus) or 0 <= int(name) < total(survey.host.gpus)
     uuids = _uuids(survey)

@@ -26,8 +26,9 @@ def examine_loading(
     shadowed: list[Shadowed] = []
     for framework in files.frameworks:
         lookups = list(_lookups(framework, files, environ))
-        held = {it.name: str(it.path) for it in lookups if it.path is not None and component_of(it.name) is not None}
-        loaded[framework.name] = held
+        loaded[framework.name] = {
+            it.name: str(it.path) for it in lookups if it.path is not None and component_of(it.name) is not None
+        }
         shadowed += [Shadowed(it.name, str(it.path), tuple(map(str, it.shadowed))) for it in lookups if it.shadowed]
         failed = [it.failure.path for it in lookups if it.failure is not None]
         findings += damaged(failed, files, None)

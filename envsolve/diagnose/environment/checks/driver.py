@@ -37,7 +37,7 @@ def driver_for_ptx(scene: Scene) -> Iterator[Finding]:
 
 
 def _toolkit(build: Build, scene: Scene) -> Toolkit | None:
-    """The toolkit of the build; where only the major is known the oldest of it, which asks for least."""
+    """The toolkit of the build; where only the major is known the oldest of it, which needs least."""
     toolkits = scene.matrix.cuda.toolkits
     exact = build.cuda_version
     if exact is not None:
@@ -68,9 +68,9 @@ def _is_newer_than_driver(cuda: CudaVersion, scene: Scene) -> bool:
 
 
 def _driver(scene: Scene) -> str:
-    told = f"driver {scene.host.driver}" if scene.host.driver is not None else "the driver"
+    driver = f"driver {scene.host.driver}" if scene.host.driver is not None else "the driver"
     cuda = f" (CUDA {scene.host.driver_cuda})" if scene.host.driver_cuda is not None else ""
-    return told + cuda
+    return driver + cuda
 
 
 def _facts(build: Build, cuda: object, floor: DriverVersion | None, scene: Scene) -> dict[str, object]:

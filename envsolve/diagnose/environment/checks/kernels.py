@@ -1,6 +1,6 @@
 """Jupyter's kernels: those that start no Python any more, and those of this environment that start another's.
 
-Where kernels are looked for is told by the documentation of jupyter_core (``jupyter --paths``).
+The documentation of jupyter_core says where kernels are looked for (``jupyter --paths``).
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def _directories(scene: Scene) -> Iterator[Path]:
 def _program(file: Path) -> str | None:
     """What a kernel for Python starts; None for another language, and for a file that is no kernel's."""
     try:
-        told = json_value(text_of(file, _LONGEST) or "null") if is_directory(file.parent) else None
+        spec = json_value(text_of(file, _LONGEST) or "null") if is_directory(file.parent) else None
     except FileError:
         return None
-    if not isinstance(told, dict) or str(told.get("language", "python")).casefold() != "python":
+    if not isinstance(spec, dict) or str(spec.get("language", "python")).casefold() != "python":
         return None
-    command = told.get("argv")
+    command = spec.get("argv")
     return command[0] if isinstance(command, list) and command and isinstance(command[0], str) else None
 
 

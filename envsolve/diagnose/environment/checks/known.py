@@ -108,7 +108,7 @@ def _who_won(finding: Finding, scene: Scene) -> Iterator[str]:
 
 
 def _failing_imports(scene: Scene) -> frozenset[str]:
-    """The frameworks of which the import alone asks for a library that is not there; on Windows those that may."""
+    """The frameworks of which the import alone needs a library that is not there; on Windows those that may."""
     if scene.platform.is_windows:
         return frozenset(it.name for it in scene.files.frameworks if it.libraries.on_import)
     return frozenset(

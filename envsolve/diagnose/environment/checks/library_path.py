@@ -28,11 +28,11 @@ def unused_library_path(scene: Scene) -> Iterator[Finding]:
     """CUDA's libraries on LD_LIBRARY_PATH that no framework here loads."""
     if scene.loads.library_path is None or not scene.loads.with_path:
         return
-    held = {directory: names for directory in _entries(scene) if (names := _toolkit_names(Path(directory)))}
+    toolkits = {directory: names for directory in _entries(scene) if (names := _toolkit_names(Path(directory)))}
     lookups = [it for loading in scene.loads.with_path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH]
     ended = (it.path or (it.failure.path if it.failure is not None else None) for it in lookups)
     taken = {os.path.dirname(placed(path)) for path in ended if path is not None}  # noqa: PTH120 - the loader's text
-    unused = {it: names for it, names in held.items() if real(it) not in taken}
+    unused = {it: names for it, names in toolkits.items() if real(it) not in taken}
     parts = {it: found for it, names in unused.items() if (found := _cudnn_parts(it, names, scene))}
     uses_cuda = next((build for build in scene.builds if build.cuda is not None), None)
     if parts and uses_cuda is not None:
@@ -44,7 +44,7 @@ def unused_library_path(scene: Scene) -> Iterator[Finding]:
 def hidden_copies(scene: Scene) -> Iterator[Finding]:
     """Further copies of the libraries that are loaded, on the way that the loader goes.
 
-    Copies on LD_LIBRARY_PATH, and those that it has put behind others, are told by other findings.
+    Copies on LD_LIBRARY_PATH, and those that it has put behind others, have findings of their own.
     """
     foreign = {finding.about for finding in scene.static.findings if finding.id == _FOREIGN}
     listed_there = {real(it) for it in _entries(scene)}
@@ -68,8 +68,8 @@ def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
     cuda = [entry for entry in entries if component_of(Path(entry).name) is not None]
     gone = [entry for entry in entries if "/" in entry and not is_file(Path(entry))]
     if gone:
-        told = (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",)
-        yield of_environment(scene, "preloaded-file-missing", {"entries": tuple(gone)}, told, about="LD_PRELOAD")
+        evidence = (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",)
+        yield of_environment(scene, "preloaded-file-missing", {"entries": tuple(gone)}, evidence, about="LD_PRELOAD")
     present = [entry for entry in cuda if entry not in gone]
     if present:
         yield _preloaded(present, scene)
@@ -141,7 +141,7 @@ def _of_other_cudnn(parts: dict[str, list[str]], build: Build, scene: Scene) -> 
 
 
 def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
-    names = listed(name for held in unused.values() for name in held)
+    names = listed(name for names in unused.values() for name in names)
     return of_environment(
         scene,
         "library-path-unused",

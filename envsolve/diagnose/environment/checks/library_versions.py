@@ -41,7 +41,7 @@ _SHOWN = 6
 
 
 class _Edge(NamedTuple):
-    """A file that needs a library, by the name it asks for, and the file it gets."""
+    """A file that needs a library, by the name it needs, and the file it gets."""
 
     requester: str
     name: str
@@ -125,7 +125,7 @@ class _SymbolsOfFiles:
 
 
 def _edges(loading: Loading, scene: Scene) -> Iterator[_Edge]:
-    """What files need of CUDA's libraries; what a framework opens by name it asks for its functions one by one."""
+    """What files need of CUDA's libraries; functions of what a framework opens by name are looked up one by one."""
     for lookup in loading.lookups:
         is_cuda = component_of(lookup.name) is not None and not is_of_driver(lookup.name)
         if is_cuda and lookup.path is not None and lookup.requester is not None:

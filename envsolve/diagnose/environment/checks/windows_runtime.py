@@ -29,14 +29,14 @@ def visual_c_runtime(scene: Scene) -> Iterator[Finding]:
         scene.inventory.prefix,
         scene.inventory.prefix / "Library/bin",
     )
-    held = {name.casefold() for directory in shared for name in names_of(directory)}
+    shared_names = {name.casefold() for directory in shared for name in names_of(directory)}
     for framework in scene.files.frameworks:
         own = {
             name.casefold()
             for root in framework.files(*framework.libraries.dll_roots)
             for name in names_of(root.parent)
         }
-        lacking = [name for name in _NEEDED if name not in held | own]
+        lacking = [name for name in _NEEDED if name not in shared_names | own]
         if lacking:
             yield of_environment(
                 scene,
