@@ -10,7 +10,7 @@ from envsolve.errors import Hint
 from envsolve.lockfile.options import UNRECORDED, Options
 from envsolve.model.asker import key_of
 from envsolve.model.reference import editable_folder
-from envsolve.model.request import Policy, Request, spoken
+from envsolve.model.request import Audit, Policy, Request, spoken
 
 _FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-lock": "conda-lock.yml"}
 
@@ -100,6 +100,7 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--index-url", () if request.index_url is None else (request.index_url,)
     yield "--pytorch-index-url", _given(request.packages.pytorch_index_url)
     yield "--exclude-newer", _given(request.packages.exclude_newer)
+    yield "--audit", () if request.packages.audit is Audit.AUTO else (request.packages.audit.value,)
     yield "--platform", (platform.value for platform in request.platforms)
     yield "--prefer", () if request.prefer is Policy.NEWEST_FRAMEWORK else (request.prefer.value,)
     yield "--format", () if request.format == "environment" else (request.format,)

@@ -15,6 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
+from envsolve.app.audit import WheelAudit
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
@@ -224,6 +225,7 @@ class _Lock:
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         joined: list[str] = []
+        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.progress)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
             try:
@@ -234,10 +236,24 @@ class _Lock:
             if new:
                 joined += new
                 continue
+            if self._reads_what_does_not_suit(made, audit):
+                continue
             self._require_recent(made, lines)
             refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
             notes = Notes(made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of)
-            return self._result.finished(made.attempt, notes.pins, notes, self._passed)
+            return self._result.finished(made.attempt, notes.pins, (*notes, *audit.notes), self._passed)
+
+    def _reads_what_does_not_suit(self, made: Resolved, audit: WheelAudit) -> bool:
+        """Read wheels that nobody knows; whether one of them does not suit, so that another answer is to be found."""
+        solution, pins = made.attempt.solution, made.found.pins
+        read = audit.facts_of(pins, solution, self._matrix)
+        if not read or solution is None:
+            return False
+        self._matrix = self._matrix.with_builds(read)
+        if not audit.do_not_suit(read, pins, solution, self._matrix):
+            return False
+        self._matrix = self._matrix.with_builds(audit.like(read))
+        return True
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""

@@ -24,7 +24,7 @@ from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
-from envsolve.model.request import FrameworkRequest, Policy, natural, spoken
+from envsolve.model.request import Audit, FrameworkRequest, Policy, natural, spoken
 
 if TYPE_CHECKING:
     from envsolve.app.adopting import Adopted
@@ -218,6 +218,8 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         ParameterSource.DEFAULT_MAP,
     ):
         yield "prefer", str(options["prefer"])
+    if options["audit"] is not Audit.AUTO:
+        yield "audit", str(options["audit"])
     yield from ((key, True) for key, name in (("allow-builds", "allow_builds"), ("pre", "pre")) if options[name])
 
 

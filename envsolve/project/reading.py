@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from envsolve.boundary import files
 from envsolve.errors import Hint, ProjectError, UsageError
+from envsolve.model.request import Audit
 from envsolve.project.checking import Mistake, checked
 from envsolve.project.lines import line_of_entry, lines_of
 from envsolve.project.project import Machine, Output, Part, Project, Settings
@@ -243,6 +244,7 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         extra_index_urls=asked.get("extra-index-urls", ()),
         pytorch_index_url=asked.get("pytorch-index-url"),
         exclude_newer=asked.get("exclude-newer"),
+        audit=asked.get("audit", Audit.AUTO),
         allow_builds=asked.get("allow-builds", False),
         pre=asked.get("pre", False),
         places=(*(file for _ in own), *(PYPROJECT for _ in standard)),
