@@ -89,31 +89,6 @@ class Entry(NamedTuple):
     shows: tuple[Sentence, ...]
     variants: tuple[Entry, ...] = ()
 
-    def as_finding(
-        self,
-        facts: Facts,
-        seen: Iterable[str] = (),
-        evidence: Iterable[str] = (),
-        *,
-        severity: Severity | None = None,
-        about: str | None = None,
-    ) -> Finding:
-        """The finding of a check; ``seen`` are sentences on this very case, and follow its cause."""
-        it = self.variant(facts)
-        said = it.said(facts)
-        return Finding(
-            id=it.finding,
-            title=said.title,
-            severity=severity or it.severity,
-            cause=" ".join(filter(None, (said.cause, *seen))),
-            fix=said.fix,
-            commands=said.commands,
-            more=said.more,
-            evidence=tuple(evidence),
-            in_scope=it.in_scope,
-            about=about,
-        )
-
     @property
     def sentences(self) -> tuple[Sentence, ...]:
         """Everything that it can say."""
@@ -432,18 +407,38 @@ def shipped() -> Catalogue:
     return Catalogue()
 
 
-def found(
+def make_finding(
     identifier: str,
+    facts: Mapping[str, object] = {},
     evidence: Iterable[str] = (),
     *,
     about: str | None = None,
     severity: Severity | None = None,
     seen: Iterable[str] = (),
-    **facts: object,
+    sources: Iterable[str] = (),
 ) -> Finding:
-    """The finding of a check, in the catalogue's words on ``facts``; ``seen`` are sentences on this very case."""
-    known = {"probed": True, **facts}
-    return shipped().entry(identifier).as_finding(known.get, seen, evidence, severity=severity, about=about)
+    """The finding of the check ``identifier`` in the catalogue's words, which name ``facts``.
+
+    ``seen`` are sentences on this very case, and follow its cause. ``severity`` and ``sources`` are those of the
+    catalogue where the check has none of its own.
+    """
+    entry = shipped().entry(identifier)
+    known = {"probed": True, **facts}.get
+    it = entry.variant(known)
+    said = it.said(known)
+    return Finding(
+        id=it.finding,
+        title=said.title,
+        severity=severity or it.severity,
+        cause=" ".join(filter(None, (said.cause, *seen))),
+        fix=said.fix,
+        commands=said.commands,
+        more=said.more,
+        evidence=tuple(evidence),
+        in_scope=it.in_scope,
+        about=about,
+        sources=tuple(sources) or entry.sources,
+    )
 
 
 def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:

@@ -17,6 +17,7 @@ from envsolve.diagnose.environment.installed_libraries import facts_of_installed
 from envsolve.diagnose.environment.loads import Loads
 from envsolve.diagnose.environment.metadata import Claim, Package, Packages
 from envsolve.diagnose.environment.owners import Owners
+from envsolve.diagnose.environment.remedies import fix_plan, quoted
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.diagnose.environment.wanted import Wanted, wanted_of
 from envsolve.matrix import Matrix
@@ -82,6 +83,17 @@ class Scene:
     def shell_kind(self) -> Shell:
         """The kind of shell that the user types into."""
         return shell_of(self.shell, windows=self.platform.is_windows)
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """The facts of every check of this environment."""
+        return {
+            "windows": self.platform.is_windows,
+            "in_conda": self.inventory.is_conda,
+            "plan": next(iter(fix_plan(self)), None),
+            "prefix": str(self.inventory.prefix),
+            "prefix_typed": quoted(self.inventory.prefix),
+        }
 
     @property
     def claims(self) -> Mapping[tuple[Path, str], tuple[Claim, ...]]:

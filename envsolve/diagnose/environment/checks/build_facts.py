@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from packaging.specifiers import SpecifierSet
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import DeviceCode
@@ -73,7 +73,7 @@ def _finding(
 ) -> Finding:
     known = {"package": package.name, "version": package.version, **said}
     about, sources = package.name, _sources(facts)
-    return of_environment(scene, identifier, known, evidence, about=about, severity=severity, sources=sources)
+    return make_finding(identifier, scene.facts | known, evidence, about=about, severity=severity, sources=sources)
 
 
 def packages_that_need_others(scene: Scene) -> Iterator[Finding]:
@@ -115,10 +115,10 @@ def _needs(
     installed = parsed_version(package.version) if package is not None else None
     if installed is not None and SpecifierSet(need.specifier).contains(installed, prereleases=True):
         return
-    yield of_environment(
-        scene,
+    yield make_finding(
         _OWN_IDS.get(need.name, "package-needs-another"),
         {
+            **scene.facts,
             "package": title,
             "version": version,
             "requirement": str(need),
