@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.diagnose.facts.gpu_code import capability_from, targets_from
+from envsolve.diagnose.facts.shared.gpu_code import capability_from, targets_from
 from envsolve.findings.catalogue import shipped
 from envsolve.model.capability import ComputeCapability
 from tests.diagnose.rules.code_cases import NOTHING, Known, names_of, words_of

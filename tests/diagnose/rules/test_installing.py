@@ -6,7 +6,7 @@ import pytest
 from packaging.version import Version
 
 from envsolve.diagnose.case import Given
-from envsolve.diagnose.facts import installing
+from envsolve.diagnose.facts import installing, wheel_pythons
 from envsolve.model.host import Platform
 from tests.diagnose.rules.library_cases import case_of
 from tests.diagnose.rules.package_cases import causes_of, words_of
@@ -31,7 +31,7 @@ LINUX = Given(platform=Platform.LINUX_64)
 )
 def test_the_list_of_versions_tells_the_python(requirement: str, versions: str, python: str | None) -> None:
     case = case_of(NOT_FOUND.format(requirement, versions), LINUX)
-    assert installing.listed_python(case, case.sightings) == python
+    assert wheel_pythons.listed_python(case, case.sightings) == python
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_placeholders_of_old_are_no_versions() -> None:
 )
 def test_wheels_of_a_companion_are_those_of_its_torch(requirement: str, pythons: str | None) -> None:
     case = case_of(NOT_FOUND.format(requirement, "none"), LINUX)
-    assert installing.wheel_pythons(case, case.sightings) == pythons
+    assert wheel_pythons.wheel_pythons(case, case.sightings) == pythons
 
 
 @pytest.mark.parametrize(

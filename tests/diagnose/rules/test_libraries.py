@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from envsolve.diagnose.case import Given
-from envsolve.diagnose.facts.library_names import Owner, Span, cudnn_major, is_plain, owner_of, span_of, stem_of
-from envsolve.diagnose.facts.programs import importer_of, program_of
-from envsolve.diagnose.facts.seen_libraries import opened_span, toolkits, versions_built_for
+from envsolve.diagnose.facts.shared.library_names import Owner, Span, cudnn_major, is_plain, owner_of, span_of, stem_of
+from envsolve.diagnose.facts.shared.programs import importer_of, program_of
+from envsolve.diagnose.facts.shared.seen_libraries import opened_span, toolkits, versions_built_for
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion

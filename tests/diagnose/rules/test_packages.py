@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from envsolve.diagnose.case import Given
-from envsolve.diagnose.facts.function_releases import DRIVER_SINCE, NCCL_SINCE, RUNTIME_SINCE, since
-from envsolve.diagnose.facts.named import is_of_gpus, of_module, package_of
+from envsolve.diagnose.facts.function_releases import driver_since, nccl_since, runtime_since
+from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus, of_module, package_of
 from envsolve.model.host import Platform
+from envsolve.model.versions import CudaVersion
+from tests.diagnose.rules.library_cases import case_of
 from tests.diagnose.rules.package_cases import PYTORCH_2_4, causes_of, words_of
 
 UNDEFINED = "ImportError: {}: undefined symbol: {}"
@@ -130,18 +132,23 @@ def test_a_pytorch_that_is_not_pips_is_named(text: str, given: Given | None, who
 
 
 @pytest.mark.parametrize(
-    ("table", "function", "release"),
+    ("symbol", "nccl", "driver", "runtime"),
     [
-        (NCCL_SINCE, "CommRegister", "2.19.1"),
-        (NCCL_SINCE, "CommSplit", "2.18.1"),
-        (NCCL_SINCE, "AllReduce", None),
-        (DRIVER_SINCE, "ModuleGetLoadingMode", "11.7"),
-        (DRIVER_SINCE, "Init", None),
-        (RUNTIME_SINCE, "__cudaPushCallConfiguration", "9.2"),
+        ("ncclCommRegister", "2.19.1", None, None),
+        ("ncclCommSplit", "2.18.1", None, None),
+        ("ncclAllReduce", None, None, None),
+        ("cuModuleGetLoadingMode", None, "11.7", None),
+        ("cuInit", None, None, None),
+        ("__cudaPushCallConfiguration", None, None, "9.2"),
     ],
 )
-def test_a_function_dates_the_library_that_lacks_it(table: dict[str, str], function: str, release: str | None) -> None:
-    assert since(table, function) == release
+def test_a_function_dates_the_library_that_lacks_it(
+    symbol: str, nccl: str | None, driver: str | None, runtime: str | None
+) -> None:
+    case = case_of(UNDEFINED.format(TORCH, symbol))
+    assert nccl_since(case, case.sightings) == nccl
+    assert driver_since(case, case.sightings) == (driver and CudaVersion.parse(driver))
+    assert runtime_since(case, case.sightings) == (runtime and CudaVersion.parse(runtime))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.facts.library_names import Owner, Span, owner_of, span_of
+from envsolve.diagnose.facts.shared.library_names import Owner, Span, owner_of, span_of
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion, parsed_cuda
 

@@ -1,11 +1,13 @@
-"""What a text names: whether it is of GPU frameworks at all, and which package a file or a module belongs to.
+"""Packages of GPU frameworks by name, and the package that a file or a module belongs to.
 
-Installers, loaders and compilers say the same of any package; only where a text names one of ours we explain it.
+Installers, loaders and compilers report the same of any package; only failures of these are explained.
 """
 
 from __future__ import annotations
 
 import re
+
+from packaging.version import Version
 
 from envsolve.diagnose.case import Case
 from envsolve.model.names import normalized
@@ -102,3 +104,9 @@ def cuda_major(case: Case) -> str | None:
     texts = [*case.packages, *case.packages.values(), *(it.line for it in case.sightings)]
     found = {major for text in texts for major in _OF_MAJOR.findall(text)}
     return found.pop() if len(found) == 1 else None
+
+
+def torch_folder(torch: Version | None) -> str | None:
+    """The folder of PyTorch's index with a build, by its local version: cu126; None for builds of others."""
+    local = None if torch is None else torch.local
+    return local if local is not None and re.fullmatch(r"cu\d{2,3}|cpu", local) else None
