@@ -42,6 +42,11 @@ class BuildFacts(NamedTuple):
         public = Version(version).public
         return any(self.versions.contains(Version(it), prereleases=True) for it in (public, version))
 
+    @property
+    def are_of_cuda(self) -> bool:
+        """Whether they say which CUDA or which GPUs the builds are for."""
+        return self.cuda is not None or self.code is not None or self.linked_cuda is not None
+
     def go_with(self, cuda: CudaVersion) -> bool:
         """Whether they load the libraries of ``cuda``."""
         return self.cuda is None or self.cuda.contains(str(cuda))

@@ -17,8 +17,8 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from envsolve.app.wheel_facts import libraries_in, together
 from envsolve.binary.fat_binary import DeviceTargets
+from envsolve.binary.package_facts import libraries_in, together
 from envsolve.binary.streamed_library import StreamedLibrary, read_stream
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.index import Shelf, WheelFile

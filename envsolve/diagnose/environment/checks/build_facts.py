@@ -96,7 +96,7 @@ def _known(scene: Scene) -> Iterator[tuple[Package, BuildFacts]]:
     for package in scene.packages.by_name.values():
         if package.is_of_conda or parsed_version(package.version) is None:
             continue
-        for facts in scene.matrix.build_facts(package.name):
+        for facts in scene.build_facts(package):
             if facts.covers(package.version) and (not facts.beside or facts.beside in there):
                 yield package, facts
 

@@ -1,16 +1,16 @@
-"""What the libraries of a wheel say together, and how much of them is read."""
+"""What the libraries of a package say together, and how much of them is read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.app.wheel_facts import READ_ALL, WheelFacts, facts_in
+from envsolve.binary.package_facts import READ_ALL, PackageFacts, facts_in
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
 
 
-def facts(members: dict[str, bytes], budget: int = READ_ALL, *, named: bool = False) -> WheelFacts:
+def facts(members: dict[str, bytes], budget: int = READ_ALL, *, named: bool = False) -> PackageFacts:
     def chunks(name: str) -> Iterator[bytes]:
         yield members[name]
 
@@ -23,7 +23,7 @@ def test_the_libraries_of_a_wheel_are_one() -> None:
         "a/libb.so.2": fat_binary((90,), (90,)) + b"numpy.core._multiarray_umath",
         "a/readme.txt": fat_binary((50,)),
     })  # fmt: skip
-    assert found == WheelFacts(("8.0", "9.0"), ("9.0",), (12,), None, 1)
+    assert found == PackageFacts(("8.0", "9.0"), ("9.0",), (12,), None, 1)
 
 
 def test_a_cuda_library_in_the_wheel_meets_what_loads_it() -> None:
