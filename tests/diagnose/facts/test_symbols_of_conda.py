@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.rules.package_cases import words_of
+from tests.diagnose.facts.package_cases import words_of
 
 MISSING = "ImportError: /x/lib/libtorch_cuda_cu.so: undefined symbol: cusparseSpSM_analysis, version libcusparse.so.11"
 

@@ -11,7 +11,7 @@ from envsolve.diagnose.diagnosis import diagnoses_of
 from envsolve.diagnose.tables import Tables
 from envsolve.findings.catalogue import shipped
 from envsolve.model.host import Platform
-from tests.diagnose.rules.driver_cases import DOCKER, TABLES, WSL, Known, case_of, seen, told
+from tests.diagnose.facts.driver_cases import DOCKER, TABLES, WSL, Known, case_of, seen, told
 
 NO_DEVICE = [
     pytest.param(Known(), (), ["no-device", "gpus-hidden", "no-gpu-allocated"], id="nothing is known"),

@@ -9,8 +9,8 @@ from envsolve.diagnose.facts.function_releases import driver_since, nccl_since, 
 from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus, of_module, package_of
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
-from tests.diagnose.rules.library_cases import case_of
-from tests.diagnose.rules.package_cases import PYTORCH_2_4, causes_of, words_of
+from tests.diagnose.facts.library_cases import case_of
+from tests.diagnose.facts.package_cases import PYTORCH_2_4, causes_of, words_of
 
 UNDEFINED = "ImportError: {}: undefined symbol: {}"
 FLASH = "/home/u/env/lib/python3.10/site-packages/flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so"

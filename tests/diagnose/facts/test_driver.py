@@ -7,7 +7,7 @@ import pytest
 from envsolve.diagnose.facts import driver
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
-from tests.diagnose.rules.driver_cases import KNOWLEDGE, Known, case_of, only, seen, told, words
+from tests.diagnose.facts.driver_cases import KNOWLEDGE, Known, case_of, only, seen, told, words
 
 TOO_OLD = "driver version is insufficient for CUDA runtime version"
 

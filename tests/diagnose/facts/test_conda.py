@@ -6,7 +6,7 @@ import pytest
 
 from envsolve.diagnose.case import Given
 from envsolve.model.host import Platform
-from tests.diagnose.rules.package_cases import causes_of, words_of
+from tests.diagnose.facts.package_cases import causes_of, words_of
 
 WINDOWS, LINUX, ARM = (Given(platform=it) for it in (Platform.WIN_64, Platform.LINUX_64, Platform.LINUX_AARCH64))
 MACOS = Given(platform=Platform.OSX_ARM64)

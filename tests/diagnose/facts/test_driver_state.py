@@ -6,7 +6,7 @@ import pytest
 
 from envsolve.diagnose.case import Sighting
 from envsolve.model.host import Platform
-from tests.diagnose.rules.driver_cases import DOCKER, WSL, Known, case_of, seen, told, words
+from tests.diagnose.facts.driver_cases import DOCKER, WSL, Known, case_of, seen, told, words
 
 NUMBERS = [
     ("3", "driver-not-initialized"),

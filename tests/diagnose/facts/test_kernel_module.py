@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.rules.driver_cases import DOCKER, WSL, Known, seen, told
+from tests.diagnose.facts.driver_cases import DOCKER, WSL, Known, seen, told
 
 DEAD = [
     pytest.param("no-devices-found", Known(), ["no-devices-found"], id="nothing is known"),

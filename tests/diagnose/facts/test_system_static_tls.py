@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.diagnose.case import Sighting
-from tests.diagnose.rules.driver_cases import Known, seen, told, words
+from tests.diagnose.facts.driver_cases import Known, seen, told, words
 
 NOTHING = Known()
 SITE = "/opt/venv/lib/python3.8/site-packages"

@@ -6,8 +6,8 @@ import pytest
 
 from envsolve.diagnose.facts.machine import runtime_reason
 from envsolve.model.host import Platform
-from tests.diagnose.rules.driver_cases import WSL, Known, case_of, seen, told, words
-from tests.diagnose.rules.library_cases import case_of as read
+from tests.diagnose.facts.driver_cases import WSL, Known, case_of, seen, told, words
+from tests.diagnose.facts.library_cases import case_of as read
 
 REASONS = [
     ("initialization", "nvml error: driver not loaded: unknown.", "container-host-driver"),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.rules.library_cases import case_of
-from tests.diagnose.rules.said import diagnoses, of_families, words
+from tests.diagnose.facts.library_cases import case_of
+from tests.diagnose.facts.said import diagnoses, of_families, words
 
 TENSORRT = of_families("tensorrt")
 

@@ -8,7 +8,7 @@ from envsolve.diagnose.case import Given
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
-from tests.diagnose.rules.library_cases import causes_of, words_of
+from tests.diagnose.facts.library_cases import causes_of, words_of
 
 LOADED = "Loaded runtime CuDNN library: {} but source was compiled with: {}."
 

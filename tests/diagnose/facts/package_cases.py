@@ -6,8 +6,8 @@ from envsolve.diagnose.case import Given
 from envsolve.diagnose.cause import Cause
 from envsolve.diagnose.facts import CaseFacts
 from envsolve.findings.catalogue import shipped
-from tests.diagnose.rules.library_cases import case_of
-from tests.diagnose.rules.said import diagnoses, of_families, words
+from tests.diagnose.facts.library_cases import case_of
+from tests.diagnose.facts.said import diagnoses, of_families, words
 
 _FAMILIES = (
     *("packages", "symbols", "extensions", "tensorrt"),

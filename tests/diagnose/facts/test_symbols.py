@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.diagnose.case import Given
-from tests.diagnose.rules.package_cases import causes_of, words_of
+from tests.diagnose.facts.package_cases import causes_of, words_of
 
 SITE = "/env/lib/python3.10/site-packages"
 SET_DEVICE = "_ZN3c104cuda9SetDeviceEi"

@@ -6,7 +6,7 @@ import pytest
 
 from envsolve.diagnose.case import Given
 from envsolve.model.host import Platform
-from tests.diagnose.rules.package_cases import PYTORCH_2_4, causes_of, words_of
+from tests.diagnose.facts.package_cases import PYTORCH_2_4, causes_of, words_of
 
 GLIBC = "/lib/x86_64-linux-gnu/libc.so.6: version `{}' not found (required by {})"
 CXX = "/usr/lib/x86_64-linux-gnu/libstdc++.so.6: version `{}' not found (required by {})"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envsolve.diagnose.case import Given
-from tests.diagnose.rules.library_cases import causes_of, words_of
+from tests.diagnose.facts.library_cases import causes_of, words_of
 
 MISSING = "ImportError: {}: cannot open shared object file: No such file or directory"
 IMPORT = 'File "/env/lib/python3.10/site-packages/{0}/__init__.py", line 3, in <module>\n'

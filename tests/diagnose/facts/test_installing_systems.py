@@ -7,8 +7,8 @@ import pytest
 from envsolve.diagnose.case import Given
 from envsolve.diagnose.facts.installing import for_cuda
 from envsolve.model.host import Platform
-from tests.diagnose.rules.library_cases import case_of
-from tests.diagnose.rules.package_cases import causes_of, details_of, words_of
+from tests.diagnose.facts.library_cases import case_of
+from tests.diagnose.facts.package_cases import causes_of, details_of, words_of
 
 NONE = "ERROR: Could not find a version that satisfies the requirement {} (from versions: none)"
 UNLISTED = "ERROR: No matching distribution found for {}"

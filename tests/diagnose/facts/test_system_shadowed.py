@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.rules.package_cases import causes_of, words_of
+from tests.diagnose.facts.package_cases import causes_of, words_of
 
 IMPORT = """Traceback (most recent call last):
   File "{library}", line 35, in <module>

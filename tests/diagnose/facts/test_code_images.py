@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.rules.code_cases import NOTHING, Known, causes_of, names_of, words_of
+from tests.diagnose.facts.code_cases import NOTHING, Known, causes_of, names_of, words_of
 
 INVALID = "CUDA_ERROR_INVALID_IMAGE: device kernel image is invalid"
 TORCH = {"torch": "2.2.0+cu118"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.rules.library_cases import causes_of, words_of
+from tests.diagnose.facts.library_cases import causes_of, words_of
 
 OUTDATED = """{margin}Outdated {part} installation found.
 {margin}Version JAX was built against: {built}

@@ -14,7 +14,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
-from tests.diagnose.rules.said import TABLES, diagnoses, of_families, words
+from tests.diagnose.facts.said import TABLES, diagnoses, of_families, words
 
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
 _RULES = (

@@ -7,7 +7,7 @@ import pytest
 from envsolve.diagnose.facts.shared.gpu_code import capability_from, targets_from
 from envsolve.findings.catalogue import shipped
 from envsolve.model.capability import ComputeCapability
-from tests.diagnose.rules.code_cases import NOTHING, Known, names_of, words_of
+from tests.diagnose.facts.code_cases import NOTHING, Known, names_of, words_of
 
 NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
 NEW, OLD = "gpu-too-new-for-build", "gpu-too-old-for-build"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from envsolve.diagnose.case import Given
-from tests.diagnose.rules.library_cases import words_of
+from tests.diagnose.facts.library_cases import words_of
 
 SPLIT = "libtorch_cuda_cu.so"
 MISSING = "ImportError: {}: cannot open shared object file: No such file or directory"

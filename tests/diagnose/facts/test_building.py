@@ -7,7 +7,7 @@ import pytest
 from envsolve.diagnose.case import Given
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
-from tests.diagnose.rules.package_cases import causes_of, words_of
+from tests.diagnose.facts.package_cases import causes_of, words_of
 
 TORCH = Given(packages={"torch": "2.4.1+cu121"})
 WINDOWS = Given(packages={"torch": "2.4.1+cu121"}, platform=Platform.WIN_64)

@@ -8,8 +8,8 @@ from packaging.version import Version
 from envsolve.diagnose.case import Given
 from envsolve.diagnose.facts import installing, wheel_pythons
 from envsolve.model.host import Platform
-from tests.diagnose.rules.library_cases import case_of
-from tests.diagnose.rules.package_cases import causes_of, words_of
+from tests.diagnose.facts.library_cases import case_of
+from tests.diagnose.facts.package_cases import causes_of, words_of
 
 NOT_FOUND = "ERROR: Could not find a version that satisfies the requirement {} (from versions: {})"
 ON_3_12 = "2.2.0, 2.2.1, 2.2.2, 2.3.0, 2.3.1, 2.4.0, 2.4.1"

@@ -11,7 +11,7 @@ from envsolve.diagnose.reading.lines import Line
 from envsolve.diagnose.scan import scan
 from envsolve.diagnose.tables import Tables
 from envsolve.matrix import Matrix, find_matrix
-from tests.diagnose.rules.said import diagnoses, of_families, words
+from tests.diagnose.facts.said import diagnoses, of_families, words
 
 KNOWLEDGE = Knowledge(Matrix(find_matrix()))
 _TABLES = Tables()

@@ -13,7 +13,7 @@ from envsolve.diagnose.facts.shared.seen_libraries import opened_span, toolkits,
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
-from tests.diagnose.rules.library_cases import KNOWLEDGE, case_of, causes_of, words_of
+from tests.diagnose.facts.library_cases import KNOWLEDGE, case_of, causes_of, words_of
 
 
 @pytest.mark.parametrize(

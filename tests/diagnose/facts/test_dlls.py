@@ -9,7 +9,7 @@ import pytest
 from envsolve.diagnose.case import Given
 from envsolve.diagnose.facts.dlls import dll_error
 from envsolve.model.host import Platform
-from tests.diagnose.rules.library_cases import case_of, causes_of, words_of
+from tests.diagnose.facts.library_cases import case_of, causes_of, words_of
 
 DLL = r"OSError: [WinError {}] {}. Error loading \"C:\env\lib\site-packages\torch\lib\{}\" or one of its dependencies."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.model.host import Platform
-from tests.diagnose.rules.code_cases import NOTHING, Known, names_of, words_of
+from tests.diagnose.facts.code_cases import NOTHING, Known, names_of, words_of
 
 WINDOWS, LINUX, ARM, MAC = Platform.WIN_64, Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.OSX_ARM64
 NOT_COMPILED = "AssertionError: Torch not compiled with CUDA enabled"

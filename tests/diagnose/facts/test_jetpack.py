@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.rules.library_cases import causes_of, words_of
+from tests.diagnose.facts.library_cases import causes_of, words_of
 
 OLD, NEW = "JetPack 4.2 and 4.3", "JetPack 4.4 to 4.6"
 MISSING = "ImportError: {}: cannot open shared object file: No such file or directory"
