@@ -259,10 +259,11 @@ class Catalogue:
         """A sentence as text or as a table."""
         row = value if isinstance(value, dict) else {"say": value}
         refuse(identifier, row, _OF_STEP)
+        when = self._condition(row.get("when"), identifier)
+        known = known if when is None else known | when.known
+        commands = tuple(self._sentence(identifier, it, known) for it in _listed(row.get("commands")))
         try:
-            sentence = Sentence(
-                str(row["say"]), self._condition(row.get("when"), identifier), strings(row.get("commands")), known
-            )
+            sentence = Sentence(str(row["say"]), when, commands, known)
         except ValueError as error:
             raise ValueError(f"{identifier}: {error}") from None
         self._declared(sentence.names, identifier)
