@@ -30,6 +30,7 @@ _FLAGS_OFFSET = 40
 _ARCHITECTURE_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
 _PTX, _MACHINE_CODE = 1, 2
 _FIRST_OF_NEW_FORM = 100
+_ISA_OF_CUDA_11, _ISA_OF_CUDA_12, _LAST_IN_STEP = 7, 8, 5
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
 _LARGEST_CONTAINER = 1 << 28
 """A container of a stream is held in memory, in each thread, and is the code of one source file for all architectures:
@@ -65,6 +66,18 @@ class Code(NamedTuple):
     def ptx_isa(self) -> str | None:
         """The version of the PTX ISA, ``8.4``; None for machine code."""
         return f"{self.form[0]}.{self.form[1]}" if self.is_ptx else None
+
+    @property
+    def ptx_cuda(self) -> tuple[int, int] | None:
+        """The toolkit that wrote this PTX, which a driver compiles from its CUDA on; None for machine code.
+
+        PTX ISA 7.n is of CUDA 11.n, 8.n of 12.n up to 8.5 (also that of 12.6), 8.6 to 8.8 of 12.7 to 12.9, 9.n of 13.n
+        (PTX ISA, release notes).
+        """
+        isa, minor = self.form
+        if not self.is_ptx or isa < _ISA_OF_CUDA_11:
+            return None
+        return isa + 4, minor + 1 if isa == _ISA_OF_CUDA_12 and minor > _LAST_IN_STEP else minor
 
     @property
     def cuda_major(self) -> int | None:

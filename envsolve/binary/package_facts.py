@@ -14,6 +14,7 @@ from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import CodeTarget, DeviceCode
 from envsolve.model.fact import Evidence
 from envsolve.model.need import parse_need
+from envsolve.model.versions import CudaVersion
 
 READ_ALL = 4_000_000_000
 """Bytes of libraries, packed, that no package has: those of PyTorch have 3 GB. A budget that leaves nothing out."""
@@ -46,6 +47,7 @@ class PackageFacts(NamedTuple):
     linked_cuda: int | None = None
     numpy: int | None = None
     unread: int = 0
+    ptx_cuda: str | None = None
 
     @property
     def code(self) -> DeviceCode | None:
@@ -67,7 +69,10 @@ class PackageFacts(NamedTuple):
             return None
         versions = SpecifierSet(f"=={Version(version)}")
         return BuildFacts(
-            name, versions, cuda, needed, (), "", (evidence,), code=self.code, linked_cuda=self.linked_cuda
+            *(name, versions, cuda, needed, (), "", (evidence,)),
+            code=self.code,
+            linked_cuda=self.linked_cuda,
+            ptx_cuda=None if self.ptx_cuda is None else CudaVersion.parse(self.ptx_cuda),
         )
 
 
@@ -108,6 +113,7 @@ def together(found: Sequence[StreamedLibrary], members: Iterable[str], unread: i
     targets = [it.code for it in found]
     runtimes = [int(name[1]) for it in names if (name := _RUNTIME.search(it)) is not None]
     linked = [*runtimes, *(it.linked_cuda for it in found if it.linked_cuda is not None)]
+    newest = max((it.ptx_cuda for it in found if it.ptx_cuda is not None), default=None)
     bundled = any(_BUNDLED.search(it) for it in names)
     return PackageFacts(
         tuple(str(it) for it in sorted({target for code in targets for target in code.sass})),
@@ -116,4 +122,5 @@ def together(found: Sequence[StreamedLibrary], members: Iterable[str], unread: i
         max(linked, default=None),
         min((it.numpy for it in found if it.numpy is not None), default=None),
         unread,
+        None if newest is None else f"{newest[0]}.{newest[1]}",
     )

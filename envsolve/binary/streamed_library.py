@@ -39,13 +39,14 @@ class StreamedLibrary(NamedTuple):
     ``code`` is its machine code and PTX, empty where it has no kernels. ``cuda`` are the majors of the CUDA libraries
     that it does not load without or, where there are none, that it names. ``linked_cuda`` is the major of a CUDA
     runtime that is part of it, None where there is none or where nothing says which. ``numpy`` is the major that it was
-    compiled with, None where it imports no NumPy.
+    compiled with, None where it imports no NumPy. ``ptx_cuda`` is the newest toolkit that wrote its PTX.
     """
 
     code: DeviceCode
     cuda: frozenset[int] = frozenset()
     linked_cuda: int | None = None
     numpy: int | None = None
+    ptx_cuda: tuple[int, int] | None = None
 
 
 def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> StreamedLibrary:
@@ -56,10 +57,12 @@ def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> Stream
     texts = _Texts()
     counted: Counter[Code] = Counter()
     compilers: set[int] = set()
+    toolkits: set[tuple[int, int]] = set()
     total = 0
     for codes in streamed_fat_binaries(texts.passing(chunks), enough=enough):
         counted.update({it._replace(form=(0, 0)) for it in codes})
         compilers.update(major for it in codes if (major := it.cuda_major) is not None)
+        toolkits.update(toolkit for it in codes if (toolkit := it.ptx_cuda) is not None)
         total += 1
     kept = [it for it, times in counted.items() if times * _STRAY >= total and it.architecture <= _NEWEST]
     targets = targets_of_code(kept)
@@ -68,6 +71,7 @@ def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> Stream
         texts.cuda,
         max(compilers, default=None) if texts.has_runtime else None,
         2 if "_core" in texts.numpy else 1 if texts.numpy else None,
+        max(toolkits, default=None) if targets.ptx else None,
     )
 
 

@@ -23,7 +23,7 @@ def test_the_libraries_of_a_wheel_are_one() -> None:
         "a/libb.so.2": fat_binary((90,), (90,)) + b"numpy.core._multiarray_umath",
         "a/readme.txt": fat_binary((50,)),
     })  # fmt: skip
-    assert found == PackageFacts(("8.0", "9.0"), ("9.0",), (12,), None, 1)
+    assert found == PackageFacts(("8.0", "9.0"), ("9.0",), (12,), None, 1, ptx_cuda="12.4")
 
 
 def test_a_cuda_library_in_the_wheel_meets_what_loads_it() -> None:
