@@ -60,17 +60,19 @@ class PackageFacts(NamedTuple):
         """What that means for the builds of one version, whose metadata require the packages ``requires``.
 
         None where they may stand beside anything. Who requires packages of NVIDIA brings CUDA along, and who loads the
-        libraries of several takes the one that is there.
+        libraries of several takes the one that is there. Where libraries were left out, these may have the code that
+        others lack.
         """
         majors = () if any(map(brings_cuda, requires)) else self.cuda
         cuda = SpecifierSet(f"=={majors[0]}.*") if len(majors) == 1 else None
         needed = (_OLDER_NUMPY,) if self.numpy == 1 else ()
-        if cuda is None and self.code is None and self.linked_cuda is None and not needed:
+        code = None if self.unread else self.code
+        if cuda is None and code is None and self.linked_cuda is None and not needed:
             return None
         versions = SpecifierSet(f"=={Version(version)}")
         return BuildFacts(
             *(name, versions, cuda, needed, (), "", (evidence,)),
-            code=self.code,
+            code=code,
             linked_cuda=self.linked_cuda,
             ptx_cuda=None if self.ptx_cuda is None else CudaVersion.parse(self.ptx_cuda),
         )
@@ -84,7 +86,7 @@ def facts_in(
     With ``named`` only those are read whose path speaks of CUDA or of a GPU. Raises what ``chunks`` does, and
     ValueError for damaged code.
     """
-    found: list[StreamedLibrary] = []
+    chosen: set[str] = set()
     left, unread = budget, 0
     for name in sorted(libraries_in(members), key=lambda it: (members[it], it)):
         if named and not _SAYS_CUDA.search(name):
@@ -93,8 +95,9 @@ def facts_in(
             unread += members[name]
             continue
         left -= members[name]
-        found.append(read_stream(chunks(name)))
-    return together(found, members, unread)
+        chosen.add(name)
+    in_order = [name for name in members if name in chosen]  # what lies behind one another is fetched at once
+    return together([read_stream(chunks(name)) for name in in_order], members, unread)
 
 
 def libraries_in(members: Iterable[str]) -> Iterator[str]:

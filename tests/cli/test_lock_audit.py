@@ -111,6 +111,20 @@ def test_a_wheel_is_read_once(envsolve: Envsolve, world: IndexServer, tmp_path: 
     assert world.count("/files/kernels/*.whl") == asked_before
 
 
+def test_where_some_is_not_read_it_is_taken_to_be_like_what_was(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    xformers = [
+        wheel("xformers", "0.0.20", ["torch"], tags=f"cp311-cp311-{LINUX}"),
+        wheel("xformers", "0.0.5", ["torch"]),
+    ]
+    world.add("xformers", xformers)
+    world.fault("*xformers-0.0.20*.whl", status=403)
+    asked = ("torch", "xformers", "--driver", "580.65.06")
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "8.6")["xformers"] == "0.0.20"
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "5.0")["xformers"] == "0.0.5"
+
+
 @pytest.mark.parametrize("fault", [{"status": 403}, {"cut": True}, {"body": b"no archive"}])
 def test_a_wheel_that_cannot_be_read_is_said_to_be_unverified(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, fault: dict[str, object]
