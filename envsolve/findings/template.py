@@ -35,7 +35,9 @@ class Sentence:
         empty = sorted(_required(text) - (known if when is None else known | when.known))
         if empty:
             raise ValueError(f"{', '.join(empty)} can be empty in {text!r}: give other words, <<>> or `when`")
-        self.names: frozenset[str] = frozenset(fields_of(text)).union(when.names if when else (), *(it.names for it in commands))
+        self.names: frozenset[str] = frozenset(fields_of(text)).union(
+            when.names if when else (), *(it.names for it in commands)
+        )
 
     def holds(self, facts: Facts) -> bool:
         """Whether it is to be said."""

@@ -52,16 +52,13 @@ def wheel_is_foreign(case: Case, lines: Lines) -> bool:
     """Whether it is not for the system that the text shows, beyond the name of the wheel itself."""
     match, platform, file = _tags(lines), case.platform, merged(lines).get("file", "")
     facts = ("platform", "macos", "windows", "linux", "aarch64", "wsl")
+    given = case.given.platform is not None or case.given.host is not None
     beside = any(file not in it.line for fact in facts for it in case.clues.get(fact, ()))
-    if match is None or platform is None or match["platform"] == "any" or not (_is_given(case) or beside):
+    if match is None or platform is None or match["platform"] == "any" or not (given or beside):
         return False
     tag = match["platform"]
     system = "win" if tag.startswith("win") else "osx" if tag.startswith("macosx") else "linux"
     return not platform.value.startswith(system) or ("aarch64" in tag) != (platform is Platform.LINUX_AARCH64)
-
-
-def _is_given(case: Case) -> bool:
-    return case.given.platform is not None or case.given.host is not None
 
 
 def unicode_width(_case: Case, lines: Lines) -> str | None:
