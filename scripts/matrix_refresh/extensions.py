@@ -25,7 +25,7 @@ from scripts.matrix_refresh.index import Shelf, WheelFile
 from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.wheel import Wheel
 
-EDITION = "extensions-2"
+EDITION = "extensions-3"
 PLATFORM = "linux-64"
 _LARGE = 200 << 20
 """Bytes of a library, compressed, from which on it is not read to its end."""
