@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from envsolve.diagnose.case import TITLES, Case, Sighting
+from envsolve.diagnose.case import TITLES, Case, Lines
 from envsolve.diagnose.facts.shared.gpu_packages import about_gpus
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.host import Platform
-
-Lines = tuple[Sighting, ...]
 
 
 def framework(case: Case, lines: Lines) -> str | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.requested import pythons_of, requested, wheels_of
 from envsolve.model.host import Platform
 
-Lines = tuple[Sighting, ...]
 _TAG = re.compile(r"-(?P<python>(?:cp|py|pp)\d+(?:\.(?:cp|py)\d+)*)-(?P<abi>[\w.]+)-(?P<platform>[\w.]+)\.whl$")
 _UNICODE = {"cp26m": "narrow", "cp27m": "narrow", "cp26mu": "wide", "cp27mu": "wide"}
 """The ABIs of Python 2: m has 2 bytes for a character, mu 4 (PEP 513)."""
