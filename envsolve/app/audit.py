@@ -51,11 +51,9 @@ class WheelAudit:
         mode = self._request.packages.audit
         if solution is None or solution.toolkit is None or mode is Audit.OFF:
             return ()
-        new = [
-            it
-            for it in pins
-            if (it.name, it.version) not in self._read and is_unknown(it.name, it.version, matrix.build_facts(it.name))
-        ]
+        known = partial(matrix.build_facts, platform=solution.problem.platform)
+        unread = (it for it in pins if (it.name, it.version) not in self._read)
+        new = [it for it in unread if is_unknown(it.name, it.version, known(it.name))]
         readings = [(pin, reading) for pin in new if (reading := _reading_of(pin, mode)) is not None]
         if not readings:
             return ()

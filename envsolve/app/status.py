@@ -253,11 +253,14 @@ def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iter
     cudas = {row.cuda for rows in held.releases.values() for row in rows if row.cuda is not None}
     newest = newest_cuda_of_drivers(problem, matrix.cuda)
     for pin in held.lock.pins:
-        known = matrix.build_facts(pin.name) if pin.version and parsed_version(pin.version) is not None else ()
+        is_known = pin.version and parsed_version(pin.version) is not None
+        known = matrix.build_facts(pin.name, problem.platform) if is_known else ()
         for facts in known:
             if not facts.covers(pin.version) or facts.loss or (facts.beside and facts.beside not in held.releases):
                 continue
-            label, gpu = f"{pin.name} {pin.version}", facts.without_code_for(problem.gpus)
+            label = f"{pin.name} {pin.version}"
+            gpus = [facts.without_code_for(problem.gpus, cuda) for cuda in cudas or (None,)]
+            gpu = gpus[0] if None not in gpus else None
             if gpu is not None:
                 yield f"{label} has no code for compute capability {gpu}"
             is_own_build = pin.name in BUILT_WITH and "+" in pin.version
