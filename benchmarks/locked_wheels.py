@@ -16,8 +16,8 @@ Faults:
 - *driver*: the CUDA runtime that a wheel needs, or has linked in, is of a newer major than the driver's CUDA.
 
 *Partly* is what is not a fault, as it may not be needed: a library of which less than half of the fat binaries run, and
-what is wrong with packages that do without their libraries (:data:`OPTIONAL`). What a note of envsolve says the machine
-has to bring is not missing.
+what is wrong with packages that do without their libraries (:data:`OPTIONAL`, or as a note of envsolve says). What a
+note says the machine has to bring is not missing.
 
 Not judged are NVIDIA's own libraries (:data:`OWN_KERNELS`): their kernels are made at run time or kept in containers of
 their own. They count as what brings libraries. What does not fit into ``--bytes`` is not judged either, and listed.
@@ -116,7 +116,8 @@ _OPENED = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|cudnn)\.so\.\d+(?:\.\d
 OPTIONAL = {"torchao": "torchao/__init__.py goes on without a library that does not load"}
 _BITSANDBYTES = re.compile(r".*libbitsandbytes_cuda(\d+)\.so")
 _MACHINE = re.compile(r"note: (\S+) (\S+) does not install CUDA: the machine needs")
-_RUNTIME = re.compile(r"libcudart\.so\.(\d+)")
+_LOSS = re.compile(r"note: (\S+) (\S+) loads the libraries of CUDA \S+ without")
+_RUNTIME = re.compile(r"libcudart[-.\w]*\.so\.(\d+)")
 NO_CODE, LIBRARY, OPENS, DRIVER, PARTLY = KINDS = ("no code", "library", "opens", "driver", "partly")
 _STEM = re.compile(r"[-.].*")
 _DIGITS = re.compile(r"\d+")
@@ -235,23 +236,21 @@ class Judge:
         provided: set[str] = set()
         locked = list(read_lock(lock))
         for it in locked:
-            is_own = OWN_KERNELS.fullmatch(it.name) is not None
-            wheel = self._store.names(it.file) if is_own else self._store.read(it.file)
-            provided.update((wheel or self._store.names(it.file)).provides)
-            if is_own:
+            listed = self._store.names(it.file)
+            provided.update(listed.provides)
+            if OWN_KERNELS.fullmatch(it.name):
                 self.own.add(it.name)
-            elif wheel is not None:
+            elif listed.provides and (wheel := self._store.read(it.file)) is not None:  # pure tags may hold libraries
                 self._count(it, wheel)
                 read.append((it, wheel))
-        from_machine = {m[1] for m in _MACHINE.finditer(said)}
+        from_machine, lossy = ({m[1] for m in it.finditer(said)} for it in (_MACHINE, _LOSS))
         torch = next((it for it in locked if it.name == "torch"), None)
         for it, wheel in read:
-            is_chosen = it.name == "bitsandbytes" and torch is not None
-            judged = _for_cuda(wheel, self._cuda_of(torch)) if is_chosen and torch is not None else wheel
-            for gpu, kind, why in self._of_wheel(draw, judged, provided):
+            cuda = self._cuda_of(torch) if it.name == "bitsandbytes" and torch is not None else None
+            for gpu, kind, why in self._of_wheel(draw, wheel, provided, cuda):
                 if kind in (LIBRARY, OPENS) and it.name in from_machine:
                     continue
-                shown = PARTLY if it.name in OPTIONAL else kind
+                shown = PARTLY if it.name in OPTIONAL or it.name in lossy else kind
                 yield Fault(draw.number, str(draw), it.name, it.version, gpu, shown, why)
 
     def _cuda_of(self, torch: LockedWheel) -> str:
@@ -270,8 +269,16 @@ class Judge:
         if wheel.loose:
             self.loose.add(f"{locked.name} {locked.version}: {wheel.loose} kernels in files of their own")
 
-    def _of_wheel(self, draw: Draw, wheel: Wheel, provided: set[str]) -> Iterator[Finding]:
+    def _of_wheel(self, draw: Draw, wheel: Wheel, provided: set[str], cuda: str | None) -> Iterator[Finding]:
         ptx = None if draw.driver is None else DRIVERS[draw.driver]
+        if cuda is not None:
+            every, wheel = wheel, _for_cuda(wheel, cuda)
+            if not wheel.libraries:
+                yield (
+                    "all",
+                    LIBRARY,
+                    f"it has {', '.join(it.name for it in every.libraries)}, and PyTorch is of CUDA {cuda}",
+                )
         for gpu in draw.gpus:
             yield from _code(wheel, gpu, ptx)
         yield from _libraries(wheel, provided)
@@ -330,10 +337,9 @@ def _for_cuda(wheel: Wheel, cuda: str) -> Wheel:
 
 
 def read_lock(lock: Path) -> Iterator[LockedWheel]:
-    """The packages of a pylock.toml with a compiled wheel: the first that it has of each."""
+    """The packages of a pylock.toml with a wheel: the first that it has of each."""
     for it in tomllib.loads(lock.read_text("utf-8"))["packages"]:
-        wheels = it.get("wheels", [])
-        if wheels and not wheels[0]["name"].endswith("-any.whl"):
+        if wheels := it.get("wheels"):
             yield LockedWheel(it["name"], it["version"], wheels[0])
 
 
