@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.lock_tables import row
 from benchmarks.lock_tools import compile_all, run
-from benchmarks.wheel_witness import Capability, Library, Store, Wheel
+from benchmarks.wheel_witness import FAILS, Capability, Library, Store, Wheel
 
 GPUS: dict[str, Capability] = {
     "GTX 980": (5, 2),
@@ -227,6 +227,7 @@ class Judge:
         self.with_kernels: set[str] = set()
         self.disagree: set[str] = set()
         """Libraries of which cuobjdump says something else."""
+        self.fails: set[str] = set()
         self.own: set[str] = set()
         self.loose: set[str] = set()
 
@@ -263,9 +264,9 @@ class Judge:
         self.judged.add(digest)
         if any(it.modules for it in wheel.libraries):
             self.with_kernels.add(digest)
-        self.disagree |= {
-            f"{locked.name} {locked.version}: {it.name}: {it.disagrees}" for it in wheel.libraries if it.disagrees
-        }
+        for it in (it for it in wheel.libraries if it.disagrees):
+            where = self.fails if it.disagrees == FAILS else self.disagree
+            where.add(f"{locked.name} {locked.version}: {it.name}: {it.disagrees}")
         if wheel.loose:
             self.loose.add(f"{locked.name} {locked.version}: {wheel.loose} kernels in files of their own")
 
@@ -359,7 +360,8 @@ def tables(
         *((f"faults: {kind}", kinds[kind]) for kind in KINDS),
         ("wheels read", len(judge.judged)),
         ("of which have kernels", len(judge.with_kernels)),
-        ("of which cuobjdump reads otherwise", len(judge.disagree)),
+        ("libraries that cuobjdump reads otherwise", len(judge.disagree)),
+        ("libraries that cuobjdump does not read", len(judge.fails)),
         ("GB downloaded", f"{store.taken / 1e9:.1f}"),
         ("wheels not judged, for the cap", len(store.left_out)),
         ("packages not judged, NVIDIA's own", len(judge.own)),

@@ -40,6 +40,8 @@ _FLAGS_AT, _ONLY_THIS = 40, 0x100000
 _PTX, _SASS = 1, 2
 _LISTED = re.compile(r"^(ELF|PTX) file +\d+: .*\.sm_(\d+)([af]?)\.(?:cubin|ptx)$", re.MULTILINE)
 _NEW_FORM = (10, 0)
+FAILS = "it fails"
+"""What is kept of libraries that cuobjdump does not read: that of CUDA 13 ends at the first code for an old GPU."""
 _PIECE, _END = 1 << 20, 1 << 18
 
 
@@ -68,7 +70,7 @@ class Library(NamedTuple):
     """One library: the libraries that it needs, those of CUDA that its texts name, and its fat binaries.
 
     ``modules`` has the images of each fat binary, and how many fat binaries have the same. ``has_runtime`` is whether a
-    CUDA runtime is linked in. ``disagrees`` is what cuobjdump says otherwise.
+    CUDA runtime is linked in. ``disagrees`` is what cuobjdump says otherwise, or FAILS.
     """
 
     name: str
@@ -239,8 +241,10 @@ def _images(content: mmap.mmap, position: int, end: int) -> Iterator[Code]:
 def _disagrees(path: Path, listed: set[Code], cuobjdump: Path) -> str:
     """NVIDIA's cuobjdump lists what is linked, and not the objects that a driver may link as well."""
     command = [cuobjdump, "--list-elf", "--list-ptx", path]
-    said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
-    theirs = {(kind == "PTX", divmod(int(of), 10), letter == "a") for kind, of, letter in _LISTED.findall(said)}
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        return FAILS
+    theirs = {(kind == "PTX", divmod(int(of), 10), letter == "a") for kind, of, letter in _LISTED.findall(done.stdout)}
     ours = {(it.is_ptx, it.target, it.is_only) for it in listed}
     return "" if ours == theirs else f"here {sorted(ours - theirs)}, there {sorted(theirs - ours)}"
 

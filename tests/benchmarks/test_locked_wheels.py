@@ -19,13 +19,6 @@ CUBLAS = b"\0libcublas.so.12\0"
 RUNTIME = b"CUDA driver version is insufficient for CUDA runtime version"
 
 
-def only(architecture: int) -> bytes:
-    """A fat binary for one architecture with a letter, such as 100a."""
-    content = bytearray(fat_binary((architecture,)))
-    content[16 + 42] |= 0x10
-    return bytes(content)
-
-
 class Wheels:
     """A lock of made-up wheels, with what the judge finds in it."""
 
@@ -78,7 +71,7 @@ def test_a_seed_draws_the_same_requests_of_known_packages() -> None:
         (fat_binary((75,), (80,), isa=(8, 5)), RTX_5090, OLD, [NO_CODE]),
         (fat_binary((75,), (80,), isa=(8, 5)), RTX_5090, None, []),
         (fat_binary((100,)), B300, NEW, []),
-        (only(100), B300, NEW, [NO_CODE]),
+        (fat_binary((100,), flags=0x100011), B300, NEW, [NO_CODE]),
         (fat_binary((80,)) + fat_binary((90,)) * 2, RTX_4090, NEW, [PARTLY]),
     ],
 )
