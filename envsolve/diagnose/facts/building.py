@@ -13,6 +13,29 @@ from envsolve.model.versions import CudaVersion
 Lines = tuple[Sighting, ...]
 _GCC_SINCE = {8: "10.1", 9: "11.0", 10: "11.1", 11: "11.4", 12: "12.0", 13: "12.4", 14: "12.8", 15: "13.0"}
 """The first CUDA that takes a gcc as host compiler (host_config.h of the toolkits, as gathered in ax3l/9489132)."""
+_SINCE = {
+    "compress-mode": "12.8",
+    "static-global-template-stub": "12.8",
+    "split-compile": "12.1",
+    "c++20": "12.0",
+    "native": "11.6",
+    "threads": "11.2",
+    "diag-suppress": "11.2",
+    "c++17": "11.0",
+    "extended-lambda": "11.0",
+    "generate-dependencies-with-compile": "10.2",
+}
+"""The first CUDA whose nvcc has an option, or a value of one (its documentation and release notes)."""
+_WHEELS = {
+    "sageattention": "https://github.com/woct0rdho/SageAttention/releases",
+    "qattn": "https://github.com/woct0rdho/SageAttention/releases",
+    "flash": "https://github.com/mjun0812/flash-attention-prebuild-wheels/releases",
+    "nunchaku": "https://github.com/nunchux-ai/nunchaku/releases",
+    "causal-conv1d": "https://github.com/Dao-AILab/causal-conv1d/releases",
+    "mamba": "https://github.com/state-spaces/mamba/releases",
+}
+_FOR_WINDOWS = ("sageattention", "qattn")
+"""Packages whose built wheels are for Windows only."""
 _NAMES = {"FlashAttention": "flash-attn", "flash_attn": "flash-attn"}
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -61,7 +84,21 @@ def build_toolkit(case: Case, lines: Lines) -> CudaVersion | None:
 def least_toolkit(_case: Case, lines: Lines) -> str | None:
     """The oldest CUDA toolkit that a package can be built with."""
     fields = merged(lines)
-    return fields.get("least") or fields.get("least_of_nvcc") or ("12.8" if fields.get("since_12_8") else None)
+    since = _SINCE.get(fields.get("option") or fields.get("value") or "")
+    return fields.get("least") or fields.get("least_of_nvcc") or since
+
+
+def flashinfer_of_vllm(case: Case, lines: Lines) -> bool:
+    """Whether FlashInfer compiles kernels while vLLM starts, which can do without."""
+    texts = (*case.every("gpu_name"), *(it.line for it in lines))
+    return any("vllm" in it.casefold() or "EngineCore" in it for it in texts)
+
+
+def wheels_page(case: Case, _lines: Lines) -> str | None:
+    """Where a package that the text names has built wheels that are not on PyPI."""
+    texts = " ".join((*case.packages, *case.every("gpu_name"), *(it.line for it in case.sightings))).casefold()
+    pages = _WHEELS if case.windows else {name: page for name, page in _WHEELS.items() if name not in _FOR_WINDOWS}
+    return next((page for name, page in pages.items() if name in texts), None)
 
 
 # ---------------------------------------------------------------------------------------------- where nvcc is

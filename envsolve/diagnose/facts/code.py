@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.facts import parts
+from envsolve.diagnose.facts.companions import torch_command
 from envsolve.diagnose.facts.gpu_code import (
     Build,
     builds_with_code,
@@ -267,9 +268,10 @@ def bad_builds(case: Case, lines: Lines) -> tuple[str, ...]:
 
 def build_command(case: Case, lines: Lines) -> str | None:
     """The command that installs a build for the GPU: of the same version, else one of an old CUDA, or the last."""
-    good, version = good_builds(case, lines), public_version(case, lines)
+    good = good_builds(case, lines)
     if good:
-        return f"pip install torch=={version} --index-url https://download.pytorch.org/whl/{good[0]}"
+        releases = case.knowledge.releases("pytorch", public_version(case, lines) or "", case.platform)
+        return torch_command(next(it for it in releases if it.build == good[0]), again=True)
     having, capability = _having(case, lines), _capability_of_builds(case, lines)
     if not having or capability is None:
         return None

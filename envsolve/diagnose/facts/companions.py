@@ -8,6 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case
+from envsolve.model.release import Release
 from envsolve.model.versions import parsed_version
 
 COMPANIONS = ("torchvision", "torchaudio", "triton")
@@ -32,6 +33,17 @@ def torches_of(case: Case, companion: str, version: Version) -> list[Version]:
         if name == companion and SpecifierSet(specifier).contains(version.public)
     }
     return sorted(found)
+
+
+def torch_command(release: Release, *, again: bool = False) -> str:
+    """Pip's command for a wheel of torch and what belongs to it; ``again`` where another build of it is installed."""
+    companions = dict(release.companions)
+    others = [
+        f"{it}{companions[it]}" for it in ("torchvision", "torchaudio") if companions.get(it, "").startswith("==")
+    ]
+    index = f"https://download.pytorch.org/whl/{release.build}"
+    forced = "--force-reinstall " if again else ""
+    return f"pip install {forced}{' '.join((f'torch=={release.version}', *others))} --index-url {index}"
 
 
 def reinstall_command(case: Case, told: str | None = None) -> str | None:

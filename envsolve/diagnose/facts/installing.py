@@ -45,6 +45,7 @@ _OF_CUDA = re.compile(
 )
 """Packages that hold code for CUDA in every wheel."""
 _CUDA_BUILD = re.compile(r"cu\d{2,3}")
+_PLACEHOLDER = Version("0.0.0")
 _FIRST_TORCH = Version("0.4")
 """What is older on the index are placeholders without a wheel."""
 _WITHOUT_VERSION = ("no-matching-distribution", "placeholder-package")
@@ -78,14 +79,15 @@ class _Asked(NamedTuple):
 
 
 def _asked_for(package: str, specifier: str, versions: str | None) -> _Asked:
-    """What a line of an installer names. Placeholders of torch are no versions."""
+    """What a line of an installer names. Placeholders, such as 0.0.0.dev0, are no versions."""
     specifiers = _specifiers(specifier)
     pinned = next((it.version for it in specifiers if it.operator in ("==", "===")), None)
     pinned = pinned or next((it.version.rpartition(".")[0] for it in specifiers if it.operator == "~="), None)
     listed = None
     if versions is not None:
         found = (parsed_version(text.strip()) for text in versions.split(","))
-        listed = tuple(it for it in found if it is not None and (normalized(package) != "torch" or it >= _FIRST_TORCH))
+        first = _FIRST_TORCH if normalized(package) == "torch" else _PLACEHOLDER
+        listed = tuple(it for it in found if it is not None and it.release > _PLACEHOLDER.release and it >= first)
     return _Asked(normalized(package), parsed_version(pinned.removesuffix(".*")) if pinned else None, listed)
 
 
@@ -299,6 +301,12 @@ def best_python(case: Case, lines: Lines) -> str | None:
     asked = _asked(case, lines)
     found = _pythons_of(_wheels_of(case, asked)) or _newest_pythons(case, asked.package)
     return found[-1] if found else None
+
+
+def usual_python(case: Case, lines: Lines) -> str | None:
+    """A Python with a wheel of the version, before the newest one: that is most often the one that has none."""
+    found = _pythons_of(_wheels_of(case, _asked(case, lines)))
+    return found[-2] if len(found) > 1 else None
 
 
 def interpreter(case: Case, _lines: Lines = ()) -> str | None:
