@@ -33,6 +33,7 @@ from envsolve.model.versions import CudaVersion, parsed_version
 
 Lines = tuple[Sighting, ...]
 _COVERED, _TOO_NEW, _TOO_OLD, _BETWEEN = "covered", "too new", "too old", "between"
+_BLACKWELL = ComputeCapability(10, 0)
 _LEAST = ("least", "least_of", "minimum")
 """Groups that hold the least capability that a build or program runs on."""
 
@@ -135,8 +136,9 @@ def _by_matrix(case: Case, capability: ComputeCapability) -> _Verdict:
             return _Verdict(_TOO_NEW, sure=True)
         if span[1] is not None and cuda > span[1]:
             return _Verdict(_TOO_OLD, sure=True)
-    dropped = span is None or span[1] is not None
-    return _Verdict(_TOO_OLD if dropped else _TOO_NEW, sure=False)
+    if span is None or span[1] is not None:
+        return _Verdict(_TOO_OLD, sure=False)
+    return _Verdict(_TOO_NEW if capability >= _BLACKWELL else _BETWEEN, sure=False)  # others are in builds of years
 
 
 def _compared(capability: ComputeCapability, targets: Sequence[ComputeCapability]) -> str:
