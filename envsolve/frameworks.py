@@ -175,7 +175,7 @@ def _framework(name: str, document: Mapping[str, Any]) -> Framework:
         tuple(conda["packages"]),
         tuple(conda["builds"]),
         _tuples(conda.get("holds", {})),
-        {name: _tuples(held) for name, held in conda.get("builds-hold", {}).items()},
+        {name: _tuples(projects) for name, projects in conda.get("builds-hold", {}).items()},
         tuple(conda.get("code", ())),
         conda.get("needs-xla-flags", False),
         installed["packages"],
@@ -214,7 +214,7 @@ def _libraries(table: Mapping[str, Any]) -> Libraries:
 
 
 FRAMEWORKS: Mapping[str, Framework] = {it.name: it for _, it in sorted(_read(), key=lambda found: found[0])}
-"""By envsolve's name, in the order in which they are proven and told."""
+"""By envsolve's name, in the order in which they are tested and listed."""
 
 FRAMEWORK_OF_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS.values() for wheel in it.wheels}
 """Packages on indexes that are a framework for GPUs, however they come into a request."""

@@ -25,7 +25,7 @@ from scripts.index_recorder.uv_pins import write_pins  # noqa: E402
 from scripts.index_recorder.walk import Reached, read_resolutions, walk  # noqa: E402
 
 RECORDED = ROOT / "tests" / "index" / "recorded"
-_TOLD = 6
+_SHOWN = 6
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,7 +56,7 @@ def record(index_url: str, directory: Path, history: int, pins: bool) -> None:
     for name, releases in sorted(reached.releases.items()):
         lacking = [str(version) for version, wheel in sorted(releases.items(), reverse=True) if wheel is None]
         if lacking:
-            click.echo(f"no metadata: {name} {' '.join(lacking[:_TOLD])}{' ...' * (len(lacking) > _TOLD)}")
+            click.echo(f"no metadata: {name} {' '.join(lacking[:_SHOWN])}{' ...' * (len(lacking) > _SHOWN)}")
     if pins:
         write_pins(directory / "uv_pins.json", index_url, resolutions)
 

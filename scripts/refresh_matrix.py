@@ -43,7 +43,7 @@ from scripts.matrix_refresh.toml_file import unread_rows  # noqa: E402
 @click.option("--index-url", help="The package index to read; default: the one pip is set to.")
 @click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False), help="Where wheels' facts are kept.")
 @click.option("--offline", is_flag=True, help="Use the cache alone.")
-@click.option("--anew", is_flag=True, help="Read every wheel again, whatever the cache holds.")
+@click.option("--fresh", is_flag=True, help="Read every wheel again, whatever the cache holds.")
 @click.option(
     "--deep", is_flag=True, help="Also read libraries of hundreds of MB where nothing smaller holds the facts."
 )
@@ -55,7 +55,7 @@ def refresh(
     index_url: str | None,
     cache_dir: Path | None,
     offline: bool,
-    anew: bool,
+    fresh: bool,
     deep: bool,
     dry_run: bool,
     workers: int,
@@ -64,10 +64,10 @@ def refresh(
 
     Exits with 1 where --dry-run finds a difference, with 3 where an index, a wheel or a file could not be read.
     """
-    if anew and offline:
-        raise click.UsageError("--anew reads every wheel, --offline reads none")
+    if fresh and offline:
+        raise click.UsageError("--fresh reads every wheel, --offline reads none")
     settings = Settings(
-        matrix, cache_dir or default_cache(), index_url or default_endpoint(), offline, deep, anew, workers
+        matrix, cache_dir or default_cache(), index_url or default_endpoint(), offline, deep, fresh, workers
     )
     failures: list[str] = []
     changed = False

@@ -19,7 +19,7 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from scripts.channel_trimmer import channels, told  # noqa: E402
+from scripts.channel_trimmer import channels, summary  # noqa: E402
 from scripts.channel_trimmer.cases import read_roots  # noqa: E402
 from scripts.channel_trimmer.channels import Channels, Place  # noqa: E402
 from scripts.channel_trimmer.trim import Trimmed, sifted, trimmed  # noqa: E402
@@ -48,7 +48,7 @@ def trim(source: Path, directory: Path) -> None:
             click.echo(f"left out: {place}/{name}")
     roots = read_roots(directory / "roots.toml")
     found = trimmed(whole, roots)
-    (directory / "outcomes.json").write_text(told.as_json(roots, found.outcomes), "utf-8")
+    (directory / "outcomes.json").write_text(summary.as_json(roots, found.outcomes), "utf-8")
     sizes = {path: path.stat().st_size for path in channels.write(directory, found.channels)}
     _report(whole, found, sizes)
     if max(sizes.values()) > _LARGEST_FILE or sum(sizes.values()) > _LARGEST:

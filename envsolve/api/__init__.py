@@ -46,7 +46,7 @@ from envsolve.api.results import DetectedHost, Diagnosis, Environment, Explanati
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import Packages, Policy, Request, parse_cuda_versions, parse_versions
+from envsolve.model.request import Audit, Packages, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 from envsolve.model.words import member_of, one_word
 
@@ -101,8 +101,8 @@ def solve(
 ) -> Environment:
     """An environment with these frameworks that runs on the GPU and the driver, as ``envsolve solve`` prints it.
 
-    ``frameworks`` are names with versions if you like: ``"pytorch>=2.5"``. The target is this machine unless it is
-    told: ``gpus`` is ``"auto"``, ``"none"`` (CPU), or products and compute capabilities, all of which the stack must
+    ``frameworks`` are names with versions if you like: ``"pytorch>=2.5"``. The target is this machine by default:
+    ``gpus`` is ``"auto"``, ``"none"`` (CPU), or products and compute capabilities, all of which the stack must
     run on; ``driver`` is the version of NVIDIA's driver and ``glibc`` that of the C library, on Linux; ``hosts`` are
     host files, in place of ``gpus``; ``platforms`` are spelled as conda spells them. ``python`` and ``cuda`` are
     versions or ranges: ``"3.11"``, ``">=3.10,<3.13"``, ``"12.*"``. ``sources`` are in order of preference; ``prefer``
@@ -168,6 +168,7 @@ def lock(
     build_constraint_files: Files = (),
     overrides: Words = (),
     exclude_newer: str | date | None = None,
+    audit: str = "auto",
     allow_builds: bool = False,
     pre: bool = False,
     existing: File | None = None,
@@ -185,7 +186,8 @@ def lock(
     ``explicit``, whose packages are from conda channels and which need ``envsolve[conda]``. ``requirements`` are
     those of Python, ``requirement_files`` and ``constraint_files`` name files of them, ``build_constraint_files`` files
     that bound what builds require. ``overrides`` replace every requirement on the same package, those of other packages
-    too, in a lock of packages from indexes. Uploads after ``exclude_newer`` do not count either. ``allow_builds`` takes
+    too, in a lock of packages from indexes. Uploads after ``exclude_newer`` do not count either. ``audit`` says how far
+    the CUDA code of wheels that the matrix does not know is read: ``auto``, ``full`` or ``off``. ``allow_builds`` takes
     packages that have no wheel, which runs their code; ``pre`` takes pre-releases. With ``offline`` no request is
     sent, and only the cache is used; ``refresh`` fetches again what it has; ``cache_dir`` is its directory, and
     ``no_cache`` does without. The rest is as for :func:`solve`.
@@ -225,6 +227,7 @@ def lock(
             overrides=words(overrides),
             build_constraints=files(build_constraint_files),
             exclude_newer=None if exclude_newer is None else moment(exclude_newer),
+            audit=read("audit", audit, member_of(Audit)),
             allow_builds=allow_builds,
             pre=pre,
             upgrade=upgrade is True,

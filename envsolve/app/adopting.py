@@ -32,7 +32,7 @@ _PIXI = "pixi.toml"
 
 
 class Adopted(NamedTuple):
-    """The keys of a project, as TOML has them, the files they are from, and what to tell of it."""
+    """The keys of a project, as TOML has them, the files they are from, and what to note of it."""
 
     values: dict[str, object]
     files: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Adopted(NamedTuple):
 
 
 def adopted(directory: Path, platform: Platform, matrix: Matrix) -> Adopted:
-    """What the files in ``directory`` ask for; no values where none of them does, or [project] alone.
+    """What the files in ``directory`` require; no values where none of them does, or [project] alone.
 
     Raises UsageError where one cannot be read.
     """
@@ -58,7 +58,7 @@ def adopted(directory: Path, platform: Platform, matrix: Matrix) -> Adopted:
 
 
 def names_framework(settings: Settings, platform: Platform) -> bool:
-    """Whether what is asked for on ``platform`` names a framework, in its files too, which are relative to this place.
+    """Whether what is requested on ``platform`` names a framework, in its files too, which are relative to this place.
 
     Raises UsageError where one cannot be read.
     """
@@ -119,8 +119,8 @@ def _of_lock(path: Path, platform: Platform, matrix: Matrix) -> Adopted:
     if stack is None or not stack.releases:
         return Adopted({})
     taken = _of_stack(path, stack)
-    told = f"{path.name} does not record the request: only its frameworks are imported, add the rest under requirements"
-    return taken._replace(notes=(told,))
+    note = f"{path.name} does not record the request: only its frameworks are imported, add the rest under requirements"
+    return taken._replace(notes=(note,))
 
 
 def _of_stack(path: Path, stack: HeldStack) -> Adopted:

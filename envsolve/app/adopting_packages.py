@@ -1,4 +1,4 @@
-"""Packages that another tool's table asks for, sorted into the keys of a project: frameworks, and everything else."""
+"""Packages that another tool's table requires, sorted into the keys of a project: frameworks, and everything else."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OF_PYTORCH = (
 
 
 class Packages:
-    """What was found so far: ``values`` are keys of a project, ``notes`` what they cannot say, each told once."""
+    """What was found so far: ``values`` are keys of a project, ``notes`` say what they cannot, each once."""
 
     def __init__(self, where: str) -> None:
         self.where = where

@@ -1,4 +1,4 @@
-"""What pixi is asked for, in the keys of a project: its default environment, conda's packages and pip's.
+"""What a pixi workspace requests, in the keys of a project: its default environment, conda's packages and pip's.
 
 https://pixi.prefix.dev/latest/reference/pixi_manifest has the tables; in a pyproject.toml they are below ``tool.pixi``.
 """
@@ -21,7 +21,7 @@ _NAMED = {
     "environments": ("environment", "environments"),
     "target": ("target", "targets"),
 }
-"""Tables of tables, each told with what is in it."""
+"""Tables of tables, each named with what is in it."""
 _ABOUT = frozenset(
     (
         *("name", "version", "description", "authors", "license", "license-file", "readme", "homepage", "repository"),
@@ -33,7 +33,7 @@ _OF_A_PACKAGE = ("version", "extras", "env-markers")
 
 
 def values_of_pixi(document: Mapping[str, Any], where: str, own_name: str = "") -> tuple[Values, tuple[str, ...]]:
-    """The keys, as TOML has them, and what to tell of what they cannot say. ``where`` is what ``document`` is in.
+    """The keys, as TOML has them, and what to note of what they cannot say. ``where`` is what ``document`` is in.
 
     ``own_name`` is that of the project in whose pyproject.toml it is: pixi has that among its dependencies.
     """

@@ -1,4 +1,4 @@
-"""What Poetry is asked for, in the keys of a project: the main group of ``[tool.poetry.dependencies]``.
+"""What a Poetry project requests, in the keys of a project: the main group of ``[tool.poetry.dependencies]``.
 
 https://python-poetry.org/docs/dependency-specification and https://python-poetry.org/docs/pyproject.
 """
@@ -24,7 +24,7 @@ _MAJOR_AND_MINOR = 2
 
 
 def values_of_poetry(poetry: Mapping[str, Any]) -> tuple[Values, tuple[str, ...]]:
-    """The keys, as TOML has them, and what to tell of what they cannot say. ``poetry`` is ``[tool.poetry]``."""
+    """The keys, as TOML has them, and what to note of what they cannot say. ``poetry`` is ``[tool.poetry]``."""
     found = Packages("[tool.poetry]")
     for name, asked in table_of(poetry.get("dependencies")).items():
         for one in asked if isinstance(asked, list) else [asked]:

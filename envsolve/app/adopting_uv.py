@@ -28,7 +28,7 @@ def overrides_of(document: Mapping[str, Any]) -> list[str]:
 
 
 def left_of_pyproject(document: Mapping[str, Any]) -> Iterator[str]:
-    """What to tell of ``document``, whose [project] dependencies are taken over."""
+    """What to note of ``document``, whose [project] dependencies are taken over."""
     extras = table_of(table_of(document.get("project")).get("optional-dependencies"))
     if extras:
         yield f"{counted(extras, 'extra', 'extras')} ignored: add extras = {_listed(extras)} to include them"
@@ -54,11 +54,11 @@ def _of_uv(uv: Mapping[str, Any]) -> Iterator[str]:
     listed = uv.get("index")
     indexes = [table_of(it) for it in listed] if isinstance(listed, list) else []
     addresses = {str(it.get("name")): str(it.get("url", "")) for it in indexes}
-    told: dict[str, list[str]] = {}
+    places: dict[str, list[str]] = {}
     for name, sources in table_of(uv.get("sources")).items():
         for source in map(table_of, sources if isinstance(sources, list) else [sources]):
-            told.setdefault(_place(source, addresses), []).append(name)
-    for place, packages in told.items():
+            places.setdefault(_place(source, addresses), []).append(name)
+    for place, packages in places.items():
         yield f"[tool.uv.sources] for {', '.join(dict.fromkeys(packages))}: {place}"
 
 

@@ -134,7 +134,7 @@ class Given(NamedTuple):
 
 
 def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
-    """Everything that ``packages`` asks for, and ``lines`` out of other files.
+    """Everything that ``packages`` requires, and ``lines`` out of other files.
 
     Raises UsageError where it cannot be read, or no lock can hold it.
     """
@@ -188,7 +188,7 @@ def _overridden(
 
 
 def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
-    """Every requirement once for each place that asks for it, of which the first few count."""
+    """Every requirement once for each place that requires it, of which the first few count."""
     places: dict[Need, dict[str, None]] = {}
     for need, line in lines:
         known = places.setdefault(need, {})

@@ -60,7 +60,7 @@ class PipSide(NamedTuple):
 
 
 class Wheels(NamedTuple):
-    """The pins by name, without what conda installs, and what to tell of them.
+    """The pins by name, without what conda installs, and what to note of them.
 
     ``frameworks`` are those among the pins that the stack does not know: they came in as dependencies, as builds for
     whatever GPU. ``companions`` are pins with code for PyTorch's own wheels, where conda installs another build of it.

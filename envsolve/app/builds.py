@@ -28,11 +28,11 @@ _GPU_HINTS = (
     Hint("show what each source reports", "envsolve detect"),
     Hint("name the GPU by product or compute capability, for example", "envsolve matrix list --gpu 'RTX 3090'"),
 )
-"""Ways out where this machine's GPU cannot be told: a listing needs one to judge by."""
+"""Ways out where this machine's GPU is unknown: a listing needs one to judge by."""
 
 
 class Filters(NamedTuple):
-    """What is asked for, as typed; empty means all. ``cuda`` is the toolkit a build was compiled with."""
+    """What is requested, as typed; empty means all. ``cuda`` is the toolkit a build was compiled with."""
 
     frameworks: tuple[str, ...] = ()
     cuda: SpecifierSet | None = None
@@ -53,7 +53,7 @@ class Build(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The builds that are meant, newest first, the tables they are from, and notes on the machine they were held to."""
+    """The builds that are meant, newest first, the tables they are from, and notes on the machine that they are for."""
 
     builds: tuple[Build, ...]
     tables: tuple[FrameworkTable, ...]
@@ -63,7 +63,7 @@ class Found(NamedTuple):
 def find_builds(filters: Filters, matrix: Matrix, environ: Mapping[str, str]) -> Found:
     """Every build that ``filters`` mean.
 
-    Raises UsageError for words nobody knows, UnsolvableError where no known build is meant.
+    Raises UsageError for unknown words, UnsolvableError where no known build is meant.
     """
     names = filters.frameworks or matrix.framework_names
     asked = framework_requests(names, matrix)
@@ -182,11 +182,11 @@ def _no_release(asked: tuple[FrameworkRequest, ...]) -> UnsolvableError:
 
 
 def _no_build(filters: Filters, asked: tuple[FrameworkRequest, ...]) -> UnsolvableError:
-    told = [*map(str, filters.sources), *map(str, filters.platforms)]
-    told += [f"Python {filters.python}"] if filters.python is not None else []
-    told += [f"CUDA {filters.cuda}"] if filters.cuda is not None else []
-    told += [f"GPU {gpu}" for gpu in filters.gpus]
-    told += [f"driver {filters.driver}"] if filters.driver is not None else []
+    parts = [*map(str, filters.sources), *map(str, filters.platforms)]
+    parts += [f"Python {filters.python}"] if filters.python is not None else []
+    parts += [f"CUDA {filters.cuda}"] if filters.cuda is not None else []
+    parts += [f"GPU {gpu}" for gpu in filters.gpus]
+    parts += [f"driver {filters.driver}"] if filters.driver is not None else []
     named = ", ".join(str(request) for request in asked) if filters.frameworks else "any framework"
     hints = [Hint("use fewer filters: a build must match all of them")]
     if filters.frameworks and (filters.gpus or filters.driver is not None) and len(filters.platforms) <= 1:
@@ -200,5 +200,5 @@ def _no_build(filters: Filters, asked: tuple[FrameworkRequest, ...]) -> Unsolvab
             sources=filters.sources,
         )
         hints.insert(0, Hint("run the solver to see why, and what to change", command_of(request)))
-    message = f"the matrix has no build of {named} for {', '.join(told)}"
+    message = f"the matrix has no build of {named} for {', '.join(parts)}"
     return UnsolvableError("no-such-build", message, hints=tuple(hints))

@@ -115,7 +115,7 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
 def _problems(
     asked: CaptureRequest, found: FoundEnvironment, host: Host, matrix: Matrix, environ: Mapping[str, str]
 ) -> list[str]:
-    """What is wrong with the environment, a line each: from its files and, where it is asked for, from running it."""
+    """What is wrong with the environment, a line each: from its files and, where it is requested, from running it."""
     asked.progress.show(f"activating {found.inventory.prefix}")
     activation = activated(environ, found.inventory)
     asked.progress.show("the environment")

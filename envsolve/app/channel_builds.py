@@ -1,7 +1,7 @@
 """Which of the matrix's conda builds the channels of a request really have, and with which Pythons.
 
 The matrix knows what a recipe builds; a channel may lack it, be a mirror of a part, or have withdrawn it. A stack for a
-lock is made of what is there, so that the solver of conda packages is asked for nothing that cannot be had.
+lock is made of what is there, so that the solver of conda packages gets no request that cannot be met.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NEWEST = " is the newest that "
 class ChannelBuilds:
     """Narrows the tables of the matrix to what ``listing`` has, without what turned out not to be installable.
 
-    Builds of other sources than ``sources`` do not count, and nobody is asked for them.
+    Builds of other sources than ``sources`` do not count, and nothing queries them.
     """
 
     def __init__(self, listing: Listing, sources: Collection[Source]) -> None:
@@ -100,8 +100,8 @@ class ChannelBuilds:
         of_conda = not release.source.is_wheel
         return not of_conda or self._kept.get(_family(release, python), release.version) == release.version
 
-    def told(self, solution: Solution) -> Solution:
-        """``solution`` with its Python told as what it is, where the matrix knows newer ones than the channels have."""
+    def with_python_reason(self, solution: Solution) -> Solution:
+        """``solution`` with a note on its Python where the matrix knows newer ones than the channels have."""
         *because, last = solution.because
         chosen = [choice.release for choice in solution.choices]
         whole = {_key(it): it.pythons for it in self._whole}

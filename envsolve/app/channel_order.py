@@ -1,6 +1,6 @@
 """What the order of channels leaves of the sources: the first channel that has a name is the only one for it.
 
-That is strict priority, which pixi keeps by default, and conda where it is told to:
+That is strict priority, which pixi keeps by default, and conda where it is configured:
 https://docs.conda.io/projects/conda/en/stable/user-guide/tasks/manage-channels.html
 
 So the channel of PyTorch before conda-forge means its own builds.

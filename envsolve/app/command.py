@@ -10,7 +10,7 @@ from envsolve.errors import Hint
 from envsolve.lockfile.options import UNRECORDED, Options
 from envsolve.model.asker import key_of
 from envsolve.model.reference import editable_folder
-from envsolve.model.request import Policy, Request, spoken
+from envsolve.model.request import Audit, Policy, Request, spoken
 
 _FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-lock": "conda-lock.yml"}
 
@@ -31,7 +31,7 @@ def command_of(request: Request) -> str:
 
 
 def way_out(text: str, instead: Request, asked: Request, kind: str | None = None) -> Hint:
-    """``text`` with how ``instead`` is asked for: by a command, or by what changes in a project that has ``asked``."""
+    """``text`` with how ``instead`` is requested: by a command, or by what changes in a project that has ``asked``."""
     if not asked.asker.file:
         return Hint(text, command_of(instead), kind)
     changes = [] if instead.hosts != asked.hosts else list(_changes(instead, asked))
@@ -39,7 +39,7 @@ def way_out(text: str, instead: Request, asked: Request, kind: str | None = None
 
 
 def _changes(instead: Request, asked: Request) -> Iterator[str]:
-    """How a project that asks for one thing asks for another, key by key."""
+    """How a project that requires one thing requires another, key by key."""
     before = {option: tuple(values) for option, values in _options(asked)}
     for option, values in _options(instead):
         found, key = tuple(values), key_of(option)
@@ -73,7 +73,7 @@ def recorded_options(request: Request) -> Options:
 
 
 def recorded_command(request: Request) -> str:
-    """The command that an answer says it was made with. Machines that a project names are told as the project does."""
+    """The command that an answer says it was made with. Machines that a project names are named as there."""
     if not request.named_hosts:
         return command_of(request)
     options = command_of(request._replace(hosts=(), platforms=())).removeprefix("envsolve ")
@@ -100,6 +100,7 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--index-url", () if request.index_url is None else (request.index_url,)
     yield "--pytorch-index-url", _given(request.packages.pytorch_index_url)
     yield "--exclude-newer", _given(request.packages.exclude_newer)
+    yield "--audit", () if request.packages.audit is Audit.AUTO else (request.packages.audit.value,)
     yield "--platform", (platform.value for platform in request.platforms)
     yield "--prefer", () if request.prefer is Policy.NEWEST_FRAMEWORK else (request.prefer.value,)
     yield "--format", () if request.format == "environment" else (request.format,)

@@ -1,7 +1,7 @@
 """Whether the packages in conda locks that are there answer a request: no channel and no index is asked.
 
 The stack alone is solved again, near to what the locks hold. That the packages around it are right was found out when
-they were locked, and holds as long as nobody changed them and the same is asked for.
+they were locked, and holds as long as nobody changed them and the same is requested.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from envsolve.resolve.solver import Solver
 
 _OF_DRIVER = "__cuda"
 _WITH_REASONS = "environment"
-"""A format that says beside each package who asks for it, which is not read back."""
+"""A format that says beside each package who requires it, which is not read back."""
 
 
 class CondaAgain(NamedTuple):
-    """The locks by their platforms, the stacks in them, and what to tell beside them.
+    """The locks by their platforms, the stacks in them, and what to note beside them.
 
     ``is_recorded`` says that the locks were made for this very request; else they are to be written with it.
     """
@@ -100,7 +100,7 @@ def conda_again(
 
 
 def _specs(lock: Lock, asked: CondaAsked, target: Target, solution: Solution | None) -> tuple[Asked, ...]:
-    """What conda and pip are asked for, where the channels have of it what ``lock`` has."""
+    """The requests for conda and pip, where the channels have of it what ``lock`` has."""
     there = {it.name: (Listed(it.version, it.build, it.depends),) for it in lock.conda}
     found = split(asked, target.problem, solution, lambda _: there, frozenset())
     return (*found.conda, *found.by_pip)

@@ -49,7 +49,7 @@ Listing = Callable[[frozenset[str]], Mapping[str, Sequence[Listed]]]
 
 
 class CondaAsked(NamedTuple):
-    """What is asked for on one platform. ``conda`` are match specs, ``python`` the requirements of Python, if any.
+    """What is requested on one platform. ``conda`` are match specs, ``python`` the requirements of Python, if any.
 
     ``channels`` are those that files name, with what opens them. ``categories`` are those of Python requirements that
     are not of the main one.
@@ -72,7 +72,7 @@ class CondaAsked(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of all that is asked for, as ``sha256:0a...``, without logins."""
+        """A digest of all that is requested, as ``sha256:0a...``, without logins."""
         asked = [
             sorted((it.spec, it.category) for it in self.conda),
             None if self.python is None else self.python.digest,
@@ -106,7 +106,7 @@ def is_environment_file(name: str) -> bool:
 
 
 def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
-    """Everything that is asked for on ``platform``. Raises UsageError where it cannot be read."""
+    """Everything that is requested on ``platform``. Raises UsageError where it cannot be read."""
     if not packages.are_named:
         return CondaAsked()
     files = list(_environments(packages, platform))
@@ -134,7 +134,7 @@ def refuse_overrides(request: Request) -> None:
 
 
 def asked_in(request: Request, platform: Platform, python: str) -> CondaAsked:
-    """What ``request`` asks for on ``platform`` with ``python``; for a Python lock no file is one of conda's.
+    """What ``request`` requires on ``platform`` with ``python``; for a Python lock no file is one of conda's.
 
     Raises UsageError where it cannot be read.
     """
@@ -156,7 +156,7 @@ def _environments(packages: Packages, platform: Platform) -> Iterator[Environmen
 
 
 def _refuse_lock(name: str) -> None:
-    """Raise UsageError for a conda-lock.yml: it says what is installed, and not what is asked for."""
+    """Raise UsageError for a conda-lock.yml: it says what is installed, and not what is requested."""
     from envsolve.lockfile.reading import format_at
 
     if format_at(Path(name)) == "conda-lock":
@@ -212,7 +212,7 @@ def _categories(asked: Sequence[Asked]) -> Mapping[str, str]:
 
 
 def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> Target:
-    """``target`` with the frameworks, the Python and the CUDA among what is asked for, and with all channels."""
+    """``target`` with the frameworks, the Python and the CUDA among what is requested, and with all channels."""
     request, problem = target.request, target.problem
     python, cuda = request.python, request.cuda
     for it in asked.conda:

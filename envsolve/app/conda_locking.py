@@ -55,7 +55,7 @@ Stack = tuple[Target, Solution | None]
 
 
 class CondaLocked(NamedTuple):
-    """A lock for each platform, the notes to tell beside them, and the stacks in them."""
+    """A lock for each platform, the notes on them, and the stacks in them."""
 
     locks: tuple[Lock, ...]
     notes: tuple[Note, ...]
@@ -167,7 +167,7 @@ class _Locking:
             solutions, differing = solutions_of(involved, Solver(self._matrix, self._builds))
         except UnsolvableError:
             raise self._not_there(asked) from None  # without what nobody typed: that a lock is to be kept
-        found = iter(zip(involved, map(self._builds.told, solutions), strict=True))
+        found = iter(zip(involved, map(self._builds.with_python_reason, solutions), strict=True))
         return tuple(next(found) if it.problem.frameworks else (it, None) for it in targets), differing
 
     def _near_to_held(self, target: Target) -> Target:
@@ -239,5 +239,5 @@ class _Locking:
 
 
 def _for_stack(request: Request) -> tuple[object, ...]:
-    """What is asked of the stack: what files ask beside the command line is not told on that."""
+    """What is requested of the stack, without what files request beside the command line."""
     return request.frameworks, request.python, request.cuda

@@ -30,7 +30,7 @@ from envsolve.model.solution import Problem, Solution
 
 
 class FrameworksIn(NamedTuple):
-    """The frameworks that are asked for by the names of their projects, with what is asked of their versions.
+    """The frameworks that are requested by the names of their projects, with what is asked of their versions.
 
     ``python`` are the Pythons on which their markers hold. ``as_wheels`` says that one is to be a wheel: it is in a pip
     section, or its hashes are those of files on package indexes.

@@ -57,7 +57,7 @@ class Kept(NamedTuple):
 class CondaLockRequest(NamedTuple):
     """A request for a conda lock, and the session with the solver of conda packages.
 
-    ``held`` gives what the lock that is there already holds for a platform. ``progress`` is told what is going on,
+    ``held`` gives what the existing lock has for a platform. ``progress`` gets a text on each step,
     ``counted`` how many wheels are picked, and the last of them. ``recorded`` is the request that the lock says it was
     made for, where that is another one.
     """
@@ -118,7 +118,7 @@ class Joined(NotYet):
 class Parts:
     """Makes the lock of each platform for one command. ``request`` is the one of ``asked`` with bare addresses.
 
-    ``notes`` are what to tell of the parts that were made, ``of_conda`` the projects that are to be conda's for
+    ``notes`` are what to note of the parts that were made, ``of_conda`` the projects that are to be conda's for
     whatever Python, ``companions`` those that wheels need from conda on a platform.
     """
 

@@ -111,7 +111,7 @@ def _few(reasons: Sequence[Asked], sentences: Sequence[str]) -> tuple[str, ...]:
     """The causes that say the most.
 
     What a person requires, what excludes it (rattler begins with the newest version, and lists other Pythons of it),
-    and why what that is about is asked for; else how it came into the request.
+    and why what that is about is requested; else how it came into the request.
     """
     final = [it for it in sentences if it.endswith(_ENDS)]
     excluding = next((it for it in final if not _ABOUT_PYTHON.search(it)), (final or [*sentences[-1:], ""])[0])

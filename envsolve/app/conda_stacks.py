@@ -1,7 +1,7 @@
 """Which stack to try after one whose packages conda cannot put together.
 
 Another toolkit may do, where the channels have the libraries of one release and not of the next. Else rattler is asked
-with fewer and fewer frameworks held to their builds, the last asked for let go first, as the first is the most wanted.
+with fewer and fewer frameworks with fixed builds, the last asked for let go first, as the first is the most wanted.
 What it then picks says which versions can be had together; the stack is solved again among these.
 """
 
@@ -58,10 +58,10 @@ def narrow(builds: ChannelBuilds, unfit: Unfit, packages: Packages) -> bool:
     if not chosen:
         builds.leave_out_python(solution.problem.platform, solution.python)
         return True
-    for held in range(len(chosen) - 1, -1, -1):
-        found = packages(tuple(_specs(unfit, solution, chosen, held)))
+    for fixed in range(len(chosen) - 1, -1, -1):
+        found = packages(tuple(_specs(unfit, solution, chosen, fixed)))
         if found is not None:
-            _keep_found(builds, solution, chosen[held:], found)
+            _keep_found(builds, solution, chosen[fixed:], found)
             return True
     builds.keep(chosen[0], solution.python, None)
     return True
@@ -89,8 +89,8 @@ def _keep_found(
         builds.leave_out(free[0], solution.python)
 
 
-def _specs(unfit: Unfit, solution: Solution, chosen: Sequence[Release], held: int) -> Iterator[str]:
-    """What is asked for: the first ``held`` frameworks as they are, the others in any build of the same CUDA."""
+def _specs(unfit: Unfit, solution: Solution, chosen: Sequence[Release], fixed: int) -> Iterator[str]:
+    """What is requested: the first ``fixed`` frameworks as they are, the others in any build of the same CUDA."""
     of_stack = {it.package for it in chosen}
     of_stack |= {package for release in chosen for package, _ in release.companions}
     yield f"python {solution.python}.*"
@@ -98,10 +98,10 @@ def _specs(unfit: Unfit, solution: Solution, chosen: Sequence[Release], held: in
         name = parse_match_spec(it.spec).name
         if name not in of_stack and name != "python" and not it.of_stack:
             yield it.spec
-    for release in chosen[:held]:
+    for release in chosen[:fixed]:
         yield f"{release.package} =={release.version} {release.build_string}"
     asked = {it.framework: it.specifier for it in solution.problem.frameworks}
-    for release in chosen[held:]:
+    for release in chosen[fixed:]:
         versions = conda_versions(str(asked.get(release.framework, SpecifierSet()))) or "*"
         yield f"{release.package} {versions} {_family(release)}"
 

@@ -1,7 +1,7 @@
 """The pip section of a conda lock: what no channel has, resolved from package indexes beside what conda installs.
 
-Where a wheel requires another version of something than conda chose, conda is asked for that version: what is to be
-installed by the two goes together or not at all. Loaded only where there is something for pip.
+Where a wheel requires another version of something than conda chose, conda gets a requirement for that version: what
+the two install goes together or not at all. Loaded only where there is something for pip.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from envsolve.model.solution import Solution
 from envsolve.resolve.closure.resolve import Conflict, Progress
 
 _MOST_ROUNDS = 5
-"""Times that conda chooses anew because of what wheels require."""
+"""Times that conda chooses again because of what wheels require."""
 
 
 class CondaWheels:

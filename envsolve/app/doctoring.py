@@ -1,4 +1,4 @@
-"""The use case of the doctor: look at this machine and an environment, say what breaks GPU stacks and what mends it.
+"""The use case of the doctor: look at this machine and an environment, say what breaks GPU stacks and what fixes it.
 
 Nothing is written, no framework is imported, and every part has its time: a driver that hangs must not hang the doctor.
 """
@@ -47,8 +47,9 @@ class DoctorRequest(NamedTuple):
 class Looked(NamedTuple):
     """The environment that was looked at: its Python, the command that proves it, and where facts on it come from.
 
-    ``proof`` is None where its Python does not run, and nothing can be proven. ``plan`` is the command that plans it
-    anew, ``is_conda`` says whether conda packages are in it. ``variables`` are those that matter, each with who set it.
+    ``proof`` is None where its Python does not run, and nothing can be proven. ``plan`` is the command that plans a
+    fixed one, ``is_conda`` says whether conda packages are in it. ``variables`` are those that matter,
+    each with who set it.
     """
 
     python: str
@@ -145,10 +146,10 @@ def _looked(
     place = named(found.inventory)
     proof = shell.joined(["envsolve", "validate", *place]) if found.runs else None
     plan = shell.joined(["envsolve", "doctor", *place, "--fix-plan"])
-    told = inventory["variables"]
-    variables = dict.fromkeys(told, "the shell") if isinstance(told, dict) else {}
-    set_anew = {name: "activating the environment" for name in VARIABLES if active.get(name) != environ.get(name)}
-    ordered = (variables | set_anew).items()
+    values = inventory["variables"]
+    variables = dict.fromkeys(values, "the shell") if isinstance(values, dict) else {}
+    set_again = {name: "activating the environment" for name in VARIABLES if active.get(name) != environ.get(name)}
+    ordered = (variables | set_again).items()
     inspected = found.inventory
     return Looked(inspected.python, found.origin, found.runs, proof, plan, inspected.is_conda, tuple(ordered))
 
@@ -156,8 +157,8 @@ def _looked(
 def _inventory(machine: MachineReport, environment: EnvironmentReport) -> dict[str, object]:
     """One inventory of both: libraries of the machine and of the environment stand in one list."""
     of_both = [*_rows(machine.inventory.get("libraries")), *_rows(environment.inventory.get("libraries"))]
-    told = machine.inventory.get("variables")
-    variables = {name: masked(str(value)) for name, value in told.items()} if isinstance(told, dict) else {}
+    values = machine.inventory.get("variables")
+    variables = {name: masked(str(value)) for name, value in values.items()} if isinstance(values, dict) else {}
     return {**environment.inventory, **machine.inventory, "libraries": of_both, "variables": variables}
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from envsolve.boundary.secrets import masked
 from envsolve.diagnose.case import TITLES, Case, Given
 from envsolve.diagnose.cause import Cause, Remedy
-from envsolve.diagnose.diagnosis import Told, diagnoses_of
+from envsolve.diagnose.diagnosis import WordedDiagnosis, diagnoses_of
 from envsolve.diagnose.installer import for_installer
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading.interest import interesting
@@ -67,7 +67,7 @@ def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str])
     """
     matrix = Matrix(asked.matrix_directory)
     if asked.matrix_directory is not None:
-        _ = matrix.framework_names  # a directory without a matrix is told before anything is read
+        _ = matrix.framework_names  # a directory without a matrix is reported before anything is read
     tables = Tables()
     given = _given(asked, matrix, environ)
     seen = scan(interesting(stream, anchors_of(tables)), tables)
@@ -84,7 +84,7 @@ def findings_in(text: str, given: Given, matrix: Matrix) -> tuple[Finding, ...]:
 
 
 def _findings(case: Case, tables: Tables) -> tuple[Finding, ...]:
-    return tuple(_finding(told, case, case.knowledge.matrix) for told in diagnoses_of(case, tables))
+    return tuple(_finding(worded, case, case.knowledge.matrix) for worded in diagnoses_of(case, tables))
 
 
 def _notes(seen: Seen, case: Case) -> Iterator[Note]:
@@ -134,7 +134,7 @@ def _given(asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) ->
 
 
 def _gpus(texts: tuple[str, ...], matrix: Matrix) -> tuple[tuple[str, ...], tuple[ComputeCapability, ...]]:
-    """Product names and capabilities of GPUs as typed. Raises UsageError for one that nobody knows."""
+    """Product names and capabilities of GPUs as typed. Raises UsageError for an unknown one."""
     names, capabilities = [], []
     for text in texts:
         if text in ("auto", "none"):
@@ -186,14 +186,14 @@ def _with_this_machine(
     return given._replace(host=detected_host(matrix, environ, thorough=False))
 
 
-def _finding(told: Told, case: Case, matrix: Matrix) -> Finding:
+def _finding(worded: WordedDiagnosis, case: Case, matrix: Matrix) -> Finding:
     """The finding with the environment for its fix, and without secrets."""
-    about = _framework_of(told.cause, case)
-    finding = told.finding._replace(about=about)
-    if told.solvable:
+    about = _framework_of(worded.cause, case)
+    finding = worded.finding._replace(about=about)
+    if worded.solvable:
         from envsolve.app.remedies import advice_on
 
-        advice = advice_on(told.cause.remedy or Remedy(), case, matrix, about)
+        advice = advice_on(worded.cause.remedy or Remedy(), case, matrix, about)
         finding = finding if advice is None else _with_advice(finding, advice)
     return finding._replace(evidence=tuple(map(_shown, finding.evidence))).with_texts(masked)
 
@@ -230,7 +230,7 @@ def _recognised(case: Case) -> Iterator[str]:
         yield f"{TITLES.get(name, name)} {version}" if version else TITLES.get(name, name)
     named = (
         ("NVIDIA driver", case.driver),
-        ("CUDA of the driver", case.driver_cuda if case.told("driver_cuda") else None),
+        ("CUDA of the driver", case.driver_cuda if case.clue("driver_cuda") else None),
         ("CUDA", case.toolkit),
         ("cuDNN", case.cudnn),
         ("Python", case.python),

@@ -1,7 +1,7 @@
 """The use case of exporting: a lock that is on the disk, in another of the formats that envsolve writes.
 
 Nothing is solved: the packages are those of the file, each version, digest and address as it says. What the other
-format cannot hold is told, and what it needs and the file does not have is a refusal.
+format cannot hold is noted, and what it needs and the file does not have is a refusal.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ class _Planner:
                 yield have[name]
 
     def _companion(self, package: Package, release: Release) -> str:
-        """How a companion of ``release`` is asked for: in the installed version where that goes with it."""
+        """How a companion of ``release`` is requested: in the installed version where that goes with it."""
         version = parsed_version(package.version)
         if version is None or not self._fits(package, version, release):
             return package.name
@@ -262,7 +262,7 @@ class _Planner:
         yield shell.joined([*words, *(["--index-strategy", "unsafe-best-match"] if words[0] == "uv" else [])])
 
     def _left_by_pip(self, solution: Solution, beside: Sequence[Asked]) -> Iterator[str]:
-        """The packages that are in the way: another build of a version that is asked for, and rivals for its module.
+        """The packages that are in the way: another build of a version that is requested, and rivals for its module.
 
         To pip 2.6.0+cpu is 2.6.0, so it leaves that. A rival takes files of its own with it when it goes.
         """

@@ -1,4 +1,4 @@
-"""Which builds of a version a file installs, told by what else it holds.
+"""Which builds of a version a file installs, judged by what else is in it.
 
 The wheels of JAX and TensorFlow have one version for every CUDA and for the CPU: the packages beside them decide, or
 the extras that bring those. What envsolve recorded decides between the builds that are left.
@@ -31,7 +31,7 @@ class Beside(NamedTuple):
 
 
 def extras_in(text: str) -> dict[str, frozenset[str]]:
-    """The extras that requirements in ``text`` ask for, by project; names are normalized."""
+    """The extras that requirements in ``text`` require, by project; names are normalized."""
     found: dict[str, frozenset[str]] = {}
     for name, extras in _EXTRAS.findall(_COMMENT.sub("", text)):
         named = frozenset(normalized(it.strip()) for it in extras.split(","))

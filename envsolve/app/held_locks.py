@@ -1,4 +1,4 @@
-"""What the lock that is there already holds, as a new one asks for it: platform by platform."""
+"""The contents of the existing lock as a new one needs them, platform by platform."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class HeldStack(NamedTuple):
     """What a file pins of a stack. ``releases`` are, for each framework in it, the builds that it may be.
 
     A framework without any is one that the matrix does not know in this version. ``lock`` is the file as it was read.
-    ``unpinned`` are the packages of frameworks that the file asks for in no one version.
+    ``unpinned`` are the packages of frameworks that the file requires in no one version.
     """
 
     releases: Mapping[str, tuple[Release, ...]]
@@ -110,10 +110,10 @@ def is_for_the_cpu(package: Installed, recorded: Stack | None) -> bool:
     """
     if package.build is None:
         version = _version(package.version)
-        told = package.name in FRAMEWORK_OF_CPU_WHEEL or (version is not None and version.local == "cpu")
+        is_named = package.name in FRAMEWORK_OF_CPU_WHEEL or (version is not None and version.local == "cpu")
     else:
-        told = _CPU_BUILD.search(package.build) is not None
-    return told or _recorded_for_the_cpu(package, recorded)
+        is_named = _CPU_BUILD.search(package.build) is not None
+    return is_named or _recorded_for_the_cpu(package, recorded)
 
 
 def _recorded_for_the_cpu(package: Installed, stack: Stack | None) -> bool:
@@ -157,7 +157,7 @@ def _wheels(pins: Iterable[Pin], unpinned: Iterable[str]) -> Iterator[Installed]
 
 
 def _rows(package: Installed, releases: Iterable[Release]) -> Iterator[Release]:
-    """The builds that a pin may be; a wheel is told by its full version, with the local one of PyTorch's index."""
+    """The builds that a pin may be; a wheel is known by its full version, with the local one of PyTorch's index."""
     version = _version(package.version)
     for release in releases:
         if release.package != package.name or release.source.is_wheel is not (package.build is None):

@@ -34,7 +34,7 @@ class Missing(NamedTuple):
 
 
 class InstalledConda(NamedTuple):
-    """The packages by name, what was asked for by name, and what cannot be in a lock."""
+    """The packages by name, what was requested by name, and what cannot be in a lock."""
 
     packages: tuple[CondaPackage, ...]
     requested: tuple[str, ...]
@@ -49,22 +49,22 @@ def installed_conda(prefix: Path) -> InstalledConda:
     directory = prefix / "conda-meta"
     for name in (it for it in names_of(directory) if it.endswith(".json")):
         try:
-            told = record_at(directory / name)
+            record = record_at(directory / name)
         except FileError as error:
             missing.append(Missing(str(directory / name), "", error.reason))
             continue
-        found = _package(told)
+        found = _package(record)
         if isinstance(found, CondaPackage):
             packages.append(found)
-            requested += _requested(told)
+            requested += _requested(record)
         else:
             missing.append(found)
     return InstalledConda(tuple(sorted(packages)), tuple(requested), tuple(missing))
 
 
-def _package(told: Mapping[str, object]) -> CondaPackage | Missing:
-    url = _text(told, "url")
-    label = Missing(_text(told, "name"), _text(told, "version"), "")
+def _package(record: Mapping[str, object]) -> CondaPackage | Missing:
+    url = _text(record, "url")
+    label = Missing(_text(record, "name"), _text(record, "version"), "")
     if not url.startswith(("http://", "https://")):
         where = "from a local folder" if url else "from an unknown channel: its record has no URL"
         return label._replace(reason=f"it is {where}")
@@ -73,15 +73,15 @@ def _package(told: Mapping[str, object]) -> CondaPackage | Missing:
             CondaPackage(
                 label.name,
                 label.version,
-                _text(told, "build"),
-                _text(told, "subdir"),
+                _text(record, "build"),
+                _text(record, "subdir"),
                 url,
-                _text(told, "md5") or None,
-                _text(told, "sha256") or None,
-                _number(told, "size"),
-                _number(told, "build_number") or 0,
-                _texts(told, "depends"),
-                _texts(told, "constrains"),
+                _text(record, "md5") or None,
+                _text(record, "sha256") or None,
+                _number(record, "size"),
+                _number(record, "build_number") or 0,
+                _texts(record, "depends"),
+                _texts(record, "constrains"),
             )
         )
     except FileError as error:
@@ -91,22 +91,22 @@ def _package(told: Mapping[str, object]) -> CondaPackage | Missing:
     return package
 
 
-def _requested(told: Mapping[str, object]) -> tuple[str, ...]:
+def _requested(record: Mapping[str, object]) -> tuple[str, ...]:
     """The match specs that somebody typed for it: one before conda 25.7, a list since."""
-    stated = (*_texts(told, "requested_specs"), _text(told, "requested_spec"))
+    stated = (*_texts(record, "requested_specs"), _text(record, "requested_spec"))
     return tuple(dict.fromkeys(it for it in stated if it not in _NO_REQUEST))
 
 
-def _text(told: Mapping[str, object], key: str) -> str:
-    value = told.get(key)
+def _text(record: Mapping[str, object], key: str) -> str:
+    value = record.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _texts(told: Mapping[str, object], key: str) -> tuple[str, ...]:
-    value = told.get(key)
+def _texts(record: Mapping[str, object], key: str) -> tuple[str, ...]:
+    value = record.get(key)
     return tuple(it for it in value if isinstance(it, str)) if isinstance(value, list) else ()
 
 
-def _number(told: Mapping[str, object], key: str) -> int | None:
-    value = told.get(key)
+def _number(record: Mapping[str, object], key: str) -> int | None:
+    value = record.get(key)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

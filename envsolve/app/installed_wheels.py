@@ -43,7 +43,7 @@ class Origin(NamedTuple):
 
 
 class InstalledWheels(NamedTuple):
-    """The pins by name, what was asked for by name, and what cannot be in a lock."""
+    """The pins by name, what was requested by name, and what cannot be in a lock."""
 
     pins: tuple[Pin, ...]
     requested: tuple[str, ...]
@@ -63,7 +63,7 @@ def captured(packages: Iterable[Package], markers: Markers) -> tuple[tuple[Packa
 
 
 def named(packages: Iterable[Package]) -> dict[str, str]:
-    """The versions that are asked for at an index, by name."""
+    """The versions that an index is queried for, by name."""
     return {it.name: it.version for it in packages if not origin_of(it).reason}
 
 
@@ -96,20 +96,20 @@ def origin_of(package: Package) -> Origin:
     if not package.is_wheel:
         return Origin(reason="it was not installed as a wheel, so its origin is unknown")
     try:
-        told = direct_url(package.folder)
+        record = direct_url(package.folder)
     except FileError as error:
         return Origin(reason=f"{package.folder / DIRECT_URL} is malformed: {error.reason}")
-    return Origin() if told is None else _of_direct_url(told)
+    return Origin() if record is None else _of_direct_url(record)
 
 
-def _of_direct_url(told: Mapping[str, Any]) -> Origin:
-    url = without_secrets(told["url"])
-    if "vcs_info" in told:
+def _of_direct_url(record: Mapping[str, Any]) -> Origin:
+    url = without_secrets(record["url"])
+    if "vcs_info" in record:
         return Origin(reason=f"it was installed from a repository ({url})")
-    if "dir_info" in told:
-        editable = told["dir_info"].get("editable") is True
+    if "dir_info" in record:
+        editable = record["dir_info"].get("editable") is True
         return Origin(reason="it is an editable install" if editable else "it was installed from a folder")
-    hashes = _hashes(told["archive_info"])
+    hashes = _hashes(record["archive_info"])
     is_local = not url.startswith(("http://", "https://"))
     if not hashes and is_local:
         return Origin(reason="it was installed from a file without a recorded digest")
@@ -121,11 +121,11 @@ def _of_direct_url(told: Mapping[str, Any]) -> Origin:
 def _hashes(archive: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     """The strong digests; ``hash`` is the older form of ``hashes``."""
     hashes = archive.get("hashes")
-    told = dict(hashes) if isinstance(hashes, dict) else {}
+    digests = dict(hashes) if isinstance(hashes, dict) else {}
     algorithm, equals, digest = str(archive.get("hash", "")).partition("=")
     if equals:
-        told.setdefault(algorithm, digest)
-    return tuple(sorted((str(name), str(held)) for name, held in told.items() if name in _STRONG))
+        digests.setdefault(algorithm, digest)
+    return tuple(sorted((str(name), str(digest)) for name, digest in digests.items() if name in _STRONG))
 
 
 def _pin(package: Package, files: ExactFiles) -> Pin | Missing:
@@ -159,8 +159,8 @@ def _described_alike(package: Package, files: Sequence[PackageFile]) -> tuple[Pa
     """
     content = bytes_of(package.folder / "METADATA", _LONGEST_METADATA)
     digest = sha256(content or b"").hexdigest()
-    told = ((file, dict(file.metadata or ()).get("sha256")) for file in files)
-    return tuple(file for file, known in told if known is None or known == digest)
+    digests = ((file, dict(file.metadata or ()).get("sha256")) for file in files)
+    return tuple(file for file, known in digests if known is None or known == digest)
 
 
 def _why_not(origin: Origin, unfit: Unfit | None) -> str:
@@ -172,7 +172,7 @@ def _why_not(origin: Origin, unfit: Unfit | None) -> str:
 
 
 def _requires(packages: Sequence[Package], markers: Markers) -> dict[str, set[str]]:
-    """What each requires of the others, with the extras that these ask for."""
+    """What each requires of the others, with the extras that these require."""
     installed = {it.name for it in packages}
     extras: dict[str, set[str]] = {name: {""} for name in installed}
     requires: dict[str, set[str]] = {name: set() for name in installed}

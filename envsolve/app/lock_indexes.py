@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.network import Network
+from envsolve.app.wheel_facts import WheelReader
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.frameworks import OWN_INDEX
@@ -96,6 +97,12 @@ class Lines:
 
         fetcher, shelf, environ, offline, environments = self._of_direct
         return DirectReader(fetcher, shelf, environ, environments, offline=offline)
+
+    @cached_property
+    def wheels(self) -> WheelReader:
+        """Reads what wheels hold."""
+        fetcher, shelf, _, offline, _ = self._of_direct
+        return WheelReader(fetcher, shelf, offline=offline)
 
     def close(self) -> None:
         """End all connections; once."""

@@ -39,6 +39,7 @@ from envsolve.resolve.closure.bounds import (
     constraints_of,
     cuda_major_of,
     may_stand_beside,
+    newest_cuda_of_drivers,
     without_code,
 )
 from envsolve.resolve.closure.explain import contested
@@ -409,7 +410,20 @@ class Worlds:
             self.met_what_runs_in_part |= bool(facts.loss)
             if not (self.in_part and facts.loss):
                 for framework, rows in self.builds.items():
-                    yield among(framework_identifier(framework), _that_go_with(facts, name, rows))
+                    yield among(framework_identifier(framework), self._that_go_with(facts, name, rows))
+
+    def _that_go_with(self, facts: BuildFacts, name: str, rows: Sequence[Release]) -> Iterator[int]:
+        for number, row in enumerate(rows):
+            if row.cuda is None:
+                yield number
+                continue
+            is_own_index = row.source is Source.PYTORCH and name in OWN_INDEX
+            if (is_own_index or facts.go_with(row.cuda)) and facts.run_with(self._newest_cuda or row.cuda.major):
+                yield number
+
+    @cached_property
+    def _newest_cuda(self) -> int | None:
+        return newest_cuda_of_drivers(self._problem, self._matrix.cuda)
 
     def _of_stack(self, name: str, version: str) -> Iterator[Need]:
         if cuda_major_of(name) is not None and self._majors:
@@ -513,13 +527,6 @@ def _lacks_wheels(world: World) -> bool:
 
 def _for_python(rows: Sequence[Release], minor: Version | None) -> Iterator[int]:
     return (number for number, row in enumerate(rows) if str(minor) in row.pythons)
-
-
-def _that_go_with(facts: BuildFacts, name: str, rows: Sequence[Release]) -> Iterator[int]:
-    for number, row in enumerate(rows):
-        is_own_index = row.source is Source.PYTORCH and name in OWN_INDEX
-        if row.cuda is None or is_own_index or facts.go_with(row.cuda):
-            yield number
 
 
 def _leads_to(packages: Iterable[str], name: str, world: World) -> bool:

@@ -15,6 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
+from envsolve.app.audit import WheelAudit, with_known_builds
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
@@ -38,6 +39,7 @@ from envsolve.app.stack_wheels import (
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
+from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import FrameworkTable, Matrix
@@ -120,6 +122,8 @@ def locked_again(
     require_wheels(request)
     targets = targets_of(request, matrix, environ)
     require_platforms([it.problem.platform for it in targets], request.format)
+    network = lock_request.network
+    shelf = None if network.no_cache else store_at(network.cache_directory, environ)
     locks: list[Locked] = []
     for target in targets:
         old = there(target.problem.platform)
@@ -128,7 +132,8 @@ def locked_again(
         if not all(it.is_met for it in differences(old, recorded, target)):
             return None
         now = as_in_lock(wanted, old.addresses)
-        again = _Lock(lock_request, matrix, with_frameworks(target, now, where), now, where).again(old)
+        known = matrix if shelf is None else with_known_builds(matrix, old.pins, shelf)
+        again = _Lock(lock_request, known, with_frameworks(target, now, where), now, where).again(old)
         if again is None:
             return None
         locks.append(again)
@@ -209,10 +214,10 @@ class _Lock:
             yield pin._replace(via=tuple(sorted(requirers | by_name.get(pin.name, set()))))
 
     def _suits_alike(self, now: Lock, old: Lock, solution: Solution | None) -> bool:
-        """Whether Python, C library and indexes are the same, and other GPUs set no bound that a package breaks."""
+        """Whether Python, C library and indexes are the same, and the stack sets no bound that a package breaks."""
         if any(getattr(now, it) != getattr(old, it) for it in _SURROUNDINGS):
             return False
-        if solution is None or (now.stack and now.stack.capabilities) == (old.stack and old.stack.capabilities):
+        if solution is None:
             return True
         bounds = bounds_of(solution, self._matrix, in_part=True)
         return all(
@@ -224,6 +229,7 @@ class _Lock:
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         joined: list[str] = []
+        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.progress)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
             try:
@@ -234,10 +240,24 @@ class _Lock:
             if new:
                 joined += new
                 continue
+            if self._reads_what_does_not_suit(made, audit):
+                continue
             self._require_recent(made, lines)
             refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
             notes = Notes(made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of)
-            return self._result.finished(made.attempt, notes.pins, notes, self._passed)
+            return self._result.finished(made.attempt, notes.pins, (*notes, *audit.notes), self._passed)
+
+    def _reads_what_does_not_suit(self, made: Resolved, audit: WheelAudit) -> bool:
+        """Read wheels that nobody knows; whether one of them does not suit, so that another answer is to be found."""
+        solution, pins = made.attempt.solution, made.found.pins
+        read = audit.facts_of(pins, solution, self._matrix)
+        if not read or solution is None:
+            return False
+        self._matrix = self._matrix.with_builds(read)
+        if not audit.do_not_suit(read, pins, solution, self._matrix):
+            return False
+        self._matrix = self._matrix.with_builds(audit.like(read))
+        return True
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""

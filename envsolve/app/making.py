@@ -55,7 +55,7 @@ class CreateRequest(NamedTuple):
 def make(
     asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
 ) -> tuple[Note, ...]:
-    """Install what ``plan`` has into the directory ``prefix``; what to tell of it.
+    """Install what ``plan`` has into the directory ``prefix``; what to note of it.
 
     Raises OutsideError where something cannot be fetched or run. OSError passes.
     """

@@ -57,7 +57,7 @@ def overview(matrix: Matrix) -> list[Overview]:
 def show(text: str, filters: Filters, matrix: Matrix, environ: Mapping[str, str]) -> Shown:
     """The builds of the framework that ``text`` names (``tensorflow==2.10.*``), as far as ``filters`` mean them.
 
-    Raises UsageError for words nobody knows and UnsolvableError where no known build is meant.
+    Raises UsageError for unknown words and UnsolvableError where no known build is meant.
     """
     found = find_builds(filters._replace(frameworks=(text,)), matrix, environ)
     (table,) = found.tables

@@ -1,7 +1,7 @@
 """All files of a project, locked as one: each near to what it holds already, and none written unless all can be.
 
 What is in a file stays as far as it fits (the stack, then the packages around it), so that a new driver changes nothing
-that still runs; what it makes possible is told beside it.
+that still runs; what it makes possible is noted.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _KEEP = Hint("rename it, for example to requirements.in, and list it in requirem
 
 
 class ProjectLock(NamedTuple):
-    """How a project is to be locked. ``show`` and ``counted`` are told of progress.
+    """How a project is to be locked. ``show`` and ``counted`` report progress.
 
     ``upgrade`` lets go of all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
     files that envsolve did not write may be overwritten, or that the caller looks after them. ``checks`` says that it
@@ -84,7 +84,7 @@ class LockedFile(NamedTuple):
 
 
 class LockedProject(NamedTuple):
-    """Every file of a project, what to tell beside them."""
+    """Every file of a project, what to note beside them."""
 
     files: tuple[LockedFile, ...]
     notes: tuple[Note, ...]
@@ -157,7 +157,9 @@ class _Locking:
         from envsolve.app.project_status import status_in_project
 
         targets = targets_of(asked.request, self._matrix, self._environ) if self._how.checks else ()
-        found = [(it.problem.platform, status_in_project(asked, it, self._matrix).verdict) for it in targets]
+        found = [
+            (it.problem.platform, status_in_project(asked, it, self._matrix, self._environ).verdict) for it in targets
+        ]
         if not any(verdict in _NOT_RIGHT for _, verdict in found):
             return False
         for platform, verdict in found:

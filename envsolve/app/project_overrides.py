@@ -1,4 +1,4 @@
-"""A project as a command asks for it this once: what is typed stands for the keys of the same name."""
+"""A project as a command requires it this once: what is typed stands for the keys of the same name."""
 
 from __future__ import annotations
 

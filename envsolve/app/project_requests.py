@@ -103,6 +103,7 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
             overrides=settings.overrides,
             build_constraints=settings.build_constraint_files,
             exclude_newer=settings.exclude_newer,
+            audit=settings.audit,
             allow_builds=settings.allow_builds,
             pre=settings.pre,
             pytorch_index_url=settings.pytorch_index_url,
@@ -144,13 +145,13 @@ def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapp
     if known is None or platform is not here.platform:
         return None
     found = known.stands_in_for(here)
-    told = None
+    note = None
     if known.is_gpu and not here.gpus and here.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU, GpuStatus.READY):
         found = found._replace(status=GpuStatus.READY)
-        told = f"no NVIDIA GPU was found: the lock is still for the recorded machine ({known})"
+        note = f"no NVIDIA GPU was found: the lock is still for the recorded machine ({known})"
     if found._replace(origin=here.origin) == here:
         return None
-    noted = found if told is None else found._replace(notes=(*found.notes, told))
+    noted = found if note is None else found._replace(notes=(*found.notes, note))
     named = NamedHost(ORIGIN, noted, str(known))
     return request._replace(gpus=(), hosts=(ORIGIN,), named_hosts=(named,))
 
@@ -158,7 +159,7 @@ def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapp
 def _named(
     project: Project, machine: Machine, request: Request, matrix: Matrix, environ: Mapping[str, str]
 ) -> Iterator[NamedHost]:
-    """The hosts of one target among several; what is wrong with it is told of its key."""
+    """The hosts of one target among several; a mistake names its key."""
     try:
         targets = targets_of(_on(machine, request), matrix, environ)
     except UsageError as error:
@@ -172,10 +173,10 @@ def _named(
 
 def typed(machine: Machine) -> str:
     """What the project says of a machine."""
-    told = [*(machine.gpus or (() if machine.hosts else ("auto",))), *machine.hosts]
-    told += [] if machine.driver is None else [f"driver {machine.driver}"]
-    told += [] if machine.glibc is None else [f"glibc {machine.glibc}"]
-    return ", ".join((*told, *machine.platforms))
+    parts = [*(machine.gpus or (() if machine.hosts else ("auto",))), *machine.hosts]
+    parts += [] if machine.driver is None else [f"driver {machine.driver}"]
+    parts += [] if machine.glibc is None else [f"glibc {machine.glibc}"]
+    return ", ".join((*parts, *machine.platforms))
 
 
 def _format(project: Project, part: Part, output: Output) -> str:

@@ -39,7 +39,7 @@ def python_at_hand(project: Project, matrix: Matrix, environ: Mapping[str, str])
 
     That is so where the project is for another machine or names its Python, where uv is here, and where no Python here
     takes the stack. The current directory is that of the project. Nothing is asked of an index: what is wrong with the
-    project is told by locking it.
+    project is reported by locking it.
     """
     if not _is_for_this_machine(project) or find_uv() is not None:
         return None

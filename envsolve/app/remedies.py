@@ -1,4 +1,4 @@
-"""From a diagnosis to an environment that mends it: the solver is asked before a command is advised.
+"""From a diagnosis to an environment that fixes it: the solver checks every command before it is advised.
 
 Tried, in order: 1. the framework at the version it has (another build, CUDA or source of it) 2. any version of it.
 Where the GPU is not known there is nothing to solve for, and the command is the one that looks at the machine itself.
@@ -110,7 +110,7 @@ def _stack_text(solution: Solution, request: Request) -> str:
 
 
 def _refused(error: UnsolvableError) -> Advice:
-    """Why no environment mends it, and the ways out that the solver has checked."""
+    """Why no environment fixes it, and the ways out that the solver has checked."""
     ways: Sequence[tuple[str, str]] = [(it.text, it.command) for it in error.hints if it.command is not None]
     others = " ".join(f"Alternative: {text}: `{command}`." for text, command in ways[:_MOST_HINTS])
     return Advice(f"No environment fits this hardware: {error.message}.", (), others)

@@ -29,9 +29,9 @@ LEFT_OUT = Note(
 
 
 class Solved(NamedTuple):
-    """The texts to write, each with the platform it is for, and what to tell beside them.
+    """The texts to write, each with the platform it is for, and what to note beside them.
 
-    One text may be for all platforms that were asked for; its platform is the first of them. ``locks`` are the Python
+    One text may be for all platforms that were requested; its platform is the first of them. ``locks`` are the Python
     locks that the texts were written from, one each, if they are such; ``answers`` are the stacks.
     """
 
@@ -163,7 +163,7 @@ def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableErro
 
 
 def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) -> Iterator[Note]:
-    """What to tell of each target and its stack, if there is one."""
+    """What to note of each target and its stack, if there is one."""
     for target, solution in zip(targets, solutions, strict=True):
         newer = () if solution is None or target.fell_to_cpu else solution.newer_elsewhere
         of_stack = () if solution is None else solution.notes
@@ -197,7 +197,7 @@ def request_without_secrets(request: Request) -> tuple[Request, tuple[Note, ...]
 
 
 def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
-    """A framework as typed, by its name or an alias. Raises UsageError, with the nearest name, for one nobody knows."""
+    """A framework as typed, by its name or an alias. Raises UsageError, with the nearest name, for an unknown one."""
     try:
         name, specifier = parse_framework(text)
     except ValueError as error:

@@ -108,6 +108,7 @@ def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = (),
     elsewhere = {it.release.framework for it in solution.choices if it.release.source is not Source.PYPI}
     return Bounds(
         solution,
+        lambda: matrix.cuda,
         lambda: matrix.components,
         cudnn,
         rivals,

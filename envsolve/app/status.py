@@ -8,21 +8,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.audit import with_known_builds
 from envsolve.app.held_stack import HeldStack, framework_of, held_stack, is_for_the_cpu
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.frameworks import BUILT_WITH
+from envsolve.index.store import store_at
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
+from envsolve.model.versions import parsed_version
+from envsolve.resolve.closure.bounds import newest_cuda_of_drivers
 from envsolve.resolve.solver import Solver
 
 _BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
@@ -43,7 +49,7 @@ class Verdict(StrEnum):
     UNKNOWN = "unknown"
     """What it installs on the platform is not pinned or not in the matrix, or no GPU is there to judge it by."""
     STALE = "stale"
-    """The project asks for something else than it was made for."""
+    """The project requires something else than it was made for."""
     MISSING = "missing"
     """The project names it, and it is not there."""
     UNREADABLE = "unreadable"
@@ -87,7 +93,7 @@ def status_of(
     for name in files:
         try:
             require_settled(Path(name))
-            found.append(file_status(name, target, matrix, _BY_OPTIONS))
+            found.append(file_status(name, target, matrix, environ, _BY_OPTIONS))
         except UsageError as error:
             if by_itself:
                 raise
@@ -112,10 +118,10 @@ def require_settled(path: Path) -> None:
 def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
     """The status of a file that ``error`` says cannot be read."""
     cause = error.__cause__
-    told = error.message
+    reason = error.message
     if isinstance(cause, FileError):
-        told = cause.reason if cause.line is None else f"line {cause.line}: {cause.reason}"
-    return _with_reasons(name, target, Verdict.UNREADABLE, (), (told, *error.cause))
+        reason = cause.reason if cause.line is None else f"line {cause.line}: {cause.reason}"
+    return _with_reasons(name, target, Verdict.UNREADABLE, (), (reason, *error.cause))
 
 
 def _with_reasons(
@@ -125,7 +131,9 @@ def _with_reasons(
     return FileStatus(name, target.problem.platform, verdict, builds, said)
 
 
-def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PROJECT) -> FileStatus:
+def file_status(
+    name: str, target: Target, matrix: Matrix, environ: Mapping[str, str], way_out: str = _IN_PROJECT
+) -> FileStatus:
     """The status of one file on the machines of ``target``. Raises UsageError where it cannot be read.
 
     ``way_out`` says how a machine is named for a file that is for a GPU, where none was found.
@@ -134,6 +142,7 @@ def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PR
     held = held_stack(Path(name), platform, matrix)
     if held is None:
         return _with_reasons(name, target, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
+    matrix = with_known_builds(matrix, held.lock.pins, store_at(None, environ))
     found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
     return found._replace(notes=tuple(_age(held, matrix, target.problem)), held=held)
 
@@ -163,7 +172,7 @@ def _of_stack(
 def _judged(
     held: HeldStack, unknown: Mapping[str, str], target: Target, matrix: Matrix, way_out: str
 ) -> tuple[Verdict, tuple[str, ...]]:
-    """What can be said of a stack; ``unknown`` are frameworks on the CPU that the matrix does not know, as told.
+    """What can be said of a stack; ``unknown`` are frameworks on the CPU that the matrix does not know.
 
     Those need neither a driver nor a GPU, so that nothing stands against them.
     """
@@ -178,19 +187,20 @@ def _judged(
     of_stack = _recorded_frameworks(held) if for_gpu else frozenset()
     known = {name: [row.label for row in rows] for name, rows in held.releases.items() if name not in for_gpu}
     labels = {**known, **{name: [label] for name, label in unknown.items()}}
-    for_cpu = [label for name, told in labels.items() if not of_stack or name in of_stack for label in told]
+    for_cpu = [label for name, listed in labels.items() if not of_stack or name in of_stack for label in listed]
     on_cpu = (f"{_listed(for_cpu)} runs only on the CPU, but there is an NVIDIA GPU",) if for_cpu else ()
     reasons = ()
     if for_gpu:
         on_gpu = held._replace(releases=for_gpu)
-        reasons = (*_against_builds(on_gpu, target, matrix), *_against_cudnn(held, problem, matrix))
+        against = (_against_builds(on_gpu, target, matrix), _against_cudnn(held, problem, matrix))
+        reasons = (*chain(*against), *_against_packages(on_gpu, problem, matrix))
     if reasons:
         return Verdict.DOES_NOT_RUN, (*reasons, *on_cpu)
     return (Verdict.CPU_ONLY if on_cpu else Verdict.FITS), on_cpu
 
 
 def _recorded_frameworks(held: HeldStack) -> frozenset[str]:
-    """The frameworks that envsolve was asked for; any other in the file is a package that some package needs."""
+    """The frameworks that were requested of envsolve; any other in the file is a package that some package needs."""
     stack = held.lock.stack
     return frozenset(() if stack is None else (it.framework for it in stack.frameworks))
 
@@ -236,6 +246,27 @@ def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterato
     for gpu in problem.gpus:
         if same and not any(it.serves(gpu, problem.platform) for it in same):
             yield f"cuDNN {held.cudnn} has no code for compute capability {gpu}"
+
+
+def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
+    """Further packages that do not run on the GPUs, with the driver, or beside the CUDA of the file."""
+    cudas = {row.cuda for rows in held.releases.values() for row in rows if row.cuda is not None}
+    newest = newest_cuda_of_drivers(problem, matrix.cuda)
+    for pin in held.lock.pins:
+        known = matrix.build_facts(pin.name) if pin.version and parsed_version(pin.version) is not None else ()
+        for facts in known:
+            if not facts.covers(pin.version) or facts.loss or (facts.beside and facts.beside not in held.releases):
+                continue
+            label, gpu = f"{pin.name} {pin.version}", facts.without_code_for(problem.gpus)
+            if gpu is not None:
+                yield f"{label} has no code for compute capability {gpu}"
+            is_own_build = pin.name in BUILT_WITH and "+" in pin.version
+            if cudas and not is_own_build and not any(map(facts.go_with, cudas)):
+                beside = _listed(map(str, sorted(cudas)))
+                yield f"{label} loads the libraries of {facts.cuda_text}, and the frameworks are for CUDA {beside}"
+            if newest is not None and not facts.run_with(newest):
+                linked = f"{label} has the runtime of CUDA {facts.linked_cuda} linked in"
+                yield f"{linked}, the driver runs CUDA {newest} at most"
 
 
 def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:

@@ -2,7 +2,7 @@
 
 Where conda installs the frameworks, conda installs them too, by the name that channels usually have for a project.
 Where pip does, they are wheels as well, since wheels are built against the wheels of PyTorch and TensorFlow. A file by
-its address and a project with extras are always pip's: conda has no way to ask for them.
+its address and a project with extras are always pip's: conda has no way to require them.
 """
 
 from __future__ import annotations

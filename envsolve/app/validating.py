@@ -40,7 +40,7 @@ class Progress(Protocol):
 
 
 class ValidateRequest(NamedTuple):
-    """What is to be validated, as it was asked for; None and () stand for what is found.
+    """What is to be validated, as it was requested; None and () stand for what is found.
 
     ``device`` is ``auto`` for the GPU where the machine or the environment has to do with one, ``here`` for the GPU
     where both have. ``gpus`` are indices among the GPUs that programs see; ``timeout`` and ``burn`` are in seconds.

@@ -1,7 +1,7 @@
 """Questions about an answer: why it holds what it holds, and why not something else.
 
 ``why`` tells the requirements that met on a thing, and what decided between the candidates that they left. ``why not``
-asks for the other thing as well and solves again: either there is no stack, for the reasons a refusal would give, or
+requires the other thing as well and solves again: either there is no stack, for the reasons a refusal would give, or
 there is one that the policy likes less.
 """
 
@@ -102,14 +102,14 @@ class _Questions:
         return Answers(self._problem.platform.value, self._notes, why, why_not)
 
     def _why(self, name: str) -> Why:
-        told: Mapping[str, Callable[[str], Why]] = {
+        answers: Mapping[str, Callable[[str], Why]] = {
             "python": self._python,
             "driver": self._driver,
             "owner": self._owner,
             **dict.fromkeys(_TOOLKIT_NAMES, self._toolkit),
             **dict.fromkeys(_CUDNN_NAMES, self._cudnn),
         }
-        known = told.get(name.lower())
+        known = answers.get(name.lower())
         return known(name) if known is not None else self._framework(name, self._choice(name))
 
     def _choice(self, name: str) -> Choice:
@@ -127,8 +127,8 @@ class _Questions:
         return found
 
     def _unknown(self, name: str) -> UsageError:
-        held = ", ".join(choice.release.framework for choice in self._solution.choices)
-        return UsageError("unknown-name", f"the answer contains no {name!r}", (f"it contains: {held}, {_NAMES}",))
+        names = ", ".join(choice.release.framework for choice in self._solution.choices)
+        return UsageError("unknown-name", f"the answer contains no {name!r}", (f"it contains: {names}, {_NAMES}",))
 
     def _said(self, identifier: str) -> Iterator[Fact]:
         return (requirement.because for requirement in self._requirements.get(identifier, ()))
@@ -146,7 +146,7 @@ class _Questions:
         return Why(name, release.label, tuple(facts))
 
     def _newer_than(self, release: Release) -> Iterator[Fact]:
-        """Why the newest release that was asked for is not the one that was taken, or that it is."""
+        """Why the newest release that was requested is not the one that was taken, or that it is."""
         asked = next(it for it in self._problem.frameworks if it.framework == release.framework)
         builds = self._solver.catalogue(self._problem).builds[release.framework]
         newest = next((it for it, _ in builds.by_version if asked.specifier.contains(it)), release.version)
@@ -245,7 +245,7 @@ class _Questions:
         return f"{its.label} also fits; {policy} chooses {mine.label}"
 
     def _with(self, text: str) -> tuple[Request, Problem]:
-        """The request that asks for the other thing; what it says of that thing itself gives way."""
+        """The request that requires the other thing; what it says of that thing itself gives way."""
         name, specifier = _parsed(text)
         if name == "python":
             python = specifier or SpecifierSet()

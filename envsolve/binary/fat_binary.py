@@ -23,6 +23,7 @@ _DETAILS = struct.Struct("<HHI")
 """At offset 24: minor and major version of what the code is written in (PTX ISA, or the form of the ELF), sm."""
 _DETAILS_OFFSET = 24
 _PTX, _MACHINE_CODE = 1, 2
+_FIRST_OF_NEW_FORM = 100
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
 _LARGEST_CONTAINER = 1 << 28
 """A container of a stream is held in memory, in each thread, and is the code of one source file for all architectures:
@@ -42,16 +43,33 @@ class DeviceTargets(NamedTuple):
 
 
 class Code(NamedTuple):
-    """One piece of device code: PTX or machine code, ``86``, and for PTX the version of its ISA, ``8.4``."""
+    """One piece of device code: PTX or machine code, ``86``, and the version of its PTX ISA or ELF form, ``(8, 4)``."""
 
     is_ptx: bool
     architecture: int
-    ptx_isa: str | None
+    form: tuple[int, int]
 
     @property
     def target(self) -> str:
         """As the matrix writes it, ``8.6``."""
         return f"{self.architecture // 10}.{self.architecture % 10}"
+
+    @property
+    def ptx_isa(self) -> str | None:
+        """The version of the PTX ISA, ``8.4``; None for machine code."""
+        return f"{self.form[0]}.{self.form[1]}" if self.is_ptx else None
+
+    @property
+    def cuda_major(self) -> int | None:
+        """The major of the CUDA whose compiler wrote it; None where its form does not say.
+
+        PTX ISA 7 is that of CUDA 11, 8 that of CUDA 12, 9 that of CUDA 13 (PTX ISA, release notes). Machine code for
+        capabilities below 10.0 has form 1.8 from CUDA 13 on and 1.7 before; for 10.0 and newer it is 1.8 in CUDA 12.9,
+        too (wheels of warp-lang 1.19, CuPy 14.2, xformers 0.0.35, ctranslate2 4.8).
+        """
+        if self.is_ptx:
+            return self.form[0] + 4
+        return 13 if self.form >= (1, 8) and self.architecture < _FIRST_OF_NEW_FORM else None
 
 
 def scan_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None) -> DeviceTargets:
@@ -144,7 +162,7 @@ def _entries(held: bytes | mmap, start: int, end: int) -> Iterator[Code]:
         if kind not in (_PTX, _MACHINE_CODE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
             return
         minor, major, architecture = _DETAILS.unpack_from(held, position + _DETAILS_OFFSET)
-        yield Code(kind == _PTX, architecture, f"{major}.{minor}" if kind == _PTX else None)
+        yield Code(kind == _PTX, architecture, (major, minor))
         position += header + size
 
 

@@ -65,12 +65,12 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
     refuse_to_replace(request, matrix, options)
     held = None if options["as_json"] else _held_by(output, request, anything=options["force"])
     locked = conda_lock(request, matrix, options, session, held)
-    told: tuple[Note | str, ...] = locked.notes
+    notes: tuple[Note | str, ...] = locked.notes
     if options["as_json"]:
         deliver(described(locked.locks, locked.answers, locked.notes), output)
     else:
-        told = (*told, *_deliver(locked, request.format, output))
-    for it in told:
+        notes = (*notes, *_deliver(locked, request.format, output))
+    for it in notes:
         note(it, quiet=options["quiet"])
     for fact in locked.because if options["verbose"] else ():
         note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])

@@ -154,9 +154,9 @@ def _conclusion(diagnosed: Diagnosed) -> str:
     counts = {
         severity: sum(it.severity == severity for it in diagnosed.findings) for severity in ("error", "warning", "info")
     }
-    told = [f"{count} {name}{'s' if count > 1 and name != 'info' else ''}" for name, count in counts.items() if count]
+    parts = [f"{count} {name}{'s' if count > 1 and name != 'info' else ''}" for name, count in counts.items() if count]
     where = str(diagnosed.inventory.get("prefix") or "this machine")
-    whole = f"{where}: {', '.join(told)}" if told else f"{where}: no problems found by static checks"
+    whole = f"{where}: {', '.join(parts)}" if parts else f"{where}: no problems found by static checks"
     proof = diagnosed.environment.proof
     if proof is None:
         return f"{whole}; it has no Python of its own that runs, so no kernel was run"

@@ -1,4 +1,4 @@
-"""``envsolve export``: a lock that is on the disk, in another format, without solving anew."""
+"""``envsolve export``: a lock that is on the disk, in another format, without solving again."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def export(**options: Any) -> int:
     """Write the lock FILE in another format: the same packages, nothing solved.
 
     FILE is a requirements file, a pylock.toml, a uv.lock, a poetry.lock, a pdm.lock, a conda-lock.yml, an explicit file
-    or a pixi.lock. What the other format cannot hold is told on stderr. No index is asked without --ask-index; what is
-    in the cache is used.
+    or a pixi.lock. What the other format cannot hold is listed on stderr. Without --ask-index no index is queried, only
+    the cache is read.
     """
     from envsolve.app.exporting import ExportRequest
     from envsolve.app.exporting import export as exported

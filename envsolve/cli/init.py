@@ -24,7 +24,7 @@ from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
-from envsolve.model.request import FrameworkRequest, Policy, natural, spoken
+from envsolve.model.request import Audit, FrameworkRequest, Policy, natural, spoken
 
 if TYPE_CHECKING:
     from envsolve.app.adopting import Adopted
@@ -143,8 +143,8 @@ def init(**options: Any) -> int:
         unnamed = tuple(_without_framework(project))
         refused = [it for it in outputs if it not in new and _is_foreign(it)]
     left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
-    told: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_summary_lines(new, adopted, options), *left)
-    for it in told:
+    lines: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_summary_lines(new, adopted, options), *left)
+    for it in lines:
         note(it, quiet=options["quiet"])
     return 0
 
@@ -218,6 +218,8 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         ParameterSource.DEFAULT_MAP,
     ):
         yield "prefer", str(options["prefer"])
+    if options["audit"] is not Audit.AUTO:
+        yield "audit", str(options["audit"])
     yield from ((key, True) for key, name in (("allow-builds", "allow_builds"), ("pre", "pre")) if options[name])
 
 
@@ -254,7 +256,7 @@ def _has_dependencies(document: Mapping[str, Any]) -> bool:
 
 
 def _without_framework(project: Project) -> Iterator[str]:
-    """What to tell where nothing that is asked for is a framework; what cannot be read is told by locking."""
+    """The note where no requirement is a framework; locking reports what cannot be read."""
     from envsolve.app.adopting import names_framework
     from envsolve.host.machine import this_platform
 
@@ -311,7 +313,7 @@ def _with_python_at_hand(
     found = python_at_hand(project_of(file, text), matrix, os.environ)
     if found is not None:
         bound = {**values, "python": found.python}
-        told = (
+        text = (
             f'set python = "{found.python}": the frameworks also support Python {found.newest}, but it is not on '
             "this machine, and there is no uv to fetch it"
         )
@@ -320,7 +322,7 @@ def _with_python_at_hand(
         except UnsolvableError:
             pass
         else:
-            return bound, texts, (Note("python-at-hand", told), *notes)
+            return bound, texts, (Note("python-at-hand", text), *notes)
     return values, *_locks(project_of(file, text), options, matrix)
 
 

@@ -51,14 +51,14 @@ def _remember(number: int, frame: FrameType | None) -> NoReturn:
     _interrupt(number, frame)
 
 
-def _come_again(told: sys.UnraisableHookArgs) -> None:
+def _come_again(unraisable: sys.UnraisableHookArgs) -> None:
     """Have an interrupt that Python would drop come once more, when this call is over."""
-    if isinstance(told.exc_value, KeyboardInterrupt):
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
         timer = threading.Timer(0.05, _interrupt_main)
         timer.daemon = True
         timer.start()
     else:
-        sys.__unraisablehook__(told)
+        sys.__unraisablehook__(unraisable)
 
 
 def _interrupt_main() -> None:

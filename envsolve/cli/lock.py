@@ -198,7 +198,7 @@ def _spelled(change: Change) -> str:
 
 
 def _facts(locked: LockedProject) -> tuple[str, ...]:
-    """The facts that decided on the stack of each file; files with the same stack are told of together."""
+    """The facts that decided on the stack of each file; files with the same stack share a line."""
     paths: dict[Fact, list[str]] = {}
     for file in locked.files:
         for fact in () if file.solution is None else file.solution.because:

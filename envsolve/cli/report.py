@@ -28,7 +28,7 @@ class Palette:
 
     @classmethod
     def wanted(cls) -> bool | None:
-        """What click is told: None lets the terminal decide."""
+        """The value for click: None lets the terminal decide."""
         if cls.choice != "auto":
             return cls.choice == "always"
         if os.environ.get("NO_COLOR"):
@@ -77,14 +77,14 @@ def _causes(error: EnvsolveError) -> Sequence[str]:
     """What led to the error beside what it says itself, with ``-v`` each fact with its source."""
     if not Detail.sources or not error.conflict:
         return [it for it in error.cause if it.removesuffix(".") not in error.message] or error.cause[-1:]
-    told = [(step.requirement, step.source or step.because) for step in error.conflict]
-    return [text if source in text else f"{text} [{source}]" for text, source in told]
+    steps = [(step.requirement, step.source or step.because) for step in error.conflict]
+    return [text if source in text else f"{text} [{source}]" for text, source in steps]
 
 
-def note(told: Note | str, *, quiet: bool) -> None:
+def note(it: Note | str, *, quiet: bool) -> None:
     """Print one note on stderr, with what to type below it."""
     if not quiet:
-        said = told if isinstance(told, Note) else Note("", told)
+        said = it if isinstance(it, Note) else Note("", it)
         _say("note:", "cyan", said.text, said.command)
 
 

@@ -26,7 +26,7 @@ from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_of_
 from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.reference import editable
 from envsolve.model.release import Source
-from envsolve.model.request import Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
+from envsolve.model.request import Audit, Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.model.words import gpu_name, one_word, parse_moment
 
@@ -184,6 +184,12 @@ _FILE = FileName("file")
     help="A mirror of https://download.pytorch.org/whl, with its folders cpu, cu126 and so on.",
 )
 @option("--exclude-newer", metavar="DATE", type=Parsed("date", parse_moment), help="Ignore later releases.")
+@option(
+    "--audit",
+    type=Member("mode", Audit),
+    default=Audit.AUTO.value,
+    help="How far to read CUDA code in wheels that the matrix does not know: auto (64 MB a wheel), full, off.",
+)
 @option("--allow-builds", is_flag=True, help="Allow building packages from source. This runs their code (locks only).")
 @option("--pre", is_flag=True, help="Allow pre-releases (locks only).")
 @option("--exact", is_flag=True, help="List every conda package of an environment file with its build.")
@@ -386,6 +392,7 @@ def _packages(options: dict[str, Any]) -> Packages:
         upgraded=options["upgraded"],
         pytorch_index_url=options["pytorch_index_url"],
         exact=options["exact"],
+        audit=options["audit"],
     )
 
 

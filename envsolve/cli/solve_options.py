@@ -23,7 +23,7 @@ REQUEST = (
         "cuda",
     ),
     *("hosts", "sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url", "exclude_newer"),
-    "pre",
+    *("pre", "audit"),
 )
 """What a request asks for, by the parameters of ``solve``."""
 HOW_TO_FETCH = ("offline", "refresh", "cache_dir", "no_cache", "no_progress")

@@ -96,8 +96,8 @@ def status(**options: Any) -> int:
 
 def _deliver(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
     deliver(_json(found) if options["as_json"] else _text(found, of_project=of_project), None)
-    for told in dict.fromkeys(each for it in found for each in it.notes):
-        note(told, quiet=options["quiet"])
+    for it in dict.fromkeys(each for status in found for each in status.notes):
+        note(it, quiet=options["quiet"])
     return 0 if all(it.verdict.is_good for it in found) else 1
 
 

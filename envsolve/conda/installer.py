@@ -142,8 +142,8 @@ def _complete(folder: Path) -> None:
     for path in folder.glob("*.json"):
         record = json.loads(path.read_bytes())
         index = Path(record["extracted_package_dir"]) / "info" / "index.json"
-        told = json.loads(index.read_bytes())
-        known = {key: told[key] for key in _FROM_INDEX if told.get(key) is not None}
+        read = json.loads(index.read_bytes())
+        known = {key: read[key] for key in _FROM_INDEX if read.get(key) is not None}
         path.write_text(json.dumps(record | known, indent=2), "utf-8")
 
 

@@ -118,7 +118,7 @@ def _job(asked: Installation) -> dict[str, Any]:
 
 
 def _described(package: CondaPackage) -> dict[str, Any]:
-    """A package as the installer reads it. What a lock leaves out is told by the package, once it is there."""
+    """A package as the installer reads it. What a lock leaves out is in the package, once it is there."""
     number = _BUILD_NUMBER.search(package.build)
     noarch = None if package.subdir != "noarch" else "python" if package.is_python_package else "generic"
     return {

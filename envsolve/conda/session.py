@@ -106,7 +106,7 @@ class Session:
         self.close()
 
     def prepare(self, channels: Sequence[str], platform: str) -> None:
-        """Have channels read while nobody needs them yet. Whatever goes wrong is told by whoever asks for them."""
+        """Start reading channels before they are needed. Whoever requests them reports what goes wrong."""
         assert self._process.stdin is not None
         with suppress(OSError):
             job = {

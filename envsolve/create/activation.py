@@ -62,7 +62,7 @@ def write_xla_flags(prefix: Path) -> bool:
 
 
 def _root(prefix: Path) -> Path | None:
-    """The directory above ``nvvm/libdevice``, which is what XLA wants to be told."""
+    """The directory above ``nvvm/libdevice``, which is what XLA needs."""
     found = (path for root in _ROOTS for path in sorted(prefix.glob(f"{root}/nvvm/libdevice/{_LIBDEVICE}")))
     return next((path.parents[2] for path in found), None)
 

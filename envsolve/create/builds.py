@@ -1,6 +1,6 @@
 """What of a lock would be built, which runs the code of packages: refused here, whatever an installer would do with it.
 
-Installers are told the packages in a lock and where these are, and no option of the file
+Installers get the packages in a lock and where these are, and no option of the file
 (:func:`~envsolve.create.wheels.wheel_file`).
 """
 

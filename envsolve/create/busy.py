@@ -19,7 +19,7 @@ _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_
 
 
 @contextmanager
-def held(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     """Hold the directory at ``path``; programs that are started meanwhile do so too, as one may outlive its command.
 
     Raises OutsideError ``prefix-busy`` where another command does. OSError passes, from here and from what is done

@@ -42,7 +42,7 @@ def run(
     *,
     words: Collection[str] = (),
 ) -> Ran:
-    """Run a program to its end; ``progress`` is told each line it says, and those with one of ``words`` are kept.
+    """Run a program to its end; ``progress`` gets each line that it prints, and those with one of ``words`` are kept.
 
     OSError passes where it cannot be started. However this is left, it has ended.
     """

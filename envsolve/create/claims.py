@@ -153,10 +153,10 @@ def _claim(prefix: Path) -> _Claim | None:
     file = _file(prefix)
     try:
         content = None if file is None else read_bytes(file, _LONGEST, follow=False)
-        told = None if content is None else json_value(content)
-        if file is None or not isinstance(told, dict) or not told.items() >= _identity(prefix).items():
+        claim = None if content is None else json_value(content)
+        if file is None or not isinstance(claim, dict) or not claim.items() >= _identity(prefix).items():
             return None
-        return _Claim(file.stat().st_mtime, str(told.get("files", "")))
+        return _Claim(file.stat().st_mtime, str(claim.get("files", "")))
     except (FileError, OSError, TypeError):
         return None
 

@@ -10,7 +10,7 @@ from envsolve.conda.failures import Kind, kind_of
 from envsolve.create.child import Ran
 from envsolve.errors import Hint, OutsideError
 
-_TOLD = 8
+_SHOWN = 8
 """Lines of the tool that are shown."""
 _NOISE = ("warning:", "WARNING:", "Using Python", "Looking in indexes", "[notice]")
 _LABEL = re.compile(r"\A(?:error|cause|ERROR|hint): ")
@@ -99,8 +99,8 @@ def tool_failed(code: str, tool: str, ran: Ran, *, keeps: bool = False) -> Outsi
 
 
 def _cause(ran: Ran, words: Sequence[str]) -> tuple[str, ...]:
-    """The end of what the tool said, and before it the line that tells what it means, which may stand far above."""
-    said = [line for line in ran.lines if not line.startswith(_NOISE)][-_TOLD:]
+    """The end of what the tool said, and before it the line that says what it means, which may stand far above."""
+    said = [line for line in ran.lines if not line.startswith(_NOISE)][-_SHOWN:]
     telling = [line for line in ran.marked if any(word in line for word in words)][:1]
     shown = said if any(line in said for line in telling) else [*telling, *said[len(telling) :]]
     return tuple(_LABEL.sub("", line) for line in shown)

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.create.busy import LOCK, held
+from envsolve.create.busy import LOCK, locked
 from envsolve.create.claims import foreign_file, is_claimed, list_files, younger_file
 from envsolve.create.record import LOCKS, RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
@@ -189,7 +189,7 @@ def claimed(path: Path) -> Iterator[None]:
     made: list[Path] = []
     try:
         made = _made(path)
-        with held(path):
+        with locked(path):
             yield
     except OSError as error:
         raise _failed(path, error) from error

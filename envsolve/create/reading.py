@@ -128,7 +128,7 @@ def _refuse_open(given: Given) -> None:
 
 
 def _is_installed(package: CondaPackage | Pin) -> bool:
-    """Whether conda-lock installs it unless it is told otherwise."""
+    """Whether conda-lock installs it by default."""
     return not package.categories or INSTALLED_UNASKED in package.categories
 
 
@@ -162,7 +162,7 @@ def _require_proven(given: Given, package: CondaPackage) -> None:
 
 
 def _refuse_unsound(lock: Lock) -> None:
-    """Raise FileError for what no installer can be told."""
+    """Raise FileError for what no installer takes."""
     try:
         for reads_pylock in (True, False):
             wheel_file(lock, reads_pylock=reads_pylock)

@@ -1,4 +1,4 @@
-"""Which installer of wheels there is, and what it is told of the machine: uv where there is one, else pip.
+"""Which installer of wheels there is, and what it gets from the machine: uv where there is one, else pip.
 
 What is installed stands in the lock alone, so of their variables only those pass that say how: caches, patience,
 certificates, where Pythons are. Logins go through a netrc file that is gone afterwards, never on a command line.
@@ -146,7 +146,7 @@ def _indexes(settings: IndexSettings) -> dict[str, str]:
 
 
 def _without_login(url: str) -> str:
-    """``url`` as an installer is told it, whose login stands in the netrc file; a token has no other place."""
+    """``url`` as an installer gets it, whose login stands in the netrc file; a token has no other place."""
     return address_of(url).url if url.startswith(("http:", "https:")) else url
 
 

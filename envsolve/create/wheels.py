@@ -38,7 +38,7 @@ class WheelFile(NamedTuple):
 def wheel_file(lock: Lock, *, reads_pylock: bool) -> WheelFile:
     """The wheels of ``lock`` for an installer: by their addresses where it has them and ``reads_pylock``, else by name.
 
-    Raises OutsideError for what no installer can be told.
+    Raises OutsideError for what no installer takes.
     """
     has_addresses = all(file.url for pin in lock.pins for file in pin.files)
     indexes = tuple(dict.fromkeys(url for pin in lock.pins if (url := pin.index_url)))

@@ -1,6 +1,6 @@
 """A case: what was seen in a text, and what is known of the machine and the environment that it is about.
 
-What was said on the command line counts before what the text tells, and that before what was found on this machine.
+What the command line says counts before what the text says, and that before what was found on this machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TITLES = {name: it.title for name, it in FRAMEWORKS.items()}
 
 
 class Clue(NamedTuple):
-    """A fact that a text tells in passing: its value, and the line that tells it with its number."""
+    """Something that a text says in passing: its value, and the line that says it with its number."""
 
     value: str
     line: str
@@ -52,7 +52,7 @@ def merged(sightings: Iterable[Sighting]) -> dict[str, str]:
 class Given(NamedTuple):
     """What the command line says of machine and environment; None and () where it says nothing.
 
-    ``packages`` are installed ones by normalized name, ``""`` for a version that nobody told. ``host`` is this machine
+    ``packages`` are installed ones by normalized name, ``""`` for an unknown version. ``host`` is this machine
     or the one of a host file.
     """
 
@@ -69,7 +69,7 @@ class Given(NamedTuple):
 
 
 class Case:
-    """What is known. Every property is None or empty where nothing tells it; nothing is assumed."""
+    """What is known. A property is None or empty where nothing is known of it; nothing is assumed."""
 
     def __init__(
         self,
@@ -91,39 +91,39 @@ class Case:
         """Whether one of ``symptoms`` is in the text."""
         return any(it.symptom in symptoms for it in self.sightings)
 
-    def told(self, fact: str) -> str | None:
-        """What the text tells of ``fact``, the first time."""
-        found = self.clues.get(fact, ())
+    def clue(self, name: str) -> str | None:
+        """The value of the first clue of that name."""
+        found = self.clues.get(name, ())
         return found[0].value if found else None
 
-    def every(self, fact: str) -> tuple[str, ...]:
-        """Everything that the text tells of ``fact``, each once."""
-        return tuple(dict.fromkeys(clue.value for clue in self.clues.get(fact, ())))
+    def every(self, name: str) -> tuple[str, ...]:
+        """The values of all clues of that name, each once."""
+        return tuple(dict.fromkeys(clue.value for clue in self.clues.get(name, ())))
 
     # the environment
 
     @cached_property
     def packages(self) -> Mapping[str, str]:
-        """Installed packages by normalized name, with their versions, ``""`` where only the name is told."""
-        from envsolve.diagnose.packages import packages_told
+        """Installed packages by normalized name, with their versions, ``""`` where only the name is known."""
+        from envsolve.diagnose.packages import packages_in
 
-        return {**packages_told(self.clues), **self.given.packages}
+        return {**packages_in(self.clues), **self.given.packages}
 
     @cached_property
     def frameworks(self) -> tuple[str, ...]:
-        """The frameworks that it is about, by envsolve's names, the likeliest first.
+        """The frameworks that it is about, by envsolve's names, the most likely first.
 
-        What is given chooses among those that the text names, and says which it is where the text names none; what
-        failed by the text's own words stays of the framework that they name.
+        What is given chooses among those that the text names, and decides where the text names none; what failed by
+        the text's own words stays with the framework that they name.
         """
-        from envsolve.diagnose.packages import frameworks_in, packages_told
+        from envsolve.diagnose.packages import frameworks_in, packages_in
 
         found = frameworks_in(self)
         given = [it.name for it in frameworks_among(self.given.packages)]
         lines = [it.line for it in self.sightings]
         failed = [it for it in found if any(FRAMEWORKS[it].is_mentioned_in(line) for line in lines)]
-        told = [*packages_told(self.clues), *self.every("framework")]
-        named = [*failed, *(it for it in found if any(FRAMEWORKS[it].is_mentioned_in(text) for text in told))]
+        names = [*packages_in(self.clues), *self.every("framework")]
+        named = [*failed, *(it for it in found if any(FRAMEWORKS[it].is_mentioned_in(text) for text in names))]
         first = [it for it in given if it in failed] or [it for it in given if it in named] or failed
         return tuple(dict.fromkeys((*first, *found)))
 
@@ -140,13 +140,13 @@ class Case:
         return self.framework or next(passing, None)
 
     def version_of(self, framework: str | None) -> str | None:
-        """The version of a framework as it was told, local part included: ``2.1.0+cu118``."""
+        """The version of a framework as the text has it, local part included: ``2.1.0+cu118``."""
         from envsolve.diagnose.packages import version_in
 
         return version_in(self, framework) if framework else None
 
     def releases(self, framework: str | None = None) -> tuple[Release, ...]:
-        """The builds of the matrix that the framework's version may be, by version, build and platform as told."""
+        """The builds of the matrix that the framework's version may be, by version, build and platform."""
         name = framework or self.framework
         version = self.version_of(name)
         if name is None or version is None:
@@ -159,22 +159,22 @@ class Case:
         return self.cuda_of(self.framework)
 
     def cuda_of(self, framework: str | None) -> CudaVersion | None:
-        """The CUDA that ``framework`` was built with: as told, by its local version, or as all its builds have it."""
+        """The CUDA that ``framework`` was built with: by the text, its local version, or all its builds."""
         given = self.given.built_cuda if framework == self.framework else None
-        told = self._built_cuda_told(framework) or given
-        if told is not None and (version := parsed_cuda(told)) is not None:
+        built = self._built_cuda_in_text(framework) or given
+        if built is not None and (version := parsed_cuda(built)) is not None:
             return version
         local = (self.version_of(framework) or "").partition("+")[2]
         if local.startswith("cu") and local[2:].isdecimal():
             return CudaVersion(int(local[2:-1]), int(local[-1]))
         releases = [it for it in self.releases(framework) if it.cuda is not None] if framework else []
-        if self.told("conda") is None:
+        if self.clue("conda") is None:
             releases = [it for it in releases if it.source.is_wheel] or releases
         found = {it.cuda for it in releases}
         return found.pop() if len(found) == 1 else None
 
-    def _built_cuda_told(self, framework: str | None) -> str | None:
-        """What the text tells that a framework was built with, but for what it tells of another."""
+    def _built_cuda_in_text(self, framework: str | None) -> str | None:
+        """The CUDA that a framework was built with by the text, without what it says of another framework."""
         for clue in self.clues.get("built_cuda", ()):
             named = [it.name for it in FRAMEWORKS.values() if it.is_mentioned_in(clue.line)]
             if framework is None or not named or framework in named:
@@ -184,17 +184,17 @@ class Case:
     @cached_property
     def toolkit(self) -> CudaVersion | None:
         """A CUDA toolkit that is installed on the machine."""
-        return parsed_cuda(self.given.toolkit or self.told("toolkit"))
+        return parsed_cuda(self.given.toolkit or self.clue("toolkit"))
 
     @property
     def cudnn(self) -> str | None:
-        """The cuDNN that is installed, as told."""
-        return self.told("cudnn")
+        """The cuDNN that is installed, as the text says."""
+        return self.clue("cudnn")
 
     @cached_property
     def python(self) -> str | None:
         """The version of Python."""
-        return self.given.python or self.told("python")
+        return self.given.python or self.clue("python")
 
     # the machine
 
@@ -212,9 +212,9 @@ class Case:
 
     @cached_property
     def driver_cuda(self) -> CudaVersion | None:
-        """The newest CUDA that the driver supports in full: told, or by its branch."""
-        told = self.told("driver_cuda")
-        if told is not None and (version := parsed_cuda(told)) is not None:
+        """The newest CUDA that the driver supports in full: as the text says, or by its branch."""
+        found = self.clue("driver_cuda")
+        if found is not None and (version := parsed_cuda(found)) is not None:
             return version
         return self.knowledge.cuda_of(self.driver) if self.driver is not None else None
 
@@ -229,43 +229,43 @@ class Case:
 
     @cached_property
     def capabilities(self) -> tuple[ComputeCapability, ...]:
-        """Compute capabilities of the GPUs: given, told as numbers, or by their names where these have only one."""
+        """Compute capabilities of the GPUs: given, as numbers, or by their names where these have only one."""
         if self.given.capabilities:
             return self.given.capabilities
-        told = list(_capabilities(self.every("capability")))
+        numbers = list(_capabilities(self.every("capability")))
         named = [it for it in map(self.knowledge.capability_of, self.gpus) if it is not None]
-        host = () if self.given.host is None or told or named else self.given.host.capabilities
-        return tuple(dict.fromkeys((*told, *named, *host)))
+        host = () if self.given.host is None or numbers or named else self.given.host.capabilities
+        return tuple(dict.fromkeys((*numbers, *named, *host)))
 
     @property
     def capability(self) -> ComputeCapability | None:
-        """The compute capability, of several GPUs the first that is told."""
+        """The compute capability, of several GPUs the first."""
         return self.capabilities[0] if self.capabilities else None
 
     @cached_property
     def platform(self) -> Platform | None:
-        """The platform: given, told by name, or by what only one of them has, which counts before what is given."""
+        """The platform: given, by name, or by what only one of them has, which counts before what is given."""
         if self.given.platform is not None:
             return self.given.platform if self.linux_library is None else self._linux
         for text in self.every("platform"):
             found = _PLATFORMS.get(text.casefold())
             if found is not None:
                 return found
-        if self.told("macos") is not None:
+        if self.clue("macos") is not None:
             return Platform.OSX_64
-        if self.told("windows") is not None and not self.wsl:
+        if self.clue("windows") is not None and not self.wsl:
             return Platform.WIN_64
-        if self.told("linux") is not None or self.wsl:
+        if self.clue("linux") is not None or self.wsl:
             return self._linux
         return self.given.host.platform if self.given.host is not None else None
 
     @property
     def _linux(self) -> Platform:
-        return Platform.LINUX_AARCH64 if self.told("aarch64") is not None else Platform.LINUX_64
+        return Platform.LINUX_AARCH64 if self.clue("aarch64") is not None else Platform.LINUX_64
 
     @cached_property
     def linux_library(self) -> str | None:
-        """A library of Linux that the text misses, where another platform is given: no build for that one asks for it.
+        """A missing library of Linux where another platform is given, for which no build needs it.
 
         bitsandbytes looks for libcudart.so on Windows, too.
         """
@@ -276,27 +276,27 @@ class Case:
 
     @property
     def windows(self) -> bool:
-        """Whether it plainly happened on native Windows."""
+        """Whether it happened on native Windows."""
         return self.platform is Platform.WIN_64
 
     @cached_property
     def wsl(self) -> bool:
-        """Whether it plainly happened inside WSL."""
-        return self.told("wsl") is not None or (self.given.host is not None and self.given.host.wsl)
+        """Whether it happened inside WSL."""
+        return self.clue("wsl") is not None or (self.given.host is not None and self.given.host.wsl)
 
     @property
     def container(self) -> bool:
-        """Whether it plainly happened in a container."""
-        return self.told("container") is not None
+        """Whether it happened in a container."""
+        return self.clue("container") is not None
 
     @property
     def jetson(self) -> bool:
-        """Whether it plainly happened on a Jetson module."""
-        return self.told("jetson") is not None
+        """Whether it happened on a Jetson module."""
+        return self.clue("jetson") is not None
 
     @cached_property
     def fields(self) -> Mapping[str, str]:
-        """What sentences may speak of, by the names of fields."""
+        """What sentences may mention, by the names of fields."""
         known: dict[str, object | None] = {
             **(self.fields_of(self.framework) if self.framework else {"built_cuda": self.built_cuda}),
             "toolkit": self.toolkit,
@@ -322,7 +322,7 @@ class Case:
 
 
 def _in_words(sightings: Iterable[Sighting]) -> Iterator[Sighting]:
-    """``sightings``, those of an error by its number as the symptom that it means where no words tell it."""
+    """``sightings``; an error by its number becomes the symptom that it means, unless words in the text name that."""
     seen = tuple(sightings)
     words = {it.symptom for it in seen}
     for it in seen:

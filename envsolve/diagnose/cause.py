@@ -33,7 +33,7 @@ class Cause(NamedTuple):
 
 
 class Diagnosis(NamedTuple):
-    """What one failure may come from: one cause, or up to four that the text allows, the likeliest first.
+    """What one failure may come from: one cause, or up to four that the text allows, the most likely first.
 
     ``decided``: something that was seen or given speaks for the first.
     """

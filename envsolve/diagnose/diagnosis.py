@@ -21,8 +21,8 @@ _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 _MOST_EVIDENCE = 8
 
 
-class Told(NamedTuple):
-    """A diagnosis in words, and the cause that it thinks likeliest."""
+class WordedDiagnosis(NamedTuple):
+    """A diagnosis in words, and its most likely cause."""
 
     finding: Finding
     cause: Cause
@@ -34,11 +34,11 @@ class _Ranked(NamedTuple):
 
     order: tuple[int, int, int]
     weak: bool
-    told: Told
+    worded: WordedDiagnosis
 
 
-def diagnoses_of(case: Case, tables: Tables) -> tuple[Told, ...]:
-    """Everything that ``case`` tells of, the root of it first, each finding once."""
+def diagnoses_of(case: Case, tables: Tables) -> tuple[WordedDiagnosis, ...]:
+    """Every diagnosis of ``case``, the root first, each finding once."""
     found: list[_Ranked] = []
     for symptom in _by_rank(case, tables):
         for diagnosis in _diagnoses(symptom, case):
@@ -47,7 +47,7 @@ def diagnoses_of(case: Case, tables: Tables) -> tuple[Told, ...]:
             order = (_SEVERITIES.index(words.finding.severity), symptom.rank, first)
             found.append(_Ranked(order, symptom.weak, words))
     ordered = sorted(_without_weak(found), key=lambda it: it.order)
-    return tuple(_each_once(it.told for it in ordered))
+    return tuple(_each_once(it.worded for it in ordered))
 
 
 def _by_rank(case: Case, tables: Tables) -> list[Symptom]:
@@ -66,15 +66,15 @@ def _diagnoses(symptom: Symptom, case: Case) -> Iterable[Diagnosis]:
 
 
 def _without_weak(found: Sequence[_Ranked]) -> Sequence[_Ranked]:
-    """Without what only weak symptoms tell, where stronger ones tell of more than what can be ignored."""
+    """Without the diagnoses of weak symptoms, where stronger ones are more than information."""
     strong = [it for it in found if not it.weak]
-    return strong if any(it.told.finding.severity is not Severity.INFO for it in strong) else found
+    return strong if any(it.worded.finding.severity is not Severity.INFO for it in strong) else found
 
 
-def _each_once(all_told: Iterable[Told]) -> Iterator[Told]:
+def _each_once(all_worded: Iterable[WordedDiagnosis]) -> Iterator[WordedDiagnosis]:
     """One finding for each id and subject, with the evidence of all."""
-    found: dict[tuple[str, tuple[str, ...]], Told] = {}
-    for words in all_told:
+    found: dict[tuple[str, tuple[str, ...]], WordedDiagnosis] = {}
+    for words in all_worded:
         key = (words.finding.id, (words.finding.cause, *(it.cause for it in words.finding.possible_causes)))
         known = found.get(key)
         if known is None:
@@ -85,7 +85,7 @@ def _each_once(all_told: Iterable[Told]) -> Iterator[Told]:
     yield from found.values()
 
 
-def _worded(diagnosis: Diagnosis, case: Case) -> Told:
+def _worded(diagnosis: Diagnosis, case: Case) -> WordedDiagnosis:
     """The finding of a diagnosis: in the words of its first cause, with the others beside it."""
     evidence = tuple(
         dict.fromkeys((*(it.line for it in diagnosis.sightings), *(it for c in diagnosis.causes for it in c.evidence)))
@@ -110,7 +110,7 @@ def _worded(diagnosis: Diagnosis, case: Case) -> Told:
         confidence=_confidence(diagnosis),
         facts=tuple((name, value) for name, value in {**case.fields, **worded[0][1]}.items() if value),
     )
-    return Told(finding, diagnosis.causes[0], known[0].solvable)
+    return WordedDiagnosis(finding, diagnosis.causes[0], known[0].solvable)
 
 
 def _confidence(diagnosis: Diagnosis) -> Confidence:

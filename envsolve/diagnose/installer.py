@@ -43,23 +43,23 @@ def typed(command: str, case: Case) -> tuple[str, ...]:
 
 
 def _with_installer(command: str, case: Case) -> str:
-    if (portable := case.told("portable")) is not None and case.windows:
+    if (portable := case.clue("portable")) is not None and case.windows:
         return _of_portable(command, re.sub(r"\\+", r"\\", portable))
-    if case.told("pixi") is not None:
+    if case.clue("pixi") is not None:
         return _of_pixi(command)
     return _with_pip(command, case) if _PIP.match(command) else command
 
 
 def _with_pip(command: str, case: Case) -> str:
     """A command of pip for what installs into the environment."""
-    tool, project = case.told("uv_tool"), case.told("uv_project") is not None
+    tool, project = case.clue("uv_tool"), case.clue("uv_project") is not None
     if project and tool is None and command.startswith("pip install") and not _PIP_ALONE.search(command):
         return _of_uv_project(command)
-    if tool is not None or project or case.told("uv") is not None:
+    if tool is not None or project or case.clue("uv") is not None:
         return _of_uv(command, "" if tool is None else f" --python {tool}")
-    if case.told("poetry") is not None:
+    if case.clue("poetry") is not None:
         return f"poetry run {command}"
-    return f"%{command}" if case.told("notebook") is not None else command
+    return f"%{command}" if case.clue("notebook") is not None else command
 
 
 def _of_portable(command: str, folder: str) -> str:
@@ -97,7 +97,7 @@ def _of_pixi(command: str) -> str:
 
 def _on_windows(command: str, case: Case) -> Iterator[str]:
     """A command of a POSIX shell for that of Windows; one with paths of Windows or with variables as it is."""
-    shell = Shell.POWERSHELL if case.told("powershell") is not None else Shell.CMD
+    shell = Shell.POWERSHELL if case.clue("powershell") is not None else Shell.CMD
     if "$" in command or "\\" in command or "|" in command:
         # of a portable Python only the quotes are not those of Windows
         yield _QUOTED.sub(r'"\1"', command) if '"' not in command and "$" not in command else command

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 _ALIASES = {alias: it.name for it in FRAMEWORKS.values() for alias in it.aliases}
 
 
-def packages_told(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
-    """Packages by normalized name with the version that is told first; a version tells more than none."""
+def packages_in(clues: Mapping[str, tuple[Clue, ...]]) -> Mapping[str, str]:
+    """Packages by normalized name with their first version in the text; a version counts before none."""
     found: dict[str, str] = {}
     for clue in clues.get("package", ()):
         name, _, version = clue.value.partition("==")
@@ -41,7 +41,7 @@ def frameworks_in(case: Case) -> tuple[str, ...]:
 
 
 def version_in(case: Case, framework: str) -> str | None:
-    """The version of ``framework`` among the packages of a case; for the likeliest, one that stands there alone.
+    """The version of ``framework`` among the packages of a case; for the most likely, one that stands there alone.
 
     A text on TensorFlow may say "2.16.2 doesn't see my GPU".
     """

@@ -22,7 +22,7 @@ MOST_SIGHTINGS = 24
 
 
 class Seen(NamedTuple):
-    """What a text holds: symptoms in its order, and clues by the fact that they tell.
+    """What a text holds: symptoms in its order, and clues by the fact that they give.
 
     ``left_out`` are lines that might have mattered and were not compared.
     """
@@ -58,7 +58,7 @@ class _Scan:
         self.clues: dict[str, list[Clue]] = defaultdict(list)
 
     def look_at(self, line: Line) -> None:
-        """Take what ``line`` tells."""
+        """Take what ``line`` has."""
         here: set[str] = set()
         joined = ""
         for text in self._index.candidates(line.whole or line.text):

@@ -40,7 +40,7 @@ class Symptom(NamedTuple):
     """A symptom: what is recognised. The lower its ``rank``, the nearer it is to the root of a failure.
 
     A ``weak`` one counts only where nothing stronger is in the text: many things cause it. ``explains`` are the
-    findings where no rule decides, the likeliest first; a symptom with neither is a fact that rules on others look at.
+    findings where no rule decides, the most likely first; a symptom with neither is a fact for the rules of others.
     """
 
     id: str
@@ -51,7 +51,7 @@ class Symptom(NamedTuple):
 
 
 class Tables:
-    """The symptoms and clues of a catalogue, by default that of envsolve, read when one of them is asked for.
+    """The symptoms and clues of a catalogue, by default that of envsolve, read when first needed.
 
     Raises MatrixError where a file cannot be read or is not TOML, and ValueError for an unknown key.
     """
@@ -77,7 +77,7 @@ class Tables:
 
     @cached_property
     def clues(self) -> tuple[Text, ...]:
-        """Every wording of every clue; ``of`` is the fact it tells."""
+        """Every wording of every clue; ``of`` is the fact that it gives."""
         return tuple(text for name, row in self._rows("clue") for text in _texts(name, row))
 
     @cached_property

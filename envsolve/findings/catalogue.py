@@ -62,7 +62,7 @@ class Entry(NamedTuple):
 
     Of ``title``, ``check`` and ``shows`` the first that holds is said, of the others all. ``more`` are
     details: background, other ways to fix it, warnings.
-    ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that tells this cause from others,
+    ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that shows which cause it is,
     ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
     several causes may share. ``seen`` are symptoms whose lines speak for it, and hold fields for it. ``remedy`` says
     how the environment for the fix differs. ``number`` and ``error`` are the driver's error that it explains.
@@ -88,31 +88,6 @@ class Entry(NamedTuple):
     check: tuple[Sentence, ...]
     shows: tuple[Sentence, ...]
     variants: tuple[Entry, ...] = ()
-
-    def as_finding(
-        self,
-        facts: Facts,
-        seen: Iterable[str] = (),
-        evidence: Iterable[str] = (),
-        *,
-        severity: Severity | None = None,
-        about: str | None = None,
-    ) -> Finding:
-        """The finding of a check; ``seen`` are sentences on this very case, and follow its cause."""
-        it = self.variant(facts)
-        said = it.said(facts)
-        return Finding(
-            id=it.finding,
-            title=said.title,
-            severity=severity or it.severity,
-            cause=" ".join(filter(None, (said.cause, *seen))),
-            fix=said.fix,
-            commands=said.commands,
-            more=said.more,
-            evidence=tuple(evidence),
-            in_scope=it.in_scope,
-            about=about,
-        )
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
@@ -159,7 +134,7 @@ class Cause(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """One decision of a rule: the causes, the likeliest first, that it names where it holds.
+    """One decision of a rule: the causes, the most likely first, that it names where it holds.
 
     ``lines`` are fields: only lines that have one of them count (``!field``: lack it), and the branch does not hold
     without any.
@@ -432,18 +407,38 @@ def shipped() -> Catalogue:
     return Catalogue()
 
 
-def found(
+def make_finding(
     identifier: str,
+    facts: Mapping[str, object] = {},
     evidence: Iterable[str] = (),
     *,
     about: str | None = None,
     severity: Severity | None = None,
     seen: Iterable[str] = (),
-    **facts: object,
+    sources: Iterable[str] = (),
 ) -> Finding:
-    """The finding of a check, in the catalogue's words on ``facts``; ``seen`` are sentences on this very case."""
-    known = {"probed": True, **facts}
-    return shipped().entry(identifier).as_finding(known.get, seen, evidence, severity=severity, about=about)
+    """The finding of the check ``identifier`` in the catalogue's words, which name ``facts``.
+
+    ``seen`` are sentences on this very case, and follow its cause. ``severity`` and ``sources`` are those of the
+    catalogue where the check has none of its own.
+    """
+    entry = shipped().entry(identifier)
+    known = {"probed": True, **facts}.get
+    it = entry.variant(known)
+    said = it.said(known)
+    return Finding(
+        id=it.finding,
+        title=said.title,
+        severity=severity or it.severity,
+        cause=" ".join(filter(None, (said.cause, *seen))),
+        fix=said.fix,
+        commands=said.commands,
+        more=said.more,
+        evidence=tuple(evidence),
+        in_scope=it.in_scope,
+        about=about,
+        sources=tuple(sources) or entry.sources,
+    )
 
 
 def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:

@@ -137,8 +137,8 @@ def _new_interpreter(question: Question, names: Sequence[str]) -> list[str]:
     import json
 
     path = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - an empty one is the current directory
-    told = json.dumps([path, question.__module__, question.__name__, list(names)])
-    return [sys.executable, "-I", "-c", _NEW_INTERPRETER, told]
+    argument = json.dumps([path, question.__module__, question.__name__, list(names)])
+    return [sys.executable, "-I", "-c", _NEW_INTERPRETER, argument]
 
 
 if sys.platform != "win32":

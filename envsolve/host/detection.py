@@ -95,7 +95,7 @@ def _leaves_open(machine: Machine, readings: tuple[Reading, ...], surroundings: 
 
 
 def _settled(readings: tuple[Reading, ...]) -> bool:
-    """Whether NVML told everything and no file contradicts its driver version."""
+    """Whether NVML reported everything and no file contradicts its driver version."""
     nvml = next((reading for reading in readings if reading.source == Source.NVML), None)
     if nvml is None or nvml.problem is not None or nvml.driver is None or nvml.driver_cuda is None or not nvml.gpus:
         return False

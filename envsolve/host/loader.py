@@ -35,7 +35,7 @@ _SYSTEM_DIRECTORIES = (
     *("/lib", "/usr/lib", "/lib64", "/usr/lib64"),
     *(f"{root}/{machine}-linux-gnu" for root in ("/lib", "/usr/lib") for machine in ("x86_64", "aarch64")),
 )
-"""Where glibc looks without being told, as distributions build it."""
+"""Where glibc looks by itself, as distributions build it."""
 _UNUSUAL_DIRECTORIES = (
     "run/opengl-driver/lib",
     "usr/local/nvidia/lib64",
@@ -88,7 +88,7 @@ def load_first(names: Iterable[str]) -> CDLL | SourceFailure:
 
 
 def missing(names: Sequence[str], environ: Mapping[str, str]) -> SourceFailure | None:
-    """The problem where none of ``names`` can be loaded, told without loading; None where that has to be tried.
+    """The problem where none of ``names`` can be loaded, known without loading; None where it has to be tried.
 
     The loader of glibc looks into the library path, its cache, and the directories of the system and of the program.
     Where the kernel has the driver, something may lie in places of its own.

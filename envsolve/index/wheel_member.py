@@ -1,4 +1,4 @@
-"""The METADATA member of a wheel that is not downloaded: range requests in place of the whole archive.
+"""Members of a wheel that is not downloaded: range requests in place of the whole archive.
 
 zipfile reads the archive, from a file object that fetches what is read; nothing here knows the format of zip files.
 """
@@ -8,6 +8,9 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Self
 
 from envsolve.errors import Hint, OutsideError
 from envsolve.index.checks import check_hash, not_had
@@ -19,6 +22,9 @@ _FIRST = 16_384
 """Bytes asked for at first, from the end: the table of contents of most wheels, and their metadata, which tools write
 last. A wheel of many thousand files takes one request more."""
 _NEXT = 65_536
+_AHEAD = 4_000_000
+"""Bytes that are fetched at once of a member that is read from its beginning to its end."""
+_CHUNK = 1 << 18
 _PART_LIMIT = 50_000_000
 """Bytes of a table of contents; those of 60 000 files take 10 MB."""
 _ENCRYPTED = 1
@@ -32,17 +38,57 @@ class BrokenArchiveError(Exception):
 
 def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
     """The bytes of ``NAME-VERSION.dist-info/METADATA``. Raises BrokenArchiveError, OutsideError."""
+    with RemoteWheel(fetcher, file) as wheel:
+        found = [it for it in wheel.members if it.count("/") == 1 and it.endswith(".dist-info/METADATA")]
+        if len(found) != 1:
+            raise BrokenArchiveError(f"it has {len(found)} METADATA files")
+        return wheel.content(found[0], METADATA_LIMIT)
+
+
+class RemoteWheel:
+    """A wheel at a distance, open for reading. Every method raises BrokenArchiveError and OutsideError.
+
+    ``members`` has the bytes that each of its files takes in the archive.
+    """
+
+    def __init__(self, fetcher: Fetcher, file: PackageFile) -> None:
+        self._bytes = _opened(fetcher, file)
+        with _archive_errors():
+            self._archive = zipfile.ZipFile(self._bytes)
+            self.members = {it.filename: it.compress_size for it in self._archive.infolist()}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._archive.close()
+
+    def content(self, name: str, limit: int) -> bytes:
+        """A small member, of at most ``limit`` bytes."""
+        with _archive_errors():
+            return self._archive.read(self._readable(name, limit))
+
+    def chunks(self, name: str) -> Iterator[bytes]:
+        """The content of a large member piece by piece, fetched as it is read."""
+        if isinstance(self._bytes, _Ranges):
+            self._bytes.ahead = _AHEAD
+        with _archive_errors(), self._archive.open(self._readable(name, None)) as content:
+            while chunk := content.read(_CHUNK):
+                yield chunk
+
+    def _readable(self, name: str, limit: int | None) -> zipfile.ZipInfo:
+        member, shown = self._archive.getinfo(name), name.rpartition("/")[2]
+        if limit is not None and member.file_size > limit:
+            raise BrokenArchiveError(f"its {shown} is too large")
+        if member.flag_bits & _ENCRYPTED or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise BrokenArchiveError(f"its {shown} is encrypted or has an unsupported compression")
+        return member
+
+
+@contextmanager
+def _archive_errors() -> Iterator[None]:
     try:
-        with zipfile.ZipFile(_opened(fetcher, file)) as archive:
-            names = [it for it in archive.namelist() if it.count("/") == 1 and it.endswith(".dist-info/METADATA")]
-            if len(names) != 1:
-                raise BrokenArchiveError(f"it has {len(names)} METADATA files")
-            member = archive.getinfo(names[0])
-            if member.file_size > METADATA_LIMIT:
-                raise BrokenArchiveError("its METADATA is too large")
-            if member.flag_bits & _ENCRYPTED or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-                raise BrokenArchiveError("its METADATA is encrypted or has an unsupported compression")
-            return archive.read(member)
+        yield
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError, NotImplementedError, OverflowError) as error:
         raise BrokenArchiveError(str(error)) from None
 
@@ -82,13 +128,17 @@ def _size(response: Response) -> int | None:
 
 
 class _Ranges(io.RawIOBase):
-    """An archive of which the end is there and the rest is fetched where it is read."""
+    """An archive of which the end is there and the rest is fetched where it is read.
+
+    ``ahead`` is how much is fetched at least. Of large pieces only the last is kept.
+    """
 
     def __init__(self, fetcher: Fetcher, url: str, size: int, end: bytes) -> None:
         super().__init__()
         self._fetcher, self._url = fetcher, url
         self._size, self._position = size, 0
         self._parts = [(max(size - len(end), 0), end)]
+        self.ahead = _NEXT
 
     def readable(self) -> bool:
         return True
@@ -118,11 +168,11 @@ class _Ranges(io.RawIOBase):
                 return part[start - first : end - first]
         if end - start > _PART_LIMIT:
             raise BrokenArchiveError(f"it requires reading {end - start} bytes for one file")
-        until = min(max(end, start + _NEXT), self._size)
-        response = self._fetcher.fetch(
-            self._url, {"Range": f"bytes={start}-{until - 1}"}, limit=max(end - start, _NEXT) + 1
-        )
+        until = min(max(end, start + self.ahead), self._size)
+        response = self._fetcher.fetch(self._url, {"Range": f"bytes={start}-{until - 1}"}, limit=until - start + 1)
         if response.status != _PARTIAL or len(response.body) != until - start:
             raise BrokenArchiveError(f"the server sent another range than requested (status {response.status})")
+        if self.ahead > _NEXT:
+            self._parts = [it for it in self._parts if len(it[1]) < self.ahead]
         self._parts.append((start, response.body))
         return response.body[: end - start]

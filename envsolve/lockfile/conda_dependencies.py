@@ -28,7 +28,7 @@ class Node(NamedTuple):
 def dependencies(package: CondaPackage) -> dict[str, str]:
     """What it depends on, virtual packages too: for each name the rest of its match spec, ``>=1.2,<2 *cuda*``, or "".
 
-    A name that a record has twice is one here, with what both ask for.
+    A name that a record has twice is one here, with what both require.
     """
     rests: dict[str, list[str]] = {}
     for spec in package.depends:
@@ -61,7 +61,7 @@ def installing_order(packages: Iterable[CondaPackage]) -> list[CondaPackage]:
 
 
 def asked_packages(lock: Lock) -> Iterator[tuple[Asked, Node]]:
-    """What was asked for, each with the package that is the answer; a conda package may fulfil a requirement of pip."""
+    """What was requested, each with the package that is the answer; a conda package may fulfil a requirement of pip."""
     conda = {normalized(package.name): Node("conda", package.name) for package in lock.conda}
     pip = {pin.name for pin in lock.pins}
     for asked in lock.asked:
@@ -75,7 +75,7 @@ def asked_packages(lock: Lock) -> Iterator[tuple[Asked, Node]]:
 def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
     """For each package the categories it is for, sorted: ``main`` alone wherever that is one, as conda-lock has it.
 
-    They are those that it says itself, else those of what was asked for and leads to it. What nothing leads to is
+    They are those that it says itself, else those of what was requested and leads to it. What nothing leads to is
     ``main`` too: no package is lost.
     """
     stated = {Node("conda", it.name): it.categories for it in lock.conda}
@@ -88,7 +88,7 @@ def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
     for category, nodes in roots.items():
         for node in _reached(nodes, needs):
             found[node].add(category)
-    led = {node: (MAIN,) if MAIN in held or not held else tuple(sorted(held)) for node, held in found.items()}
+    led = {node: (MAIN,) if MAIN in names or not names else tuple(sorted(names)) for node, names in found.items()}
     return {node: stated[node] or categories for node, categories in led.items()}
 
 

@@ -92,8 +92,8 @@ def comments_of(text: str) -> Comments:
         return Comments()
     machines: dict[str, str] = {}
     remarks: list[str] = []
-    told = lines[2:] if len(lines) > 1 and COMMAND.read(lines[1]) else lines[1:]
-    for line in told:
+    rest = lines[2:] if len(lines) > 1 and COMMAND.read(lines[1]) else lines[1:]
+    for line in rest:
         found = FOR.read(line)
         if found is not None:
             machines[found["platform"]] = found.get("machines", "")
@@ -104,8 +104,8 @@ def comments_of(text: str) -> Comments:
     return Comments(
         machines,
         tuple(remarks),
-        next((found[1] for found in map(_NAMED.match, told) if found is not None), ""),
-        tuple(_variables(told)),
+        next((found[1] for found in map(_NAMED.match, rest) if found is not None), ""),
+        tuple(_variables(rest)),
         exported_from_in(text),
     )
 
@@ -127,9 +127,9 @@ def _recorded_facts(text: str, platform: str) -> Mapping[str, object] | None:
     made = own or MADE_BY.first_in(lines[:1])
     if not made:
         return None
-    told = _part_for(lines, platform)
-    resolved = RESOLVED_FOR.first_in(told)
-    gpus = filter(None, map(GPU.read, FOR.first_in(told).get("machines", "").split(", ")))
+    part = _part_for(lines, platform)
+    resolved = RESOLVED_FOR.first_in(part)
+    gpus = filter(None, map(GPU.read, FOR.first_in(part).get("machines", "").split(", ")))
     facts: dict[str, object] = {
         "envsolve_version": made["version"],
         "command": COMMAND.first_in(lines[1:2]).get("command"),
@@ -138,7 +138,7 @@ def _recorded_facts(text: str, platform: str) -> Mapping[str, object] | None:
         "python": resolved.get("python"),
         "virtual_packages": [it for it in resolved.get("assumed", "").split(", ") if it.startswith("__")] or None,
         "compute_capabilities": [it["capability"] for it in gpus] or None,
-        "minimum_driver": NEEDS.first_in(told).get("floor"),
+        "minimum_driver": NEEDS.first_in(part).get("floor"),
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
 

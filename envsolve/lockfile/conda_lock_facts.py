@@ -29,18 +29,18 @@ _TEXTS = ("envsolve_version", "command", "matrix_date", "exclude_newer", "python
 def content_hash(lock: Lock) -> str:
     """The sha256 of what the packages for a platform follow from, as canonical JSON.
 
-    That is the platform, the channels in their order, what was asked for with manager and category, the virtual
+    That is the platform, the channels in their order, what was requested with manager and category, the virtual
     packages and the moment after which uploads do not count. conda-lock hashes the same of its own specification
     (conda_lock/content_hash.py).
     """
-    held = {
+    content = {
         "platform": lock.platform,
         "channels": list(lock.channels),
         "asked": sorted([it.spec, "pip" if it.by_pip else "conda", it.category] for it in lock.asked),
         "virtual_packages": sorted(map(str, lock.virtual_packages)),
         "exclude_newer": None if lock.made is None else lock.made.exclude_newer,
     }
-    text = json.dumps(held, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -33,7 +33,7 @@ from envsolve.model.package import Pin
 _NO_SOURCE = "the command line"
 """What stands for the sources where no file was read: mamba refuses a file without any."""
 INSTALLED_UNASKED = "dev"
-"""The category that conda-lock installs beside main unless it is told not to."""
+"""The category that conda-lock installs beside main by default."""
 _VERSION = "1"
 _VIRTUAL = "__"
 _PIP = ("pip", "pypi")
@@ -62,7 +62,7 @@ def read(content: str) -> tuple[Lock, ...]:
         raise FileError("it has no list of packages, which every conda-lock.yml has")
     metadata = mapping(table.get("metadata"), "its metadata")
     recorded = mapping(metadata.get("custom_metadata"), "custom_metadata")
-    texts = {key: held for key, held in recorded.items() if isinstance(held, str)}
+    texts = {key: it for key, it in recorded.items() if isinstance(it, str)}
     comments = comments_of(content)
     locks = [
         _read_platform(platform, entries, facts_in_metadata(texts, platform), comments)
@@ -79,7 +79,7 @@ def read(content: str) -> tuple[Lock, ...]:
 def _lines(locks: Sequence[Lock]) -> Iterator[str]:
     groups = {lock.platform: categories(lock) for lock in locks}
     yield from header_lines(locks)
-    yield from _how_to_install(locks, {name for found in groups.values() for held in found.values() for name in held})
+    yield from _how_to_install(locks, {name for found in groups.values() for names in found.values() for name in names})
     yield "version: 1"
     yield from _metadata(locks)
     entries = sorted(entry for lock in locks for entry in _entries(lock))
@@ -122,8 +122,8 @@ def _metadata(locks: Sequence[Lock]) -> Iterator[str]:
     yield "  custom_metadata:"
     version = __version__ if locks[0].made is None else locks[0].made.envsolve_version
     yield f"    created_by: {scalar(f'envsolve {version}')}"  # conda itself refuses a file without it
-    for key, held in custom_metadata(locks):
-        yield f"    {scalar(key)}: {scalar(held)}"
+    for key, fact in custom_metadata(locks):
+        yield f"    {scalar(key)}: {scalar(fact)}"
 
 
 def _entries(lock: Lock) -> Iterator[_Entry]:
@@ -171,8 +171,8 @@ def _pip_entry(pin: Pin, platform: str) -> str:
     )
 
 
-def _mapping(held: Mapping[str, str]) -> str:
-    return "".join(f"\n    {scalar(key)}: {scalar(value)}" for key, value in held.items()) or " {}"
+def _mapping(table: Mapping[str, str]) -> str:
+    return "".join(f"\n    {scalar(key)}: {scalar(value)}" for key, value in table.items()) or " {}"
 
 
 def _not_to_be_said(pin: Pin, what: str) -> OutsideError:
@@ -187,8 +187,8 @@ def _entries_by_platform(table: _Table, metadata: _Table) -> dict[str, dict[str,
     found: dict[str, dict[str, _Table]] = {text(it, "a platform"): {} for it in stated}
     for position, entry in enumerate(sequence(table["package"], "its list of packages"), start=1):
         what = f"package {position}"
-        held = mapping(entry, what)
-        found.setdefault(text(held.get("platform"), f"the platform of {what}"), {})[what] = held
+        row = mapping(entry, what)
+        found.setdefault(text(row.get("platform"), f"the platform of {what}"), {})[what] = row
     return found
 
 

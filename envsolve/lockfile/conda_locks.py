@@ -16,7 +16,7 @@ from envsolve.model.conda import CondaPackage
 from envsolve.model.package import Pin
 
 _ALIAS = "https://conda.anaconda.org/"
-"""Where conda, mamba and pixi find a channel that has a name alone, unless they are told otherwise."""
+"""Where conda, mamba and pixi find a channel that has a name alone, by default."""
 _CONDA_FORGE = "conda-forge"
 
 
@@ -30,16 +30,16 @@ def assembled(
     """``lock`` with packages of conda, and with what facts and comments say of it."""
     machines = comments.machines.get(platform, "")
     packages = tuple(sorted(conda, key=lambda it: it.name))
-    told = with_facts(lock, facts, machines=machines)
-    virtual = {it.name: it.version for it in told.virtual_packages}
+    known = with_facts(lock, facts, machines=machines)
+    virtual = {it.name: it.version for it in known.virtual_packages}
     python = next((it.version for it in packages if it.name == "python"), "")
-    return told._replace(
+    return known._replace(
         platform=platform,
         conda=packages,
         python=python,
         glibc=virtual.get("__glibc"),
-        environment=named(stack_name(told.stack) or comments.environment),
-        variables=told.variables or comments.variables,
+        environment=named(stack_name(known.stack) or comments.environment),
+        variables=known.variables or comments.variables,
         remarks=comments.remarks,
         exported_from=comments.exported_from,
     )
@@ -73,7 +73,7 @@ def named_channel(channel: str) -> str:
 
 
 def channels_of(packages: Iterable[CondaPackage], made: Made | None = None) -> tuple[str, ...]:
-    """Where ``packages`` are from: in the order that was asked for, then by name, conda-forge last."""
+    """Where ``packages`` are from: in the order that was requested, then by name, conda-forge last."""
     used = sorted({named_channel(it.channel) for it in packages if it.channel})
     given = [it for it in map(named_channel, made.option("channels") if made else ()) if it in used]
     others = sorted((it for it in used if it not in given), key=lambda it: it == _CONDA_FORGE)

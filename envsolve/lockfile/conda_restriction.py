@@ -25,7 +25,7 @@ def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
     if format_name == "pixi" or (format_name == "environment" and lock.asks_alone):
         return _of_stack(lock, format_name)
     made = lock.made
-    is_told = made is not None or lock.exported_from is not None
+    is_known = made is not None or lock.exported_from is not None
     conda = tuple(sorted(lock.conda, key=lambda it: it.name))
     kept = Lock(
         (),
@@ -34,9 +34,9 @@ def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
         made=made,
         exported_from=lock.exported_from,
         virtual_packages=lock.virtual_packages if made is not None else (),
-        variables=lock.variables if is_told or format_name == "environment" else (),
-        remarks=lock.remarks if is_told else (),
-        environment=lock.environment if is_told or format_name == "environment" else "",
+        variables=lock.variables if is_known or format_name == "environment" else (),
+        remarks=lock.remarks if is_known else (),
+        environment=lock.environment if is_known or format_name == "environment" else "",
     )
     if made is not None:
         glibc = {it.name: it.version for it in lock.virtual_packages}.get("__glibc")
@@ -63,7 +63,7 @@ def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
 
 
 def _of_stack(lock: Lock, format_name: str) -> Lock:
-    """What is asked for as far as it pins something, and what the comments on top say to people."""
+    """What is requested as far as it pins something, and what the comments on top say to people."""
     header = "\n".join(header_lines((lock,), resolved=False))
     found, conda = (pixi_toml if format_name == "pixi" else environment_yml).pinned_by(lock)
     kept = assembled(found, lock.platform, conda, facts_on_top(header, lock.platform), comments_of(header))

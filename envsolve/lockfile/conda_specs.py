@@ -20,10 +20,10 @@ _MODULAR_LIBRARIES = (
     *("cuda-cudart-dev", "cuda-nvrtc", "libcublas", "libcufft"),
     *("libcurand", "libcusolver", "libcusparse"),
 )
-"""What conda-forge's own build of CuPy asks for (conda-forge/cupy-feedstock, recipe/meta.yaml): the runtime with the
+"""What conda-forge's own build of CuPy requires (conda-forge/cupy-feedstock, recipe/meta.yaml): the runtime with the
 headers that kernels are compiled with at run time, the compiler, and the libraries."""
 _FIRST_WITH_PYTORCH_CUDA = Version("1.13")
-"""From 1.13 on the builds of the channel pytorch ask for pytorch-cuda, which pins NVIDIA's packages; before, for
+"""From 1.13 on the builds of the channel pytorch require pytorch-cuda, which pins NVIDIA's packages; before, for
 cudatoolkit (records of the channel)."""
 _PYTORCH = str(Source.PYTORCH_CHANNEL.channel)
 _ANY_BUILD = "*"
@@ -60,7 +60,7 @@ def channel_name(channel: str) -> str:
 
 
 def _own_channels(solution: Solution) -> tuple[str, ...]:
-    """PyTorch's channel, and NVIDIA's for the CUDA that its builds ask for."""
+    """PyTorch's channel, and NVIDIA's for the CUDA that its builds require."""
     if not _of_the_pytorch_channel(solution):
         return ()
     return (_PYTORCH,) if solution.toolkit is None else (_PYTORCH, "nvidia")
@@ -129,7 +129,7 @@ def _toolkit(solution: Solution) -> tuple[str, str]:
 def _conda_libraries(toolkit: Toolkit, releases: list[Release]) -> Iterator[tuple[str, str]]:
     """The libraries for wheels that bring none: cuda-version alone installs nothing, where cudatoolkit holds them all.
 
-    conda-forge's own builds ask for theirs.
+    conda-forge's own builds require theirs.
     """
     if toolkit.version.major < _FIRST_MODULAR_CUDA or not any(release.source.is_wheel for release in releases):
         return

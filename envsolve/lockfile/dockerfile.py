@@ -3,7 +3,7 @@
 The hashed requirements stand in the file as a here-document, which BuildKit knows (Dockerfile syntax 1.4 and newer,
 docs.docker.com/reference/dockerfile, Here-Documents): nothing is copied from a build context. Its name is quoted, so
 that nothing in it is expanded. What a new envsolve or matrix changes stands in comments, labels and variables, which
-make no layer anew. What the image leaves to its host is the driver (docs/containers.md).
+build no layer again. What the image leaves to its host is the driver (docs/containers.md).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ _LAST_BASES = {(3, 5): (_BUSTER,), (3, 6): (_BULLSEYE,), (3, 7): (_BOOKWORM,), (
 _FIRST_WITH_BOTH = (3, 9)
 _BASES = (_BOOKWORM, _TRIXIE)
 """What there is for every newer Python (the same, commits cd33ad0 of 2025-09 and 4f07059 of 2026-06). The older goes
-first: from glibc 2.41 on no library is loaded that asks for an executable stack, as those of PyTorch, JAX and
+first: from glibc 2.41 on no library is loaded that requires an executable stack, as those of PyTorch, JAX and
 CTranslate2 did (lists.gnu.org/archive/html/info-gnu/2025-01/msg00014.html, github.com/OpenNMT/CTranslate2/issues/1849,
 github.com/conda-forge/pytorch-cpu-feedstock/issues/350)."""
 
@@ -93,10 +93,10 @@ def read(text: str) -> Lock:
 
     Raises FileError where it holds none, and as :func:`envsolve.lockfile.requirements_txt.read`.
     """
-    held = requirements_in(text)
-    if held is None:
+    requirements = requirements_in(text)
+    if requirements is None:
         raise FileError("it is a Dockerfile without requirements from envsolve")
-    return read_lines(held, text)
+    return read_lines(requirements, text)
 
 
 def requirements_in(text: str) -> str | None:
@@ -187,7 +187,7 @@ def _installation(lock: Lock) -> Iterator[str]:
 
 
 def _settings(lock: Lock) -> Iterator[str]:
-    """What NVIDIA's container toolkit reads, and what asks for a GPU that no driver of the image could serve.
+    """What NVIDIA's container toolkit reads, and what requests a GPU that no driver of the image could serve.
 
     There is no NVIDIA_REQUIRE_DRIVER: the toolkit compares semantic versions, and 580.65.06 is none
     (github.com/NVIDIA/nvidia-container-toolkit, internal/requirements/constraints/property.go).

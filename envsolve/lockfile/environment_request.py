@@ -27,7 +27,7 @@ _NO = ("false", "no", "off", "n")
 
 
 class EnvironmentFile(NamedTuple):
-    """What an environment.yml asks for on one platform, without credentials.
+    """What an environment.yml requires on one platform, without credentials.
 
     ``asked`` are the match specs in the spelling of :mod:`envsolve.model.match_spec`, then the requirements of ``pip``.
     ``channels`` are in their order, without ``nodefaults``; names of variables stand in them as written. ``variables``
@@ -48,7 +48,7 @@ class EnvironmentFile(NamedTuple):
 
 
 def read_environment(path: Path, platform: Platform, text: str | None = None) -> EnvironmentFile:
-    """What the environment.yml at ``path`` asks for on ``platform``; with ``text`` it is not opened.
+    """What the environment.yml at ``path`` requires on ``platform``; with ``text`` it is not opened.
 
     Raises UsageError ``environment-invalid`` with the line where something cannot be read.
     """

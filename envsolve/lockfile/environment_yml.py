@@ -2,7 +2,7 @@
 
 ``--format environment --exact`` names single builds, and wheels with their checksums: conda and mamba solve it again
 and find the one answer; unlike an explicit file it can be read, merged and edited. Without ``--exact`` it is of a
-stack, and names what that asks for, each with its reason: versions and ranges, and no file. CUDA stays inside the
+stack, and names what that requires, each with its reason: versions and ranges, and no file. CUDA stays inside the
 environment: it comes from conda packages (:mod:`envsolve.lockfile.conda_specs`), or from the wheels' own dependencies
 or their inside.
 
@@ -52,7 +52,7 @@ _RANGE = r"[<>!~,|]"
 _PLAIN = re.compile(
     r"(?:--[a-z-]+ )?[A-Za-z0-9][\w.+~=%<>!,*|\[\]:/-]*(?<!:)(?: @ [A-Za-z][\w.+~=%:/?&-]*)?\Z", re.ASCII
 )
-"""What a stack asks for that no reader of YAML takes for anything else."""
+"""What a stack requires that no reader of YAML takes for anything else."""
 
 
 class Entries(NamedTuple):
@@ -68,7 +68,7 @@ class Entries(NamedTuple):
 
 
 def write(lock: Lock) -> str:
-    """The content of the file, the same bytes for the same lock: its packages, or what it asks for where it has none.
+    """The content of the file, the same bytes for the same lock: its packages, or what it requires where it has none.
 
     Raises OutsideError ``no-hash`` for a wheel without checksum, ``unsound-package`` for what no lock may hold.
     """
@@ -76,7 +76,7 @@ def write(lock: Lock) -> str:
 
 
 def read(text: str, platform: Platform) -> Lock:
-    """What the file pins on ``platform``; what it asks for in no one version is ``open``.
+    """What the file pins on ``platform``; what it requires in no one version is ``open``.
 
     A package of conda has no more than name, version and build; a version may be the beginning of one, as in
     ``python=3.11``, and a build a pattern, as in ``pytorch=2.13.0=cuda126*``. Raises FileError where it is none.
@@ -96,7 +96,7 @@ def read(text: str, platform: Platform) -> Lock:
 
 
 def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
-    """What a file pins that says what ``lock`` asks for: a lock of wheels, in which the rest is open, and packages."""
+    """What a file pins that says what ``lock`` requires: a lock of wheels, in which the rest is open, and packages."""
     wheels = [spec for spec, _ in _asked(lock, by_pip=True)]
     options = _options(lock) if wheels else ()
     return _pinned((spec for spec, _ in _asked(lock, by_pip=False)), (*options, *wheels), lock.platform)
@@ -223,7 +223,7 @@ def _lines(lock: Lock) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
-    """What a stack asks for, without quotes where it needs none."""
+    """What a stack requires, without quotes where it needs none."""
     return text if _PLAIN.match(text) else scalar(text)
 
 

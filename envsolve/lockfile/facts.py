@@ -158,8 +158,8 @@ def _stack(facts: Mapping[str, object], machines: str) -> Stack | None:
     )
 
 
-def _pairs(told: Mapping[object, object]) -> tuple[tuple[str, str], ...]:
-    return tuple((key, text) for key, text in told.items() if isinstance(key, str) and isinstance(text, str))
+def _pairs(table: Mapping[object, object]) -> tuple[tuple[str, str], ...]:
+    return tuple((key, text) for key, text in table.items() if isinstance(key, str) and isinstance(text, str))
 
 
 def _virtual_package(text: str) -> VirtualPackage:
@@ -170,10 +170,10 @@ def _virtual_package(text: str) -> VirtualPackage:
     return VirtualPackage(name, version or "0", build or "0")
 
 
-def _framework(told: object) -> LockedFramework | None:
-    if not isinstance(told, Mapping):
+def _framework(table: object) -> LockedFramework | None:
+    if not isinstance(table, Mapping):
         return None
-    values = [told.get(field) for field in LockedFramework._fields]
+    values = [table.get(field) for field in LockedFramework._fields]
     return LockedFramework(*map(str, values)) if all(isinstance(it, str) for it in values) else None
 
 

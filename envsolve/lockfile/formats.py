@@ -61,8 +61,8 @@ _MODULES = {
 def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platform, str]]:
     """The contents of the files in ``format_name``, which must be one of FORMATS, each with the platform it is for."""
     files = [answers] if format_name in _OF_SEVERAL else [[answer] for answer in answers]
-    for held in files:
-        yield held[0].solution.problem.platform, without_secrets(_stack_text(held, format_name))
+    for group in files:
+        yield group[0].solution.problem.platform, without_secrets(_stack_text(group, format_name))
 
 
 def stack_lock(answer: Answer, format_name: str) -> Lock:
@@ -99,8 +99,8 @@ def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[
     ``format_name`` is one of CONDA_FORMATS or ``environment``, which stands for one with exact builds. Raises
     OutsideError for a package without a digest.
     """
-    for held in [locks] if format_name in _OF_SEVERAL else [[lock] for lock in locks]:
-        yield Platform(held[0].platform), without_secrets(write_locks(held, format_name))
+    for group in [locks] if format_name in _OF_SEVERAL else [[lock] for lock in locks]:
+        yield Platform(group[0].platform), without_secrets(write_locks(group, format_name))
 
 
 def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None) -> str:
@@ -166,7 +166,7 @@ def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:
 
 
 def format_for_file(path: PurePath) -> str | None:
-    """The format a file name asks for, or None where it says nothing."""
+    """The format that a file name stands for, or None where it says nothing."""
     name = path.name.casefold()
     if name.startswith("pylock.") and name.endswith(".toml"):
         return "pylock"

@@ -223,12 +223,12 @@ def _lock(part: Mapping[str, Any], platform: Platform) -> Lock:
     )
 
 
-def _read_framework(told: Mapping[str, object]) -> LockedFramework:
-    return LockedFramework(*(_text(told[field]) for field in LockedFramework._fields))
+def _read_framework(row: Mapping[str, object]) -> LockedFramework:
+    return LockedFramework(*(_text(row[field]) for field in LockedFramework._fields))
 
 
 def _version(wheel: LockedFramework) -> str:
-    """As pip asks for it: see :attr:`envsolve.model.release.Release.full_version`."""
+    """As a requirement of pip: see :attr:`envsolve.model.release.Release.full_version`."""
     return f"{wheel.version}+{wheel.build}" if wheel.source == Source.PYTORCH else wheel.version
 
 

@@ -37,11 +37,11 @@ MAIN = "main"
 
 
 class Asked(NamedTuple):
-    """One thing that was asked for: a match spec of conda or, with ``by_pip``, a requirement as PEP 508 has it.
+    """One thing that was requested: a match spec of conda or, with ``by_pip``, a requirement as PEP 508 has it.
 
     ``reason`` is a sentence for people. ``category`` is what it is for: ``main``, or ``dev`` and the like.
-    ``of_stack`` says that the stack asks for it, and nobody by name. ``index`` is the one index that has it, where it
-    is not on the default one.
+    ``of_stack`` says that the stack requires it, and no request by name. ``index`` is the only index that has it, if
+    that is not the default one.
     """
 
     spec: str
@@ -82,8 +82,8 @@ class Made(NamedTuple):
 
     ``command`` is for people; what another request is compared with are ``request``, the frameworks and requirements
     as asked for, None where they are not known, and ``options``. ``exclude_newer`` is the moment after which uploads
-    do not count. ``asked_digest`` is a digest of all that was asked for, that of files among it.
-    ``matrix_date`` is that of the compatibility matrix, None where no framework was asked for; ``own_matrix`` says that
+    do not count. ``asked_digest`` is a digest of all that was requested, that of files among it.
+    ``matrix_date`` is that of the compatibility matrix, None where no framework was requested; ``own_matrix`` says that
     it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
     was written: another one says that the packages were changed since.
     """
@@ -108,7 +108,7 @@ class Open(NamedTuple):
     """An entry that leaves something to be decided, which ``reason`` says; ``name`` is None where it tells none.
 
     ``line`` is that of the file, where it helps; ``of_conda`` says that the entry is about a package of conda,
-    ``optional`` that nobody gets it who does not ask for an extra or a group.
+    ``optional`` that it is only installed with an extra or a group.
     """
 
     reason: str
@@ -124,10 +124,10 @@ class Lock(NamedTuple):
     ``pins`` are sorted by name; a name may come more than once, under different markers. Of a pin ``index_url`` is ""
     where the lock does not say which index it is from. ``python`` is the full version ``3.11.7`` and ``glibc`` the
     newest that may be needed, where the lock says so. ``made`` and ``stack`` are None for a lock of another tool, and
-    ``stack`` where no framework was asked for.
+    ``stack`` where no framework was requested.
 
     ``default_index`` is where a package comes from that says nothing else, and ``default_is_plain`` says that an
-    installer looks there without being told; ``indexes`` are those beside it and ``find_links`` pages and folders of
+    installer looks there by default; ``indexes`` are those beside it and ``find_links`` pages and folders of
     files, in their order. ``requires_python`` is what another tool's lock says of its Pythons. ``exported_from`` is the
     name of the file that it was read from before it was written as this one. ``open`` is what the file leaves open, so
     that it is no whole lock, and ``left_out`` are sentences on what else is in the file and not in the lock.
@@ -180,7 +180,7 @@ class Lock(NamedTuple):
 
     @property
     def asks_alone(self) -> bool:
-        """Whether it has no packages and says what a stack asks for: these are for a solver to choose."""
+        """Whether it has no packages and says what a stack requires: these are for a solver to choose."""
         return any(it.of_stack for it in self.asked) and not self.conda and not self.pins
 
     @property

@@ -1,6 +1,6 @@
 """Environment markers as the ways in which they hold, so that markers can be joined and stay short.
 
-A way is a set of comparisons that hold together; a marker holds in one of its ways or another. No extra is asked for,
+A way is a set of comparisons that hold together; a marker holds in one of its ways or another. No extra is requested,
 and of groups only those that are named: ``extra == "gpu"`` never holds, and what is left of a marker speaks of machines
 and Pythons alone.
 """

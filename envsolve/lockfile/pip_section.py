@@ -46,7 +46,7 @@ class PipEntry(NamedTuple):
 
 
 class PipSection(NamedTuple):
-    """What ``pip:`` asks for: requirements and the options beside them, without credentials.
+    """What ``pip:`` requires: requirements and the options beside them, without credentials.
 
     ``find_links``, ``requirement_files`` and ``constraint_files`` are paths from where the command runs; of the first
     some may be addresses. ``index_url`` is None where none is named. ``hashed`` are the requirements that name hashes,

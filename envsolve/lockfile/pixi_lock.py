@@ -43,13 +43,13 @@ class _Machine(NamedTuple):
 
     name: str
     platform: str
-    held: Sequence[tuple[str, str]]
+    packages: Sequence[tuple[str, str]]
 
 
 def read(content: str, environment: str | None = None) -> tuple[Lock, ...]:
     """The locks of one ``environment``, None for the default one, for each platform in it.
 
-    Where several machines of one platform are told apart, it is the one that is called as the platform, else the first.
+    Of several machines of one platform, it is the one that is called as the platform, else the first.
     Raises FileError where the text is no pixi.lock, or has no such environment.
     """
     table = mapping(document_of(content), "it")
@@ -65,8 +65,8 @@ def read(content: str, environment: str | None = None) -> tuple[Lock, ...]:
     name = _name(environments, environment)
     if name is None:
         return ()
-    held = mapping(environments[name], f"the environment {shown(name)}")
-    machines = list(_machines(held, name, platforms))
+    described = mapping(environments[name], f"the environment {shown(name)}")
+    machines = list(_machines(described, name, platforms))
     chosen: dict[str, _Machine] = {}
     for machine in sorted(machines, key=lambda it: it.name != it.platform):
         chosen.setdefault(machine.platform, machine)
@@ -74,9 +74,9 @@ def read(content: str, environment: str | None = None) -> tuple[Lock, ...]:
         *_left_out("environment", [it for it in environments if it != name]),
         *_left_out("machine", [it.name for it in machines if it not in chosen.values()]),
     )
-    channels = tuple(map(read_channel, sequence(held.get("channels"), "a list of channels")))
-    indexes = [without_secrets(text(it, "an index")) for it in sequence(held.get("indexes"), "indexes")]
-    is_known = len(indexes) == 1 and not held.get("find-links")
+    channels = tuple(map(read_channel, sequence(described.get("channels"), "a list of channels")))
+    indexes = [without_secrets(text(it, "an index")) for it in sequence(described.get("indexes"), "indexes")]
+    is_known = len(indexes) == 1 and not described.get("find-links")
     index = indexes[0] if indexes and (is_known or version in _FIRST_INDEX_IS_DEFAULT) else None
     default = indexes[0].rstrip("/") if indexes else ""
     bare = Lock(
@@ -104,8 +104,8 @@ def _machines(environment: _Table, name: str, platforms: Mapping[str, str]) -> I
     packages = mapping(environment.get("packages"), f"the packages of the environment {shown(name)}")
     for machine, entries in packages.items():
         listed = sequence(entries, "a list of packages")
-        held = [_reference(mapping(it, "a package"), "a package") for it in listed]
-        yield _Machine(machine, platforms.get(machine, machine), held)
+        references = [_reference(mapping(it, "a package"), "a package") for it in listed]
+        yield _Machine(machine, platforms.get(machine, machine), references)
 
 
 def _left_out(what: str, names: Sequence[str]) -> Iterator[str]:
@@ -115,24 +115,24 @@ def _left_out(what: str, names: Sequence[str]) -> Iterator[str]:
 
 def _lock(bare: Lock, machine: _Machine, packages: _Packages, index: str | None) -> Lock:
     """The lock for a platform; a package of an index that does not say of which is of ``index``."""
-    files = [address for kind, address in machine.held if kind == "conda" and address.endswith(_PACKAGE_FILE)]
+    files = [address for kind, address in machine.packages if kind == "conda" and address.endswith(_PACKAGE_FILE)]
     conda = [packages.conda(address) for address in files]
     python = next((it.version for it in conda if it.name == "python"), "")
     markers = markers_of(machine.platform, python)
-    wheels = (packages.pip(address, index, markers) for kind, address in machine.held if kind == "pypi")
-    sources = (it for kind, it in machine.held if kind != "pypi" and not it.endswith(_PACKAGE_FILE))
+    wheels = (packages.pip(address, index, markers) for kind, address in machine.packages if kind == "pypi")
+    sources = (it for kind, it in machine.packages if kind != "pypi" and not it.endswith(_PACKAGE_FILE))
     built = (Open(f"{shown(it)} is built from source, which no other lock format supports") for it in sources)
     return assembled(with_wheels(bare, (*built, *wheels)), machine.platform, conda, None, Comments())
 
 
 class _Packages:
-    """The packages that the file tells of, each read where an environment holds it."""
+    """The packages of the file, each read where an environment has it."""
 
     def __init__(self, entries: Sequence[object]) -> None:
-        self._told: dict[tuple[str, str], _Table] = {}
+        self._entries: dict[tuple[str, str], _Table] = {}
         for position, entry in enumerate(entries, start=1):
             table = mapping(entry, f"package {position}")
-            self._told[_reference(table, f"package {position}")] = table
+            self._entries[_reference(table, f"package {position}")] = table
 
     def conda(self, address: str) -> CondaPackage:
         """The package at ``address``, which is a file."""
@@ -143,7 +143,7 @@ class _Packages:
         return _pip(self._of("pypi", address), address, index, markers)
 
     def _of(self, kind: str, address: str) -> _Table:
-        found = self._told.get((kind, address))
+        found = self._entries.get((kind, address))
         if found is None:
             raise FileError(f"an environment lists {shown(address)}, which is not among the packages")
         return found

@@ -1,8 +1,8 @@
 """``--format pixi``: a pixi workspace manifest, pixi.toml, for one platform or several; pixi solves and locks the rest.
 
-What the stacks of all platforms ask for stands once, what differs under ``[target.PLATFORM]``. The machine is told to
-pixi as pixi 0.71 and later have it, at the platform (pixi.prefix.dev, declaring virtual packages per platform). Sources
-are pixi's documentation and JSON schema (prefix-dev/pixi, docs/reference/pixi_manifest.md, schema/schema.json).
+What the stacks of all platforms require stands once, what differs under ``[target.PLATFORM]``. The machine stands at
+the platform, as pixi 0.71 and later have it (pixi.prefix.dev, declaring virtual packages per platform). Sources are
+pixi's documentation and JSON schema (prefix-dev/pixi, docs/reference/pixi_manifest.md, schema/schema.json).
 
 A manifest is read back as a lock of what its default environment pins on one platform. People edit these files: what is
 asked for in no one version, or in words that are not understood, is left open and is no error.
@@ -71,7 +71,7 @@ _Dependencies = Mapping[str, _Wanted]
 def write(locks: Sequence[Lock]) -> str:
     """The content of the file, the same bytes for the same locks, each of which is for a platform of its own.
 
-    It names their packages, or what they ask for where they have none. Raises UsageError ``channels-differ`` where the
+    It names their packages, or what they require where they have none. Raises UsageError ``channels-differ`` where the
     channels are different ones: a manifest has one list.
     """
     return "\n".join(_lines(locks)) + "\n"
@@ -101,7 +101,7 @@ def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
 
 
 def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
-    """The wheels that a manifest asks for on ``platform``, as requirements. Raises FileError where it is no TOML."""
+    """The wheels that a manifest requires on ``platform``, as requirements. Raises FileError where it is no TOML."""
     asked = _read(toml_document(text), platform, "pypi-dependencies")
     return tuple(_requirement(name, table) for name, table in asked)
 
@@ -145,11 +145,11 @@ def _for_older_pixi(machine: Mapping[str, str]) -> Iterator[str]:
 
 def _workspace(locks: Sequence[Lock]) -> Iterator[str]:
     machines = list(map(_machine, locks))
-    told: list[Value] = [machine if len(machine) > 1 else machine["platform"] for machine in machines]
+    platforms: list[Value] = [machine if len(machine) > 1 else machine["platform"] for machine in machines]
     yield "[workspace]"
     yield f"name = {string(_name(locks))}"
     yield f"channels = {value(_channels(locks))}"
-    yield f"platforms = {value(told)}"
+    yield f"platforms = {value(platforms)}"
     if any(len(machine) > 1 for machine in machines):
         yield f"requires-pixi = {string(f'>={_FIRST_PIXI}')}"
 
@@ -162,8 +162,8 @@ def _name(locks: Sequence[Lock]) -> str:
 
 def _channels(locks: Sequence[Lock]) -> list[str]:
     if any(lock.channels != locks[0].channels for lock in locks):
-        told = " and ".join(f"{', '.join(lock.channels)} for {lock.platform}" for lock in locks)
-        message = f"the stacks use different channels, but a pixi manifest has one list of them: {told}"
+        channels = " and ".join(f"{', '.join(lock.channels)} for {lock.platform}" for lock in locks)
+        message = f"the stacks use different channels, but a pixi manifest has one list of them: {channels}"
         hint = Hint(
             "use one source for all platforms, such as --source conda-forge, or write one file for each platform"
         )
@@ -220,7 +220,7 @@ def _wheel(spec: str, index: str) -> tuple[str, _Dependency]:
 
 
 def _collected(asked: Iterator[tuple[str, _Dependency, str]]) -> _Dependencies:
-    """By name; a package that is asked for twice must be both."""
+    """By name; a package that is requested twice must be both."""
     found: dict[str, _Wanted] = {}
     for name, dependency, reason in asked:
         known = found.get(name)
@@ -244,24 +244,24 @@ def _both(one: _Dependency, other: _Dependency) -> _Dependency:
 
 
 def _tables(name: str, asked: Mapping[str, _Dependencies]) -> Iterator[str]:
-    """What all platforms ask for alike in one table, the rest in one for each platform."""
+    """What all platforms require alike in one table, the rest in one for each platform."""
     first = next(iter(asked.values()))
     shared = {
-        package: held
-        for package, held in first.items()
-        if all(package in other and other[package].dependency == held.dependency for other in asked.values())
+        package: it
+        for package, it in first.items()
+        if all(package in other and other[package].dependency == it.dependency for other in asked.values())
     }
     yield from _table(f"[{name}]", shared)
-    for platform, held in asked.items():
-        own = {package: it for package, it in held.items() if package not in shared}
+    for platform, dependencies in asked.items():
+        own = {package: it for package, it in dependencies.items() if package not in shared}
         yield from _table(f"[target.{platform}.{name}]", own)
 
 
-def _table(heading: str, held: _Dependencies) -> Iterator[str]:
-    if held:
+def _table(heading: str, dependencies: _Dependencies) -> Iterator[str]:
+    if dependencies:
         yield ""
         yield heading
-    for package, (dependency, reasons) in held.items():
+    for package, (dependency, reasons) in dependencies.items():
         yield commented(f"{quoted_key(package)} = {_dependency_text(dependency)}", "; ".join(reasons))
 
 
@@ -271,7 +271,7 @@ def _dependency_text(dependency: _Dependency) -> str:
 
 
 def _fields(dependency: _Dependency) -> dict[str, Value]:
-    return {key: held for key, held in dependency._asdict().items() if held}
+    return {key: it for key, it in dependency._asdict().items() if it}
 
 
 def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
@@ -283,12 +283,12 @@ def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
         "extra-index-urls": [sound_url(url) for url in first.indexes if url not in named],
         "find-links": [{"url": page} for page in pages],
     }
-    given = {key: held for key, held in options.items() if held}
+    given = {key: option for key, option in options.items() if option}
     if given and any(it.by_pip for lock in locks for it in lock.asked if lock.asks_alone):
         yield ""
         yield "[pypi-options]"
-        for key, held in given.items():
-            yield f"{key} = {value(held)}"
+        for key, option in given.items():
+            yield f"{key} = {value(option)}"
 
 
 def _pinned(
@@ -340,7 +340,7 @@ def _package(name: str, asked: Mapping[str, object]) -> CondaPackage:
 
 
 def _requirement(name: str, asked: Mapping[str, object]) -> str:
-    """A wheel as pip asks for it, by its address where it has one."""
+    """A wheel as a requirement of pip, by its address where it has one."""
     extras = ",".join(it for it in _list(asked.get("extras")) if isinstance(it, str))
     project = f"{name}[{extras}]" if extras else name
     version, address = _text(asked, "version").strip(), _text(asked, "url")

@@ -171,14 +171,14 @@ def _reasons(pin: Pin) -> Iterator[str]:
     if pin.via or pin.because:
         yield ""
         yield "[packages.tool.envsolve]"
-        told = {"via": sorted({one_line(it) for it in pin.via}), "because": list(map(one_line, pin.because))}
-        yield from table_lines({key: held for key, held in told.items() if held})
+        reasons = {"via": sorted({one_line(it) for it in pin.via}), "because": list(map(one_line, pin.because))}
+        yield from table_lines({key: texts for key, texts in reasons.items() if texts})
 
 
 def document_of(text: str) -> dict[str, Any]:
     """The tables of a pylock.toml (PEP 751).
 
-    Raises FileError for what is no TOML, no pylock.toml, or not of the shape that the specification asks for.
+    Raises FileError for what is no TOML, no pylock.toml, or not of the shape that the specification requires.
     """
     from packaging.pylock import Pylock, PylockValidationError
 
@@ -251,14 +251,14 @@ def _read_folder(pin: Pin, directory: Mapping[str, Any]) -> Pin | Open:
     return pin._replace(files=(PackageFile(file_name_in(url), url),), index_url=None, version="")
 
 
-def _read_file(told: Mapping[str, Any]) -> PackageFile:
-    url = str(told.get("url", ""))
-    uploaded = told.get("upload-time")
+def _read_file(entry: Mapping[str, Any]) -> PackageFile:
+    url = str(entry.get("url", ""))
+    uploaded = entry.get("upload-time")
     return PackageFile(
-        str(told.get("name") or file_name_in(url) or str(told.get("path", "")).rpartition("/")[2]),
+        str(entry.get("name") or file_name_in(url) or str(entry.get("path", "")).rpartition("/")[2]),
         without_secrets(url),
-        _read_hashes(told["hashes"]),
-        told.get("size"),
+        _read_hashes(entry["hashes"]),
+        entry.get("size"),
         None if uploaded is None else moment(str(uploaded)),
     )
 

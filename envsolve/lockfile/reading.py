@@ -33,7 +33,7 @@ _EXPLICIT = re.compile(r"^[ \t]*@EXPLICIT[ \t\r]*$", re.MULTILINE)
 _TOP_KEY = re.compile(r"""^(["']?)(environments|package|dependencies)\1[ \t]*:""", re.MULTILINE)
 _BY_KEY = {"environments": "pixi.lock", "package": "conda-lock", "dependencies": "environment"}
 _OF_ANY_PLATFORM = ("environment", "pixi", "json")
-"""Formats whose reader has to be told for which platform it reads."""
+"""Formats whose reader needs to know the platform that it reads for."""
 _OF_SEVERAL = ("conda-lock", "pixi.lock")
 """Formats with a lock for each platform."""
 _OF_CONDA = (*_OF_SEVERAL, "explicit")

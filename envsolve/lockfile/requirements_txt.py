@@ -97,7 +97,7 @@ def lines_of_pins(lock: Lock) -> Iterator[str]:
 
 
 def index_options(lock: Lock) -> tuple[str, ...]:
-    """The options that name the indexes; none where an installer looks at the one it needs without being told."""
+    """The options that name the indexes; none where an installer looks at the needed one by default."""
     options = [*([] if lock.default_is_plain else [f"--index-url {sound_url(lock.default_index)}"])]
     options += [f"--extra-index-url {sound_url(index)}" for index in lock.indexes]
     options += [f"--find-links {sound_url(place)}" for place in lock.find_links]

@@ -3,7 +3,7 @@
 The table in docs/exporting.md is made from it, and tests hold every format to it: what is written and read again is
 ``lock.restricted_to(format)``, whichever format the lock was read from before.
 
-An environment.yml and a pixi.toml of a stack hold no packages. They say what the stack asks for, in versions and
+An environment.yml and a pixi.toml of a stack hold no packages. They say what the stack requires, in versions and
 ranges, and a solver decides the rest: what they pin is read back, and all else is open. An answer in JSON is a report
 of a solution; it is read as a lock, and no lock is written as one.
 """

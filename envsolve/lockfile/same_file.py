@@ -1,7 +1,7 @@
 """Whether a file says what it should, whichever envsolve wrote it, from the matrix of whichever day.
 
 It is decided on what the file holds, never on its text: a comment that somebody wrote changes nothing. Nor does it
-matter whether a lock says of a project's own words that the command line asks for them, as envsolve once did.
+matter whether a lock says of a project's own words that the command line requires them, as envsolve once did.
 
 What is not in a :class:`~envsolve.lockfile.lock.Lock` is compared as the document that the file is: the ranges of an
 environment.yml and of a pixi.toml, the instructions of a Dockerfile, the facts of an answer in JSON.
@@ -20,7 +20,7 @@ from envsolve.model.host import Platform
 from envsolve.model.package import Pin
 
 _ASKERS = frozenset((COMMAND_LINE, "pyproject.toml", "envsolve.toml"))
-"""Who asks for what a project locks."""
+"""Who requires what a project locks."""
 _OF_DRIVER = "__cuda"
 _MAKER = ("envsolve_version", "matrix_date", "request", "alternatives")
 
@@ -44,7 +44,7 @@ def same_file(name: str, format_name: str, before: str, after: str, locks: Seque
 
 
 def _rests_on(lock: Lock) -> Lock:
-    """``lock`` without its maker and the comments in it, and what was asked for in any order."""
+    """``lock`` without its maker and the comments in it, and what was requested in any order."""
     made, stack = lock.made, lock.stack
     return lock._replace(
         pins=tuple(map(_with_any_asker, lock.pins)),

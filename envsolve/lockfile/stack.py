@@ -29,7 +29,7 @@ _ASSUMED_GLIBC = LibcVersion.parse("2.28")
 
 
 def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
-    """What a stack asks for, as a lock without packages; ``sets_library_path`` says that the file can set variables.
+    """What a stack requires, as a lock without packages; ``sets_library_path`` says that the file can set variables.
 
     Its virtual packages are what a machine must have, as far as a solver would not assume it by itself.
     """

@@ -21,23 +21,23 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 def table_lines(table: Mapping[str, Value]) -> Iterator[str]:
     """The lines of a table below its heading. Its own keys must be bare ones: letters, digits, ``-`` and ``_``."""
-    for key, held in table.items():
-        yield from f"{key} = {value(held)}".split("\n")
+    for key, item in table.items():
+        yield from f"{key} = {value(item)}".split("\n")
 
 
-def value(held: Value) -> str:
-    """``held`` as TOML; an array that is long or holds tables has a line for each item."""
-    if isinstance(held, str):
-        return string(held)
-    if isinstance(held, bool):
-        return "true" if held else "false"
-    if isinstance(held, int):
-        return str(held)
-    if isinstance(held, Mapping):
-        items = [f"{quoted_key(key)} = {value(item)}" for key, item in held.items()]
+def value(it: Value) -> str:
+    """``it`` as TOML; an array that is long or holds tables has a line for each item."""
+    if isinstance(it, str):
+        return string(it)
+    if isinstance(it, bool):
+        return "true" if it else "false"
+    if isinstance(it, int):
+        return str(it)
+    if isinstance(it, Mapping):
+        items = [f"{quoted_key(key)} = {value(item)}" for key, item in it.items()]
         return f"{{ {', '.join(items)} }}" if items else "{}"
-    items = [value(item) for item in held]
-    if sum(map(len, items)) <= _LINE and not any(isinstance(item, Mapping) for item in held):
+    items = [value(item) for item in it]
+    if sum(map(len, items)) <= _LINE and not any(isinstance(item, Mapping) for item in it):
         return f"[{', '.join(items)}]"
     return "[\n" + "".join(f"    {item},\n" for item in items) + "]"
 

@@ -1,4 +1,4 @@
-"""How pip is asked for a framework's wheel: requirement, index, and the pins its own metadata leaves open."""
+"""A framework's wheel for pip: requirement, index, and the pins its own metadata leaves open."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ _TOOLKIT_PARTS = "cublas,cudart,cufft,cupti,curand,cusolver,cusparse,nvrtc"
 _FIRST_WITHOUT_SUFFIX = 13
 """From CUDA 13 on NVIDIA's packages carry no -cuNN."""
 _COMPILERS = ("nvidia-nvjitlink", "nvidia-nvvm", "nvidia-cuda-nvcc")
-"""What compiles and links kernels at run time. Before CUDA 13 the frameworks ask for an nvcc newer than the rest."""
+"""What compiles and links kernels at run time. Before CUDA 13 the frameworks require an nvcc newer than the rest."""
 
 
 def toolkit_pins(solution: Solution) -> list[str]:

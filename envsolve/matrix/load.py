@@ -6,7 +6,8 @@ touches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
@@ -149,6 +150,7 @@ class Matrix:
         self._files: dict[str, Document] = {}
         self._kept: dict[str, Kept] = {}
         self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}
+        self._read_here: dict[str, tuple[BuildFacts, ...]] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
 
     @cached_property
@@ -212,7 +214,16 @@ class Matrix:
         """What is known of the builds of ``package``, by its normalized name, beyond their metadata."""
         known = (facts for facts in self._packages.builds if facts.package == package)
         curated = tuple(known) if package in self._package_names else ()
-        return (*curated, *self._extension(package)) if package in self._extensions else curated
+        shipped = (*curated, *self._extension(package)) if package in self._extensions else curated
+        return (*shipped, *self._read_here.get(package, ()))
+
+    def with_builds(self, facts: Iterable[BuildFacts]) -> Matrix:
+        """The same matrix with ``facts`` of further builds."""
+        more, read = copy(self), dict(self._read_here)
+        for it in facts:
+            read[it.package] = (*read.get(it.package, ()), it)
+        more._read_here = read  # noqa: SLF001 - a copy of this one
+        return more
 
     @property
     def places(self) -> tuple[Place, ...]:

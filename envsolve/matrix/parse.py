@@ -349,11 +349,13 @@ def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
         evidence=row.evidence(known),
         beside=row.text("beside", ""),
         code=DeviceCode(row.each("sass", read_target), row.each("ptx", read_target)) if row.has("sass") else None,
+        linked_cuda=row.optional("linked_cuda", int),
     )
     if facts.package != normalized(facts.package):
         row.wrong("package", f"must be the normalized name, {normalized(facts.package)}")
-    if facts.cuda is None and facts.code is None and not facts.requires and not facts.constraints:
-        row.wrong("", "says nothing: cuda, sass, requires or constraints must be there")
+    said = (facts.cuda, facts.code, facts.linked_cuda, facts.requires or None, facts.constraints or None)
+    if all(it is None for it in said):
+        row.wrong("", "says nothing: cuda, linked_cuda, sass, requires or constraints must be there")
     return facts
 
 

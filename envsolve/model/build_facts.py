@@ -22,7 +22,8 @@ class BuildFacts(NamedTuple):
     ``cuda`` are the toolkits whose libraries they load, None where any will do. ``requires`` are packages that they do
     not run without, ``constraints`` versions of packages that they do not run with otherwise. ``loss`` is what is lost
     where the CUDA is another, "" where nothing runs. ``beside`` is a framework without which they say nothing.
-    ``code`` is what their kernels are compiled for, None if not known.
+    ``code`` is what their kernels are compiled for, None if not known. ``linked_cuda`` is the major of a CUDA runtime
+    that is linked into them: it needs a driver for that CUDA, whatever the stack has.
     """
 
     package: str
@@ -34,14 +35,25 @@ class BuildFacts(NamedTuple):
     evidence: tuple[Evidence, ...]
     beside: str = ""
     code: DeviceCode | None = None
+    linked_cuda: int | None = None
 
     def covers(self, version: str) -> bool:
-        """Whether they are about ``version``, whatever its local label."""
-        return self.versions.contains(Version(Version(version).public), prereleases=True)
+        """Whether they are about ``version``; where they name no local label, whatever label it has."""
+        public = Version(version).public
+        return any(self.versions.contains(Version(it), prereleases=True) for it in (public, version))
+
+    @property
+    def are_of_cuda(self) -> bool:
+        """Whether they say which CUDA or which GPUs the builds are for."""
+        return self.cuda is not None or self.code is not None or self.linked_cuda is not None
 
     def go_with(self, cuda: CudaVersion) -> bool:
         """Whether they load the libraries of ``cuda``."""
         return self.cuda is None or self.cuda.contains(str(cuda))
+
+    def run_with(self, newest: int) -> bool:
+        """Whether a driver runs them that is for CUDA ``newest``, a major, at most."""
+        return self.linked_cuda is None or self.linked_cuda <= newest
 
     def without_code_for(self, gpus: Iterable[ComputeCapability]) -> ComputeCapability | None:
         """The first of ``gpus`` that their kernels do not run on."""

@@ -28,7 +28,7 @@ class Note(NamedTuple):
         return dict(self.values)
 
     def of(self, platform: str) -> Note:
-        """The same note, told of one platform among several."""
+        """The same note, on one platform among several."""
         return self._replace(text=f"{platform}: {self.text}")
 
     def as_json(self) -> dict[str, object]:

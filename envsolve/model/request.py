@@ -32,6 +32,17 @@ class Policy(StrEnum):
     """The least change against an answer that is there already, then the newest frameworks."""
 
 
+class Audit(StrEnum):
+    """How far CUDA code of wheels that the matrix says nothing of is read before they are locked."""
+
+    AUTO = "auto"
+    """Of wheels that go with CUDA, up to 64 MB each."""
+    FULL = "full"
+    """Every library of every wheel."""
+    OFF = "off"
+    """Nothing."""
+
+
 class Held(NamedTuple):
     """What an answer holds that is there already: for each package its version and build, the Python and the CUDA.
 
@@ -53,7 +64,7 @@ class Packages(NamedTuple):
     and framework versions do not count; with ``pre`` pre-releases do. ``upgrade`` lets go of all pins of an existing
     lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for PyTorch's own index. ``exact`` asks for an
     environment file that names every conda package with its build. ``places`` are the files that the requirements
-    stand in, in their order; those beyond are typed.
+    stand in, in their order; those beyond are typed. ``audit`` says how far wheels are read.
     """
 
     requirements: tuple[str, ...] = ()
@@ -69,6 +80,7 @@ class Packages(NamedTuple):
     pytorch_index_url: str | None = None
     exact: bool = False
     places: tuple[str, ...] = ()
+    audit: Audit = Audit.AUTO
 
     @property
     def are_named(self) -> bool:

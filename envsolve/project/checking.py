@@ -134,8 +134,8 @@ class _Check:
     def whole(self, values: Values, targets: Mapping[str, Values]) -> None:
         """What only all keys together show."""
         shared = {name: it for name, it in targets.items() if "outputs" not in it}
-        told = any(it.path == ("outputs",) for it in self.mistakes)
-        if (shared or not targets) and not values.get("outputs") and not told:
+        reported = any(it.path == ("outputs",) for it in self.mistakes)
+        if (shared or not targets) and not values.get("outputs") and not reported:
             self._add(("outputs",), 'no output file is given: outputs = ["pylock.toml"]')
         if targets and not shared and values.get("outputs"):
             self._add(("outputs",), "every target has its own outputs, so these are unused")
@@ -169,7 +169,7 @@ class _Check:
                 written.setdefault(folded, name)
 
     def _value(self, key: Key, value: object, path: tuple[str, ...]) -> object:
-        """The value of ``key``, read; _MISSING where it is wrong, which is told."""
+        """The value of ``key``, read; _MISSING where it is wrong, which is reported."""
         if key.kind is Kind.TEXT and isinstance(value, str):
             return self._read(key, value, path)
         if key.kind is Kind.FLAG and isinstance(value, bool):

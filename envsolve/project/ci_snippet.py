@@ -18,7 +18,7 @@ FILES: dict[System, PurePosixPath] = {
     "github": PurePosixPath(".github/workflows/envsolve.yml"),
     "gitlab": PurePosixPath(".gitlab/envsolve.yml"),
 }
-"""Where a job lies by itself. GitLab has to be told of it in .gitlab-ci.yml: ``include: .gitlab/envsolve.yml``."""
+"""Where the file of a job is. GitLab needs it in .gitlab-ci.yml: ``include: .gitlab/envsolve.yml``."""
 _PYTHON = "3.12"
 """What envsolve itself runs in. The Python of a lock is another one, which uv fetches."""
 _CONDA_LOCKS = re.compile(r"(?:conda-lock\.ya?ml|\.lock)\Z")

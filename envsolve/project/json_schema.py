@@ -1,7 +1,7 @@
 """The keys of a project as a JSON schema, by which editors complete and check them.
 
 It says draft 2020-12 and uses only what drafts since 07 have with the same meaning, as some editors read no newer one.
-What a single value cannot show (versions, product names, files that are written twice) is told by reading alone.
+What a single value cannot show (versions, product names, files that are written twice) is only checked by reading.
 """
 
 from __future__ import annotations

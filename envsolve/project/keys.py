@@ -10,7 +10,7 @@ from envsolve.model.host import Platform
 from envsolve.model.need import parse_need
 from envsolve.model.reference import gives_address
 from envsolve.model.release import Source
-from envsolve.model.request import Policy, parse_cuda_versions, parse_framework, parse_versions
+from envsolve.model.request import Audit, Policy, parse_cuda_versions, parse_framework, parse_versions
 from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.model.words import gpu_name, member_of, one_word, parse_moment
 
@@ -207,6 +207,14 @@ _ALL = (
         "pytorch-index-url", Kind.TEXT, "A mirror of PyTorch's own index.", '"https://example.org/whl"', parse=_address
     ),
     Key("exclude-newer", Kind.TEXT, "Ignore later releases.", '"2026-11-20"', parse=parse_moment),
+    Key(
+        "audit",
+        Kind.TEXT,
+        "How far CUDA code in wheels that the matrix does not know is read before they are locked.",
+        '"full"',
+        parse=member_of(Audit),
+        choices=tuple(Audit),
+    ),
     Key("allow-builds", Kind.FLAG, "Allow building packages from source. This runs their code.", "false"),
     Key("pre", Kind.FLAG, "Allow pre-releases.", "false"),
     Key(

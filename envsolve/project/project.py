@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import Policy
+from envsolve.model.request import Audit, Policy
 from envsolve.model.versions import DriverVersion, LibcVersion
 
 
@@ -56,6 +56,7 @@ class Settings(NamedTuple):
     extra_index_urls: tuple[str, ...] = ()
     pytorch_index_url: str | None = None
     exclude_newer: str | None = None
+    audit: Audit = Audit.AUTO
     allow_builds: bool = False
     pre: bool = False
     places: tuple[str, ...] = ()

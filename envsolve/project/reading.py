@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from envsolve.boundary import files
 from envsolve.errors import Hint, ProjectError, UsageError
+from envsolve.model.request import Audit
 from envsolve.project.checking import Mistake, checked
 from envsolve.project.lines import line_of_entry, lines_of
 from envsolve.project.project import Machine, Output, Part, Project, Settings
@@ -97,12 +98,12 @@ def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> N
 def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: tuple[str, ...]) -> NoReturn:
     """Raise UsageError with every mistake and where it is, in the order of the file."""
     in_order = sorted(mistakes, key=lambda it: it[0] or 0)
-    told = [_mistake_text(path, line, it, prefix) for line, it in in_order]
-    many = "a mistake" if len(told) == 1 else f"{len(told)} mistakes"
+    texts = [_mistake_text(path, line, it, prefix) for line, it in in_order]
+    many = "a mistake" if len(texts) == 1 else f"{len(texts)} mistakes"
     raise ProjectError(
         "project-invalid",
         f"{path} has {many}",
-        tuple(told),
+        tuple(texts),
         (Hint("fix the file; list the documentation of every key", "envsolve init --keys"),),
     )
 
@@ -243,6 +244,7 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         extra_index_urls=asked.get("extra-index-urls", ()),
         pytorch_index_url=asked.get("pytorch-index-url"),
         exclude_newer=asked.get("exclude-newer"),
+        audit=asked.get("audit", Audit.AUTO),
         allow_builds=asked.get("allow-builds", False),
         pre=asked.get("pre", False),
         places=(*(file for _ in own), *(PYPROJECT for _ in standard)),

@@ -95,7 +95,7 @@ def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[Stan
             try:
                 requirement = Requirement(text)
             except InvalidRequirement:
-                found.append(entry)  # told where it is read
+                found.append(entry)  # reported where it is read
                 continue
             if own_name and normalized(requirement.name) == own_name:
                 left += sorted(requirement.extras)
@@ -115,15 +115,15 @@ def _of_groups(groups: Sequence[str], tables: object, wrong: Wrong) -> tuple[Sta
         resolve_dependency_groups(tables, *groups)
     except (ExceptionGroup, ValueError, TypeError, LookupError) as error:
         reasons = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
-        told = (str(it).strip("'\"") for it in reasons if not isinstance(it, InvalidRequirement))
-        wrong += [("dependency-groups", it) for it in told]
+        texts = (str(it).strip("'\"") for it in reasons if not isinstance(it, InvalidRequirement))
+        wrong += [("dependency-groups", it) for it in texts]
     return tuple(it for group in groups for it in _of_group(group, tables, frozenset()))
 
 
 def _of_group(group: str, tables: Mapping[str, object], above: frozenset[str]) -> Iterator[Standard]:
     """The requirements of a group and of those that it includes, which ``above`` include it.
 
-    What is wrong with the groups themselves is told already, and left out.
+    What is wrong with the groups themselves is already reported, and left out.
     """
     from packaging.requirements import InvalidRequirement, Requirement
 
@@ -137,7 +137,7 @@ def _of_group(group: str, tables: Mapping[str, object], above: frozenset[str]) -
             try:
                 requirement = str(Requirement(entry))
             except InvalidRequirement:
-                requirement = entry  # told where it is read
+                requirement = entry  # reported where it is read
             yield Standard(requirement, ("dependency-groups", str(spelled)), entry)
 
 

@@ -139,7 +139,7 @@ class Builds:
         return self._pythons_limits.setdefault(release.pythons, PythonAmong(release.pythons))
 
     def named_by(self, limit: FrameworkIn, version: Version, releases: Sequence[Release]) -> Sequence[Release]:
-        """Those of the builds of one version that were asked for; a local version may name one build alone."""
+        """Those of the builds of one version that were requested; a local version may name one build alone."""
         if "+" in str(limit.specifier):
             return [release for release in releases if limit.admits(release)]
         return releases if limit.specifier.contains(version) else ()

@@ -42,7 +42,7 @@ _THINGS = {
         "CUDA from",
     ),
 }
-"""What an environment has once; of equally short explanations the one about what stands first is told."""
+"""What an environment has once; of equally short explanations the one about the first thing is given."""
 
 
 def disagreement(problem: Problem, providers: Sequence[Provider]) -> Conflict:
@@ -64,8 +64,8 @@ def disagreement(problem: Problem, providers: Sequence[Provider]) -> Conflict:
     why = [ConflictStep(_THINGS[thing].why, "one environment") for thing in things]
     names = " and ".join(str(asked) for asked in problem.frameworks)
     shared = " and ".join(_THINGS[thing].name for thing in things)
-    told = "; ".join(step.requirement for step in steps)
-    message = f"no builds of {names} that run here share {shared}: {told}"
+    reasons = "; ".join(step.requirement for step in steps)
+    message = f"no builds of {names} that run here share {shared}: {reasons}"
     return Conflict(_CODE, message, tuple(dict.fromkeys((*steps, *why))))
 
 
@@ -103,10 +103,10 @@ def _listed(things: Sequence[Thing], admitted: int) -> str:
     names: list[str] = []
     for family, members in groupby(numbered, key=lambda entry: _family(entry[0])[0]):
         if isinstance(things[0], CudnnRelease):
-            names += _within([thing for thing, held in members if held], family)
+            names += _within([thing for thing, is_in in members if is_in], family)
         else:
             runs = groupby(members, key=lambda entry: entry[1])
-            names += [text for held, run in runs if held for text in _run([_spelled(thing) for thing, _ in run])]
+            names += [text for is_in, run in runs if is_in for text in _run([_spelled(thing) for thing, _ in run])]
     return ", ".join(names)
 
 
@@ -139,8 +139,8 @@ def _spelled(thing: Thing) -> str:
 def _no_source_has_all(problem: Problem, offered: Sequence[Sequence[Sharing]]) -> Conflict:
     """Sources that are never mixed: no group of them has builds of all frameworks."""
     steps = tuple(_where(asked, ways) for asked, ways in zip(problem.frameworks, offered, strict=True))
-    told = "; ".join(step.requirement for step in steps)
-    return Conflict(_CODE, f"no compatible sources have every framework: {told}", steps)
+    reasons = "; ".join(step.requirement for step in steps)
+    return Conflict(_CODE, f"no compatible sources have every framework: {reasons}", steps)
 
 
 def _where(asked: FrameworkRequest, ways: Sequence[Sharing]) -> ConflictStep:

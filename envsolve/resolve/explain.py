@@ -1,9 +1,9 @@
 """Why there is no stack: the shortest true chain of facts.
 
 First the smallest set of constraints that has no stack (:mod:`envsolve.resolve.conflict`). Then, of that set alone, the
-requirements that the resolver ran on are asked again: what stands against each build. As few reasons are told as
-together stand against all of them, each with one build as its witness. Where every framework has builds that run, what
-they would have to share is told: the thing, or the few things, that leave no combination.
+requirements that the resolver ran on are asked again: what stands against each build. It gives as few reasons as
+together exclude all of them, each with one build as its witness. Where every framework has builds that run, what
+they would have to share is given: the thing, or the few things, that leave no combination.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Meant = Callable[[Release], bool]
 
 
 class _Asked(NamedTuple):
-    """What was asked for, and from where, if builds from elsewhere were not looked at."""
+    """What was requested, and from where, if builds from elsewhere were not looked at."""
 
     text: str
     where: str
@@ -65,7 +65,7 @@ class _Chain(NamedTuple):
 
     @property
     def reason(self) -> tuple[str, str]:
-        """What is in the way: builds that share it are told once."""
+        """What is in the way: builds that share it are listed once."""
         return self.kind, self.last.identifier
 
 
@@ -85,7 +85,7 @@ _ORDER = {kind: number for number, kind in enumerate((*_KINDS.values(), _NO_DRIV
 def explain(request: Request, problem: Problem, solver: Solver) -> Conflict:
     """The reason why ``solver`` finds no stack for ``problem``."""
     minimal = minimal_conflict(request, problem, solver.can_solve)
-    conflict = _told(*restricted(request, problem, frozenset(minimal)), solver, _meant_by(request, problem))
+    conflict = _conflict_of(*restricted(request, problem, frozenset(minimal)), solver, _meant_by(request, problem))
     return conflict._replace(minimal=minimal, spelled=tuple(_spelled(minimal, request, problem)))
 
 
@@ -111,7 +111,7 @@ def _meant_by(request: Request, problem: Problem) -> Meant:
     return meant
 
 
-def _told(request: Request, problem: Problem, solver: Solver, meant: Meant) -> Conflict:
+def _conflict_of(request: Request, problem: Problem, solver: Solver, meant: Meant) -> Conflict:
     providers = solver.providers(request, problem)
     if not problem.frameworks:
         return _machine_conflict(problem, providers[0])
@@ -121,7 +121,7 @@ def _told(request: Request, problem: Problem, solver: Solver, meant: Meant) -> C
 
 
 def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
-    """What the machines alone rule out, or together with the CUDA that was asked for: no framework is at fault."""
+    """What the machines alone rule out, or together with the CUDA that was requested: no framework is at fault."""
     of_machines = (root for root in provider.roots if root.identifier != CUDA)
     unmet = next((root for root in of_machines if not provider.matches(root.identifier, [root])), None)
     if unmet is None and problem.cuda is not None:
@@ -138,7 +138,7 @@ def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
 
 
 def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
-    """Every toolkit that was asked for needs another driver or another GPU."""
+    """Every toolkit that was requested needs another driver or another GPU."""
     asked = [root for root in provider.roots if root.identifier == CUDA]
     toolkits = list(provider.matches(CUDA, asked))
     if not toolkits:
@@ -218,7 +218,7 @@ def _nothing_to_try(
 
 
 def _too_new(asked: FrameworkRequest, request: Request, named: Sequence[Release], *, cpu: bool) -> Conflict:
-    """Every build that was asked for is newer than the request allows, or its day is not known."""
+    """Every build that was requested is newer than the request allows, or its day is not known."""
     when = released_before(request)
     days = {it.released: it for it in named if it.released is not None}
     first = days[min(days)] if days else named[0]

@@ -107,7 +107,7 @@ def built_for(release: Release) -> Fact:
 
 
 def cudnn_needed(release: Release, limit: CudnnIn) -> Fact:
-    """The cuDNN a build asks for; that of conda-forge was built against a C library of its own."""
+    """The cuDNN a build requires; that of conda-forge was built against a C library of its own."""
     text = f"{release.label} needs cuDNN {limit.specifier} for CUDA {limit.cuda_major}"
     if limit.glibc is not None:
         text += f", from conda-forge for glibc {limit.glibc}"

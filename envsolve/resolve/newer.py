@@ -25,18 +25,18 @@ def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solu
             if there.release.version > here.release.version:
                 way = solution.request.asker.saying("sources", there.release.source)
                 text = f"{there.release.label} is newer than {here.release.label} and also fits: use {way} to choose it"
-                told = Note("newer-elsewhere", text).about(
+                note = Note("newer-elsewhere", text).about(
                     framework=there.release.framework,
                     version=str(there.release.version),
                     source=there.release.source.value,
                     taken=str(here.release.version),
                 )
-                found.append(NewerElsewhere(there.release.framework, told))
+                found.append(NewerElsewhere(there.release.framework, note))
     return solution._replace(newer_elsewhere=tuple(found)) if found else solution
 
 
 def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Solution:
-    """Say so where a newer driver is all that the newest release asks for.
+    """Say so where a newer driver is all that the newest release requires.
 
     Of several frameworks, or of Linux beside WSL2 with its Windows numbers, one driver says too little.
     """
@@ -51,7 +51,7 @@ def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Sol
 def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[Note]:
     """The newest of the releases that wait for a driver alone, with the lowest driver that one of its builds needs.
 
-    Versions are looked at from the newest on, and only as far as one is found: of hundreds that wait one is told.
+    Versions are looked at from the newest on, and only as far as one is found: of hundreds that wait one is noted.
     """
     for version, builds in _newest_first(choice, providers):
         needed = [_driver_needed(provider, candidate) for provider, candidate in builds]
@@ -59,8 +59,8 @@ def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[Note]:
         if floors and all(floor.parts for floor in floors):
             lowest = min(floors, key=lambda floor: floor.parts)
             text = f"a newer {choice.release.framework}, {version}, needs NVIDIA driver {lowest} or newer"
-            told = Note("newer-needs-driver", text)
-            yield told.about(framework=choice.release.framework, version=str(version), driver=str(lowest))
+            note = Note("newer-needs-driver", text)
+            yield note.about(framework=choice.release.framework, version=str(version), driver=str(lowest))
             return
 
 

@@ -42,8 +42,8 @@ def differing(solutions: Sequence[Solution]) -> Iterator[Note]:
     for number, choice in enumerate(solutions[0].choices):
         versions = [(it.problem.platform, it.choices[number].release.version) for it in solutions]
         if len({version for _, version in versions}) > 1:
-            told = " and ".join(f"{version} on {platform}" for platform, version in versions)
-            text = f"{choice.release.framework} is {told}: no version fits on all of these platforms"
+            listed = " and ".join(f"{version} on {platform}" for platform, version in versions)
+            text = f"{choice.release.framework} is {listed}: no version fits on all of these platforms"
             fields = {platform.value: str(version) for platform, version in versions}
             yield Note("releases-differ", text).about(framework=choice.release.framework, **fields)
 
@@ -84,7 +84,7 @@ def _with_one_python(
 
 
 def _with_common_python(solution: Solution, part: Part) -> Solution:
-    """The solution with its Python told as what it is: the same everywhere, and not one that was asked for."""
+    """The solution with its Python described as what it is: the same everywhere, and not a requested one."""
     *because, _ = solution.because
     reference = solution.choices[0].release.reference
     said = Fact(f"Python {solution.python} is one that fits on all of these platforms", reference)

@@ -19,11 +19,11 @@ The toolkit of the environment, in order:
 3. the one a framework was built with
 4. the newest
 
-``newest-cuda`` asks for each toolkit in turn, the newest first, and goes on as above.
+``newest-cuda`` requires each toolkit in turn, the newest first, and goes on as above.
 
 ``widest-gpu`` puts in front, for a build: the most compute capabilities that it serves together with the widest toolkit
 and cuDNN it admits, then the lowest driver; for a toolkit and a cuDNN: the most capabilities it holds code for, and for
-a toolkit then the lowest driver. Where several frameworks are asked for, the first one's reach counts before the next.
+a toolkit then the lowest driver. Where several frameworks are requested, the first one's reach counts before the next.
 
 A Python that is younger than a year on the day of the matrix comes after all others: most packages have no wheels for
 it yet, so that releases from before it look as if they were the newest that it can have.
@@ -162,7 +162,7 @@ class Preference:
     def _by_change(self, release: Release) -> tuple[object, ...]:
         """What is held first; the sort is stable, so that equals stay in the order of ``newest-framework``.
 
-        A build is told by its build string, or by the version that names it, and by the CUDA it runs with.
+        A build is identified by its build string, or by the version that names it, and by the CUDA it runs with.
         """
         rank = self._ranked.index(release.source) if self._ranked else 0
         version, build = self._held.get(release.package, ("", ""))

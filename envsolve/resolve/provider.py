@@ -150,7 +150,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return found
 
     def offered(self, identifier: str) -> Iterable[Candidate]:
-        """Every candidate, whether it runs or not; of builds those that were asked for and that some GPU runs."""
+        """Every candidate, whether it runs or not; of builds those that were requested and that some GPU runs."""
         return self._of(identifier)
 
     def keeping(self, agreed: Sequence[Candidate]) -> Provider:
@@ -164,7 +164,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return self._preference.level(release)
 
     def running(self, identifier: str) -> Iterator[Candidate]:
-        """The candidates that run if nothing else were asked for: builds, toolkits or cuDNNs, best first."""
+        """The candidates that run if nothing else were requested: builds, toolkits or cuDNNs, best first."""
         found = self.matches(identifier, self._limits_on(identifier))
         return (candidate for candidate in found if self._runs_alone(candidate))
 
@@ -179,7 +179,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
                 yield numbers[id(candidate)]
 
     def roots_hold(self) -> bool:
-        """Whether the machines, and the CUDA that was asked for, are possible before any framework is looked at."""
+        """Whether the machines, and the CUDA that was requested, are possible before any framework is looked at."""
         of_machines = (identifier for identifier in self._roots_of if identifier not in (*self._asked, *_ORDER))
         if not all(self.matches(identifier, self._roots_of[identifier]) for identifier in of_machines):
             return False
@@ -270,7 +270,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return machine.driver if kind == "driver" else machine.glibc
 
     def newer(self, framework: str, than: Version) -> Iterator[tuple[Version, Sequence[Release]]]:
-        """The builds that were asked for of each version newer than one, the newest first, whether they run or not."""
+        """The builds that were requested of each version newer than one, the newest first, whether they run or not."""
         wanted = self._wanted(framework)
         every = self._catalogue.builds[framework].by_version
         newer = takewhile(lambda entry: entry[0] > than, every)
@@ -281,7 +281,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return self._preference.builds(self._catalogue.builds[framework], self._wanted(framework))
 
     def _wanted(self, framework: str) -> Wanted:
-        """Those of one version's builds that were asked for, are old enough and are not known to fail."""
+        """Those of one version's builds that were requested, are old enough and are not known to fail."""
         builds = self._catalogue.builds[framework]
         limit = FrameworkIn(self._asked[framework_identifier(framework)].specifier)
 

@@ -34,9 +34,9 @@ def step_of(requirement: Requirement) -> ConflictStep:
 def fewest(sets: Iterable[frozenset[T]], order: Iterable[T]) -> tuple[T, ...]:
     """The fewest of ``order`` of which every set holds one; of equals those that come first."""
     distinct = set(sets)
-    every = [item for item in order if any(item in held for held in distinct)]
+    every = [item for item in order if any(item in it for it in distinct)]
     for size in range(1, len(every) + 1):
         for chosen in combinations(every, size):
-            if all(not held.isdisjoint(chosen) for held in distinct):
+            if all(not it.isdisjoint(chosen) for it in distinct):
                 return chosen
     return tuple(every)

@@ -150,7 +150,7 @@ class _Relax:
         return (*frameworks[:number], changed, *frameworks[number + 1 :])
 
     def _nearest_above(self, number: int, newest: Solution) -> Solution | None:
-        """Where all that fits is newer than what was asked for, the oldest of it: the least change."""
+        """Where all that fits is newer than what was requested, the oldest of it: the least change."""
         asked = self._problem.frameworks[number]
         table = self._solver.catalogue(self._problem).builds[asked.framework]
         meant = [version for version, _ in table.by_version if asked.specifier.contains(version)]

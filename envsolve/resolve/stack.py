@@ -68,7 +68,7 @@ def solution_of(
 def _minimum_driver(
     requirements: Mapping[str, Sequence[Requirement]], problem: Problem
 ) -> tuple[DriverVersion, Fact] | None:
-    """The highest floor and its fact; of several machines that of the one that asks for the least.
+    """The highest floor and its fact; of several machines that of the one that requires the least.
 
     A floor may come from a machine's own GPU, so that more would not be true of the others. Windows has numbers of its
     own, which count where all machines have them: beside Linux those of WSL2 are left out.
@@ -155,8 +155,8 @@ def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterato
                 f"{choice.release.label} serves compute capability {gpu} through PTX: the driver compiles its kernels "
                 "at the first start, which takes minutes"
             )
-            told = Note("compiled-at-first-start", text)
-            yield told.about(framework=choice.release.framework, compute_capability=str(gpu))
+            note = Note("compiled-at-first-start", text)
+            yield note.about(framework=choice.release.framework, compute_capability=str(gpu))
     if not problem.cpu and len(choices) > 1 and any(choice.release.source.is_wheel for choice in choices):
         yield Note(
             SHARED_DEPENDENCIES,

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from envsolve.boundary.answers import Answer, Asking
 from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.boundary.programs import find_program, is_variable
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.model.note import Note
 from envsolve.validation.inventory import Inventory
@@ -63,7 +63,7 @@ class Activation(NamedTuple):
 def activated(environ: Mapping[str, str], inventory: Inventory) -> Activation:
     """``environ`` as activating the environment would leave it; of an active one as it is.
 
-    Directories that are told from the current one are told in full, since probes run elsewhere.
+    Directories relative to the current one become absolute, since probes run elsewhere.
     """
     found = {**environ, **{name: _in_full(environ[name]) for name in _SEARCHED if environ.get(name)}}
     variable = "CONDA_PREFIX" if inventory.is_conda else "VIRTUAL_ENV"
@@ -104,13 +104,13 @@ def _variables(prefix: Path) -> Activation:
         if content is None:
             return Activation({})
         state = json_value(content)
-        told = state.get("env_vars", {}) if isinstance(state, dict) else None
-        if not isinstance(told, dict):
+        variables = state.get("env_vars", {}) if isinstance(state, dict) else None
+        if not isinstance(variables, dict):
             raise FileError("it is no object with the variables in env_vars")
     except FileError as error:
         return Activation({}, (_malformed_state(prefix, error.reason),))
-    right = {name: value for name, value in told.items() if is_variable(name, value)}
-    wrong = [repr(name)[:_LONGEST_NAME] for name in told if name not in right]
+    right = {name: value for name, value in variables.items() if is_variable(name, value)}
+    wrong = [repr(name)[:_LONGEST_NAME] for name in variables if name not in right]
     findings = [_malformed_state(prefix, f"no variable can be set as it says: {wrong[0]}")] if wrong else []
     return Activation({name: value for name, value in right.items() if value != _UNSET}, tuple(findings))
 
@@ -153,4 +153,4 @@ def _how(answer: Answer) -> str:
 def _failed(script: Path, how: str, tail: str = "") -> Finding:
     said = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
     evidence = (str(script), *said[-_LINES:])
-    return found("activation-failed", evidence, about="activation", path=script, reason=how)
+    return make_finding("activation-failed", {"path": script, "reason": how}, evidence, about="activation")

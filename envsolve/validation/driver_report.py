@@ -1,4 +1,4 @@
-"""What the driver probe told (inside/driver.py), as values, and each fact of it as a line to read."""
+"""What the driver probe reported (inside/driver.py), as values, and each fact of it as a line to read."""
 
 from __future__ import annotations
 

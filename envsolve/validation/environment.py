@@ -113,16 +113,16 @@ def _active(environ: Mapping[str, str]) -> list[Path]:
 
 
 def _unanswered(python: Path, outcome: Outcome, environ: Mapping[str, str]) -> OutsideError:
-    told = unanswered(python, Answer(b"", "", outcome.ending, outcome.tail))
+    error = unanswered(python, Answer(b"", "", outcome.ending, outcome.tail))
     if outcome.error is not None:
-        told.cause = (f"{outcome.error.get('type')}: {outcome.error.get('text')}",)
+        error.cause = (f"{outcome.error.get('type')}: {outcome.error.get('text')}",)
     if environ.get("PYTHONPATH"):
-        told.cause += (f"modules in PYTHONPATH come before its own: {environ['PYTHONPATH']}",)
-    told.hints = (_NAME_IT,)
-    return told
+        error.cause += (f"modules in PYTHONPATH come before its own: {environ['PYTHONPATH']}",)
+    error.hints = (_NAME_IT,)
+    return error
 
 
 def _malformed(python: Path, why: str) -> OutsideError:
-    told = not_usable(python, "gave an answer that makes no sense", (why,))
-    told.hints = (_NAME_IT,)
-    return told
+    error = not_usable(python, "gave an answer that makes no sense", (why,))
+    error.hints = (_NAME_IT,)
+    return error

@@ -89,7 +89,7 @@ class _Driver(NamedTuple):
 
 
 def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Report:
-    """Run the probes, in the order at the top of this module. ``show`` is told what is being done."""
+    """Run the probes, in the order at the top of this module. ``show`` gets a text on each step."""
     show("driver, libraries and files")
     with _threads(1, children) as threads:
         loading = threads.submit(probe_libraries, plan.inventory, plan.environ, children)
@@ -187,8 +187,8 @@ def _without_hardware(finding: Finding) -> Finding:
 
 def _examined(plan: Plan, driver: _Driver) -> StaticReport:
     """The static checks, for the GPUs that are proven; for those of the machine where the driver does not say."""
-    told = tuple(ComputeCapability.parse(it.capability) for it in driver.chosen if it.capability is not None)
-    capabilities = (tuple(dict.fromkeys(told)) or plan.capabilities) if plan.device == "cuda" else ()
+    chosen = tuple(ComputeCapability.parse(it.capability) for it in driver.chosen if it.capability is not None)
+    capabilities = (tuple(dict.fromkeys(chosen)) or plan.capabilities) if plan.device == "cuda" else ()
     return examine(
         plan.inventory,
         capabilities,
@@ -271,8 +271,8 @@ def _loaded(plan: Plan, runs: Sequence[_Run], own: Sequence[Library]) -> tuple[P
         return ProbeReport("loaded", Status.SKIP, 0.0, "no framework loaded a CUDA library"), ()
     findings = dict.fromkeys(finding for found in by_run for finding in audit(found, own))
     owners = [library.owner for library in libraries]
-    told = ", ".join(f"{owners.count(owner)} of the {owner.value}" for owner in Owner if owner in owners)
-    return concluded("loaded", 0.0, f"{_counted(len(libraries))}: {told}", tuple(findings)), libraries
+    counts = ", ".join(f"{owners.count(owner)} of the {owner.value}" for owner in Owner if owner in owners)
+    return concluded("loaded", 0.0, f"{_counted(len(libraries))}: {counts}", tuple(findings)), libraries
 
 
 def _counted(count: int) -> str:

@@ -45,7 +45,7 @@ def pins_of(done: subprocess.CompletedProcess[str]) -> dict[str, str] | None:
 
 
 def write_pins(path: Path, index_url: str, resolutions: Iterable[Resolution]) -> None:
-    """Write what uv resolves; a resolution that the index has not all metadata for is left out, and told."""
+    """Write what uv resolves; a resolution that the index has not all metadata for is left out and reported."""
     answers: dict[str, dict[str, str] | None] = {}
     for it in resolutions:
         try:

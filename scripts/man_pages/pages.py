@@ -1,4 +1,4 @@
-"""The text of each page. Names, options and their help come from the click commands: nothing is told twice."""
+"""The text of each page. Names, options and their help come from the click commands: nothing is written twice."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -18,32 +17,26 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from envsolve.binary.fat_binary import Code, DeviceTargets, streamed_fat_binaries, targets_of_code
+from envsolve.binary.fat_binary import DeviceTargets
+from envsolve.binary.package_facts import libraries_in, together
+from envsolve.binary.streamed_library import StreamedLibrary, read_stream
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.index import Shelf, WheelFile
 from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.wheel import Wheel
 
-EDITION = "extensions-1"
+EDITION = "extensions-2"
 PLATFORM = "linux-64"
 _LARGE = 200 << 20
 """Bytes of a library, compressed, from which on it is not read to its end."""
 _ENOUGH = 60
 """Fat binaries of such a library that are read."""
-_STRAY = 100
-"""A target counts from one in so many fat binaries on (envsolve.binary.library_code)."""
-_NEWEST = 999
-_LOADED = re.compile(rb"\0lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)(?:\.\d+)?(?=\0)")
-"""The names by which CUDA is loaded: those in DT_NEEDED stand in .dynstr, those given to dlopen in .rodata. The number
-of these libraries is the major version of their CUDA (libraries.toml)."""
 _BRINGS = re.compile(r"nvidia-(?:cuda-runtime|cublas|cuda-nvrtc|cudnn|npp|cufft)|cuda-toolkit")
 """Packages that bring CUDA: who requires them needs none from the stack."""
-_BUNDLED = re.compile(r"/lib(?:cudart|cublas|cublasLt|nvrtc)[-.][^/]*so[^/]*$")
-"""A library of CUDA inside the wheel itself."""
 
 
 class Extension(NamedTuple):
-    """A package with kernels, and where in its wheels they are."""
+    """A package with kernels, and the libraries in its wheels that are read."""
 
     package: str
     libraries: re.Pattern[str]
@@ -58,10 +51,12 @@ class Facts(NamedTuple):
     """What a wheel holds: its targets, and the major of the CUDA that it loads and does not bring along.
 
     ``cuda`` is None where it loads none, or libraries of several, of which it takes the one that is there.
+    ``linked_cuda`` is the major of a CUDA runtime that is part of it.
     """
 
     targets: DeviceTargets
     cuda: str | None
+    linked_cuda: str | None = None
 
 
 class Row(NamedTuple):
@@ -78,7 +73,7 @@ class Row(NamedTuple):
 
 def extensions_in(document: Mapping[str, Mapping[str, str]]) -> dict[str, Extension]:
     """The packages of ``extensions.toml`` by their names."""
-    return {name: Extension(name, re.compile(row["libraries"])) for name, row in document.items()}
+    return {name: Extension(name, re.compile(row.get("libraries", ".*"))) for name, row in document.items()}
 
 
 class Observer:
@@ -86,49 +81,26 @@ class Observer:
 
     def __init__(self, extension: Extension) -> None:
         self._extension = extension
-        self._known: dict[tuple[int, int], Observation] = {}
+        self._known: dict[tuple[int, int], StreamedLibrary] = {}
 
     def __call__(self, wheel: Wheel) -> Observation:
         """The targets and the CUDA of one wheel."""
-        names = [name for name in wheel.members if self._extension.libraries.fullmatch(name)]
-        found = [self._library(name, wheel) for name in names]
-        metadata = wheel.text(".dist-info/METADATA") or ""
+        names = [name for name in libraries_in(wheel.members) if self._extension.libraries.fullmatch(name)]
+        found = together([self._library(name, wheel) for name in names], wheel.members)
         return {
             "libraries": names,
-            **{
-                fact: sorted({it for of_library in found for it in of_library[fact]})
-                for fact in ("sass", "ptx", "cuda")
-            },
-            "brings": [*_brought(metadata), *(name for name in wheel.members if _BUNDLED.search(name))],
+            "sass": list(found.sass),
+            "ptx": list(found.ptx),
+            "cuda": list(map(str, found.cuda)),
+            "linked": [] if found.linked_cuda is None else [str(found.linked_cuda)],
+            "brings": list(_brought(wheel.text(".dist-info/METADATA") or "")),
         }
 
-    def _library(self, name: str, wheel: Wheel) -> Observation:
+    def _library(self, name: str, wheel: Wheel) -> StreamedLibrary:
         size, mark = wheel.size(name), wheel.checksum(name)
         if (size, mark) not in self._known:
-            self._known[size, mark] = _read(wheel.chunks(name), enough=_ENOUGH if size > _LARGE else None)
+            self._known[size, mark] = read_stream(wheel.chunks(name), enough=_ENOUGH if size > _LARGE else None)
         return self._known[size, mark]
-
-
-def _read(chunks: Iterable[bytes], *, enough: int | None) -> Observation:
-    loaded: set[str] = set()
-    counted: Counter[Code] = Counter()
-    total = 0
-    for codes in streamed_fat_binaries(_watched(chunks, loaded), enough=enough):
-        counted.update(codes)
-        total += 1
-    kept = (code for code, times in counted.items() if times * _STRAY >= total and code.architecture <= _NEWEST)
-    targets = targets_of_code(kept)
-    return {"sass": list(targets.sass), "ptx": list(targets.ptx), "cuda": sorted(loaded)}
-
-
-def _watched(chunks: Iterable[bytes], loaded: set[str]) -> Iterator[bytes]:
-    """``chunks``, unchanged; the majors of CUDA libraries that they name are added to ``loaded``."""
-    tail = b""
-    for chunk in chunks:
-        window = tail + chunk
-        loaded.update(major.decode() for major in _LOADED.findall(window))
-        tail = window[-64:]
-        yield chunk
 
 
 def _brought(metadata: str) -> Iterator[str]:
@@ -167,7 +139,12 @@ def _wheel(package: str, version: Version, shelf: Shelf) -> WheelFile | None:
 
 def _facts(observation: Observation) -> Facts:
     majors = [] if observation["brings"] else observation["cuda"]
-    return Facts(DeviceTargets.of(observation["sass"], observation["ptx"]), majors[0] if len(majors) == 1 else None)
+    linked = observation["linked"]
+    return Facts(
+        DeviceTargets.of(observation["sass"], observation["ptx"]),
+        majors[0] if len(majors) == 1 else None,
+        linked[0] if linked else None,
+    )
 
 
 def toml_of(extension: Extension, rows: Sequence[Row], today: str) -> str:
@@ -190,7 +167,7 @@ def toml_of(extension: Extension, rows: Sequence[Row], today: str) -> str:
 
 
 def _says_something(facts: Facts) -> bool:
-    return bool(facts.targets.sass or facts.targets.ptx or facts.cuda)
+    return bool(facts.targets.sass or facts.targets.ptx or facts.cuda or facts.linked_cuda)
 
 
 def _evidence(extension: Extension, row: Row, today: str) -> Iterator[str]:
@@ -213,6 +190,8 @@ def _build(extension: Extension, row: Row, following: Row | None) -> Iterator[st
     yield f'versions = "{_specifier(row, following)}"'
     if row.facts.cuda is not None:
         yield f'cuda = "=={row.facts.cuda}.*"'
+    if row.facts.linked_cuda is not None:
+        yield f'linked_cuda = "{row.facts.linked_cuda}"'
     if row.facts.targets.sass:
         yield f"sass = {_listed(row.facts.targets.sass)}"
     if row.facts.targets.ptx:

@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from scripts.channel_trimmer.cases import read_roots
-from scripts.channel_trimmer.told import told
+from scripts.channel_trimmer.summary import summary
 from tests.conda.conftest import Mirror
 from tests.conda.faults import garbled, halved, log_in, no_json, other_shard
 from tests.conda.records import record
@@ -48,7 +48,7 @@ def test_cases_end_on_the_recorded_channels_as_on_the_whole_ones(mirrored: Path)
     cases = ROOTS.cases[::4]  # scripts/trim_channel.py compares them all
     answers = ask_rattler(Request(it) for it in cases)
     assert [answer.text for answer in answers if answer.error] == []
-    found = {it.name: told(it, answer.outcome) for it, answer in zip(cases, answers, strict=True)}
+    found = {it.name: summary(it, answer.outcome) for it, answer in zip(cases, answers, strict=True)}
     for name, it in found.items():
         if "unsolvable" in it:  # the words may tell of records that the whole channel has alone
             assert "unsolvable" in OUTCOMES[name]
@@ -70,7 +70,7 @@ def test_rattler_reads_packed_repodata_plain_ones_and_shards_alike(mirror: Mirro
     with ChannelServer(sharded=True) as server:
         mirror(server)
         answers = ask_rattler(Request(trio, way=way) for way in ways)
-    assert [told(trio, it.outcome) for it in answers] == [OUTCOMES[trio.name]] * 3
+    assert [summary(trio, it.outcome) for it in answers] == [OUTCOMES[trio.name]] * 3
     for subdir in ("linux-64", "noarch"):
         for name in ("repodata.json.zst", "repodata.json", "repodata_shards.msgpack.zst"):
             assert server.count(f"/conda-forge/{subdir}/{name}", method="GET") == 1

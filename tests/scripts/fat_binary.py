@@ -5,9 +5,14 @@ from __future__ import annotations
 import struct
 
 
-def fat_binary(sass: tuple[int, ...], ptx: tuple[int, ...] = (), *, isa: tuple[int, int] = (8, 4)) -> bytes:
-    """A container with machine code for ``sass`` (86 for 8.6) and PTX for ``ptx``, written in version ``isa``."""
-    entries = b"".join(_entry(2, (1, 7), number) for number in sass)
+def fat_binary(
+    sass: tuple[int, ...], ptx: tuple[int, ...] = (), *, isa: tuple[int, int] = (8, 4), form: tuple[int, int] = (1, 7)
+) -> bytes:
+    """A container with machine code for ``sass`` (86 for 8.6) and PTX for ``ptx``, written in version ``isa``.
+
+    ``form`` is that of the machine code.
+    """
+    entries = b"".join(_entry(2, form, number) for number in sass)
     entries += b"".join(_entry(1, isa, number) for number in ptx)
     return struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries
 

@@ -202,12 +202,12 @@ def test_offline_without_a_cache_there_is_nothing_to_read(maintainer: Maintainer
     assert ran.err == "error: the list of torch wheels is not in the cache: run once without --offline\n"
 
 
-def test_anew_reads_every_wheel_again(maintainer: Maintainer) -> None:
+def test_fresh_reads_every_wheel_again(maintainer: Maintainer) -> None:
     maintainer.runs("pytorch")
     asked = maintainer.served.wheels_asked()
-    assert maintainer.runs("pytorch", "--anew").code == 0
+    assert maintainer.runs("pytorch", "--fresh").code == 0
     assert maintainer.served.wheels_asked() == 2 * asked
-    assert maintainer.runs("pytorch", "--anew", "--offline").code == 2
+    assert maintainer.runs("pytorch", "--fresh", "--offline").code == 2
 
 
 def test_an_index_that_is_not_there_writes_nothing(maintainer: Maintainer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,7 +286,7 @@ def test_of_pytorchs_own_index_a_build_that_failed_is_not_missing_and_one_that_i
     assert CliRunner().invoke(refresh, command).exit_code == 0
     maintainer.served.failures["torch-2.9.0+cu126-cp312-cp312-linux_x86_64.whl"] = "missing"
     del maintainer.served.files["torch-2.9.0+cu128-cp312-cp312-linux_x86_64.whl"]
-    ran = CliRunner().invoke(refresh, [*command, "--anew"])
+    ran = CliRunner().invoke(refresh, [*command, "--fresh"])
     assert ran.exit_code == 3
     assert [line for line in ran.stdout.splitlines() if "?" in line] == ["  ? 2.9.0 pytorch linux-64 cu128 torch"]
 

@@ -17,6 +17,7 @@ from tests.scripts.served import ServedIndex
 from tests.scripts.wheels import BuiltFile, wheel
 
 CUDA_12, CUDA_13 = b"\0libcudart.so.12\0libcublas.so.12\0", b"\0libcudart.so.13\0"
+RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
 VOLTA = ComputeCapability(7, 0)
 
 
@@ -48,6 +49,12 @@ def test_a_wheel_that_brings_its_cuda_needs_none_of_the_stack(index: ServedIndex
     (row,) = read(index, tmp_path)["build"]
     assert row["versions"] == ">=1.0,<=1.1"
     assert "cuda" not in row
+
+
+def test_a_runtime_that_is_linked_in_is_a_row(index: ServedIndex, tmp_path: Path) -> None:
+    index.add(warp("1.0", RUNTIME + fat_binary((80,), (80,), isa=(9, 0))))
+    (row,) = read(index, tmp_path)["build"]
+    assert row["linked_cuda"] == "13"
 
 
 def test_a_release_of_which_nothing_is_known_is_in_no_row(index: ServedIndex, tmp_path: Path) -> None:

@@ -41,7 +41,7 @@ def options(context: click.Context) -> list[click.Option]:
 def command_page(name: str) -> str:
     """What the page of a command says about it, below its title."""
     first, *below = commands(name)
-    return _told(first) + "".join(f"## {it.command_path}\n\n{_told(it)}" for it in below)
+    return _section(first) + "".join(f"## {it.command_path}\n\n{_section(it)}" for it in below)
 
 
 def commands_list() -> str:
@@ -57,14 +57,14 @@ def _main() -> click.Context:
     return click.Context(cli, info_name="envsolve", **cli.context_settings)
 
 
-def _told(context: click.Context) -> str:
+def _section(context: click.Context) -> str:
     usage = " ".join((context.command_path, *context.command.collect_usage_pieces(context)))
     options_of = directive("program", context.command_path) + "".join(_option(it, context) for it in options(context))
     return f"```text\n{usage}\n```\n\n{_described(context.command)}\n{options_of}"
 
 
 def _described(command: click.Command) -> str:
-    """The help text; what click is told to leave as it is, is left."""
+    """The help text; blocks that click leaves as they are stay so."""
     blocks = inspect.cleandoc(command.help or "").split("\f")[0].split("\n\n")
     return "".join(
         "```text\n" + block.removeprefix("\b\n") + "\n```\n\n" if block.startswith("\b") else f"{escaped(block)}\n\n"

@@ -17,10 +17,10 @@ def keys_table() -> str:
 
 def keys_page() -> str:
     """Every key: its meaning, type, words and an example."""
-    return "".join("".join(_told(it)) for it in KEYS.values())
+    return "".join("".join(_section(it)) for it in KEYS.values())
 
 
-def _told(key: Key) -> Iterator[str]:
+def _section(key: Key) -> Iterator[str]:
     yield f"(key-{key.name})=\n### {key.name}\n\n{escaped(key.meaning)}\n\n"
     yield f"- Type: {key.kind.value}\n"
     if key.choices:

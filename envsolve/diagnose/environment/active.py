@@ -37,7 +37,7 @@ class Stale(NamedTuple):
 def stale_in(environ: Mapping[str, str], examined: Path | None = None) -> Iterator[Stale]:
     """The variables of activation whose directory is gone, closed, or holds no Python and nothing of an environment.
 
-    Of an environment whose Python alone is gone only where another one is ``examined``: else it is told as broken.
+    Of an environment whose Python alone is gone only where another one is ``examined``: else it is reported as broken.
     """
     for variable in ACTIVE:
         path = environ.get(variable)

@@ -23,7 +23,7 @@ from envsolve.validation.static.installed import Files, Installed
 class Build(NamedTuple):
     """A framework whose modules are there.
 
-    ``cuda`` is as it tells it, ``12.8`` or ``12``; None for a CPU build or unknown. ``releases`` are the rows of the
+    ``cuda`` is as it says, ``12.8`` or ``12``; None for a CPU build or unknown. ``releases`` are the rows of the
     matrix that it may be, none for a build that the matrix does not know.
     """
 
@@ -51,9 +51,9 @@ class Build(NamedTuple):
 
     @property
     def cuda_version(self) -> CudaVersion | None:
-        """The CUDA it was built with, minor and all; None where nothing tells the minor."""
+        """The CUDA it was built with, minor and all; None where the minor is unknown."""
         if self.cuda is not None and "." in self.cuda:
-            with suppress(ValueError):  # what a file tells may be nonsense
+            with suppress(ValueError):  # what a file says may be nonsense
                 return CudaVersion.parse(self.cuda)
         found = {release.cuda for release in self.releases}
         return found.pop() if len(found) == 1 else None
@@ -105,7 +105,7 @@ def _conda_package(framework: Installed, package: Package | None, conda: CondaMe
 
 
 def _may_be(release: Release, build: Build) -> bool:
-    """Whether the matrix's ``release`` is this build, as far as version, packager and build tell."""
+    """Whether the matrix's ``release`` is this build, as far as version, packager and build show."""
     version = parsed_version(build.version)
     if version is None or release.version != Version(version.public):
         return False

@@ -80,32 +80,32 @@ def _folders(package: CondaPackage) -> Iterator[str]:
 def record_at(path: Path) -> Mapping[str, object]:
     """What the record at ``path`` says; its ``name`` is a text. Raises FileError where it is no record."""
     content = read_bytes(path, _LONGEST)
-    told = json_value(content or b"")
-    if not isinstance(told, dict):
+    record = json_value(content or b"")
+    if not isinstance(record, dict):
         raise FileError("it is no object")
-    for key in ("name", *(it for it in ("version", "build") if it in told)):
-        if not isinstance(told.get(key), str):
+    for key in ("name", *(it for it in ("version", "build") if it in record)):
+        if not isinstance(record.get(key), str):
             raise FileError(f"its {key} is no text")
     for key in ("depends", "files"):
-        value = told.get(key, [])
+        value = record.get(key, [])
         if not isinstance(value, list) or not all(isinstance(it, str) for it in value):
             raise FileError(f"its {key} is no list of texts")
-    return told
+    return record
 
 
 def _package(path: Path) -> CondaPackage | str:
     """The package that a record is of, or why it cannot be read."""
     try:
-        told = record_at(path)
+        record = record_at(path)
     except FileError as error:
         return error.reason
     return CondaPackage(
-        name=str(told["name"]),
-        version=str(told.get("version", "")),
-        build=str(told.get("build", "")),
-        channel=_channel(str(told.get("channel", ""))),
-        depends=_texts(told.get("depends")),
-        files=_texts(told.get("files")),
+        name=str(record["name"]),
+        version=str(record.get("version", "")),
+        build=str(record.get("build", "")),
+        channel=_channel(str(record.get("channel", ""))),
+        depends=_texts(record.get("depends")),
+        files=_texts(record.get("files")),
     )
 
 

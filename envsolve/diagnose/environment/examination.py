@@ -33,10 +33,10 @@ from envsolve.diagnose.environment.checks import (
     windows_runtime,
 )
 from envsolve.diagnose.environment.commands import bound
+from envsolve.diagnose.environment.listing import listing_of
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.diagnose.environment.told import told
 from envsolve.diagnose.plain_text import printable, printable_inventory
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.machine import this_platform
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
@@ -85,14 +85,14 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("the current directory", library_path.current_directory),
     ("directories of the environment", remains.closed_directories),
 )
-"""What is looked at, by the words for it, in the order in which findings of one severity are told."""
+"""What is looked at, by the words for it, in the order in which findings of one severity are reported."""
 _FAILURES = (OSError, UnreadableLibraryError, ValueError, LookupError, RuntimeError, TypeError, AttributeError)
 """What files that contradict themselves make a check raise: errors of reading and of values that are not as they should
 be. RuntimeError is what pathlib raises for links in a circle before Python 3.13, and RecursionError is one."""
 
 
 class EnvironmentReport(NamedTuple):
-    """What was found, the worst first, and the environment as data (see :mod:`~envsolve.diagnose.environment.told`)."""
+    """What was found, the worst first, and the environment as data (see :mod:`.listing`)."""
 
     findings: tuple[Finding, ...]
     inventory: Mapping[str, object]
@@ -126,7 +126,7 @@ def examine_environment(
     )
     findings = [finding for what, check in CHECKS for finding in _looked_at(what, check, scene)]
     try:
-        listing = printable_inventory(told(scene))
+        listing = printable_inventory(listing_of(scene))
     except _FAILURES as error:
         listing = {}
         findings.append(_not_looked_at("the list of packages", error))
@@ -145,4 +145,4 @@ def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Sc
 
 def _not_looked_at(what: str, error: Exception) -> Finding:
     said = f"{type(error).__name__}: {error}"
-    return found("check-not-made", (said,), about=what, subject=what[:1].upper() + what[1:], reason=said)
+    return make_finding("check-not-made", {"subject": what[:1].upper() + what[1:], "reason": said}, (said,), about=what)

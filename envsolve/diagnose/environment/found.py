@@ -15,7 +15,7 @@ from envsolve.diagnose.environment.programs import fault_of, is_missing, unread
 from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, real
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
-from envsolve.findings.catalogue import found as finding_of
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.validation.child import Children
 from envsolve.validation.environment import interpreter, take_inventory
@@ -56,24 +56,24 @@ def find_environment(
         broken = _broken_active(executable, usable) if prefix is None and python is None else None
         if broken is None or is_conda_without_python(broken):
             inventory = take_inventory(executable, environ, children, timeout=timeout)
-            told = () if broken is None else (_without_python(broken),)
+            findings = () if broken is None else (_without_python(broken),)
             named = Path(prefix).absolute() if prefix is not None else None
             if named is not None and real(inventory.prefix) != real(named):
                 found = inventory_from_files(named) if is_environment(named) else inventory
-                told = (_of_other(named, executable, inventory.prefix),)
-                return FoundEnvironment(found, told, "--prefix", runs=found is inventory)
-            return FoundEnvironment(inventory, told, _origin(executable, prefix, python, usable))
+                findings = (_of_other(named, executable, inventory.prefix),)
+                return FoundEnvironment(found, findings, "--prefix", runs=found is inventory)
+            return FoundEnvironment(inventory, findings, _origin(executable, prefix, python, usable))
         raise UsageError("python-not-found", f"{broken} is active and holds no Python interpreter that runs")
     except (UsageError, OutsideError) as error:
         directory = _directory(prefix, python, usable)
         if directory is None:
-            raise _told(error, prefix, python, usable) from None
+            raise _hinted(error, prefix, python, usable) from None
         named = Path(python).absolute() if python is not None else None
         is_program = named is not None and os.path.lexists(named) and not is_directory(named)
         program = named if named is not None and is_program else program_of(directory)
-        told = (_broken(directory, program, error, environ),)
+        findings = (_broken(directory, program, error, environ),)
         return FoundEnvironment(
-            inventory_from_files(directory), told, _origin(program, prefix, python, usable), runs=False
+            inventory_from_files(directory), findings, _origin(program, prefix, python, usable), runs=False
         )
 
 
@@ -91,7 +91,7 @@ def _lies_in(executable: Path, directory: Path) -> bool:
     return executable.is_relative_to(directory.absolute())
 
 
-def _told(error: EnvsolveError, prefix: str | None, python: str | None, environ: Mapping[str, str]) -> EnvsolveError:
+def _hinted(error: EnvsolveError, prefix: str | None, python: str | None, environ: Mapping[str, str]) -> EnvsolveError:
     """The error, about what is really at the place that was named, and with the doctor's own command to go on with."""
     hints = (Hint("look at the active environment, or at the Python on PATH", "envsolve doctor"),)
     nearest = _nearest(Path(prefix or python or os.curdir).absolute())
@@ -148,18 +148,16 @@ def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mappi
         return _without_python(directory)
     seen = tuple(_seen(directory, program))
     reasons = list(dict.fromkeys((*seen, *_said(error, environ), *error.cause)))
-    return finding_of(
-        "interpreter-broken",
-        (str(program), *reasons),
-        about="python",
-        prefix=directory.name or directory,
-        reason=_message(error, program, seen, reasons),
+    facts = {
+        "prefix": directory.name or directory,
+        "reason": _message(error, program, seen, reasons),
         **_way_out(directory, program, environ),
-    )
+    }
+    return make_finding("interpreter-broken", facts, (str(program), *reasons), about="python")
 
 
 def _message(error: EnvsolveError, program: Path, seen: tuple[str, ...], reasons: list[str]) -> str:
-    """What was wrong, and why; a program that is there is not called missing because nobody could start it."""
+    """What was wrong, and why; an existing program that cannot start is not called missing."""
     if error.code == _NOT_FOUND and seen and not is_missing(program):
         return seen[0]
     return f"{error.message}: {reasons[0]}" if reasons else error.message
@@ -192,20 +190,19 @@ def _made_again(directory: Path, shell: Shell) -> str:
 
 
 def _of_other(directory: Path, program: Path, other: Path) -> Finding:
-    return finding_of(
-        "python-of-other-environment",
-        (f"{program} is {real(program)}", f"its sys.prefix is {other}"),
-        about="python",
-        prefix=directory,
-        program=program,
-        other_prefix=other,
-        again=_made_again(directory, Shell.POSIX),
-    )
+    facts = {
+        "prefix": directory,
+        "program": program,
+        "other_prefix": other,
+        "again": _made_again(directory, Shell.POSIX),
+    }
+    evidence = (f"{program} is {real(program)}", f"its sys.prefix is {other}")
+    return make_finding("python-of-other-environment", facts, evidence, about="python")
 
 
 def _without_python(directory: Path) -> Finding:
     evidence = (str(directory / "conda-meta"),)
-    return finding_of("environment-without-python", evidence, about="python", prefix=directory)
+    return make_finding("environment-without-python", {"prefix": directory}, evidence, about="python")
 
 
 def _seen(directory: Path, program: Path) -> Iterator[str]:
@@ -235,4 +232,4 @@ def _said(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _too_old(directory: Path, error: EnvsolveError) -> Finding:
-    return finding_of("interpreter-too-old", (str(program_of(directory)),), about="python", reason=error.message)
+    return make_finding("interpreter-too-old", {"reason": error.message}, (str(program_of(directory)),), about="python")

@@ -1,4 +1,4 @@
-"""An environment told from its files alone, for one whose Python does not run: what is installed stays looked at.
+"""An environment read from its files alone, for one whose Python does not run: its packages are still examined.
 
 A virtual environment says what it is in pyvenv.cfg (PEP 405), a conda prefix in conda-meta; where modules lie goes by
 the layout that both share (``sysconfig`` of CPython, schemes ``posix_prefix`` and ``nt``).
@@ -25,7 +25,7 @@ _MODULES = ("site-packages", "dist-packages")
 
 
 def inventory_from_files(prefix: Path) -> Inventory:
-    """What the environment in ``prefix`` holds, without its interpreter; ``python`` is "" where no file tells it."""
+    """What the environment in ``prefix`` holds, without its interpreter; ``python`` is "" where no file says it."""
     settings = settings_of(prefix)
     is_conda = is_directory(prefix / "conda-meta")
     search_path = tuple(dict.fromkeys(_search_path(prefix, settings)))
@@ -100,10 +100,10 @@ def _module_directories(prefix: Path) -> Iterator[Path]:
 
 def _python(prefix: Path, settings: Mapping[str, str], search_path: tuple[Path, ...]) -> str:
     """The version: as pyvenv.cfg has it (venv: version, virtualenv and uv: version_info), as conda, by folder."""
-    told = (settings.get("version_info") or settings.get("version") or "").strip()
+    configured = (settings.get("version_info") or settings.get("version") or "").strip()
     of_conda = (match[1] for name in names_of(prefix / "conda-meta") if (match := _OF_CONDA.match(name)))
     folders = (match[1] for it in search_path if (match := _VERSIONED.match(it.parent.name)))
-    for text in (told, *of_conda, *folders):
+    for text in (configured, *of_conda, *folders):
         match = _VERSION.match(text)
         if match is not None:
             return match[0]

@@ -199,10 +199,10 @@ def _is_utf8(content: bytes) -> bool:
 
 def _is_editable(folder: Path) -> bool:
     try:
-        told = direct_url(folder)
+        source = direct_url(folder)
     except FileError:
         return False
-    directory = told.get("dir_info") if told is not None else None
+    directory = source.get("dir_info") if source is not None else None
     return isinstance(directory, dict) and directory.get("editable") is True
 
 
@@ -214,11 +214,11 @@ def direct_url(folder: Path) -> Mapping[str, Any] | None:
     content = read_bytes(folder / DIRECT_URL, _HEAD)
     if content is None:
         return None
-    told = json_value(content)
-    if not isinstance(told, dict) or not isinstance(told.get("url"), str):
+    document = json_value(content)
+    if not isinstance(document, dict) or not isinstance(document.get("url"), str):
         raise FileError("it has no url")
-    if not any(isinstance(told.get(key), dict) for key in ("vcs_info", "dir_info", "archive_info")):
+    if not any(isinstance(document.get(key), dict) for key in ("vcs_info", "dir_info", "archive_info")):
         raise FileError("it has neither vcs_info nor dir_info nor archive_info")
-    if not isinstance(told.get("archive_info", {}), dict) or not isinstance(told.get("dir_info", {}), dict):
+    if not isinstance(document.get("archive_info", {}), dict) or not isinstance(document.get("dir_info", {}), dict):
         raise FileError("its archive_info or dir_info is no object")
-    return told
+    return document

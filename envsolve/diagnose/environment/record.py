@@ -67,5 +67,5 @@ def _rows(text: str) -> Iterator[Row]:
 
 
 def _stays_below(path: str) -> bool:
-    """Whether the file lies in the directory of modules. Scripts do not, and are nobody's concern here."""
+    """Whether the file lies in the directory of modules. Scripts do not, and do not matter here."""
     return bool(path) and "\0" not in path and not os.path.isabs(path) and not os.path.normpath(path).startswith("..")  # noqa: PTH117

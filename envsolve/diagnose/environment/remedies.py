@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def solve(frameworks: Iterable[str], *options: str) -> tuple[str, ...]:
-    """The command that solves these frameworks anew, with ``options``; none where there is no framework."""
+    """The command that solves these frameworks again, with ``options``; none where there is no framework."""
     named = [f"-f {name}" for name in dict.fromkeys(frameworks)]
     return (" ".join(["envsolve", *named, *options]),) if named else ()
 
 
-def mended(scene: Scene) -> tuple[str, ...]:
-    """The command that plans this environment anew for this machine; none where it holds no framework.
+def fix_plan(scene: Scene) -> tuple[str, ...]:
+    """The command that plans a fixed environment for this machine; none where there is no framework.
 
     It keeps the versions and the Python that the environment has, as far as these run here.
     """
@@ -33,7 +33,7 @@ def mended(scene: Scene) -> tuple[str, ...]:
 
 
 def named(inventory: Inventory) -> tuple[str, str]:
-    """The option by which envsolve's commands are told this environment."""
+    """The option that names this environment to envsolve's commands."""
     if inventory.owns_prefix:
         return "--prefix", str(inventory.prefix)
     return "--python", str(inventory.executable)

@@ -55,7 +55,7 @@ class Shell(Enum):
 
 
 def shell_of(environ: Mapping[str, str], *, windows: bool) -> Shell:
-    """The shell that the user types into, as far as variables tell: on Windows cmd is told by its prompt."""
+    """The shell that the user types into, as far as variables show: on Windows cmd is recognised by its prompt."""
     if not windows:
         return Shell.POSIX
     return Shell.CMD if environ.get(_PROMPT) else Shell.POWERSHELL

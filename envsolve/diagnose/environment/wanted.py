@@ -1,6 +1,6 @@
 """What installed packages require of one another, as far as their markers and extras apply in this environment.
 
-Which extras somebody asked pip for is written nowhere. Those that another installed package asks for are known; one
+Which extras were requested of pip is written nowhere. Those that another installed package needs are known; one
 that brings CUDA and whose packages are all there is taken to have been asked for, and is marked as ``assumed``.
 """
 
@@ -73,8 +73,8 @@ def _environment(python: str, platform: Platform) -> dict[str, str]:
     known = {"sys_platform": system, "platform_system": name, "platform_machine": machine, "os_name": os_name}
     if python:
         known |= {"python_full_version": python, "python_version": ".".join(python.split(".")[:2])}
-    told: Mapping[str, object] = default_environment()
-    return {key: str(value) for key, value in told.items()} | known
+    defaults: Mapping[str, object] = default_environment()
+    return {key: str(value) for key, value in defaults.items()} | known
 
 
 def _applies(requirement: Requirement, extras: frozenset[str], environment: Mapping[str, str]) -> bool:
@@ -89,7 +89,7 @@ def _applies(requirement: Requirement, extras: frozenset[str], environment: Mapp
 def _asked_extras(
     parsed: Mapping[str, tuple[Requirement, ...]], environment: Mapping[str, str]
 ) -> Mapping[str, frozenset[str]]:
-    """By package the extras that other installed packages ask for, and "" for what needs none."""
+    """By package the extras that other installed packages need, and "" for what needs none."""
     extras: dict[str, frozenset[str]] = defaultdict(lambda: frozenset({""}))
     waiting = list(parsed)
     while waiting:

@@ -28,7 +28,7 @@ class CaseFacts:
         self._known: dict[str, object] = {**merged(sightings), **more}
 
     def __call__(self, name: str) -> object:
-        """The value of a fact or of a part of it; None for one that nothing tells, or a field of another line."""
+        """The value of a fact or of a part of it; None for an unknown one, or a field of another line."""
         if name not in self._known:
             self._known[name] = self._found_out(name)
         return self._known[name]
@@ -40,7 +40,7 @@ class CaseFacts:
             return None if value is None else _part_of(self._case, value, part)
         module = self._declared.get(name)
         if module is None or module == "check":
-            return self._case.told(name)
+            return self._case.clue(name)
         fact = getattr(import_module(f"{__name__}.{module}"), name)
         if module == "functions":
             return partial(fact, self._case, self._sightings)

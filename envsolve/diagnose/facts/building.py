@@ -136,10 +136,10 @@ def bare_image(case: Case, _lines: Lines) -> str | None:
 
 
 def in_image(case: Case, lines: Lines) -> bool:
-    """Whether it plainly happened in a container, by more than the advice of a package's own message."""
+    """Whether it happened in a container, by more than the advice of a package's own message."""
     advice = re.compile(r"installing within a container|hub\.docker\.com/r/pytorch", re.IGNORECASE)
-    told = any(not advice.search(it.line) for it in case.clues.get("container", ()))
-    return told or bare_image(case, lines) is not None
+    named = any(not advice.search(it.line) for it in case.clues.get("container", ()))
+    return named or bare_image(case, lines) is not None
 
 
 # ---------------------------------------------------------------------------------------------- host compilers
@@ -193,7 +193,7 @@ def old_name(_case: Case, lines: Lines) -> str | None:
 
 
 def cxx_standard(_case: Case, lines: Lines) -> str | None:
-    """The C++ standard that PyTorch's headers ask for."""
+    """The C++ standard that PyTorch's headers need."""
     fields = merged(lines)
     return fields.get("standard") or fields.get("standard_old")
 

@@ -7,7 +7,7 @@ import re
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.facts.gpu_code import first_told
+from envsolve.diagnose.facts.gpu_code import first_field
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
@@ -29,14 +29,14 @@ _FOR_OLD_AND_NEW = CudaVersion(12, 6)
 
 
 def on_mac(case: Case, _lines: Lines) -> bool:
-    """Whether it plainly happened on a Mac, also by an Apple GPU."""
-    return case.platform in {Platform.OSX_64, Platform.OSX_ARM64} or case.told("apple") is not None
+    """Whether it happened on a Mac, also by an Apple GPU."""
+    return case.platform in {Platform.OSX_64, Platform.OSX_ARM64} or case.clue("apple") is not None
 
 
 def linux_arm(case: Case, lines: Lines) -> bool:
-    """Whether it plainly happened on Linux for Arm, a Jetson included."""
+    """Whether it happened on Linux for Arm, a Jetson included."""
     unknown = case.platform is None and not case.windows and not on_mac(case, lines)
-    arm = case.platform is Platform.LINUX_AARCH64 or (unknown and case.told("aarch64") is not None)
+    arm = case.platform is Platform.LINUX_AARCH64 or (unknown and case.clue("aarch64") is not None)
     return case.jetson or arm
 
 
@@ -49,13 +49,13 @@ def program_asks(_case: Case, lines: Lines) -> bool:
 
 
 def said_unavailable(case: Case, _lines: Lines) -> bool:
-    """Whether somebody says that CUDA is not available, and not only a report that collects everything."""
+    """Whether a line says that CUDA is not available, and not only a report that collects everything."""
     return any(not it.get("collected") for it in case.of("cuda-not-available"))
 
 
-def with_cuda_told(case: Case, _lines: Lines) -> bool:
+def cuda_in_text(case: Case, _lines: Lines) -> bool:
     """Whether the text says that PyTorch was built with CUDA."""
-    return case.told("built_cuda") is not None or "+cu" in (case.version_of("pytorch") or "")
+    return case.clue("built_cuda") is not None or "+cu" in (case.version_of("pytorch") or "")
 
 
 def pytorch_driver_too_old(case: Case, _lines: Lines) -> bool:
@@ -107,8 +107,8 @@ def wheel_version(case: Case, _lines: Lines) -> str | None:
 
 
 def conda_asked(case: Case, _lines: Lines) -> str | None:
-    """The CUDA that conda was asked for, where PyTorch's channel has no build of the version for it."""
-    asked = first_told(case.of("conda-asks-for-cuda"), "asked")
+    """The CUDA that was requested of conda, where PyTorch's channel has no build of the version for it."""
+    asked = first_field(case.of("conda-asks-for-cuda"), "asked")
     has = {str(it) for it in _in_channel(case)}
     return asked if has and asked not in has else None
 
@@ -132,7 +132,7 @@ def _in_channel(case: Case) -> tuple[CudaVersion, ...]:
 def from_conda(case: Case, _lines: Lines) -> bool:
     """Whether PyTorch comes from conda."""
     named = (it.get(field) for it in case.of("cpu-build") for field in ("build_string", "cpuonly", "mutex"))
-    return case.told("conda") is not None or any(named)
+    return case.clue("conda") is not None or any(named)
 
 
 # ---------------------------------------------------------------------------------------------- Arm, Jetson, AMD
@@ -168,8 +168,8 @@ def jetson_release(case: Case, _lines: Lines) -> str | None:
 
 def jetpack(case: Case, _lines: Lines) -> str | None:
     """The JetPack of an L4T release."""
-    told = [it.casefold().replace(" ", "") for it in _jetsons(case)]
-    return next((pack for short, pack in _JETPACKS.items() if any(short in it for it in told)), None)
+    names = [it.casefold().replace(" ", "") for it in _jetsons(case)]
+    return next((pack for short, pack in _JETPACKS.items() if any(short in it for it in names)), None)
 
 
 def _jetsons(case: Case) -> list[str]:
@@ -177,7 +177,7 @@ def _jetsons(case: Case) -> list[str]:
 
 
 def only_amd(case: Case, _lines: Lines) -> bool:
-    """Whether a GPU of AMD is told and none of NVIDIA."""
+    """Whether the text names a GPU of AMD and none of NVIDIA."""
     return case.saw("amd-gpu") and not case.gpus and case.driver is None
 
 
@@ -187,14 +187,14 @@ def amd_failed(_case: Case, lines: Lines) -> bool:
 
 
 def nvidia_asked(case: Case, _lines: Lines) -> bool:
-    """Whether something else in the text asks for NVIDIA or CUDA."""
+    """Whether something else in the text requests NVIDIA or CUDA."""
     others = (it for it in case.sightings if it.symptom != "amd-gpu")
     return any(_ASKS_FOR_NVIDIA.search(f"{it.symptom} {it.line}") for it in others)
 
 
 def amd_card(_case: Case, lines: Lines) -> str | None:
     """The name of the card."""
-    card = first_told(lines, "card")
+    card = first_field(lines, "card")
     return card and card.strip()
 
 
@@ -204,8 +204,8 @@ def amd_architecture(_case: Case, lines: Lines) -> tuple[str, ...]:
 
 
 def extension_library(_case: Case, lines: Lines) -> str | None:
-    """The namespace of an operator without CUDA, where it tells the package."""
-    return first_told((it for it in lines if it.get("library") != "_C"), "library")
+    """The namespace of an operator without CUDA, where it names the package."""
+    return first_field((it for it in lines if it.get("library") != "_C"), "library")
 
 
 # ---------------------------------------------------------------------------------------------- TensorFlow
@@ -214,7 +214,7 @@ def extension_library(_case: Case, lines: Lines) -> str | None:
 def tensorflow_meant(case: Case, lines: Lines) -> bool:
     """Whether words of a person are of TensorFlow, as its own messages always are."""
     in_words = all(it.get("in_words") for it in lines)
-    return not in_words or "tensorflow" in case.frameworks or case.told("tensorflow_report") is not None
+    return not in_words or "tensorflow" in case.frameworks or case.clue("tensorflow_report") is not None
 
 
 def tensorflow_version(case: Case, _lines: Lines) -> str | None:
@@ -247,7 +247,7 @@ def tensorflow_other_cuda(case: Case, lines: Lines) -> CudaVersion | None:
 
 
 def jax_versions_differ(case: Case, _lines: Lines) -> bool:
-    """Whether lines name versions of JAX's parts that do not belong together, which other rules tell."""
+    """Whether lines name versions of JAX's parts that do not belong together, which other rules report."""
     return any(
         it.get("jaxlib")
         or it.get("jaxlib_found")
@@ -259,7 +259,7 @@ def jax_versions_differ(case: Case, _lines: Lines) -> bool:
 
 
 def _plugin_import(case: Case) -> tuple[Sighting, ...]:
-    """Names of JAX that the plugin's own files ask for in vain: right after them in a traceback."""
+    """Names that the plugin's own files need and JAX lacks: right after them in a traceback."""
     frames = [it.number for it in case.of("jax-plugin-failed") if "jax_plugins" in it.line]
     return tuple(it for it in case.of("jax-plugin-import") if any(0 < it.number - frame <= 3 for frame in frames))  # noqa: PLR2004
 
@@ -267,8 +267,8 @@ def _plugin_import(case: Case) -> tuple[Sighting, ...]:
 def plugin_misses(case: Case, _lines: Lines) -> str | None:
     """What the CUDA plugin of JAX imports and the installed JAX has not got."""
     missing = _plugin_import(case)
-    name = first_told(missing, "missing_name", "attribute")
-    where = first_told(missing, "missing_in", "module", "missing_module")
+    name = first_field(missing, "missing_name", "attribute")
+    where = first_field(missing, "missing_in", "module", "missing_module")
     return (f"{name} from {where}" if name else str(where)) if missing else None
 
 
@@ -303,7 +303,7 @@ def only_plugin_failed(case: Case, lines: Lines) -> bool:
 
 def ort_providers(_case: Case, lines: Lines) -> str | None:
     """The providers that ONNX Runtime has."""
-    available = first_told(lines, "available")
+    available = first_field(lines, "available")
     return None if available is None else available.strip(" []")
 
 
@@ -331,6 +331,6 @@ def nothing_better(case: Case, lines: Lines) -> bool:
 
 def named_program(_case: Case, lines: Lines) -> str | None:
     """The program that says so, by a name that is one."""
-    name = first_told(lines, "program", "named", "open3d")
+    name = first_field(lines, "program", "named", "open3d")
     words = {"this", "the", "it", "error", "library", "package", "warning", "that", "version"}
     return name if name is not None and name[0].isupper() and name.casefold() not in words else None

@@ -19,13 +19,13 @@ from envsolve.diagnose.facts.gpu_code import (
     built_code,
     built_codes,
     capability_from,
-    capability_told,
+    capability_in,
     edge,
-    first_told,
+    first_field,
     for_old_drivers,
     platform_for,
     runs_code_of,
-    targets_told,
+    targets_in,
 )
 from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.release import Release
@@ -43,16 +43,16 @@ _LEAST = ("least", "least_of", "minimum")
 
 def gpu_capability(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability of the GPU."""
-    return capability_told(case, lines)
+    return capability_in(case, lines)
 
 
 def gpu_target(case: Case, lines: Lines) -> ComputeCapability | None:
     """What to compile for: it, or of a GPU that is known by its generation the newest that separate ones of it have."""
-    told = capability_told(case, lines)
-    generation = (first_told(lines, "generation") or "").casefold()
+    capability = capability_in(case, lines)
+    generation = (first_field(lines, "generation") or "").casefold()
     lives = case.knowledge.matrix.cuda.architectures
     of_it = [it.capability for it in lives if it.name.casefold() == generation and not it.capability.is_tegra]
-    return told or max(of_it, default=None)
+    return capability or max(of_it, default=None)
 
 
 def family_cuda(case: Case, lines: Lines) -> CudaVersion | None:
@@ -94,20 +94,20 @@ def _verdict(case: Case, lines: Lines) -> _Verdict | None:
     capability = gpu_target(case, lines)
     if capability is None:
         return None
-    if first_told(lines, "too_old"):
+    if first_field(lines, "too_old"):
         return _Verdict(_TOO_OLD, sure=True)
-    if first_told(lines, "needs", "newer"):
+    if first_field(lines, "needs", "newer"):
         return _Verdict(_TOO_NEW, sure=True)
-    targets = targets_told(case, lines)
+    targets = targets_in(case, lines)
     if targets:
         return _Verdict(_compared(capability, targets), sure=True)
     judged = _by_limits(capability, lines) or _by_list(capability, lines) or _by_matrix(case, capability)
-    refused = first_told(lines, "refused") is not None and judged.way != _COVERED
+    refused = first_field(lines, "refused") is not None and judged.way != _COVERED
     return judged._replace(sure=judged.sure or refused)
 
 
 def _by_limits(capability: ComputeCapability, lines: Lines) -> _Verdict | None:
-    least, most = capability_from(first_told(lines, *_LEAST)), capability_from(first_told(lines, "most"))
+    least, most = capability_from(first_field(lines, *_LEAST)), capability_from(first_field(lines, "most"))
     if least is not None and capability < least:
         return _Verdict(_TOO_OLD, sure=True)
     if most is not None and capability > most:
@@ -156,20 +156,20 @@ def only_warned(case: Case, lines: Lines) -> bool:
     """Whether PyTorch warned of a build, and nothing failed."""
     warned = all(any(it.get(field) for field in ("most", "capability", "refused")) for it in lines)
     refused = any(it.get("refused") and not it.get("version") for it in lines)
-    return warned and (not refused or bool(targets_told(case, lines)))
+    return warned and (not refused or bool(targets_in(case, lines)))
 
 
 def build_targets(case: Case, lines: Lines) -> tuple[ComputeCapability, ...]:
     """What the build has machine code for, by the text, or by the matrix if the text does not contradict it."""
-    told = targets_told(case, lines)
-    limited = first_told(lines, *_LEAST, "too_old") is not None
-    code = None if told or limited else built_code(case, gpu_capability(case, lines))
-    return told if code is None else tuple(it.capability for it in code.sass)
+    targets = targets_in(case, lines)
+    limited = first_field(lines, *_LEAST, "too_old") is not None
+    code = None if targets or limited else built_code(case, gpu_capability(case, lines))
+    return targets if code is None else tuple(it.capability for it in code.sass)
 
 
 def newest_target(case: Case, lines: Lines) -> ComputeCapability | None:
     """The newest capability that the build has code for, or the one whose code runs on the GPU."""
-    most = capability_from(first_told(lines, "most")) or max(targets_told(case, lines), default=None)
+    most = capability_from(first_field(lines, "most")) or max(targets_in(case, lines), default=None)
     capability = gpu_capability(case, lines)
     code = built_code(case, capability)
     runs = None if most or code is None or capability is None else code.machine_code_for(capability)
@@ -178,12 +178,12 @@ def newest_target(case: Case, lines: Lines) -> ComputeCapability | None:
 
 def build_least(_case: Case, lines: Lines) -> str | None:
     """The least capability that the text says the build runs on."""
-    return first_told(lines, *_LEAST)
+    return first_field(lines, *_LEAST)
 
 
 def asked_for_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA that a build for the GPU needs, as PyTorch before 1.4 says."""
-    needs = first_told(lines, "needs")
+    needs = first_field(lines, "needs")
     return None if needs is None else CudaVersion.from_driver_api(int(needs))
 
 
@@ -192,7 +192,7 @@ _FEW = 3
 
 def list_cudas(case: Case, lines: Lines) -> tuple[CudaVersion, ...]:
     """The CUDA versions of the builds of PyTorch that have just the listed targets, if the text names no other."""
-    targets = targets_told(case, lines)
+    targets = targets_in(case, lines)
     if not targets or case.framework != "pytorch" or case.built_cuda is not None:
         return ()
     releases = case.releases("pytorch") or case.knowledge.all_releases("pytorch", case.platform)
@@ -384,8 +384,8 @@ def orin_is_warned(case: Case, lines: Lines) -> bool:
 
 def jetson_board(case: Case, _lines: Lines) -> str | None:
     """The board: Xavier."""
-    told = " ".join(case.every("jetson")).casefold()
-    return next((name.capitalize() for name in _BOARDS if name in told), None)
+    boards = " ".join(case.every("jetson")).casefold()
+    return next((name.capitalize() for name in _BOARDS if name in boards), None)
 
 
 def _of_board(case: Case) -> ComputeCapability | None:

@@ -11,7 +11,7 @@ from envsolve.diagnose.facts.gpu_code import (
     Build,
     builds_with_code,
     edge,
-    first_told,
+    first_field,
     runs_code_of,
     targets_from,
 )
@@ -27,7 +27,7 @@ _COMMON = ((3, 7), (5, 2), (6, 1), (7, 0), (7, 5), (8, 6), (8, 9), (9, 0), (10, 
 
 
 def _left_out(lines: Lines) -> list[ComputeCapability]:
-    targets = targets_from(first_told(lines, "has"))
+    targets = targets_from(first_field(lines, "has"))
     gpus = map(ComputeCapability._make, _COMMON)
     return [it for it in gpus if not any(CodeTarget(target).runs_as_machine_code(it) for target in targets)]
 
@@ -39,13 +39,13 @@ def left_out(case: Case, lines: Lines) -> tuple[str, ...]:
 
 def left_out_old(_case: Case, lines: Lines) -> ComputeCapability | None:
     """The newest of them below the list."""
-    targets = targets_from(first_told(lines, "has"))
+    targets = targets_from(first_field(lines, "has"))
     return max((it for it in _left_out(lines) if targets and it < min(targets)), default=None)
 
 
 def left_out_new(_case: Case, lines: Lines) -> ComputeCapability | None:
     """The newest of them above the list."""
-    targets = targets_from(first_told(lines, "has"))
+    targets = targets_from(first_field(lines, "has"))
     return max((it for it in _left_out(lines) if targets and it > max(targets)), default=None)
 
 

@@ -46,9 +46,9 @@ def torch_command(release: Release, *, again: bool = False) -> str:
     return f"pip install {forced}{' '.join((f'torch=={release.version}', *others))} --index-url {index}"
 
 
-def reinstall_command(case: Case, told: str | None = None) -> str | None:
+def reinstall_command(case: Case, version: str | None = None) -> str | None:
     """Pip's command for torch and what belongs to it, from the folder of the build that is there."""
-    torch = parsed_version(told or case.version_of("pytorch"))
+    torch = parsed_version(version or case.version_of("pytorch"))
     companions = companions_of(case, torch)
     if torch is None or not companions or torch.is_prerelease:
         return None
@@ -67,4 +67,4 @@ def folder_of(torch: Version | None) -> str | None:
 
 
 def _folder(case: Case) -> str | None:
-    return f"cu{case.built_cuda.major}{case.built_cuda.minor}" if case.told("built_cuda") and case.built_cuda else None
+    return f"cu{case.built_cuda.major}{case.built_cuda.minor}" if case.clue("built_cuda") and case.built_cuda else None

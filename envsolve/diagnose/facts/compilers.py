@@ -15,10 +15,10 @@ from envsolve.diagnose.facts.gpu_code import (
     Build,
     builds_with_code,
     capability_from,
-    capability_told,
+    capability_in,
     cuda_of_ptx,
     edge,
-    first_told,
+    first_field,
 )
 from envsolve.diagnose.facts.library_names import Owner, owner_of
 from envsolve.diagnose.facts.named import version_of_package
@@ -59,19 +59,19 @@ _XLA_WORDS = (
 
 
 def arch_name(_case: Case, lines: Lines) -> str | None:
-    """The architecture as the compiler was asked for it: 120a."""
-    return first_told(lines, "arch", "value")
+    """The architecture as the compiler got it: 120a."""
+    return first_field(lines, "arch", "value")
 
 
 def arch_capability(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability that the compiler was to compile for, for some that of the GPU."""
     symptom = lines[0].symptom if lines else ""
-    if first_told(lines, "target"):  # code for an older one was to run on the GPU
+    if first_field(lines, "target"):  # code for an older one was to run on the GPU
         return case.capability if case.capability is not None and case.capability >= _BLACKWELL else None
-    told = capability_from(first_told(lines, "arch", "value", "capability", "name"))
+    target = capability_from(first_field(lines, "arch", "value", "capability", "name"))
     if symptom == "nvrtc-without-architecture":
-        return capability_told(case, lines) or told
-    return told or (case.capability if symptom == "ptxas-too-old" else None)
+        return capability_in(case, lines) or target
+    return target or (case.capability if symptom == "ptxas-too-old" else None)
 
 
 def _of_arch(case: Case, lines: Lines) -> tuple[CudaVersion | None, CudaVersion | None]:
@@ -243,7 +243,7 @@ def triton_for_arch(case: Case, lines: Lines) -> str | None:
 
 def ptxas_release(case: Case, _lines: Lines) -> str | None:
     """The release of the ptxas that the text shows: as XLA names it, as it prints it, or by its toolkit's path."""
-    named = first_told(case.of("ptxas-faulty"), "ptxas")
+    named = first_field(case.of("ptxas-faulty"), "ptxas")
     if named is not None:
         return ".".join(named.split(".")[:2])
     starts = [it.number for it in case.clues.get("ptxas", ())]
@@ -271,17 +271,17 @@ def ptxas_last_cuda(case: Case, lines: Lines) -> CudaVersion | None:
 
 def ptx_wanted_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA of the PTX that ptxas was given."""
-    return cuda_of_ptx(first_told(lines, "wanted_ptx"))
+    return cuda_of_ptx(first_field(lines, "wanted_ptx"))
 
 
 def ptx_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA of the PTX that ptxas reads, or that XLA writes."""
-    return cuda_of_ptx(first_told(lines, "ptx"))
+    return cuda_of_ptx(first_field(lines, "ptx"))
 
 
 def framework_of_xla(case: Case, lines: Lines) -> str | None:
     """The framework that XLA's warning is most likely of, where the text names none with XLA."""
-    if first_told(lines, "required") is not None:
+    if first_field(lines, "required") is not None:
         return "tensorflow" if case.framework is None else None
     return None if case.framework in {"jax", "tensorflow"} else "jax"
 
@@ -296,7 +296,7 @@ def triton_is_needed(case: Case, lines: Lines) -> bool:
 
 
 def _bnb_file(lines: Lines) -> str | None:
-    return first_told(lines, "library", "missing")
+    return first_field(lines, "library", "missing")
 
 
 def _bnb_number(lines: Lines) -> re.Match[str] | None:
@@ -338,10 +338,10 @@ def cuda_library_missed(case: Case, _lines: Lines) -> bool:
 
 def rapids_gpu(case: Case, lines: Lines) -> str | None:
     """The GPU that RAPIDS found."""
-    return first_told(lines, "gpu_found") or (case.gpus[0] if case.gpus and case.capability is not None else None)
+    return first_field(lines, "gpu_found") or (case.gpus[0] if case.gpus and case.capability is not None else None)
 
 
 def rapids_capability(case: Case, lines: Lines) -> str | None:
     """Its compute capability."""
-    told = first_told(lines, "capability_found")
-    return told or (str(case.capability) if case.gpus and case.capability is not None else None)
+    capability = first_field(lines, "capability_found")
+    return capability or (str(case.capability) if case.gpus and case.capability is not None else None)

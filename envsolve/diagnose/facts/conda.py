@@ -98,7 +98,7 @@ def conda_packages(case: Case, lines: Lines) -> tuple[str, ...]:
 
 
 def conda_version(case: Case, _lines: Lines) -> str | None:
-    """The version of that package that is asked for."""
+    """The version of that package that is requested."""
     wanted = _decisive(case)
     return wanted.version or None if wanted is not None else None
 
@@ -109,7 +109,7 @@ def _minor(case: Case) -> str:
 
 
 def conda_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The CUDA of cudatoolkit or pytorch-cuda that is asked for."""
+    """The CUDA of cudatoolkit or pytorch-cuda that is requested."""
     wanted = _decisive(case)
     if wanted is None or wanted.name not in ("cudatoolkit", "pytorch-cuda"):
         return None
@@ -160,7 +160,7 @@ def missing_is_said(case: Case, _lines: Lines) -> bool:
 
 
 def conda_subdir(case: Case, _lines: Lines) -> str | None:
-    """The platform that conda names, before the one that the rest of the text tells of."""
+    """The platform that conda names, before the one in the rest of the text."""
     mac = next((it for it in case.every("platform") if it.startswith("osx-")), None)
     return mac or (case.platform.value if case.platform is not None else None)
 
@@ -390,12 +390,12 @@ class _PytorchCuda(NamedTuple):
 
     @property
     def others(self) -> tuple[str, ...]:
-        """The releases of PyTorch that were built for the pytorch-cuda that is asked for."""
+        """The releases of PyTorch that were built for the pytorch-cuda that is requested."""
         return tuple(torch for torch, cudas in _TORCH_CUDAS.items() if self.asked in cudas)
 
 
 def conda_torch(case: Case, _lines: Lines) -> _PytorchCuda | None:
-    """A release of PyTorch that was not built for the pytorch-cuda that is asked for: 2.3."""
+    """A release of PyTorch that was not built for the pytorch-cuda that is requested: 2.3."""
     texts = case.every("conda_excludes")
     wants = next(filter(None, map(_WANTS_CUDA.match, texts)), None)
     asked = next(filter(None, map(_ASKED_CUDA.match, (*texts, *case.every("conda_command_cuda")))), None)
@@ -419,8 +419,8 @@ def conda_names_gpus(case: Case, _lines: Lines) -> tuple[str, ...]:
 
 
 def cuda_12_beside(case: Case, _lines: Lines) -> str | None:
-    """The CUDA of a package from CUDA 12 on that is asked for together with cudatoolkit."""
-    return case.told("conda_cuda_12") if "cudatoolkit" in case.every("conda_asked") else None
+    """The CUDA of a package from CUDA 12 on that is requested together with cudatoolkit."""
+    return case.clue("conda_cuda_12") if "cudatoolkit" in case.every("conda_asked") else None
 
 
 def beside_cudatoolkit(case: Case, _lines: Lines) -> str | None:

@@ -53,8 +53,8 @@ def cudnn_wanted(_case: Case, lines: Lines) -> int | None:
 
 
 def _major(it: Sighting) -> int | None:
-    told = it.get("cudnn")
-    return int(told) if told is not None and told.isdecimal() and len(told) == 1 else cudnn_major(library(it))
+    major = it.get("cudnn")
+    return int(major) if major is not None and major.isdecimal() and len(major) == 1 else cudnn_major(library(it))
 
 
 # ------------------------------------------------------------------------------------------------- what is there
@@ -88,7 +88,7 @@ def cudnn_is_there(case: Case, lines: Lines) -> bool:
 
 
 def cudnn_versions(case: Case, _lines: Lines) -> tuple[str, ...]:
-    """The versions that the text tells of."""
+    """The versions in the text."""
     return tuple(sorted({version for version in case.every("cudnn") if version.count(".") > 1}))
 
 
@@ -110,8 +110,8 @@ def _parts(version: str | None) -> tuple[int, ...]:
 
 def _field(lines: Lines, name: str) -> str | None:
     """A version in the first line that has both sides, or in JAX's message, which has each on a line of its own."""
-    told = (it for it in (*lines, *whole_messages(lines)) if (it.get("part") or "cuDNN").lower() == "cudnn")
-    whole = next((it for it in told if it.get("found") and it.get("built")), None)
+    messages = (it for it in (*lines, *whole_messages(lines)) if (it.get("part") or "cuDNN").lower() == "cudnn")
+    whole = next((it for it in messages if it.get("found") and it.get("built")), None)
     number = whole.get(name) if whole is not None else None
     return None if number is None else _version(number)
 
@@ -127,7 +127,7 @@ def cudnn_compiled(_case: Case, lines: Lines) -> str | None:
 
 
 def cudnn_least(case: Case, lines: Lines) -> str | None:
-    """The cuDNN that it needs: the one that it was compiled with, or a newer one that it asks for."""
+    """The cuDNN that it needs: the one that it was compiled with, or a newer one."""
     found, built, least = cudnn_found(case, lines), cudnn_compiled(case, lines), _field(lines, "least")
     return least if _parts(least) > _parts(built) and _parts(found) < _parts(least) else built
 
@@ -146,7 +146,7 @@ def cudnn_loaded(case: Case, lines: Lines) -> str | None:
 def _cuda_major(case: Case, lines: Lines) -> str | None:
     """The CUDA major that cuDNN is needed for: of libraries missing beside it, ONNX Runtime's wish, the build's.
 
-    Where nothing tells it, the version of cuDNN does: before 8.8 it was not made for CUDA 12.
+    Where nothing says it, the version of cuDNN does: before 8.8 it was not made for CUDA 12.
     """
     for it in case.of("library-missing"):
         span = span_of(case.knowledge, library(it)) if owner_of(library(it)) is Owner.CUDA else None

@@ -15,7 +15,7 @@ from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.library_names import Owner, owner_of
 from envsolve.diagnose.facts.named import of_module, package_of
 from envsolve.diagnose.facts.programs import importer_of
-from envsolve.diagnose.facts.seen_libraries import cudnns, library, told_with_libdevice
+from envsolve.diagnose.facts.seen_libraries import cudnns, library, reported_with_libdevice
 from envsolve.model.versions import parsed_version
 
 Lines = tuple[Sighting, ...]
@@ -49,7 +49,7 @@ _OTHERS = re.compile(
     r"_base|_geos|_snowboydetect|_portaudio\w*|_zmq|libzmq|_soundfile\w*|kiwisolver|_cext|win32api|_libsumo|tbb\w*)\Z",
     re.IGNORECASE,
 )
-"""Extension modules that plainly have nothing to do with CUDA."""
+"""Extension modules that have nothing to do with CUDA."""
 _CUDNN_MAJORS = range(5, 13)
 _OPENS_CUDA_LATER = Version("2.1")
 """From this TensorFlow on importing it needs no DLL of CUDA; they are opened when a GPU is looked for."""
@@ -64,7 +64,7 @@ def _first(lines: Lines) -> Sighting:
 
 
 def dll_error(_case: Case, lines: Lines) -> str:
-    """Windows' number of the error: as it stands there, or by its words; not found where neither tells."""
+    """Windows' number of the error: as it stands there, or by its words; "not found" without both."""
     first = _first(lines)
     number = first.get("code")
     if number is not None:
@@ -76,7 +76,7 @@ def dll_failure(case: Case, lines: Lines) -> str | None:
     """The DLL that an error names, with the number; None for one that another symptom explains."""
     name = library(lines[0])
     named = {library(it) for it in case.of("library-missing")}
-    if _ELSEWHERE.search(lines[0].line) or name in named or told_with_libdevice(case, name):
+    if _ELSEWHERE.search(lines[0].line) or name in named or reported_with_libdevice(case, name):
         return None
     return f"{dll_error(case, lines)} {name.lower()}"
 

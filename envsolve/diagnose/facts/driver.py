@@ -65,7 +65,7 @@ def _floor(case: Case, cuda: CudaVersion | None) -> DriverVersion | None:
 # ---------------------------------------------------------------------------------------------- what it can do
 
 
-def _told(lines: Lines) -> CudaVersion | None:
+def _named_cuda(lines: Lines) -> CudaVersion | None:
     """The CUDA of the driver in the lines themselves, which counts before what is known otherwise."""
     symptom, fields = lines[0].symptom if lines else "", merged(lines)
     if symptom == "driver-too-old" and "cuda" in fields:
@@ -75,8 +75,8 @@ def _told(lines: Lines) -> CudaVersion | None:
 
 def driver_full(case: Case, lines: Lines) -> CudaVersion | None:
     """The newest CUDA that the driver supports in full, by its own number before an image's nvidia-smi."""
-    if (told := _told(lines)) is not None:
-        return told
+    if (named := _named_cuda(lines)) is not None:
+        return named
     of_driver = None if case.driver is None else case.knowledge.cuda_of(case.driver)
     found = of_driver or case.driver_cuda
     if found is None and lines and lines[0].symptom == "ptx-too-new":
@@ -137,8 +137,8 @@ def the_gpu(case: Case, lines: Lines) -> str | None:
     """The name of the GPU, also by the PCI number or in the words of the kernel module."""
     if (known := _by_pci(case, lines)) is not None:
         return known[0]
-    told = merged(lines).get("gpu", "").removeprefix("NVIDIA ").strip()
-    return told or (case.gpus[0] if case.gpus else None)
+    name = merged(lines).get("gpu", "").removeprefix("NVIDIA ").strip()
+    return name or (case.gpus[0] if case.gpus else None)
 
 
 def the_capability(case: Case, lines: Lines) -> ComputeCapability | None:
@@ -311,8 +311,8 @@ def next_cuda(case: Case, lines: Lines) -> CudaVersion | None:
 
 def program_needs_newer(case: Case, lines: Lines) -> bool:
     """Whether a program that names the CUDA of the driver wants a newer one."""
-    told, wanted = _told(lines), _wanted(case, lines)
-    return told is not None and wanted is not None and told.major < wanted.cuda.major
+    named, wanted = _named_cuda(lines), _wanted(case, lines)
+    return named is not None and wanted is not None and named.major < wanted.cuda.major
 
 
 # ---------------------------------------------------------------------------------------------- PTX and images
@@ -331,9 +331,9 @@ def ptx_reads(_case: Case, lines: Lines) -> CudaVersion | None:
 def ptx_source(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA that the PTX comes from."""
     full = driver_full(case, lines)
-    told = cuda_of_ptx(merged(lines).get("made"))
+    made = cuda_of_ptx(merged(lines).get("made"))
     known = (it for it in (case.built_cuda, case.toolkit) if it is not None and (full is None or it > full))
-    return told or next(known, None)
+    return made or next(known, None)
 
 
 def xla_driver(case: Case, lines: Lines) -> DriverVersion | None:
@@ -372,7 +372,7 @@ def image_floor(case: Case, lines: Lines) -> DriverVersion | None:
 
 
 def conda_wanted(_case: Case, lines: Lines) -> CudaVersion | None:
-    """The __cuda that packages ask for."""
+    """The __cuda that packages need."""
     found = (parsed_cuda(it.get("wanted")) for it in lines)
     return max((it for it in found if it is not None), default=None)
 
@@ -394,17 +394,17 @@ def conda_driver_windows(case: Case, lines: Lines) -> DriverVersion | None:
 
 def kernel_version(case: Case, lines: Lines) -> str | None:
     """The version of the loaded kernel module."""
-    told = merged((*lines, *case.of("driver-packages")))
-    if "kernel" in told or (library := library_version(case, lines)) is None:
-        return told.get("kernel")
+    fields = merged((*lines, *case.of("driver-packages")))
+    if "kernel" in fields or (library := library_version(case, lines)) is None:
+        return fields.get("kernel")
     # NVML leaves the third number out: 535.129 of 535.129.03
     return next((it for it in case.every("driver") if not f"{it}.".startswith(f"{library}.")), None)
 
 
 def library_version(case: Case, lines: Lines) -> str | None:
     """The version of the driver's libraries."""
-    told = merged((*lines, *case.of("driver-packages")))
-    return told.get("library") or told.get("package")
+    fields = merged((*lines, *case.of("driver-packages")))
+    return fields.get("library") or fields.get("package")
 
 
 def _branches(case: Case, lines: Lines) -> tuple[int, int] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.facts.gpu_code import capability_from, capability_told, first_told
+from envsolve.diagnose.facts.gpu_code import capability_from, capability_in, first_field
 from envsolve.model.capability import ComputeCapability
 
 Lines = tuple[Sighting, ...]
@@ -25,9 +25,9 @@ def feature_needs(case: Case, lines: Lines) -> ComputeCapability | None:
     if needs_hopper(case, lines):
         return _HOPPER
     listed = [capability_from(it.get("needs_arch")) for it in lines]
-    told = capability_from(first_told(lines, "needs", "least", "minimum", "required", "bound"))
+    named = capability_from(first_field(lines, "needs", "least", "minimum", "required", "bound"))
     known = _NEEDS.get(lines[0].symptom) if lines else None
-    return told or max(filter(None, listed), default=None) or (None if known is None else ComputeCapability(*known))
+    return named or max(filter(None, listed), default=None) or (None if known is None else ComputeCapability(*known))
 
 
 def needs_hopper(_case: Case, lines: Lines) -> bool:
@@ -38,7 +38,7 @@ def needs_hopper(_case: Case, lines: Lines) -> bool:
 
 def gpu_has(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability of the GPU, by the lines before all else."""
-    return capability_from(first_told(lines, "has", "capability", "arch")) or capability_told(case, lines)
+    return capability_from(first_field(lines, "has", "capability", "arch")) or capability_in(case, lines)
 
 
 def names_no_feature(case: Case, lines: Lines) -> bool:

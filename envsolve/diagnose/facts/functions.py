@@ -18,9 +18,9 @@ def saw(case: Case, _lines: Lines, *symptoms: str) -> bool:
     return case.saw(*symptoms)
 
 
-def told(case: Case, _lines: Lines, clue: str) -> str | None:
-    """What the text tells of ``clue``, the first time."""
-    return case.told(clue)
+def clue(case: Case, _lines: Lines, name: str) -> str | None:
+    """The value of a clue, of several in the text the first."""
+    return case.clue(name)
 
 
 def line_has(_case: Case, lines: Lines, pattern: str) -> bool:

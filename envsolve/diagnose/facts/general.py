@@ -80,11 +80,11 @@ def platform_given(case: Case, _lines: Lines) -> bool:
 
 def in_conda(case: Case, _lines: Lines) -> bool:
     """Whether the text shows a conda environment."""
-    return case.told("conda") is not None
+    return case.clue("conda") is not None
 
 
 def windows(case: Case, _lines: Lines) -> bool:
-    """Whether it plainly happened on native Windows."""
+    """Whether it happened on native Windows."""
     return case.windows
 
 
@@ -94,22 +94,22 @@ def linux(case: Case, _lines: Lines) -> bool:
 
 
 def macos(case: Case, _lines: Lines) -> bool:
-    """Whether it plainly happened on a Mac."""
+    """Whether it happened on a Mac."""
     return case.platform in (Platform.OSX_64, Platform.OSX_ARM64)
 
 
 def wsl(case: Case, _lines: Lines) -> bool:
-    """Whether it plainly happened inside WSL."""
+    """Whether it happened inside WSL."""
     return case.wsl
 
 
 def container(case: Case, _lines: Lines) -> bool:
-    """Whether it plainly happened in a container."""
+    """Whether it happened in a container."""
     return case.container
 
 
 def jetson(case: Case, _lines: Lines) -> bool:
-    """Whether it plainly happened on a Jetson module."""
+    """Whether it happened on a Jetson module."""
     return case.jetson
 
 

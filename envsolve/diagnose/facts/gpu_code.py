@@ -1,4 +1,4 @@
-"""Which builds and toolkits have code for a GPU, and what a text tells of both: what facts on GPU code rest on."""
+"""Which builds and toolkits have code for a GPU, and what a text says of both: the base of facts on GPU code."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _PTX = {
 """The CUDA that came with each version of PTX: docs.nvidia.com/cuda/parallel-thread-execution, release notes."""
 
 
-# ---------------------------------------------------------------------------------------------- what a text tells
+# ---------------------------------------------------------------------------------------------- what a text says
 
 
-def first_told(lines: Iterable[Sighting], *fields: str) -> str | None:
+def first_field(lines: Iterable[Sighting], *fields: str) -> str | None:
     """The first of ``fields`` that one of ``lines`` has."""
     return next((value for it in lines for field in fields if (value := it.get(field))), None)
 
@@ -58,30 +58,30 @@ def targets_from(text: str | None) -> tuple[ComputeCapability, ...]:
     return tuple(sorted({it for it in map(capability_from, numbers) if it is not None}))
 
 
-def targets_told(case: Case, lines: Sequence[Sighting]) -> tuple[ComputeCapability, ...]:
+def targets_in(case: Case, lines: Sequence[Sighting]) -> tuple[ComputeCapability, ...]:
     """What the build was compiled for, if the text lists it."""
-    printed = first_told(case.of("architecture-list"), "has")
-    lists = (first_told(lines, "has", "ggml"), case.told("architectures"), printed)
+    printed = first_field(case.of("architecture-list"), "has")
+    lists = (first_field(lines, "has", "ggml"), case.clue("architectures"), printed)
     return next((targets for text in lists if (targets := targets_from(text))), ())
 
 
-def capability_told(case: Case, lines: Sequence[Sighting]) -> ComputeCapability | None:
+def capability_in(case: Case, lines: Sequence[Sighting]) -> ComputeCapability | None:
     """The compute capability of the GPU that ``lines`` name, else of the first that the case knows."""
-    pair = f"{first_told(lines, 'major')}.{first_told(lines, 'minor')}"
+    pair = f"{first_field(lines, 'major')}.{first_field(lines, 'minor')}"
     numbers = (
         pair,
-        first_told(lines, "capability", "capability_of", "detected"),
-        first_told(case.of("binary-of-gpu"), "number"),
+        first_field(lines, "capability", "capability_of", "detected"),
+        first_field(case.of("binary-of-gpu"), "number"),
     )
-    told = [it for it in map(capability_from, numbers) if it is not None]
-    told += targets_from(first_told(lines, "cc"))[:1]
-    name = first_told(lines, "gpu")
+    found = [it for it in map(capability_from, numbers) if it is not None]
+    found += targets_from(first_field(lines, "cc"))[:1]
+    name = first_field(lines, "gpu")
     others = (
         case.capability,
-        capability_from(first_told(case.of("paddle-device"), "capability")),
+        capability_from(first_field(case.of("paddle-device"), "capability")),
         None if name is None else case.knowledge.capability_of(name),
     )
-    return next((it for it in (*told, *others) if it is not None), None)
+    return next((it for it in (*found, *others) if it is not None), None)
 
 
 # ---------------------------------------------------------------------------------------------- toolkits
@@ -164,7 +164,7 @@ def _install_command(release: Release) -> str:
 
 
 def built_code(case: Case, capability: ComputeCapability | None) -> DeviceCode | None:
-    """The code of the installed build, where its version and its CUDA or its build tell which one it is."""
+    """The code of the installed build, where its version and its CUDA or its build show which one it is."""
     codes = built_codes(case, capability)
     return next(iter(codes)) if len(codes) == 1 else None
 

@@ -1,7 +1,7 @@
-"""Facts on installers: what pip, uv or Poetry was asked for, which wheels there are of it, and who excludes whom.
+"""Facts on installers: what was requested of pip, uv or Poetry, which wheels there are of it, and who excludes whom.
 
 pip lists only versions that have a wheel for the Python it runs with: torch from 2.2.0 on is Python 3.12, TensorFlow up
-to 2.11.0 is Python 3.7. So its list tells of the interpreter. What was ever published only the matrix knows.
+to 2.11.0 is Python 3.7. So its list shows the interpreter. What was ever published only the matrix knows.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _SYSTEMS = {
 
 
 class _Asked(NamedTuple):
-    """A package that an installer was asked for: the pinned version with its local part, and the versions it found.
+    """A package that was requested of an installer: the pinned version with its local part, and the versions it found.
 
     ``listed`` is None without a list, and empty for ``none``.
     """
@@ -99,18 +99,18 @@ def _specifiers(text: str) -> SpecifierSet:
 
 
 def _asked(case: Case, lines: Lines) -> _Asked:
-    """What the lines ask for, by the one with a list of versions."""
-    told = next((it for it in lines if it.get("versions") is not None), lines[0])
-    version = told.get("pinned") or told.get("version") or told.get("lost_version")
-    specifier = told.get("specifier") or (f"=={version}" if version else "")
-    asked = _asked_for(asked_package(case, lines) or "", specifier, told.get("versions"))
+    """What the lines request, by the one with a list of versions."""
+    line = next((it for it in lines if it.get("versions") is not None), lines[0])
+    version = line.get("pinned") or line.get("version") or line.get("lost_version")
+    specifier = line.get("specifier") or (f"=={version}" if version else "")
+    asked = _asked_for(asked_package(case, lines) or "", specifier, line.get("versions"))
     known = case.version_of(asked.framework) if asked.framework is not None else None
-    if asked.version is None and not asked.listed and known is not None and told.symptom in _WITHOUT_VERSION:
+    if asked.version is None and not asked.listed and known is not None and line.symptom in _WITHOUT_VERSION:
         return asked._replace(version=parsed_version(known.partition("+")[0]))
     return asked
 
 
-# ---------------------------------------------------------------------------------------------- what was asked for
+# ---------------------------------------------------------------------------------------------- what was requested
 
 
 def asked_package(_case: Case, lines: Lines) -> str | None:
@@ -144,7 +144,7 @@ def asked_framework(case: Case, lines: Lines) -> str | None:
 
 
 def asked_version(case: Case, lines: Lines) -> Version | None:
-    """The version that was asked for, local part included: 2.4.1+cu121."""
+    """The version that was requested, local part included: 2.4.1+cu121."""
     return _asked(case, lines).version
 
 
@@ -181,7 +181,7 @@ def lists_builds(case: Case, lines: Lines) -> bool:
 
 
 def lists_version(case: Case, lines: Lines) -> bool:
-    """Whether pip's list has the version that was asked for, in whatever build."""
+    """Whether pip's list has the version that was requested, in whatever build."""
     asked = _asked(case, lines)
     return asked.version is not None and any(it.public == asked.version.public for it in asked.listed or ())
 
@@ -204,11 +204,11 @@ def published_builds(case: Case, lines: Lines) -> tuple[str, ...]:
 
 
 def asked_build(case: Case, lines: Lines) -> str | None:
-    """The build that was asked for: by the version's local part, or by a folder of the index without such a version."""
+    """The build that was requested: by the version's local part, or by a folder of the index without such a version."""
     asked = _asked(case, lines)
     if asked.framework != "pytorch" or asked.version is None:
         return None
-    folder = None if asked.listed else case.told("pytorch_index")
+    folder = None if asked.listed else case.clue("pytorch_index")
     return asked.version.local or (folder if folder and _CUDA_BUILD.fullmatch(folder) else None)
 
 
@@ -247,7 +247,7 @@ def build_releases(case: Case, lines: Lines) -> str | None:
 
 
 def _wheels_of(case: Case, asked: _Asked, platform: Platform | None = None) -> tuple[Release, ...]:
-    """The wheels in the matrix of the version that is asked for; those that a companion goes with."""
+    """The wheels in the matrix of the version that is requested; those that a companion goes with."""
     if asked.framework is None or asked.version is None:
         return ()
     releases = case.knowledge.all_releases(asked.framework, platform or case.platform)
@@ -310,7 +310,7 @@ def usual_python(case: Case, lines: Lines) -> str | None:
 
 
 def interpreter(case: Case, _lines: Lines = ()) -> str | None:
-    """The Python that runs, ``3.12`` of ``3.12.4``; tags of wheels (``310``) are of files and tell nothing of it."""
+    """The Python that runs, ``3.12`` of ``3.12.4``; tags of wheels (``310``) are of files and say nothing of it."""
     python = case.given.python or next((it for it in case.every("python") if "." in it), None)
     return None if python is None else ".".join(python.split(".")[:2])
 
@@ -340,7 +340,7 @@ def _inferred_pythons(case: Case, asked: _Asked) -> tuple[str, ...]:
 
 
 def _versions_by_python(case: Case, asked: _Asked) -> Mapping[str, list[Version]]:
-    """The releases on pip's index of what is asked for, or of its framework, for each Python, in order."""
+    """The releases on pip's index of what is requested, or of its framework, for each Python, in order."""
     found: dict[str, set[Version]] = defaultdict(set)
     for release in case.knowledge.all_releases(asked.framework or "", case.platform):
         if release.source in (Source.PYPI, Source.PYTORCH) and _is_of(asked.package, release):
@@ -418,7 +418,7 @@ def release_below(case: Case, lines: Lines) -> str | None:
 def mac_list(case: Case, lines: Lines) -> bool:
     """Whether a list of torch ends with the last release for macOS on Intel, as no Python's list elsewhere does.
 
-    When that was the newest release every list ended with it, but then the version that is asked for is no newer one.
+    When that was the newest release every list ended with it, but then the version that is requested is no newer one.
     """
     asked = _asked(case, lines)
     if asked.package != "torch" or not asked.listed or asked.listed[-1] != _LAST_INTEL_MAC:
@@ -449,7 +449,7 @@ def newest_here(case: Case, lines: Lines) -> str | None:
 
 
 def arm_release(case: Case, lines: Lines) -> Release | None:
-    """The first release of a package for CUDA with a wheel for ARM on pip's index, if the one asked for has none."""
+    """The first release of a package for CUDA with a wheel for ARM on pip's index, if the requested one has none."""
     package = asked_package(case, lines) or ""
     every = case.knowledge.all_releases(_FRAMEWORK_OF.get(package, ""), Platform.LINUX_AARCH64)
     having = (it for it in every if it.source is Source.PYPI and it.package == package)
@@ -507,7 +507,7 @@ def wheel_system(_case: Case, lines: Lines) -> str | None:
 
 
 def wheel_is_foreign(case: Case, lines: Lines) -> bool:
-    """Whether it plainly is not for the system that the text shows, beyond the name of the wheel itself."""
+    """Whether it is not for the system that the text shows, beyond the name of the wheel itself."""
     match, platform, file = _tags(lines), case.platform, merged(lines).get("file", "")
     facts = ("platform", "macos", "windows", "linux", "aarch64", "wsl")
     beside = any(file not in it.line for fact in facts for it in case.clues.get(fact, ()))
@@ -632,10 +632,10 @@ def conflict(case: Case, _lines: Lines) -> _Conflict | None:
 
 def conflicts(case: Case, lines: Lines) -> tuple[str, ...]:
     """Everything that is named as excluding something else, of GPU packages."""
-    told = [f"{it.get('who') or 'the framework'} requires {it.get('need')}" for it in lines if it.get("need")]
+    needs = [f"{it.get('who') or 'the framework'} requires {it.get('need')}" for it in lines if it.get("need")]
     named = [it.rstrip(".,") for it in case.every("conflict") if _names_gpus(it)]
-    others = dict.fromkeys(it for it in named if not any(_same(it, other) for other in told))
-    return (*told, *others)[:8]
+    others = dict.fromkeys(it for it in named if not any(_same(it, other) for other in needs))
+    return (*needs, *others)[:8]
 
 
 def _same(one: str, other: str) -> bool:

@@ -1,4 +1,4 @@
-"""Facts on libraries that are not found: whose they are, which CUDA they are of, what asks for them, what is there."""
+"""Facts on libraries that are not found: whose they are, which CUDA they are of, what needs them, what is there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from envsolve.diagnose.facts.seen_libraries import (
     library,
     opened_span,
     places_in_prefix,
-    told_with_libdevice,
+    reported_with_libdevice,
     toolkits,
     versions_built_for,
     wanted_span,
@@ -59,7 +59,7 @@ def library_group(case: Case, lines: Lines) -> str | None:
     """Which lines are of one failure: by owner, of some owners by library; None for what other families explain."""
     it = lines[0]
     name, owner = library(it), library_owner(case, lines)
-    if _SYMBOL.search(it.line) or name.startswith("libtpu") or told_with_libdevice(case, name):
+    if _SYMBOL.search(it.line) or name.startswith("libtpu") or reported_with_libdevice(case, name):
         return None
     if owner == "cuda":
         if _BUILTINS.match(name):
@@ -162,7 +162,7 @@ def _pinned(package: str, major: str | None) -> str:
 def conda_pin(case: Case, lines: Lines) -> str | None:
     """What pins the CUDA of the library in a conda environment, if the name says which minor it is."""
     span = cuda_of_library(case, lines)
-    in_conda = case.told("conda") is not None or "cudatoolkit" in case.packages
+    in_conda = case.clue("conda") is not None or "cudatoolkit" in case.packages
     if not in_conda or span is None or span.first != span.last or _packages(case, lines, conda=False):
         return None
     return f"{'cudatoolkit' if span.last.major < _WITH_PARTS else 'cuda-version'}={span.last}"
@@ -213,11 +213,11 @@ def library_is_not_in_prefix(case: Case, lines: Lines) -> str | None:
     return case.given.prefix if named and library_path(case, lines) is None else None
 
 
-# ------------------------------------------------------------------------------------------------ what asks for it
+# ------------------------------------------------------------------------------------------------ what needs it
 
 
 def asking(case: Case, lines: Lines) -> str | None:
-    """The program that asks for the library, a key of :mod:`programs` or a framework; not one of another CUDA."""
+    """The program that needs the library, a key of :mod:`programs` or a framework; not one of another CUDA."""
     named = named_program(case, lines)
     other = torch_is_of_other_cuda(case, lines) or package_that_asks(case, lines) is not None
     return named if named is not None or other else case.framework
@@ -284,7 +284,7 @@ _ONE_CUDA_A_VERSION = ("tensorflow", "onnxruntime")
 
 
 def versions_for_library(case: Case, lines: Lines) -> str | None:
-    """The versions whose wheels ask for the library: ``TensorFlow 2.5 to 2.11``."""
+    """The versions whose wheels need the library: ``TensorFlow 2.5 to 2.11``."""
     span = cuda_of_library(case, lines)
     return None if span is None else _versions(case, lines, lambda cuda: cuda in span)
 
@@ -308,7 +308,7 @@ def _same_names(one: CudaVersion, other: CudaVersion) -> bool:
 
 
 def torch_is_of_other_cuda(case: Case, lines: Lines) -> bool:
-    """Whether PyTorch is of another CUDA than the library: something else asks for it."""
+    """Whether PyTorch is of another CUDA than the library: something else needs it."""
     cuda, span = pytorch_cuda(case), cuda_of_library(case, lines)
     if cuda is None or span is None or cuda in span:
         return False
@@ -380,7 +380,7 @@ def toolkit_without_library(case: Case, lines: Lines) -> CudaVersion | None:
 
 
 def toolkit_there(case: Case, _lines: Lines) -> CudaVersion | None:
-    """A toolkit on the machine, not one that a driver supports or a program asks for."""
+    """A toolkit on the machine, not one that a driver supports or a program needs."""
     return next(iter(toolkits(case)), None)
 
 
@@ -399,7 +399,7 @@ def driver_is_missing_too(case: Case, _lines: Lines) -> bool:
 
 def ld_library_path(case: Case, _lines: Lines) -> str | None:
     """The value of LD_LIBRARY_PATH."""
-    found = case.told("ld_library_path")
+    found = case.clue("ld_library_path")
     return found if found is not None and "/" in found else None
 
 
@@ -420,7 +420,7 @@ def opened_exactly(case: Case, lines: Lines) -> str | None:
 
 
 class _Mixed(NamedTuple):
-    """A library of CUDA, what it asks for, and the CUDA of the program's other libraries."""
+    """A library of CUDA, what it needs, and the CUDA of the program's other libraries."""
 
     name: str
     needs: str
@@ -431,7 +431,7 @@ class _Mixed(NamedTuple):
 
 
 def mixed_library(case: Case, lines: Lines) -> _Mixed | None:
-    """A library of CUDA that was found, of another CUDA than the rest, and asks for its own kind."""
+    """A library of CUDA that was found, of another CUDA than the rest, and needs its own kind."""
     opened = opened_span(case)
     for it in lines:
         by, span = it.get("by"), span_of(case.knowledge, library(it))
@@ -443,7 +443,7 @@ def mixed_library(case: Case, lines: Lines) -> _Mixed | None:
 
 
 def cudnn_opens_it(case: Case, lines: Lines) -> bool:
-    """Whether cuDNN 8 asks for the library, and the name says of which CUDA it is."""
+    """Whether cuDNN 8 needs the library, and the name says of which CUDA it is."""
     span = cuda_of_library(case, lines)
     return span is not None and span.shortly is not None and any(_CUDNN_OPENS.search(it.line) for it in lines)
 
@@ -527,7 +527,7 @@ def tensorrt_library(_case: Case, lines: Lines) -> str:
 
 
 def tensorrt_needs(_case: Case, lines: Lines) -> str | None:
-    """What a library of TensorRT that was found asks for in turn."""
+    """What a library of TensorRT that was found needs in turn."""
     name, by = library(lines[0]), lines[0].get("by")
     return name if by is not None and by != name and owner_of(name) is not Owner.TENSORRT else None
 

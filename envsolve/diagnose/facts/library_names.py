@@ -31,7 +31,7 @@ class Owner(StrEnum):
     RELEASE_FAULT = "release-fault"
     """Libraries that a faulty release of PyTorch for Windows wants."""
     GPU_PROGRAM = "gpu-program"
-    """What the name tells to be for CUDA, of whatever program."""
+    """For CUDA by its name, of whatever program."""
     SYSTEM = "system"
 
 
@@ -46,7 +46,7 @@ class Span(NamedTuple):
 
     @property
     def minors(self) -> int:
-        """How many minors it may stand for; the fewer, the more the name tells."""
+        """How many minors it may stand for; the fewer, the more the name says."""
         return (self.last.major - self.first.major) * 100 + self.last.minor - self.first.minor
 
     def common(self, other: Span) -> Span | None:
@@ -143,7 +143,7 @@ def is_plain(file_name: str) -> bool:
 
 
 def span_of(knowledge: Knowledge, file_name: str) -> Span | None:
-    """The toolkits in which a library of CUDA has this name; None where the name does not tell."""
+    """The toolkits in which a library of CUDA has this name; None where the name does not say."""
     known = knowledge.cuda_range(file_name)
     if known is None:
         return _span_by_number(knowledge, file_name)

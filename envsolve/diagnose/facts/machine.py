@@ -89,7 +89,7 @@ def driver_of_linux(case: Case, _lines: Lines) -> bool:
 
 def available(case: Case, _lines: Lines) -> bool:
     """Whether the text says elsewhere that a GPU is available."""
-    return (case.told("available") or "").casefold() == "true"
+    return (case.clue("available") or "").casefold() == "true"
 
 
 def image_or_apptainer(_case: Case, lines: Lines) -> str:

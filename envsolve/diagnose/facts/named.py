@@ -60,7 +60,7 @@ def is_of_gpus(name: str) -> bool:
 
 
 def package_of(file: str | None) -> str | None:
-    """The package that a file lies in, or that a module of that name belongs to; None where nothing tells it."""
+    """The package that a file lies in, or that a module of that name belongs to; None where it is unknown."""
     if not file:
         return None
     match = _SITE.search(file)
@@ -85,7 +85,7 @@ def of_module(module: str) -> str | None:
 
 
 def version_of_package(case: Case, package: str | None) -> str | None:
-    """The version of a package that is told, under any spelling of its name."""
+    """The version of a package in the case, under any spelling of its name."""
     if package is None:
         return None
     return case.packages.get(normalized(package)) or None

@@ -32,7 +32,7 @@ def _companion(case: Case, lines: Lines) -> str | None:
 
 
 def companion_version(case: Case, lines: Lines) -> str | None:
-    """The installed version of the companion, or of the package whose function is asked for."""
+    """The installed version of the companion, or of the package whose function is requested."""
     return version_of_package(case, _companion(case, lines))
 
 
@@ -95,7 +95,7 @@ def torchcodec_library(case: Case, _lines: Lines) -> str | None:
 def torchcodec_ffmpeg(case: Case, _lines: Lines) -> str | None:
     """The only FFmpeg that this build of TorchCodec has a library for: 7."""
     tried = case.every("torchcodec_core")
-    return tried[0] if len(tried) == 1 and case.told("torchcodec_no_core") is not None else None
+    return tried[0] if len(tried) == 1 and case.clue("torchcodec_no_core") is not None else None
 
 
 def triton_below(case: Case, _lines: Lines) -> str | None:
@@ -189,8 +189,8 @@ def jax_parts_differ(_case: Case, lines: Lines) -> bool:
 
 def jax_wanted(case: Case, lines: Lines) -> str | None:
     """The release of jax that its other parts have to match."""
-    told = merged(lines).get("jax") or version_of_package(case, "jax") or version_of_package(case, "jaxlib")
-    version = parsed_version(told)
+    installed = merged(lines).get("jax") or version_of_package(case, "jax") or version_of_package(case, "jaxlib")
+    version = parsed_version(installed)
     return None if version is None else version.public
 
 
@@ -200,7 +200,7 @@ def jax_wanted(case: Case, lines: Lines) -> str | None:
 class _Change(NamedTuple):
     """Names that came with a release of a package, ``since``, or were last in one, ``until``.
 
-    ``users`` are packages that ask for them, ``goes_with`` what to install where these stay as they are.
+    ``users`` are packages that need them, ``goes_with`` what to install where these stay as they are.
     """
 
     about: str
@@ -278,7 +278,7 @@ def api_version(case: Case, lines: Lines) -> str | None:
 
 
 def api_asker(case: Case, lines: Lines) -> str | None:
-    """The package that asks for it, by the last frame above it that is not of the package itself."""
+    """The package that needs it, by the last frame above it that is not of the package itself."""
     change = api(case, lines)
     if change is not None and any(it.startswith("PyTorch") for it in change.users):
         return f"PyTorch {case.version_of('pytorch') or ''}".strip()

@@ -1,4 +1,4 @@
-"""Which program asks for a library, by what a text names.
+"""Which program needs a library, by what a text names.
 
 Beside the frameworks of the matrix these are programs that people meet CUDA's libraries through.
 """
@@ -95,7 +95,7 @@ def named_program(case: Case, sightings: tuple[Sighting, ...]) -> str | None:
 
 
 def _or_offspring(case: Case, name: str) -> str:
-    """JAX of old and TensorFlow.js tell their errors from TensorFlow's source files."""
+    """JAX of old and TensorFlow.js report their errors from TensorFlow's source files."""
     others = case.packages
     if name == "tensorflow" and any(_named(it.line) == "tfjs" for it in case.of("program-named")):
         return "tfjs"

@@ -20,17 +20,17 @@ _NOT_THERE = re.compile(
 
 
 def library(sighting: Sighting) -> str:
-    """The file that is missing; a plain stem where the text tells no more."""
+    """The file that is missing; a plain stem where the text has no more."""
     return sighting.get("library") or sighting.get("stem") or ""
 
 
-def told_with_libdevice(case: Case, file_name: str) -> bool:
-    """Whether it is NVVM, the compiler's library, which is told with what the compiler misses."""
+def reported_with_libdevice(case: Case, file_name: str) -> bool:
+    """Whether it is NVVM, the compiler's library, which is reported with what the compiler misses."""
     return "nvvm" in file_name.lower() and case.saw("libdevice-missing")
 
 
 def toolkits(case: Case) -> tuple[CudaVersion, ...]:
-    """The CUDA toolkits on the machine: given, or in the text; not what a driver supports or a program asks for."""
+    """The CUDA toolkits on the machine: given, or in the text; not what a driver supports or a program needs."""
     if case.given.toolkit is not None and case.toolkit is not None:
         return (case.toolkit,)
     clues = (it for it in case.clues.get("toolkit", ()) if _PLACE.search(it.line) or not _NOT_THERE.search(it.line))
@@ -40,19 +40,19 @@ def toolkits(case: Case) -> tuple[CudaVersion, ...]:
 
 
 def cudnns(case: Case) -> tuple[str, ...]:
-    """The versions of cuDNN on the machine, as the text says; not what a program asks for."""
+    """The versions of cuDNN on the machine, as the text says; not what a program needs."""
     clues = case.clues.get("cudnn", ())
     return tuple(dict.fromkeys(it.value for it in clues if "libcudnn" in it.line or not _NOT_THERE.search(it.line)))
 
 
 def wanted_span(case: Case, sightings: Sequence[Sighting]) -> tuple[str, Span | None]:
-    """The library whose name tells most, and the toolkits that all the names together leave."""
+    """The library whose name says most, and the toolkits that all the names together leave."""
     known = [(library(it), span_of(case.knowledge, library(it))) for it in sightings]
-    told, span = min(known, key=lambda it: 10_000 if it[1] is None else it[1].minors)
+    name, span = min(known, key=lambda it: 10_000 if it[1] is None else it[1].minors)
     for _, other in known:
         if span is not None and other is not None:
             span = span.common(other) or span
-    return told, span
+    return name, span
 
 
 def opened_span(case: Case) -> Span | None:

@@ -1,7 +1,7 @@
-"""Facts on functions that a library does not find in another: the symbol's name tells whose function it is.
+"""Facts on functions that a library does not find in another: the symbol's name shows whose function it is.
 
-A mangled C++ name tells the namespace, the class and the arguments, and by these who defines it, the C++ ABI and the
-generation of PyTorch that a library was built for. A C name tells the library, and for NCCL, the driver and the CUDA
+A mangled C++ name shows the namespace, the class and the arguments, and by these who defines it, the C++ ABI and the
+generation of PyTorch that a library was built for. A C name shows the library, and for NCCL, the driver and the CUDA
 runtime the release that brought it.
 """
 
@@ -115,7 +115,7 @@ def symbol_name(_case: Case, lines: Lines) -> str | None:
 def symbol_owner(case: Case, lines: Lines) -> str | None:  # noqa: PLR0911 - one for each owner
     """Who defines the function: mkl, torch-python, pytorch, tensorflow, nccl, cudnn, cuda, driver or python.
 
-    ``own`` is the package that asks for it: it is a function of C++ of no framework's namespace.
+    ``own`` is the package that needs it: it is a function of C++ of no framework's namespace.
     """
     symbol, package = _symbol(lines), package_of(merged(lines).get("library"))
     if symbol == "iJIT_NotifyEvent":
@@ -153,16 +153,16 @@ def cuda_library(_case: Case, lines: Lines) -> _Library | None:
     return None
 
 
-# ---------------------------------------------------------------------------------------------- who asks for it
+# ---------------------------------------------------------------------------------------------- who needs it
 
 
 def symbol_file(_case: Case, lines: Lines) -> str | None:
-    """The name of the file that asks for it."""
+    """The name of the file that needs it."""
     return merged(lines).get("library", "").rpartition("/")[2] or None
 
 
 def symbol_package(case: Case, lines: Lines) -> str | None:
-    """The package that asks for it: of its file, else the only one of compiled extensions that the text lists."""
+    """The package that needs it: of its file, else the only one of compiled extensions that the text lists."""
     package = package_of(merged(lines).get("library"))
     if package is not None:
         return None if package in ("tensorflow", "tensorflow-core") else package
@@ -179,13 +179,13 @@ def wheel_names_this_torch(case: Case, lines: Lines) -> bool:
 
 
 def torch_library(_case: Case, lines: Lines) -> bool:
-    """Whether a library of PyTorch itself asks for it."""
+    """Whether a library of PyTorch itself needs it."""
     library = merged(lines).get("library", "")
     return package_of(library) == "torch" or _TORCH_FILES.match(library.rpartition("/")[2]) is not None
 
 
 def in_checkout(_case: Case, lines: Lines) -> bool:
-    """Whether the file that asks for it lies in a directory of sources."""
+    """Whether the file that needs it lies in a directory of sources."""
     library = merged(lines).get("library", "")
     return library.startswith("/") and not _SITE.search(library) and not library.startswith(("/usr", "/opt/conda"))
 
@@ -203,7 +203,7 @@ def in_user_site(case: Case, lines: Lines) -> bool:
 
 def torch_of(case: Case, _lines: Lines) -> str | None:
     """Whose PyTorch it is, where it is not that of pip for which projects build their wheels: conda-forge or NVIDIA."""
-    if case.told("torch_channel") is not None:
+    if case.clue("torch_channel") is not None:
         return "conda-forge"
     return "NVIDIA" if re.search(r"a0\+", case.version_of("pytorch") or "") else None
 
@@ -227,7 +227,7 @@ def torch_abi(case: Case, _lines: Lines) -> str | None:
 
 
 def symbol_class(_case: Case, lines: Lines) -> str | None:
-    """A class in the function's name that tells the generation of PyTorch for which the file was built."""
+    """A class in the function's name that shows the generation of PyTorch for which the file was built."""
     symbol = _symbol(lines)
     if "c108optional" in symbol or re.search(r"3c10\d?\w*?8optionalI", symbol):
         return "c10::optional"
@@ -267,7 +267,7 @@ def driver_since(_case: Case, lines: Lines) -> CudaVersion | None:
 
 
 def cuda_library_package(case: Case, lines: Lines) -> str | None:
-    """Its package on the Python index, for the CUDA major that the text tells."""
+    """Its package on the Python index, for the CUDA major in the text."""
     found, span = cuda_library(case, lines), _span(case, lines)
     if found is None or not found.package.startswith("nvidia-"):
         return None
@@ -353,7 +353,7 @@ def _toolkit_of(case: Case, package: str, version: str) -> CudaVersion | None:
 
 
 def _framework_cuda(case: Case) -> CudaVersion | None:
-    """The CUDA that the framework was built with: told by conda's metapackage, or its own."""
+    """The CUDA that the framework was built with: by conda's metapackage, or its own."""
     return parsed_cuda(case.packages.get("pytorch-cuda")) or case.built_cuda
 
 

@@ -181,8 +181,8 @@ def names_avx(_case: Case, lines: Lines) -> bool:
 
 def is_x86(case: Case, _lines: Lines) -> bool:
     """Whether the processor is known to be x86, by more than that it runs Linux."""
-    told = case.given.platform is not None or case.given.host is not None or case.told("platform") is not None
-    return told or case.windows or any("x86_64" in clue.line for clue in case.clues.get("linux", ()))
+    named = case.given.platform is not None or case.given.host is not None or case.clue("platform") is not None
+    return named or case.windows or any("x86_64" in clue.line for clue in case.clues.get("linux", ()))
 
 
 def tls_library(_case: Case, lines: Lines) -> str | None:
@@ -219,8 +219,8 @@ def tls_module(case: Case, lines: Lines) -> str | None:
 
 def on_arm(case: Case, lines: Lines) -> bool:
     """Whether it happened on a processor of ARM."""
-    told = case.jetson or case.platform is Platform.LINUX_AARCH64
-    return told or any("aarch64" in (it.get("library") or "") for it in lines)
+    arm = case.jetson or case.platform is Platform.LINUX_AARCH64
+    return arm or any("aarch64" in (it.get("library") or "") for it in lines)
 
 
 # ---------------------------------------------------------------------------------------------- broken releases
@@ -253,7 +253,7 @@ def broken_reason(case: Case, lines: Lines) -> str | None:
 
 
 def broken_beside(case: Case, lines: Lines) -> str | None:
-    """Another version of it that the text tells of."""
+    """Another version of it in the text."""
     row, name = _row(case, lines), _broken(lines).framework
     version = parsed_version(case.version_of(name))
     other = row is not None and version is not None and not row.versions.contains(version.public)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.facts.gpu_code import capability_from, capability_told, first_told
+from envsolve.diagnose.facts.gpu_code import capability_from, capability_in, first_field
 from envsolve.model.capability import ComputeCapability
 
 Lines = tuple[Sighting, ...]
@@ -53,9 +53,9 @@ def tensorrt_since(_case: Case, lines: Lines) -> str | None:
 
 def tensorrt_gpu(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability of the GPU that TensorRT does not support: 0x601 is 6.1."""
-    digits = first_told(lines, "hex")
-    told = f"{int(digits[0], 16)}.{int(digits[2], 16)}" if digits else first_told(lines, "arch")
-    return capability_from(told) or capability_told(case, lines)
+    digits = first_field(lines, "hex")
+    named = f"{int(digits[0], 16)}.{int(digits[2], 16)}" if digits else first_field(lines, "arch")
+    return capability_from(named) or capability_in(case, lines)
 
 
 def tensorrt_first(case: Case, lines: Lines) -> str | None:
@@ -67,7 +67,7 @@ def tensorrt_first(case: Case, lines: Lines) -> str | None:
 def tensorrt_version(case: Case, _lines: Lines) -> str | None:
     """The version of TensorRT: v100700 is 10.7, v8503 is 8.5."""
     seen = case.of("tensorrt-version")
-    version, code = first_told(seen, "version"), first_told(seen, "code")
+    version, code = first_field(seen, "version"), first_field(seen, "code")
     if code is None:
         return version
     digits = code.zfill(6)

@@ -10,7 +10,7 @@ from envsolve.diagnose.machine.files import MachineFiles
 
 
 class Container(NamedTuple):
-    """One kind of container: its name, and the mark by which it was told."""
+    """One kind of container: its name, and the mark by which it was recognised."""
 
     kind: str
     mark: str

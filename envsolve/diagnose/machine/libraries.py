@@ -18,7 +18,7 @@ _PARTS_OF_A_VERSION = 3
 
 
 class Library(NamedTuple):
-    """A CUDA library: the name it is loaded by, its path, its version where its file tells, and what leads to it."""
+    """A CUDA library: the name it is loaded by, its path, its version if its file has it, and what leads to it."""
 
     name: str
     path: str

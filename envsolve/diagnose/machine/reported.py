@@ -1,12 +1,11 @@
-"""What the sources of the detection complained of: error numbers of the driver, hangs, answers nobody can read."""
+"""What the sources of the detection complained of: error numbers of the driver, hangs, unreadable answers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import shipped
+from envsolve.findings.catalogue import make_finding, shipped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
@@ -36,24 +35,24 @@ _NOT_ASKED = (Trouble.BINDINGS_MISSING, Trouble.PROBE_FAILED, Trouble.UNREADABLE
 
 def check_reported(survey: Survey) -> Iterator[Finding]:
     """One finding for each trouble that NVML, libcuda or nvidia-smi met, the sources that say so together."""
-    told: dict[str, list[tuple[Reading, SourceFailure]]] = {}
+    groups: dict[str, list[tuple[Reading, SourceFailure]]] = {}
     for reading in survey.live_readings:
         problem = reading.problem
         identifier = None if problem is None else _identifier(reading, problem)
         if problem is None or identifier is None or _is_everyday(survey, reading, problem):
             continue
-        told.setdefault(identifier, []).append((reading, problem))
-    for identifier, group in told.items():
+        groups.setdefault(identifier, []).append((reading, problem))
+    for identifier, group in groups.items():
         yield _finding(survey, identifier, group)
 
 
 def check_unasked(survey: Survey) -> Iterator[Finding]:
-    """Sources of the detection that could not be asked, or answered what nobody can read."""
+    """Sources of the detection that could not be asked, or gave unreadable answers."""
     lost = [(it.source, it.problem.text) for it in survey.host.readings if it.problem and it.problem.code in _NOT_ASKED]
     if lost:
         entries = tuple(f"{source} ({text})" for source, text in lost)
         evidence = tuple(f"{source}: {text}" for source, text in lost)
-        yield of_machine(survey, "source-not-asked", {"entries": entries}, evidence)
+        yield make_finding("source-not-asked", {**survey.facts, "entries": entries}, evidence)
 
 
 def _identifier(reading: Reading, problem: SourceFailure) -> str | None:
@@ -74,10 +73,9 @@ def _is_everyday(survey: Survey, reading: Reading, problem: SourceFailure) -> bo
 def _finding(survey: Survey, identifier: str, group: list[tuple[Reading, SourceFailure]]) -> Finding:
     only_beside = survey.libcuda_works and all(reading.source != Source.LIBCUDA for reading, _ in group)
     texts = [f"{reading.source}: {problem.text}" for reading, problem in group]
-    return of_machine(
-        survey,
+    return make_finding(
         identifier,
-        {},
+        survey.facts,
         texts,
         seen=(f"{text}." for text in texts),
         severity=Severity.WARNING if only_beside else Severity.ERROR,

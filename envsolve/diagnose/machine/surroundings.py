@@ -17,7 +17,7 @@ class Surroundings(NamedTuple):
     """One machine to examine.
 
     ``machine`` is its platform, its variables and the root of its files; ``host`` what detection said of it, as it was
-    detected: overrides of the user (``--driver``, CONDA_OVERRIDE_CUDA) must not be applied to it. ``may_open`` tells
+    detected: overrides of the user (``--driver``, CONDA_OVERRIDE_CUDA) must not be applied to it. ``may_open`` says
     whether this user may read and write a device file.
     """
 

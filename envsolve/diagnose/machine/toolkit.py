@@ -76,8 +76,8 @@ def is_toolkit(files: MachineFiles, directory: str) -> bool:
 
 def version_of(files: MachineFiles, directory: str) -> str | None:
     """The version of a toolkit, in order from: 1. version.json 2. version.txt 3. cuda.h 4. the file of its runtime."""
-    told = (_of_json, _of_text, _of_header, _of_runtime)
-    return next((version for version in (tell(files, directory) for tell in told) if version is not None), None)
+    ways = (_of_json, _of_text, _of_header, _of_runtime)
+    return next((version for version in (way(files, directory) for way in ways) if version is not None), None)
 
 
 def compiler_on_path(files: MachineFiles, program_path: tuple[str, ...]) -> str | None:
@@ -119,8 +119,8 @@ def _of_compiler(files: MachineFiles, program_path: tuple[str, ...]) -> Iterator
 def _of_json(files: MachineFiles, directory: str) -> str | None:
     text = files.text(files.join(directory, "version.json"))
     try:
-        told: Any = json_value(text or "{}")
-        return _checked(str(told["cuda"]["version"]))
+        document: Any = json_value(text or "{}")
+        return _checked(str(document["cuda"]["version"]))
     except (FileError, LookupError, TypeError):
         return None
 

@@ -67,7 +67,7 @@ def _entities() -> re.Pattern[str]:
 
 
 def _character(found: re.Match[str]) -> str:
-    """What an entity of HTML stands for; itself where that could be part of another one, and nobody writes it so."""
+    """What an entity of HTML stands for; itself where that could be part of another one, and is not written so."""
     decimal, hexadecimal, name = found.groups()
     if name is not None:
         return _NAMED[name]

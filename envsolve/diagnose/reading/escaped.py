@@ -1,7 +1,7 @@
 r"""Logs inside of JSON: a whole traceback on one line, with ``\n`` where its lines end.
 
 Docker, Kubernetes, notebooks and web services keep text so, and Python shows it so. A path of Windows holds the same
-two characters, as in ``C:\new``, so a line is taken apart only where it plainly is such a text.
+two characters, as in ``C:\new``, so a line is taken apart only where it is such a text.
 """
 
 from __future__ import annotations

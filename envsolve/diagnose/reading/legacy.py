@@ -1,7 +1,7 @@
 """Which code page a text is in that is no UTF-8: Windows still writes its own messages in the one of the country.
 
 Nothing in such a text names it, so the evidence is what comes out: each code page is tried, and the one wins whose
-characters are, by the largest share, those that a text of its language is made of. Frequent characters tell more than
+characters are, by the largest share, those that a text of its language is made of. Frequent characters say more than
 valid ones, because nearly every pair of bytes is some character of a Chinese code page. The layout of the tables is
 that of the Unicode Consortium's (https://www.unicode.org/Public/MAPPINGS/VENDORS/MICSFT/WINDOWS/).
 """
@@ -14,7 +14,7 @@ from functools import cache
 from typing import NamedTuple
 
 FALLBACK = "cp1252"
-"""Where nothing can be told: the code page of Western Europe and the Americas."""
+"""Where nothing else is known: the code page of Western Europe and the Americas."""
 
 _LEAST_SHARE = 0.5
 _ENOUGH = 1 << 14

@@ -12,7 +12,7 @@ from envsolve.diagnose.reading.escaped import unescaped
 from envsolve.diagnose.reading.prefixes import without_prefixes
 
 _REMEMBERED = 64
-"""Segments whose texts are remembered: each is asked for as a line and as what follows those before it."""
+"""Segments whose texts are remembered: each is looked up as a line and as what follows those before it."""
 
 
 class Line(NamedTuple):

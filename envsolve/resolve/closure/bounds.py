@@ -14,13 +14,13 @@ from functools import cached_property
 from packaging.version import Version
 
 from envsolve.frameworks import FRAMEWORKS
-from envsolve.matrix.load import ComponentTable
+from envsolve.matrix.load import ComponentTable, CudaTable
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.names import normalized
 from envsolve.model.need import Need, parse_need
 from envsolve.model.release import CudnnRelease, Release
-from envsolve.model.solution import Solution
+from envsolve.model.solution import Problem, Solution
 from envsolve.model.versions import CudaVersion
 from envsolve.resolve.closure.world import Limit
 
@@ -86,17 +86,29 @@ def without_code(name: str, gpus: Collection[ComputeCapability], facts_of: Facts
             yield facts, f"{lacks} code for compute capability {gpu}"
 
 
+def newest_cuda_of_drivers(problem: Problem, table: CudaTable) -> int | None:
+    """The newest major of CUDA that every driver of ``problem`` runs machine code of; None where one is unknown."""
+    majors = []
+    for machine in problem.machines:
+        if machine.driver is None:
+            return None
+        floors = ((it.version.major, it.floor(windows=machine.windows_driver)) for it in table.toolkits)
+        majors.append(max((major for major, floor in floors if floor <= machine.driver), default=0))
+    return min(majors, default=None)
+
+
 class Bounds:
     """The limits that ``solution`` sets, by the name of a package; looked up as packages turn up.
 
-    ``components`` gives the parts of toolkits, which are read where they are needed. ``rivals`` are, for each package
-    of the stack, those that install the same module. ``facts_of`` says what builds need that their metadata do not say;
-    ``with_stack`` are packages whose builds come from where the stack does, all for its CUDA.
+    ``table`` and ``components`` give toolkits and their parts, which are read where they are needed. ``rivals`` are,
+    for each package of the stack, those that install the same module. ``facts_of`` says what builds need that their
+    metadata do not say; ``with_stack`` are packages whose builds come from where the stack does, all for its CUDA.
     """
 
     def __init__(
         self,
         solution: Solution,
+        table: Callable[[], CudaTable],
         components: Callable[[], ComponentTable],
         cudnn: Iterable[CudnnRelease],
         rivals: Mapping[str, frozenset[str]],
@@ -104,6 +116,7 @@ class Bounds:
         with_stack: Collection[str] = (),
     ) -> None:
         self._solution = solution
+        self._table = table
         self._components = components
         self._cudnn = tuple(cudnn)
         self._rivals = rivals
@@ -160,6 +173,13 @@ class Bounds:
         for facts in self._of_other_cuda(name, cuda):
             because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"
             yield Limit(str(facts.versions), because, is_exclusion=True)
+        linked = [it for it in self._facts_of(name) if it.linked_cuda is not None]
+        newest = newest_cuda_of_drivers(self._solution.problem, self._table()) if linked else None
+        limit = f"this stack is for CUDA {cuda}" if newest is None else f"the driver runs CUDA {newest} at most"
+        for facts in linked:
+            if not facts.run_with(newest or cuda.major):
+                because = f"{name}{facts.versions} has the runtime of CUDA {facts.linked_cuda} linked in, {limit}"
+                yield Limit(str(facts.versions), because, is_exclusion=True)
 
     def _of_other_cuda(self, name: str, cuda: CudaVersion) -> Iterator[BuildFacts]:
         known = () if name in self._with_stack else self._facts_of(name)

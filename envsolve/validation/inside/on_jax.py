@@ -1,4 +1,4 @@
-"""JAX. Told of one platform it fails where that is not to be had; left alone it takes the CPU and says so in a log."""
+"""JAX. With a platform set it fails if that is not available; otherwise it takes the CPU and says so in a log."""
 
 from __future__ import annotations
 

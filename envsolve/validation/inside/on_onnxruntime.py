@@ -1,7 +1,7 @@
 """ONNX Runtime, which runs models only: small ones are made here, and its profile tells where each node really ran.
 
 The list of available providers says what was built, not what works; a session whose provider does not start goes on
-with the CPU, unless it is told not to.
+with the CPU, unless an option forbids that.
 """
 
 from __future__ import annotations

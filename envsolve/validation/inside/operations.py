@@ -1,4 +1,4 @@
-"""Running the operations of one framework on one device, each held to its reference, and keeping every outcome.
+"""Running the operations of one framework on one device, each compared with its reference, and keeping every outcome.
 
 One that fails does not end the run: a broken cuDNN is to show as a convolution that fails beside a product that does
 not. What is known is noted at once, for the case that the next operation ends the process.

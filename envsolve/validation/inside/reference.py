@@ -1,4 +1,4 @@
-"""What the operations of a framework are held to: the same inputs everywhere, and float64 results in plain Python.
+"""The reference for the operations of a framework: the same inputs everywhere, and float64 results in plain Python.
 
 No framework checks itself and none checks another: numpy need not be there, and a run on the CPU shares code with a run
 on the GPU. The sizes are large enough for the kernels that real work gets, and small enough for plain Python.

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .channel import Channel
 
-UNTOLD = 70
+UNREPORTED = 70
 """The exit code of a probe that could not tell what became of it (EX_SOFTWARE of sysexits.h)."""
 PACKAGE = "_envsolve_inside"
 
@@ -81,7 +81,7 @@ def tell(error: BaseException, channel: Channel) -> None:
     except BaseException:
         traceback.print_exc()
         flush(sys.stderr)
-        os._exit(UNTOLD)
+        os._exit(UNREPORTED)
 
 
 def flush(stream: TextIO | None) -> None:

@@ -12,40 +12,40 @@ _VERSION = re.compile(r"\d+(?:\.\d+)?")
 
 
 def built_cuda(framework: Installed) -> str | None:
-    """The CUDA it was built for, ``12.5`` or, where only the major is told, ``12``; None for a CPU build or unknown."""
+    """The CUDA it was built for: ``12.5``, or ``12`` if only the major is known; None for a CPU build or unknown."""
     built = framework.framework.built
     if built.cuda is None:
         paths = (str(file.relative_to(framework.directory)) for file in framework.files(built.file))
         named = (_IN_A_PATH.search(path) for path in paths)
         return next((match[1] for match in named if match is not None), None)
-    told = _account(framework).get(built.cuda)
-    match = _VERSION.match(told) if isinstance(told, str) else None
+    version = _account(framework).get(built.cuda)
+    match = _VERSION.match(version) if isinstance(version, str) else None
     return None if match is None else match[0]
 
 
 def built_cudnn(framework: Installed) -> str | None:
     """The major of the cuDNN it was built for; None where it does not say."""
-    told = str(_account(framework).get(framework.framework.built.cudnn or "", ""))
-    return told.partition(".")[0] or None
+    version = str(_account(framework).get(framework.framework.built.cudnn or "", ""))
+    return version.partition(".")[0] or None
 
 
 def built_version(framework: Installed) -> str | None:
     """Its version as the module itself has it, with the build; None where it does not say."""
-    told = _account(framework).get(framework.framework.built.version or "")
-    return told if isinstance(told, str) else None
+    version = _account(framework).get(framework.framework.built.version or "")
+    return version if isinstance(version, str) else None
 
 
 def says_no_gpu(framework: Installed) -> str | None:
     """Where it says that it was built without GPUs; None where it does not."""
     built, account = framework.framework.built, _account(framework)
-    told = [name for name in built.gpu if name in account]
-    if not told or any(account[name] not in (None, False, "False") for name in told):
+    names = [name for name in built.gpu if name in account]
+    if not names or any(account[name] not in (None, False, "False") for name in names):
         return None
-    return f"{built.file} says {told[0]} = {account[told[0]]!r}"
+    return f"{built.file} says {names[0]} = {account[names[0]]!r}"
 
 
 def _account(framework: Installed) -> Mapping[str, object]:
     """Its own account of its build; empty where it has none that can be read."""
     assigned = framework.assigned(framework.framework.built.file)
     nested = (value for value in assigned.values() if isinstance(value, dict))
-    return {**assigned, **{name: told for table in nested for name, told in table.items()}}
+    return {**assigned, **{name: value for table in nested for name, value in table.items()}}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envsolve.binary.library_code import read_device_code
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
@@ -53,13 +53,15 @@ def coverage(
     own = {file: codes.of(file) for file in framework.files(*framework.libraries.code)}
     own = {file: code for file, code in own.items() if code.sass or code.ptx}
     for gpu in capabilities:
-        bare = [file for file, code in own.items() if code.runs_as(gpu) is None]
+        bare = {file: code for file, code in own.items() if code.runs_as(gpu) is None}
         if bare:
-            yield _no_code(framework, gpu, bare, codes)
+            path, code = next(iter(bare.items()))
+            yield _finding("no-code-for-gpu", framework, gpu, bare, path=path.name, covered=listed(code))
             continue
-        compiled = [file for file, code in own.items() if code.machine_code_for(gpu) is None]
+        compiled = {file: code for file, code in own.items() if code.machine_code_for(gpu) is None}
         if compiled:
-            yield _ptx_only(framework, gpu, compiled, codes)
+            path, code = next(iter(compiled.items()))
+            yield _finding("ptx-only", framework, gpu, compiled, path=path.name, ptx=code.ptx_for(gpu))
         yield from _libraries(framework, loaded, gpu, codes)
 
 
@@ -67,52 +69,31 @@ def _libraries(
     framework: Installed, loaded: Mapping[str, str], gpu: ComputeCapability, codes: Codes
 ) -> Iterator[Finding]:
     for name, path in loaded.items():
-        fails = _FAILS.get(component_of(name) or "")
+        component = component_of(name)
+        fails = _FAILS.get(component or "")
         if fails is None:
             continue
         code = codes.of(Path(path))
         if (code.sass or code.ptx) and code.runs_as(gpu) is None:
-            yield _library(framework, name, Path(path), gpu, fails, codes)
+            severity = Severity.WARNING if component in _MANY_GPUS else Severity.ERROR
+            facts = {"library": name, "covered": listed(code), "fails": fails}
+            yield _finding("library-without-code-for-gpu", framework, gpu, {Path(path): code}, severity, **facts)
 
 
-def _no_code(framework: Installed, gpu: ComputeCapability, bare: Sequence[Path], codes: Codes) -> Finding:
-    return found(
-        "no-code-for-gpu",
-        (_evidence(file, codes) for file in bare),
+def _finding(
+    identifier: str,
+    framework: Installed,
+    gpu: ComputeCapability,
+    files: Mapping[Path, DeviceCode],
+    severity: Severity | None = None,
+    **facts: object,
+) -> Finding:
+    return make_finding(
+        identifier,
+        {"title": framework.title, "name": framework.name, "capability": gpu, **facts},
+        (f"{file}: {listed(code)}" for file, code in files.items()),
         about=framework.name,
-        title=framework.title,
-        name=framework.name,
-        capability=gpu,
-        path=bare[0].name,
-        covered=listed(codes.of(bare[0])),
-    )
-
-
-def _ptx_only(framework: Installed, gpu: ComputeCapability, compiled: Sequence[Path], codes: Codes) -> Finding:
-    return found(
-        "ptx-only",
-        (_evidence(file, codes) for file in compiled),
-        about=framework.name,
-        title=framework.title,
-        name=framework.name,
-        capability=gpu,
-        path=compiled[0].name,
-        ptx=codes.of(compiled[0]).ptx_for(gpu),
-    )
-
-
-def _library(framework: Installed, name: str, path: Path, gpu: ComputeCapability, fails: str, codes: Codes) -> Finding:
-    return found(
-        "library-without-code-for-gpu",
-        [_evidence(path, codes)],
-        about=framework.name,
-        severity=Severity.WARNING if component_of(name) in _MANY_GPUS else Severity.ERROR,
-        title=framework.title,
-        name=framework.name,
-        library=name,
-        capability=gpu,
-        covered=listed(codes.of(path)),
-        fails=fails,
+        severity=severity,
     )
 
 
@@ -121,7 +102,3 @@ def listed(code: DeviceCode) -> str:
     sass = ", ".join(map(str, code.sass))
     ptx = "PTX for " + ", ".join(map(str, code.ptx)) if code.ptx else ""
     return " and ".join(part for part in (sass, ptx) if part)
-
-
-def _evidence(file: Path, codes: Codes) -> str:
-    return f"{file}: {listed(codes.of(file))}"

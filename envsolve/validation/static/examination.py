@@ -67,7 +67,7 @@ def examine(
     codes = Codes()
     for framework in files.frameworks:
         findings += coverage(framework, loaded.get(framework.name, {}), capabilities, codes)
-    libraries = (files.located(name, path) for held in loaded.values() for name, path in held.items())
+    libraries = (files.located(name, path) for paths in loaded.values() for name, path in paths.items())
     once = dict.fromkeys(findings)
     ordered = sorted(once, key=lambda it: list(Severity).index(it.severity))
     return StaticReport(tuple(ordered), tuple(dict.fromkeys(libraries)), tuple(dict.fromkeys(shadowed)))

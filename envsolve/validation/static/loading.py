@@ -132,9 +132,9 @@ class Loader:
                 yield file_name
 
     def _cudnn(self, framework: Installed) -> str:
-        """The name of cuDNN: of the major that the build tells, else of the one that the environment has."""
-        told = built_cudnn(framework)
-        majors = (told,) if told else tuple(_CUDNN_PARTS)
+        """The name of cuDNN: of the major that the build names, else of the one in the environment."""
+        major = built_cudnn(framework)
+        majors = (major,) if major else tuple(_CUDNN_PARTS)
         known = [f"libcudnn.so.{major}" for major in majors]
         return next((name for name in known if name in self._files.own), known[0])
 

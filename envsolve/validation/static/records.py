@@ -38,11 +38,11 @@ def conda_build(prefix: Path, *names: str) -> str | None:
     for name in names:
         for path in sorted((prefix / "conda-meta").glob(f"{name}-*.json")):
             try:
-                told = json_value(read_bytes(path, _LONGEST) or b"")
+                record = json_value(read_bytes(path, _LONGEST) or b"")
             except FileError:
                 continue
-            if isinstance(told, dict) and told.get("name") == name:
-                return str(told.get("build", ""))
+            if isinstance(record, dict) and record.get("name") == name:
+                return str(record.get("build", ""))
     return None
 
 

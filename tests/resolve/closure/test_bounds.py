@@ -7,6 +7,8 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.targets import target_of
 from envsolve.matrix import Matrix
+from envsolve.model.build_facts import BuildFacts
+from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
@@ -33,7 +35,7 @@ def solution(matrix: Matrix, framework: str, gpu: str, driver: str | None = None
 
 def bounds(matrix: Matrix, found: Solution) -> Bounds:
     rivals = {"onnxruntime-gpu": frozenset({"onnxruntime"})}
-    return Bounds(found, lambda: matrix.components, matrix.cudnn, rivals, matrix.build_facts)
+    return Bounds(found, lambda: matrix.cuda, lambda: matrix.components, matrix.cudnn, rivals, matrix.build_facts)
 
 
 def specifiers(limits: Bounds, name: str) -> list[str]:
@@ -73,6 +75,17 @@ def test_a_compiler_follows_the_toolkit_where_kernels_are_made_on_the_machine(ma
     ready = solution(matrix, "tensorflow", "8.6", "580.65.06")
     assert specifiers(bounds(matrix, ready), "nvidia-nvjitlink-cu12") == []
     assert specifiers(bounds(matrix, compiled), "nvidia-cublas-cu12") == []
+
+
+def test_a_runtime_that_is_linked_in_needs_the_driver_or_the_stack_for_it(matrix: Matrix) -> None:
+    evidence = (Evidence(EvidenceKind.WHEEL, "x.whl", "2026-11-26"),)
+    known = BuildFacts("x", SpecifierSet(">=2"), None, (), (), "", evidence, linked_cuda=13)
+    more = matrix.with_builds([known])
+    for driver, expected in (("550.54.14", [">=2"]), ("580.65.06", []), (None, [])):
+        assert specifiers(bounds(more, solution(more, "jax", "8.6", driver)), "x") == expected
+    limits = bounds(more, solution(more, "jax", "6.1"))  # CUDA 12, whatever the driver
+    assert limits.of("x")[0].because.endswith("has the runtime of CUDA 13 linked in, this stack is for CUDA 12.9")
+    assert matrix.build_facts("x") == ()
 
 
 @pytest.mark.parametrize(("source", "expected"), [(Source.PYPI, ["<2"]), (Source.CONDA_FORGE, [])])

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from packaging.specifiers import SpecifierSet
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import DeviceCode
@@ -31,20 +31,13 @@ def packages_without_code(scene: Scene) -> Iterator[Finding]:
         if gpu is None:
             continue
         others = (it for it in scene.matrix.build_facts(package.name) if it.code is not None)
-        yield of_environment(
-            scene,
-            "package-without-code-for-gpu",
-            {
-                "package": package.name,
-                "version": package.version,
-                "capability": str(gpu),
-                "gpu": next(it.name for it in scene.host.gpus if it.compute_capability == gpu),
-                "versions": _versions(it for it in others if it.without_code_for([gpu]) is None),
-            },
-            (f"GPU: {gpu}", f"{package.label}: {listed(facts.code or DeviceCode(()))}"),
-            about=package.name,
-            sources=_sources(facts),
-        )
+        said = {
+            "capability": str(gpu),
+            "gpu": next(it.name for it in scene.host.gpus if it.compute_capability == gpu),
+            "versions": _versions(it for it in others if it.without_code_for([gpu]) is None),
+        }
+        evidence = (f"GPU: {gpu}", f"{package.label}: {listed(facts.code or DeviceCode(()))}")
+        yield _finding("package-without-code-for-gpu", package, facts, said, evidence, scene)
 
 
 def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
@@ -55,25 +48,32 @@ def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
         if build is None or cuda is None or facts.cuda is None or facts.go_with(cuda):
             continue
         others = (it for it in scene.matrix.build_facts(package.name) if it.cuda is not None)
-        yield of_environment(
-            scene,
-            "package-for-other-cuda",
-            {
-                "package": package.name,
-                "version": package.version,
-                "loss": facts.loss[:1].upper() + facts.loss[1:],
-                "framework": build.title,
-                "name": build.name,
-                "built_cuda": str(cuda),
-                "package_cuda": facts.cuda_text,
-                "package_cuda_versions": spoken(facts.cuda),
-                "versions": _versions(it for it in others if it.go_with(cuda)),
-            },
-            (f"{build.label}: CUDA {cuda}", f"{package.label}: {facts.cuda_text}"),
-            about=package.name,
-            severity=Severity.WARNING if facts.loss else Severity.ERROR,
-            sources=_sources(facts),
-        )
+        said = {
+            "loss": facts.loss[:1].upper() + facts.loss[1:],
+            "framework": build.title,
+            "name": build.name,
+            "built_cuda": str(cuda),
+            "package_cuda": facts.cuda_text,
+            "package_cuda_versions": spoken(facts.cuda),
+            "versions": _versions(it for it in others if it.go_with(cuda)),
+        }
+        evidence = (f"{build.label}: CUDA {cuda}", f"{package.label}: {facts.cuda_text}")
+        severity = Severity.WARNING if facts.loss else Severity.ERROR
+        yield _finding("package-for-other-cuda", package, facts, said, evidence, scene, severity)
+
+
+def _finding(
+    identifier: str,
+    package: Package,
+    facts: BuildFacts,
+    said: Mapping[str, object],
+    evidence: Iterable[str],
+    scene: Scene,
+    severity: Severity | None = None,
+) -> Finding:
+    known = {"package": package.name, "version": package.version, **said}
+    about, sources = package.name, _sources(facts)
+    return make_finding(identifier, scene.facts | known, evidence, about=about, severity=severity, sources=sources)
 
 
 def packages_that_need_others(scene: Scene) -> Iterator[Finding]:
@@ -96,7 +96,7 @@ def _known(scene: Scene) -> Iterator[tuple[Package, BuildFacts]]:
     for package in scene.packages.by_name.values():
         if package.is_of_conda or parsed_version(package.version) is None:
             continue
-        for facts in scene.matrix.build_facts(package.name):
+        for facts in scene.build_facts(package):
             if facts.covers(package.version) and (not facts.beside or facts.beside in there):
                 yield package, facts
 
@@ -115,10 +115,10 @@ def _needs(
     installed = parsed_version(package.version) if package is not None else None
     if installed is not None and SpecifierSet(need.specifier).contains(installed, prereleases=True):
         return
-    yield of_environment(
-        scene,
+    yield make_finding(
         _OWN_IDS.get(need.name, "package-needs-another"),
         {
+            **scene.facts,
             "package": title,
             "version": version,
             "requirement": str(need),
@@ -137,5 +137,5 @@ def _sources(facts: BuildFacts) -> tuple[str, ...]:
 
 
 def _versions(facts: Iterable[BuildFacts]) -> str | None:
-    """The versions that the first of them is about, as pip is asked for them: the matrix has the newest first."""
+    """The versions that the first of them is about, as pip gets them: the matrix has the newest first."""
     return next((natural(it.versions) for it in facts), None)

@@ -1,4 +1,4 @@
-"""Code for the GPUs in frameworks whose libraries validation does not reach: in a prefix, or told by the matrix.
+"""Code for the GPUs in frameworks whose libraries validation does not reach: in a prefix, or as the matrix has it.
 
 The wheels' own libraries are scanned by :mod:`envsolve.validation.static.coverage`.
 """
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.reading import is_file
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding
 from envsolve.validation.static.coverage import Codes, listed
@@ -25,10 +25,10 @@ def code_for_gpus(scene: Scene) -> Iterator[Finding]:
     for build in scene.builds:
         if any(_holds_code(it, codes) for it in build.framework.files(*build.framework.libraries.code)):
             continue
-        told = _told(build, scene, codes)
-        for gpu in scene.host.capabilities if told is not None else ():
-            assert told is not None
-            code, sources = told
+        known = _known_code(build, scene, codes)
+        for gpu in scene.host.capabilities if known is not None else ():
+            assert known is not None
+            code, sources = known
             if code.runs_as(gpu) is None:
                 yield _no_code(build, gpu, code, sources, scene)
 
@@ -38,7 +38,7 @@ def _holds_code(file: Path, codes: Codes) -> bool:
     return bool(code.sass or code.ptx)
 
 
-def _told(build: Build, scene: Scene, codes: Codes) -> tuple[DeviceCode, tuple[str, ...]] | None:
+def _known_code(build: Build, scene: Scene, codes: Codes) -> tuple[DeviceCode, tuple[str, ...]] | None:
     """The code of a build: of its file in the prefix, else by the rows of the matrix where they agree, and these."""
     for name in build.framework.framework.conda_code:
         file = scene.inventory.prefix / name
@@ -54,15 +54,21 @@ def _told(build: Build, scene: Scene, codes: Codes) -> tuple[DeviceCode, tuple[s
 def seen(gpu: ComputeCapability, label: str, codes: Iterable[str], scene: Scene) -> tuple[str, ...]:
     """What matters where a build has no code for a GPU: that GPU, and what the build has."""
     names = dict.fromkeys(it.name or "a GPU" for it in scene.host.gpus if it.compute_capability == gpu)
-    held = "; ".join(dict.fromkeys(codes))
-    return f"GPU: {' and '.join(names)} ({gpu})", f"{label}: {held}"
+    code = "; ".join(dict.fromkeys(codes))
+    return f"GPU: {' and '.join(names)} ({gpu})", f"{label}: {code}"
 
 
 def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, sources: tuple[str, ...], scene: Scene) -> Finding:
-    return of_environment(
-        scene,
+    return make_finding(
         "no-code-for-gpu",
-        {"title": build.title, "name": build.name, "capability": gpu, "path": build.label, "covered": listed(code)},
+        {
+            **scene.facts,
+            "title": build.title,
+            "name": build.name,
+            "capability": gpu,
+            "path": build.label,
+            "covered": listed(code),
+        },
         seen(gpu, build.label, [listed(code)], scene),
         about=build.name,
         sources=sources,

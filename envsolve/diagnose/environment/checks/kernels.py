@@ -1,6 +1,6 @@
 """Jupyter's kernels: those that start no Python any more, and those of this environment that start another's.
 
-Where kernels are looked for is told by the documentation of jupyter_core (``jupyter --paths``).
+The documentation of jupyter_core says where kernels are looked for (``jupyter --paths``).
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, json_value
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.programs import fault_of
 from envsolve.diagnose.environment.reading import is_directory, names_of, real, text_of
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 SYSTEM = (Path("/usr/local/share/jupyter"), Path("/usr/share/jupyter"))
@@ -75,12 +75,12 @@ def _directories(scene: Scene) -> Iterator[Path]:
 def _program(file: Path) -> str | None:
     """What a kernel for Python starts; None for another language, and for a file that is no kernel's."""
     try:
-        told = json_value(text_of(file, _LONGEST) or "null") if is_directory(file.parent) else None
+        spec = json_value(text_of(file, _LONGEST) or "null") if is_directory(file.parent) else None
     except FileError:
         return None
-    if not isinstance(told, dict) or str(told.get("language", "python")).casefold() != "python":
+    if not isinstance(spec, dict) or str(spec.get("language", "python")).casefold() != "python":
         return None
-    command = told.get("argv")
+    command = spec.get("argv")
     return command[0] if isinstance(command, list) and command and isinstance(command[0], str) else None
 
 
@@ -95,9 +95,9 @@ def _facts(kernel: Kernel) -> dict[str, object]:
 def _broken(kernel: Kernel, fault: str, scene: Scene) -> Finding:
     evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}", f"{kernel.program} {fault}")
     facts = {**_facts(kernel), "reason": fault}
-    return of_environment(scene, "notebook-kernel-broken", facts, evidence, about=kernel.folder.name)
+    return make_finding("notebook-kernel-broken", scene.facts | facts, evidence, about=kernel.folder.name)
 
 
 def _elsewhere(kernel: Kernel, scene: Scene) -> Finding:
     evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}",)
-    return of_environment(scene, "notebook-kernel-elsewhere", _facts(kernel), evidence, about=kernel.folder.name)
+    return make_finding("notebook-kernel-elsewhere", scene.facts | _facts(kernel), evidence, about=kernel.folder.name)

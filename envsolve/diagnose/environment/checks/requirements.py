@@ -1,6 +1,6 @@
 """Versions that installed packages require of one another and do not get, as far as GPU stacks are concerned.
 
-``pip check`` says the same of all packages; here the frameworks' own pairs are told apart, since these do not even
+``pip check`` says the same of all packages; here the frameworks' own pairs are distinguished, since these do not even
 load:
 
 * the extensions of torchvision and torchaudio are built against one minor release of PyTorch, whose C++ interface
@@ -20,11 +20,11 @@ from packaging.version import Version
 
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import parsed_version
@@ -73,7 +73,7 @@ def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
             package = scene.packages.get(name)
             if package is None or variant is None:
                 continue
-            other = _variant(_told_version(build, name)) or _variant(package.version)
+            other = _variant(_own_version(build, name)) or _variant(package.version)
             if other is not None and other != variant:
                 yield _variants(build, package, variant, other, scene)
 
@@ -138,18 +138,17 @@ def _variant(version: str | None) -> str | None:
     return match[0][:-1] if match[0].startswith("cu") else match[0].rstrip("0123456789.")
 
 
-def _told_version(build: Build, name: str) -> str | None:
-    """The version that a companion's own module tells, which names the build in wheels of PyPI too."""
-    told = build.framework.assigned(f"{name}/version.py").get("__version__")
-    return told if isinstance(told, str) else None
+def _own_version(build: Build, name: str) -> str | None:
+    """The version that a companion's own module has, which names the build in wheels of PyPI too."""
+    version = build.framework.assigned(f"{name}/version.py").get("__version__")
+    return version if isinstance(version, str) else None
 
 
 def _pair(wanted: Wanted, installed: Package, scene: Scene) -> Finding:
     requirer = wanted.requirer
-    return of_environment(
-        scene,
+    return make_finding(
         "companion-of-other-version",
-        {**_named(requirer, installed), "requirement": _said(wanted.requirement)},
+        {**scene.facts, **_named(requirer, installed), "requirement": _said(wanted.requirement)},
         (f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}", f"{installed.folder.name} is installed"),
         about=requirer.name,
     )
@@ -161,10 +160,9 @@ def _named(package: Package, other: Package) -> dict[str, object]:
 
 
 def _part(known: Framework, part: Package, takes: Package, scene: Scene) -> Finding:
-    return of_environment(
-        scene,
+    return make_finding(
         "part-of-other-version",
-        {**_named(part, takes), "framework": known.title},
+        {**scene.facts, **_named(part, takes), "framework": known.title},
         (part.folder.name, takes.folder.name),
         about=part.name,
     )
@@ -180,9 +178,9 @@ def _variants(build: Build, package: Package, variant: str, other: str, scene: S
     }
     evidence = (
         f"{build.framework.framework.built.file} says {build.version}",
-        f"{package.name}: {_told_version(build, package.name) or package.version}",
+        f"{package.name}: {_own_version(build, package.name) or package.version}",
     )
-    return of_environment(scene, "companion-for-other-cuda", facts, evidence, about=package.name)
+    return make_finding("companion-for-other-cuda", scene.facts | facts, evidence, about=package.name)
 
 
 def _spoken(variant: str) -> str:
@@ -193,7 +191,8 @@ def _spoken(variant: str) -> str:
 
 def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
     package, first = unmet[0].requirer, unmet[0]
-    versions = {it.name: held.version if (held := scene.packages.get(it.name)) is not None else None for it in unmet}
+    installed = {it.name: scene.packages.get(it.name) for it in unmet}
+    versions = {name: None if it is None else it.version for name, it in installed.items()}
     facts = {
         "package": package.name,
         "version": package.version,
@@ -205,6 +204,6 @@ def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
         "installer": installer_of(package, scene),
     }
     evidence = (f"{package.label}: {_said(it.requirement)}; installed: {versions[it.name] or 'none'}" for it in unmet)
-    return of_environment(
-        scene, "requirement-not-met", facts, list(evidence)[:_SHOWN], about=package.name, severity=severity
+    return make_finding(
+        "requirement-not-met", scene.facts | facts, list(evidence)[:_SHOWN], about=package.name, severity=severity
     )

@@ -10,7 +10,7 @@ from typing import TypedDict
 from scripts.channel_trimmer.cases import Case, Outcome, Roots
 
 
-class Told(TypedDict, total=False):
+class Summary(TypedDict, total=False):
     """One outcome: how many records, a hash over their files, and those that were asked for by name; or the reason."""
 
     records: int
@@ -19,7 +19,7 @@ class Told(TypedDict, total=False):
     unsolvable: str
 
 
-def told(case: Case, outcome: Outcome) -> Told:
+def summary(case: Case, outcome: Outcome) -> Summary:
     """The outcome in short."""
     if not outcome.files:
         return {"unsolvable": outcome.problem.splitlines()[0]}
@@ -34,4 +34,4 @@ def told(case: Case, outcome: Outcome) -> Told:
 
 def as_json(roots: Roots, outcomes: Mapping[str, Outcome]) -> str:
     """All outcomes by the names of their cases."""
-    return json.dumps({case.name: told(case, outcomes[case.name]) for case in roots.cases}, indent=1) + "\n"
+    return json.dumps({case.name: summary(case, outcomes[case.name]) for case in roots.cases}, indent=1) + "\n"

@@ -15,7 +15,7 @@ _LOCAL = re.compile(r"\+cu(\d+)(\d)\b")
 _OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
 
 
-def told(scene: Scene) -> Mapping[str, object]:
+def listing_of(scene: Scene) -> Mapping[str, object]:
     """Prefix, Python, packages, frameworks, the libraries that these would load, and conda's packages."""
     return {
         "prefix": str(scene.inventory.prefix),
@@ -40,7 +40,7 @@ def _package(package: Package, scene: Scene) -> dict[str, object]:
 
 
 def _cuda_of(package: Package, scene: Scene) -> str | None:
-    """The CUDA that a package is for: as its framework tells, by its local version, or by its name."""
+    """The CUDA that a package is for: as its framework says, by its local version, or by its name."""
     build = next((it for it in scene.builds if it.package is not None and it.package.folder == package.folder), None)
     if build is not None:
         return build.cuda

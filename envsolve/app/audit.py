@@ -1,0 +1,149 @@
+"""Wheels of a lock that the matrix says nothing of: their kernels and CUDA libraries are read before they are locked.
+
+What is read counts like rows of the matrix, so that the search looks for another release, or for another CUDA build of
+the framework, where a wheel does not suit the stack.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.command import way_out
+from envsolve.app.stack_wheels import bounds_of
+from envsolve.app.wheel_facts import Reading, WheelReader, known_facts
+from envsolve.binary.package_facts import READ_ALL, PackageFacts
+from envsolve.index.one_index import Shelf
+from envsolve.matrix.load import Matrix
+from envsolve.model.build_facts import BuildFacts
+from envsolve.model.fact import Evidence, EvidenceKind
+from envsolve.model.note import Note
+from envsolve.model.package import PackageFile, Pin
+from envsolve.model.request import Audit, Request
+from envsolve.model.solution import Solution
+from envsolve.resolve.closure.resolve import Progress
+from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
+
+_BUDGET = 64_000_000
+"""Bytes of the libraries of one wheel, packed, that are read without being asked to."""
+_LARGE = 20_000_000
+"""Bytes from which on a wheel is looked into that nothing connects with CUDA: kernels for several GPUs are large."""
+_MOST_UNSUITABLE = 4
+"""Releases of a package that are read and do not suit, until older ones are taken to be like them."""
+_FEW = 4
+_PURE = "-any.whl"
+
+
+class WheelAudit:
+    """Reads the wheels of one answer after another, until one suits. ``reader`` is made where there is one to read."""
+
+    def __init__(self, request: Request, reader: Callable[[], WheelReader], progress: Progress | None) -> None:
+        self._request, self._reader, self._progress = request, reader, progress
+        self._read: set[tuple[str, str]] = set()
+        self._unread: dict[str, int] = {}
+        self._unsuitable: Counter[str] = Counter()
+
+    def facts_of(self, pins: Sequence[Pin], solution: Solution | None, matrix: Matrix) -> tuple[BuildFacts, ...]:
+        """What was read of ``pins`` that is new; nothing where no GPU is involved."""
+        mode = self._request.packages.audit
+        if solution is None or solution.toolkit is None or mode is Audit.OFF:
+            return ()
+        new = [
+            it
+            for it in pins
+            if (it.name, it.version) not in self._read and is_unknown(it.name, it.version, matrix.build_facts(it.name))
+        ]
+        readings = [(pin, reading) for pin in new if (reading := _reading_of(pin, mode)) is not None]
+        if not readings:
+            return ()
+        self._read.update((pin.name, pin.version) for pin, _ in readings)
+        found = self._reader().read([it for _, it in readings], partial(self._say, len(pins)))
+        return tuple(self._known(zip([pin for pin, _ in readings], found, strict=True)))
+
+    def do_not_suit(self, facts: Iterable[BuildFacts], pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> bool:
+        """Whether a package of ``pins`` is ruled out by ``facts``, which ``matrix`` has."""
+        versions = {pin.name: pin.version for pin in pins}
+        bounds = bounds_of(solution, matrix)
+        found = False
+        for it in facts:
+            version = versions[it.package]
+            limits = [(limit.specifier, limit.is_exclusion) for limit in bounds.of(it.package)]
+            is_out = any(SpecifierSet(text).contains(version, prereleases=True) is out for text, out in limits)
+            broken = [
+                need
+                for need in it.requires
+                if need.name in versions and versions[need.name] not in SpecifierSet(need.specifier, prereleases=True)
+            ]
+            self._unsuitable[it.package] += is_out
+            found = found or is_out or bool(broken)
+        return found
+
+    def like(self, facts: Iterable[BuildFacts]) -> Iterator[BuildFacts]:
+        """``facts`` for older releases too, of packages of which many were read and none suits."""
+        for it in facts:
+            if self._unsuitable[it.package] >= _MOST_UNSUITABLE:
+                version = str(it.versions).removeprefix("==")
+                evidence = it.evidence[0]
+                inferred = f"{evidence.reference}; older releases are taken to be like it"
+                yield it._replace(
+                    versions=SpecifierSet(f"<{version}"), evidence=(evidence._replace(reference=inferred),)
+                )
+
+    @property
+    def notes(self) -> Iterator[Note]:
+        """What was not read."""
+        if self._unread:
+            names = sorted(self._unread)
+            shown = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+            size = sum(self._unread.values()) / 1e6
+            text = f"not verified for this GPU: {size:,.0f} MB of libraries in {shown} were not read"
+            full = self._request._replace(packages=self._request.packages._replace(audit=Audit.FULL))
+            hint = way_out(text, full, self._request)
+            yield Note("not-verified", hint.text, hint.command).about(count=len(names))
+
+    def _say(self, count: int, file: str) -> None:
+        if self._progress is not None:
+            self._progress(count, f"reading {file}")
+
+    def _known(self, found: Iterable[tuple[Pin, PackageFacts | None]]) -> Iterator[BuildFacts]:
+        for pin, facts in found:
+            if facts is None:
+                self._unread[f"{pin.name} {pin.version}"] = pin.files[0].size or 0
+                continue
+            if facts.unread:
+                self._unread[f"{pin.name} {pin.version}"] = facts.unread
+            said = facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
+            if said is not None:
+                yield said
+
+
+def _reading_of(pin: Pin, mode: Audit) -> Reading | None:
+    """How the wheel that an installer takes is read; None where it is not."""
+    file = pin.files[0]
+    if not file.is_wheel or not file.is_archive or file.name.endswith(_PURE):
+        return None
+    if mode is Audit.FULL:
+        return Reading(file, READ_ALL, named=False)
+    if goes_with_cuda(pin.name, pin.requires):
+        return Reading(file, _BUDGET, named=False)
+    return Reading(file, _BUDGET, named=True) if (file.size or 0) >= _LARGE else None
+
+
+def with_known_builds(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> Matrix:
+    """``matrix`` with what was read before of the wheels of ``pins``; no index is queried."""
+    found = []
+    for pin in pins:
+        if pin.files and pin.version and is_unknown(pin.name, pin.version, matrix.build_facts(pin.name)):
+            facts = next((it for file in pin.files if (it := known_facts(shelf, file)) is not None), None)
+            said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
+            found += [said] if said is not None else []
+    return matrix.with_builds(found) if found else matrix
+
+
+def evidence_of(file: PackageFile) -> Evidence:
+    """Where facts of a wheel come from that was read."""
+    reference = f"{file.name}: fat binaries and names of CUDA libraries, read for this lock"
+    return Evidence(EvidenceKind.WHEEL, reference, "", dict(file.hashes).get("sha256"))

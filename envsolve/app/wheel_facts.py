@@ -1,0 +1,90 @@
+"""What the wheels of an index hold of CUDA: read from their bytes, at a distance, and kept by their digest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from envsolve.binary.package_facts import PackageFacts, facts_in
+from envsolve.errors import OutsideError
+from envsolve.index.fetch import Fetcher
+from envsolve.index.kept import read_kept, written
+from envsolve.index.one_index import Shelf
+from envsolve.index.wheel_member import BrokenArchiveError, RemoteWheel
+from envsolve.model.package import PackageFile
+
+_BUCKET = "wheel_facts"
+_EDITION = 2
+"""A new one where something else is read."""
+_AT_ONCE = 4
+
+
+class Reading(NamedTuple):
+    """How a wheel is read: its libraries up to ``budget`` bytes in the archive, smallest first.
+
+    With ``named`` only those are read whose path speaks of CUDA or of a GPU.
+    """
+
+    file: PackageFile
+    budget: int
+    named: bool
+
+
+class _Kept(NamedTuple):
+    """What was read of a wheel, and how."""
+
+    facts: PackageFacts
+    budget: int
+    named: bool
+
+    def answers(self, reading: Reading) -> bool:
+        """Whether another reading would find no more."""
+        if self.facts.unread == 0 and not self.named:
+            return True
+        return (self.budget, self.named) == (reading.budget, reading.named)
+
+
+class WheelReader:
+    """Reads wheels over ``fetcher``, and keeps what they hold on ``shelf``. Nothing is fetched ``offline``."""
+
+    def __init__(self, fetcher: Fetcher, shelf: Shelf, *, offline: bool = False) -> None:
+        self._fetcher, self._shelf, self._offline = fetcher, shelf, offline
+
+    def read(self, readings: Iterable[Reading], progress: Callable[[str], None]) -> list[PackageFacts | None]:
+        """What each wheel holds; None where it cannot be read. ``progress`` hears the name of a file."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(lambda it: self._facts(it, progress), readings))
+
+    def _facts(self, reading: Reading, progress: Callable[[str], None]) -> PackageFacts | None:
+        kept = _kept(self._shelf, reading.file)
+        if kept is not None and kept.answers(reading):
+            return kept.facts
+        if self._offline:
+            return None if kept is None else kept.facts
+        progress(reading.file.name)
+        try:
+            with RemoteWheel(self._fetcher, reading.file) as wheel:
+                found = facts_in(wheel.members, wheel.chunks, reading.budget, named=reading.named)
+        except (BrokenArchiveError, OutsideError, ValueError):  # whoever installs it will hear of it
+            return None
+        key = _key(reading.file)
+        if key is not None:
+            self._shelf.write(_BUCKET, key, written(_Kept(found, reading.budget, reading.named)))
+        return found
+
+
+def known_facts(shelf: Shelf, file: PackageFile) -> PackageFacts | None:
+    """What was read of ``file`` before, as far as it was; None where it was not."""
+    kept = _kept(shelf, file)
+    return None if kept is None else kept.facts
+
+
+def _kept(shelf: Shelf, file: PackageFile) -> _Kept | None:
+    key = _key(file)
+    return None if key is None else read_kept(shelf.read(_BUCKET, key), _Kept)
+
+
+def _key(file: PackageFile) -> str | None:
+    digest = dict(file.hashes).get("sha256")
+    return None if digest is None else f"{_EDITION} {digest}"

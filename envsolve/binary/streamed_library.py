@@ -1,0 +1,93 @@
+"""What a library tells of the CUDA that it needs, read as a stream: inside a wheel it is packed and has no headers.
+
+Names of libraries stand as they are in the bytes: those in DT_NEEDED in .dynstr, those given to dlopen in .rodata,
+those of a DLL in its import table. The number in the name of libcudart, libcublas, libcublasLt and libnvrtc is the
+major version of their CUDA (data/compat_matrix/libraries.toml). A runtime that is linked statically has no name: it
+shows by its messages, and its version by the form of the code that was compiled with it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from envsolve.binary.fat_binary import Code, streamed_fat_binaries, targets_of_code
+from envsolve.model.capability import CodeTarget, DeviceCode
+
+_STRAY = 100
+"""A target counts from one in so many fat binaries on (envsolve.binary.library_code)."""
+_NEWEST = 999
+_NAMED = re.compile(
+    rb"\0lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)(?:\.\d+)?(?=\0)"
+    rb"|\0(?:cudart|cublas|cublasLt|nvrtc)64_(\d\d)\d?(?:_\d+)?\.dll(?=\0)"
+)
+_RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
+"""What the runtime says of cudaErrorInsufficientDriver: only the runtime itself holds it."""
+_NUMPY = re.compile(rb"numpy\.(_?core)\._multiarray_umath")
+"""The module that an extension imports: ``numpy.core`` where it was compiled with NumPy 1 (NumPy 2.0 migration guide:
+``numpy.core`` became ``numpy._core``, and what is compiled with NumPy 2 tries that first)."""
+_OVERLAP = 128
+"""Bytes of a piece that are looked at again with the next one: longer than any of these texts."""
+
+
+class StreamedLibrary(NamedTuple):
+    """What one library says.
+
+    ``code`` is its machine code and PTX, empty where it has no kernels. ``cuda`` are the majors of the CUDA libraries
+    that it names. ``linked_cuda`` is the major of a CUDA runtime that is part of it, None where there is none or where
+    nothing says which. ``numpy`` is the major that it was compiled with, None where it imports no NumPy.
+    """
+
+    code: DeviceCode
+    cuda: frozenset[int] = frozenset()
+    linked_cuda: int | None = None
+    numpy: int | None = None
+
+
+def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> StreamedLibrary:
+    """What a library says, read to its end or up to ``enough`` fat binaries.
+
+    Raises ValueError for a fat binary that is too large to be one.
+    """
+    texts = _Texts()
+    counted: Counter[tuple[bool, int]] = Counter()
+    compilers: set[int] = set()
+    total = 0
+    for codes in streamed_fat_binaries(texts.passing(chunks), enough=enough):
+        counted.update({(it.is_ptx, it.architecture) for it in codes})
+        compilers.update(major for it in codes if (major := it.cuda_major) is not None)
+        total += 1
+    kept = [
+        Code(is_ptx, architecture, (0, 0))
+        for (is_ptx, architecture), times in counted.items()
+        if times * _STRAY >= total and architecture <= _NEWEST
+    ]
+    targets = targets_of_code(kept)
+    return StreamedLibrary(
+        DeviceCode(tuple(map(CodeTarget.parse, targets.sass)), tuple(map(CodeTarget.parse, targets.ptx))),
+        frozenset(texts.cuda),
+        max(compilers, default=None) if texts.has_runtime else None,
+        2 if "_core" in texts.numpy else 1 if texts.numpy else None,
+    )
+
+
+class _Texts:
+    """Notes the texts that matter in the bytes that pass by."""
+
+    def __init__(self) -> None:
+        self.cuda: set[int] = set()
+        self.numpy: set[str] = set()
+        self.has_runtime = False
+
+    def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """``chunks``, unchanged."""
+        tail = b""
+        for chunk in chunks:
+            window = tail + chunk
+            self.cuda.update(int(linux or windows) for linux, windows in _NAMED.findall(window))
+            self.numpy.update(name.decode() for name in _NUMPY.findall(window))
+            self.has_runtime = self.has_runtime or _RUNTIME in window
+            tail = window[-_OVERLAP:]
+            yield chunk

@@ -1,0 +1,60 @@
+"""What a library says of its CUDA, read as a stream in pieces of any size."""
+
+from __future__ import annotations
+
+import pytest
+
+from envsolve.binary.streamed_library import StreamedLibrary, read_stream
+from tests.scripts.fat_binary import fat_binary
+
+RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
+
+
+def read(content: bytes, *, piece: int = 50) -> StreamedLibrary:
+    return read_stream(content[start : start + piece] for start in range(0, len(content), piece))
+
+
+@pytest.mark.parametrize(
+    ("names", "majors"),
+    [
+        (b"\0libcudart.so.12\0", {12}),
+        (b"\0libcudart.so.11.0\0libcublasLt.so.11\0", {11}),
+        (b"\0cudart64_110.dll\0", {11}),
+        (b"\0nvrtc64_120_0.dll\0cublas64_12.dll\0", {12}),
+        (b"\0libnvrtc.so.13\0libcublas.so.12\0", {12, 13}),
+        (b"\0libcudart_static.so.12\0libcufft.so.11\0", set()),
+    ],
+)
+def test_the_cuda_of_the_libraries_that_it_names(names: bytes, majors: set[int]) -> None:
+    for piece in (3, 17, 1000):
+        assert read(b"\x7fELF" + names + b"more", piece=piece).cuda == majors
+
+
+def test_a_target_of_one_file_in_many_is_none_of_the_library() -> None:
+    code = read(fat_binary((52,)) + fat_binary((80, 90), (90,)) * 150).code
+    assert (list(map(str, code.sass)), list(map(str, code.ptx))) == (["8.0", "9.0"], ["9.0"])
+
+
+@pytest.mark.parametrize(("isa", "major"), [((7, 8), 11), ((8, 8), 12), ((9, 4), 13)])
+def test_ptx_says_which_cuda_is_linked_in(isa: tuple[int, int], major: int) -> None:
+    code = fat_binary((80,), (80,), isa=isa)
+    assert read(RUNTIME + code).linked_cuda == major
+    assert read(code).linked_cuda is None
+
+
+def test_machine_code_says_it_from_cuda_13_on() -> None:
+    assert read(RUNTIME + fat_binary((80,), form=(1, 8))).linked_cuda == 13
+    assert read(RUNTIME + fat_binary((100,), form=(1, 8))).linked_cuda is None  # CUDA 12.9 writes it so, too
+    assert read(RUNTIME + fat_binary((80,), form=(1, 7))).linked_cuda is None
+
+
+@pytest.mark.parametrize(
+    ("text", "major"),
+    [
+        (b"numpy.core._multiarray_umath", 1),
+        (b"numpy._core._multiarray_umath numpy.core._multiarray_umath", 2),
+        (b"numpy.core.multiarray", None),
+    ],
+)
+def test_the_numpy_that_it_was_compiled_with(text: bytes, major: int | None) -> None:
+    assert read(text, piece=5).numpy == major

@@ -1,0 +1,141 @@
+"""Wheels that the matrix says nothing of: a lock holds them only where their kernels and libraries suit the stack."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.locked import pins_in
+from tests.cli.worlds import LINUX
+from tests.conftest import Envsolve, Result
+from tests.index.packages import IndexFile, wheel
+from tests.index.server import IndexServer
+from tests.scripts.fat_binary import fat_binary
+
+TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--format", "requirements")
+RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
+
+
+def kernels(
+    version: str, library: bytes, *, name: str = "kernels", requires: tuple[str, ...] = ("torch",)
+) -> IndexFile:
+    """A wheel for this Python whose extension module is ``library``."""
+    members = {"kernels/_C.so": b"\x7fELF" + library}
+    return wheel("kernels", version, requires, tags=f"cp311-cp311-{LINUX}", members=members)
+
+
+def lock(envsolve: Envsolve, world: IndexServer, directory: Path, *arguments: str) -> Result:
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    return envsolve(*arguments, *TARGET, *where, "--cache-dir", str(directory))
+
+
+def pins(envsolve: Envsolve, world: IndexServer, directory: Path, *arguments: str) -> dict[str, str]:
+    result = lock(envsolve, world, directory, *arguments)
+    assert result.code == 0, result.err
+    return pins_in(result.out)
+
+
+def test_a_release_without_code_for_the_gpu_is_passed_over(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((70, 80))), kernels("2.0", fat_binary((80,), (80,)))])
+    asked = ("torch", "kernels", "--driver", "580.65.06")
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "7.0")["kernels"] == "1.0"
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "9.0")["kernels"] == "2.0"
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "7.0", "--audit", "off")["kernels"] == "2.0"
+
+
+def test_the_framework_follows_the_cuda_that_a_package_loads(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    asked = ("torch", "kernels", "--gpu", "8.6", "--driver", "580.65.06")
+    world.add("kernels", [kernels("2.0", b"\0libcudart.so.13\0")])
+    assert pins(envsolve, world, tmp_path, *asked)["torch"] == "2.15.0"
+    world.add("kernels", [kernels("2.1", b"\0libcublas.so.12\0")])
+    assert pins(envsolve, world, tmp_path, *asked, "--refresh")["torch"] == "2.14.1+cu126"
+
+
+def test_a_runtime_that_is_linked_in_needs_a_driver_for_it(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    for_12, for_13 = (RUNTIME + fat_binary((), (75,), isa=isa) for isa in ((8, 5), (9, 0)))
+    world.add("kernels", [kernels("1.0", for_12), kernels("2.0", for_13)])
+    asked = ("torch", "kernels", "--gpu", "8.6")
+    assert pins(envsolve, world, tmp_path, *asked, "--driver", "550.54.14")["kernels"] == "1.0"
+    assert pins(envsolve, world, tmp_path, *asked, "--driver", "580.65.06")["kernels"] == "2.0"
+    assert pins(envsolve, world, tmp_path, *asked, "--cuda", "12.*")["kernels"] == "1.0"
+
+
+def test_what_was_compiled_with_numpy_1_does_not_stand_beside_numpy_2(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    world.add("numpy", [wheel("numpy", "1.26.4"), wheel("numpy", "2.3.0")])
+    world.add("kernels", [kernels("1.0", b"numpy.core._multiarray_umath", requires=("torch", "numpy"))])
+    found = pins(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "8.6", "--driver", "580.65.06")
+    assert (found["kernels"], found["numpy"]) == ("1.0", "1.26.4")
+
+
+def test_releases_older_than_several_without_code_are_not_read(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    world.add("kernels", [kernels(f"{number}.0", fat_binary((80,))) for number in range(1, 9)])
+    result = lock(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "7.0", "--driver", "580.65.06")
+    assert result.code == 1
+    assert "code for compute capability 7.0" in result.err
+    assert sum(world.count(f"/files/kernels/kernels-{number}.0*") > 1 for number in range(1, 9)) == 4
+
+
+def test_a_wheel_is_read_once(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    asked = ("torch", "kernels", "--gpu", "8.6", "--driver", "580.65.06")
+    first = lock(envsolve, world, tmp_path, *asked)
+    asked_before = world.count("/files/kernels/*.whl")
+    assert asked_before
+    assert lock(envsolve, world, tmp_path, *asked).out == first.out
+    assert lock(envsolve, world, tmp_path, *asked, "--offline").out == first.out
+    assert world.count("/files/kernels/*.whl") == asked_before
+
+
+@pytest.mark.parametrize("fault", [{"status": 403}, {"cut": True}, {"body": b"no archive"}])
+def test_a_wheel_that_cannot_be_read_is_said_to_be_unverified(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, fault: dict[str, object]
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    world.fault("*.whl", **fault)  # type: ignore[arg-type]
+    result = lock(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "7.0", "--driver", "580.65.06")
+    assert result.code == 0
+    assert "not verified for this GPU" in result.err
+    assert "kernels 1.0" in result.err
+    assert "--audit full" in result.err
+
+
+def test_without_a_gpu_nothing_is_read(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    assert pins(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "none")["kernels"] == "1.0"
+    assert world.count("/files/kernels/*.whl") == 0
+
+
+def test_status_judges_every_package_of_a_lock(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", RUNTIME + fat_binary((80,), (80,), isa=(9, 0)))])
+    world.add("xformers", [wheel("xformers", "0.0.32", tags=f"cp39-abi3-{LINUX}")])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    file = str(tmp_path / "requirements.txt")
+    asked = ("torch", "kernels", "xformers==0.0.32", "--gpu", "8.6", "--driver", "580.65.06", "-o", file)
+    assert lock(envsolve, world, tmp_path / "cache", *asked).code == 0
+
+    def reasons(*machine: str) -> list[str]:
+        done = envsolve("status", file, *machine, "--platform", "linux-64", "--json")
+        found: list[str] = json.loads(done.out)["files"][0]["reasons"]
+        return found
+
+    assert reasons("--gpu", "8.6", "--driver", "580.65.06") == []
+    assert reasons("--gpu", "7.0", "--driver", "580.65.06") == [
+        "kernels 1.0 has no code for compute capability 7.0",
+        "xformers 0.0.32 has no code for compute capability 7.0",
+    ]
+    linked = "kernels 1.0 has the runtime of CUDA 13 linked in, the driver runs CUDA 12 at most"
+    assert reasons("--gpu", "8.6", "--driver", "560.35.03") == [linked]
