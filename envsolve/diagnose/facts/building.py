@@ -88,6 +88,11 @@ def least_toolkit(_case: Case, lines: Lines) -> str | None:
     return fields.get("least") or fields.get("least_of_nvcc") or since
 
 
+def wheel_is_of_gpus(_case: Case, lines: Lines) -> bool:
+    """Whether a package whose wheel could not be built is one for CUDA."""
+    return is_of_gpus(merged(lines).get("wheel", ""))
+
+
 def flashinfer_of_vllm(case: Case, lines: Lines) -> bool:
     """Whether FlashInfer compiles kernels while vLLM starts, which can do without."""
     texts = (*case.every("gpu_name"), *(it.line for it in lines))
