@@ -44,13 +44,12 @@ from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.host import Platform
-from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.need import Markers, Need, is_limited, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.closure.behind import is_limited
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.releases import Sources, Wanted
 from envsolve.resolve.closure.resolve import (

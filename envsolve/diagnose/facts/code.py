@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.facts import parts
-from envsolve.diagnose.facts.companions import torch_command
-from envsolve.diagnose.facts.gpu_code import (
+from envsolve.diagnose.facts.shared.gpu_code import (
     Build,
     builds_with_code,
     built_code,
@@ -27,6 +26,7 @@ from envsolve.diagnose.facts.gpu_code import (
     runs_code_of,
     targets_in,
 )
+from envsolve.diagnose.facts.shared.pip_commands import torch_command
 from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, parsed_version
