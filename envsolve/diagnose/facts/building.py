@@ -36,6 +36,32 @@ _WHEELS = {
 }
 _FOR_WINDOWS = ("sageattention", "qattn")
 """Packages whose built wheels are for Windows only."""
+_DISTRIBUTIONS = {
+    "flash_attn_interface": "flash-attn",
+    "flashinfer": "flashinfer-python",
+    "spconv": "spconv-cu126",
+    "transformer_engine": "'transformer-engine[pytorch]' --no-build-isolation",
+    "sgl_kernel": "sglang",
+    "tensorrt": "tensorrt-cu12 --extra-index-url https://pypi.nvidia.com",
+    "onnxruntime": "onnxruntime-gpu",
+    "cuda.bindings": "cuda-python",
+    "numba_cuda": "numba-cuda",
+    "awq": "autoawq",
+    "pynvml": "nvidia-ml-py",
+}
+"""What to install for a module of another name."""
+_REPOSITORIES = {
+    "nvdiffrast": "https://github.com/NVlabs/nvdiffrast.git",
+    "pytorch3d": "https://github.com/facebookresearch/pytorch3d.git",
+    "detectron2": "https://github.com/facebookresearch/detectron2.git",
+    "tinycudann": "https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch",
+    "apex": "https://github.com/NVIDIA/apex.git",
+    "kaolin": "https://github.com/NVIDIAGameWorks/kaolin.git",
+}
+_SIMPLE = (
+    "bitsandbytes", "deepspeed", "flashinfer", "gsplat", "spconv", "transformer_engine", "sgl_kernel", "vllm",
+    "tensorrt", "onnxruntime", "cuda.bindings", "numba_cuda", "awq", "gptqmodel", "pynvml",
+)  # fmt: skip
 _NAMES = {"FlashAttention": "flash-attn", "flash_attn": "flash-attn"}
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -91,6 +117,22 @@ def least_toolkit(_case: Case, lines: Lines) -> str | None:
 def wheel_is_of_gpus(_case: Case, lines: Lines) -> bool:
     """Whether a package whose wheel could not be built is one for CUDA."""
     return is_of_gpus(merged(lines).get("wheel", ""))
+
+
+def absent_package(_case: Case, lines: Lines) -> str | None:
+    """The name to install of a module that is not there."""
+    module = merged(lines).get("absent_module")
+    return None if module is None else _DISTRIBUTIONS.get(module, module.replace("_", "-"))
+
+
+def absent_repository(_case: Case, lines: Lines) -> str | None:
+    """Where such a package is that is not on PyPI."""
+    return _REPOSITORIES.get(merged(lines).get("absent_module") or "")
+
+
+def absent_simple(_case: Case, lines: Lines) -> bool:
+    """Whether pip's plain command installs it."""
+    return (merged(lines).get("absent_module") or "") in _SIMPLE
 
 
 def flashinfer_of_vllm(case: Case, lines: Lines) -> bool:
@@ -150,14 +192,20 @@ def in_image(case: Case, lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- host compilers
 
 
-def gcc_major(_case: Case, lines: Lines) -> int | None:
+def gcc_major(case: Case, lines: Lines) -> int | None:
     """The newest gcc that this nvcc takes."""
     fields = merged(lines)
     if "gcc" in fields:
         return int(fields["gcc"].partition(".")[0])
-    if "cuda" not in fields:
+    if "cuda" in fields:
+        return _newest_gcc(CudaVersion.parse(fields["cuda"]))
+    if case.toolkit is None or "headers_of" not in fields:
         return None
-    cuda = CudaVersion.parse(fields["cuda"])
+    newest = _newest_gcc(case.toolkit)
+    return newest if newest is not None and newest < int(fields["headers_of"]) else None
+
+
+def _newest_gcc(cuda: CudaVersion) -> int | None:
     return max((gcc for gcc, since in _GCC_SINCE.items() if CudaVersion.parse(since) <= cuda), default=None)
 
 
