@@ -15,7 +15,7 @@ from envsolve.index.wheel_member import BrokenArchiveError, RemoteWheel
 from envsolve.model.package import PackageFile
 
 _BUCKET = "wheel_facts"
-_EDITION = 2
+_EDITION = 3
 """A new one where something else is read."""
 _AT_ONCE = 4
 

@@ -22,7 +22,7 @@ _ENTRY = struct.Struct("<HHIQ")
 _DETAILS = struct.Struct("<HHI")
 """At offset 24: minor and major version of what the code is written in (PTX ISA, or the form of the ELF), sm."""
 _DETAILS_OFFSET = 24
-_PTX, _MACHINE_CODE = 1, 2
+_PTX, _MACHINE_CODE, _INTERMEDIATE = 1, 2, 8
 _FIRST_OF_NEW_FORM = 100
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
 _LARGEST_CONTAINER = 1 << 28
@@ -86,9 +86,12 @@ def device_code(chunks: Iterable[bytes], *, enough: int | None = None) -> set[Co
 
 
 def streamed_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None) -> Iterator[set[Code]]:
-    """The code of each fat binary in a stream of bytes, or of the first ``enough`` of them. Raises as above."""
-    for container in islice(_streamed(chunks), enough):
-        yield set(_entries(container, 0, len(container)))
+    """The code of each fat binary in a stream of bytes, or of the first ``enough`` of them. Raises as above.
+
+    Those that hold intermediate code alone, which is linked into others on the machine (LTO), are passed over.
+    """
+    found = (set(_entries(container, 0, len(container))) for container in _streamed(chunks))
+    yield from islice((it for it in found if it), enough)
 
 
 def held_fat_binaries(held: bytes | mmap, start: int, end: int) -> Iterator[set[Code]]:
@@ -159,10 +162,11 @@ def _entries(held: bytes | mmap, start: int, end: int) -> Iterator[Code]:
     position = start + _CONTAINER.size
     while position + _SMALLEST_ENTRY <= end:
         kind, _, header, size = _ENTRY.unpack_from(held, position)
-        if kind not in (_PTX, _MACHINE_CODE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
+        if kind not in (_PTX, _MACHINE_CODE, _INTERMEDIATE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
             return
         minor, major, architecture = _DETAILS.unpack_from(held, position + _DETAILS_OFFSET)
-        yield Code(kind == _PTX, architecture, (major, minor))
+        if kind != _INTERMEDIATE:
+            yield Code(kind == _PTX, architecture, (major, minor))
         position += header + size
 
 

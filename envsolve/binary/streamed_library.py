@@ -19,6 +19,8 @@ from envsolve.model.capability import CodeTarget, DeviceCode
 _STRAY = 100
 """A target counts from one in so many fat binaries on (envsolve.binary.library_code)."""
 _NEWEST = 999
+_DEFAULT = {(False, 52), (True, 52)}
+"""The targets of a file for which none was named, in CUDA 11 and 12 (nvcc --help, --gpu-architecture)."""
 _NAMED = re.compile(
     rb"\0lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)(?:\.\d+)?(?=\0)"
     rb"|\0(?:cudart|cublas|cublasLt|nvrtc)64_(\d\d)\d?(?:_\d+)?\.dll(?=\0)"
@@ -54,15 +56,19 @@ def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> Stream
     texts = _Texts()
     counted: Counter[tuple[bool, int]] = Counter()
     compilers: set[int] = set()
-    total = 0
+    total = of_no_target = 0
     for codes in streamed_fat_binaries(texts.passing(chunks), enough=enough):
-        counted.update({(it.is_ptx, it.architecture) for it in codes})
+        targets_of_file = {(it.is_ptx, it.architecture) for it in codes}
+        counted.update(targets_of_file)
         compilers.update(major for it in codes if (major := it.cuda_major) is not None)
         total += 1
+        of_no_target += targets_of_file == _DEFAULT
+    if of_no_target * 2 < total:  # the others run on none of the GPUs that these are for
+        counted.subtract({it: of_no_target for it in _DEFAULT})
     kept = [
         Code(is_ptx, architecture, (0, 0))
         for (is_ptx, architecture), times in counted.items()
-        if times * _STRAY >= total and architecture <= _NEWEST
+        if times and times * _STRAY >= total and architecture <= _NEWEST
     ]
     targets = targets_of_code(kept)
     return StreamedLibrary(
