@@ -64,7 +64,7 @@ def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> Stream
         total += 1
         of_no_target += targets_of_file == _DEFAULT
     if of_no_target * 2 < total:  # the others run on none of the GPUs that these are for
-        counted.subtract({it: of_no_target for it in _DEFAULT})
+        counted.subtract(dict.fromkeys(_DEFAULT, of_no_target))
     kept = [
         Code(is_ptx, architecture, (0, 0))
         for (is_ptx, architecture), times in counted.items()

@@ -130,7 +130,12 @@ def test_a_mistake_is_reported_with_file_and_key(directory: Path, old: str, new:
         ("pci_ids", '"1b06" = ', '"1b6" = ', "device.1b6: is not a device id"),
         ("pci_ids", '"1b06" = ', '"1B06" = ', "device.1B06: is not a device id"),
         ("pci_ids", '"1b06" = ', '"1bg6" = ', "device.1bg6: is not a device id"),
-        ("packages", 'requires = ["torch>=2.11"]\nevidence = ["torchaudio', 'evidence = ["torchaudio', "[1]: says nothing"),
+        (
+            "packages",
+            'requires = ["torch>=2.11"]\nevidence = ["torchaudio',
+            'evidence = ["torchaudio',
+            "[1]: says nothing",
+        ),
         ("packages", 'cuda = "==13.*"', 'cuda = "13"', ".cuda: '13' is not a version specifier"),
         ("packages", 'cuda = "==13.*"', 'with_cuda = "==13.*"', ".with_cuda: is about code: sass must be there"),
         ("packages", 'cuda = "==13.*"', 'platforms = ["linux"]', ".platforms"),
