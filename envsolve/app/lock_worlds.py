@@ -37,10 +37,11 @@ from envsolve.model.versions import CudaVersion
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import (
     THE_STACK,
+    Drivers,
     constraints_of,
     cuda_major_of,
+    drivers_of,
     may_stand_beside,
-    newest_cuda_of_drivers,
 )
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
@@ -415,16 +416,16 @@ class Worlds:
 
     def _suit(self, facts: BuildFacts, cuda: CudaVersion | None) -> bool:
         """Whether builds with ``facts`` run beside a framework for ``cuda``, None if it is for the CPU."""
-        if facts.without_code_for(self._problem.gpus, cuda) is not None:
+        if facts.without_code_for(self._problem.gpus, cuda, self._drivers.compile) is not None:
             return False
-        return cuda is None or (facts.go_with(cuda) and facts.run_with(self._newest_cuda or cuda.major))
+        return cuda is None or (facts.go_with(cuda) and facts.run_with(self._drivers.run or cuda.major))
 
     def _facts_of(self, name: str) -> tuple[BuildFacts, ...]:
         return self._matrix.build_facts(name, self._problem.platform)
 
     @cached_property
-    def _newest_cuda(self) -> int | None:
-        return newest_cuda_of_drivers(self._problem, self._matrix.cuda)
+    def _drivers(self) -> Drivers:
+        return drivers_of(self._problem, self._matrix.cuda)
 
     def _of_stack(self, name: str, version: str) -> Iterator[Need]:
         if cuda_major_of(name) is not None and self._majors:

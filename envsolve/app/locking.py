@@ -44,13 +44,12 @@ from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.host import Platform
-from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.need import Markers, Need, is_limited, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.closure.behind import is_limited
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.releases import Sources, Wanted
 from envsolve.resolve.closure.resolve import (
@@ -245,7 +244,7 @@ class _Lock:
             self._require_recent(made, lines)
             refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
             notes = Notes(made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of)
-            return self._result.finished(made.attempt, notes.pins, (*notes, *audit.notes), self._passed)
+            return self._result.finished(made.attempt, notes.pins, (*notes, *audit.notes(notes.pins)), self._passed)
 
     def _reads_what_does_not_suit(self, made: Resolved, audit: WheelAudit) -> bool:
         """Read wheels that nobody knows; whether one of them does not suit, so that another answer is to be found."""

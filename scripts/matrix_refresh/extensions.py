@@ -27,7 +27,7 @@ from scripts.matrix_refresh.index import Shelf, WheelFile
 from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.wheel import Wheel
 
-EDITION = "extensions-3"
+EDITION = "extensions-6"
 _PLATFORMS = ("linux-64", "linux-aarch64", "win-64")
 _RECENT = dt.timedelta(days=548)
 """18 months."""
@@ -79,13 +79,14 @@ class Facts(NamedTuple):
 
     ``cuda`` is None where it loads none, or libraries of several, of which it takes the one that is there.
     ``linked_cuda`` is the major of a CUDA runtime that is part of it. ``by_cuda`` are the targets of a library for each
-    CUDA, by the specifier of the stacks that load it.
+    CUDA, by the specifier of the stacks that load it, ``ptx_cuda`` is the toolkit that wrote its PTX.
     """
 
     targets: DeviceTargets
     cuda: str | None
     linked_cuda: str | None = None
     by_cuda: tuple[tuple[str, DeviceTargets], ...] = ()
+    ptx_cuda: str | None = None
 
     @property
     def say_something(self) -> bool:
@@ -148,6 +149,7 @@ class Observer:
             "ptx": list(found.ptx),
             "cuda": list(map(str, found.cuda)),
             "loads": sorted({str(major) for it in libraries.values() for major in it.cuda}),
+            "ptx cuda": [] if found.ptx_cuda is None else [found.ptx_cuda],
             "linked": [] if found.linked_cuda is None else [str(found.linked_cuda)],
             "brings": list(_brought(wheel.text(".dist-info/METADATA") or "", wheel.file.platform)),
         }
@@ -264,6 +266,7 @@ def _facts(extension: Extension, version: Version, observation: Observation, too
         DeviceTargets.of(observation["sass"], observation["ptx"]),
         f"=={majors[0]}.*" if len(majors) == 1 else None,
         linked[0] if linked else None,
+        ptx_cuda=next(iter(observation["ptx cuda"]), None),
     )
 
 
@@ -296,7 +299,7 @@ def _stacks(served: Sequence[CudaVersion], known: Sequence[CudaVersion], *, is_n
     """
     first, last = served[0], served[-1]
     later = next((it for it in known if it > last), None)
-    is_open = is_near and (later is None or later.major != last.major)
+    is_open = is_near if later is None else later.major != last.major
     end = f"{last.major + 1}" if is_open else f"{last.major}.{last.minor + 1}"
     gaps = [f"!={it}" for it in known if first < it < last and it not in served]
     return ",".join([f">={first}", f"<{end}", *gaps])
@@ -349,7 +352,7 @@ def _builds(extension: Extension, row: Row, following: Row | None) -> Iterator[l
     in_part = [f'loss = "{extension.loss}"', f"evidence = {_listed([_name(row), 'loss'])}"]
     cuda = [f'cuda = "{facts.cuda}"'] if facts.cuda is not None else []
     rest = [f'linked_cuda = "{facts.linked_cuda}"'] if facts.linked_cuda is not None else []
-    rest += _code(facts.targets)
+    rest += [*_code(facts.targets), *([f'ptx_cuda = "{facts.ptx_cuda}"'] if facts.ptx_cuda is not None else [])]
     if extension.works_without_code or not extension.loss:
         parts = [([*cuda, *rest], in_part if extension.loss else in_full)]
     else:

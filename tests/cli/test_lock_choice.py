@@ -173,7 +173,7 @@ def test_what_a_build_loads_holds_it_back_and_is_told(envsolve: Envsolve, world:
 def test_a_build_that_loads_the_libraries_of_another_cuda_is_refused(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "bitsandbytes")
     assert (done.code, done.out) == (1, "")
-    assert "bitsandbytes<0.48,>=0.46.1 loads the libraries of CUDA >=11.8,<13, this stack has CUDA 13.2" in done.err
+    assert "bitsandbytes<0.48.0,>=0.47.0 loads the libraries of CUDA >=11.8,<13, this stack has CUDA 13.2" in done.err
 
 
 def test_what_runs_in_part_is_taken_where_nothing_else_is_left_and_told(envsolve: Envsolve, world: IndexServer) -> None:
