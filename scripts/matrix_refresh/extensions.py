@@ -295,7 +295,7 @@ def _facts_by_cuda(observation: Observation, toolkits: Sequence[CudaVersion], *,
 def _stacks(served: Sequence[CudaVersion], known: Sequence[CudaVersion], *, is_near: bool) -> str:
     """The specifier of the stacks of ``served``, among all CUDA that is ``known``.
 
-    Where ``is_near`` those that will be released later belong to it, too.
+    The newest of a major stands for the rest of it where a newer major is known, or ``is_near``.
     """
     first, last = served[0], served[-1]
     later = next((it for it in known if it > last), None)
