@@ -213,12 +213,12 @@ class Matrix:
     def build_facts(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
         """What is known of the builds of ``package``, by its normalized name, beyond their metadata.
 
-        Those for ``platform``, or for any where it is None.
+        Those for ``platform``, or for any where it is None; those of newer versions come first.
         """
         known = (facts for facts in self._packages.builds if facts.package == package)
         curated = tuple(known) if package in self._package_names else ()
-        shipped = (*curated, *self._extension(package)) if package in self._extensions else curated
-        every = (*shipped, *self._read_here.get(package, ()))
+        of_wheels = self._extension(package) if package in self._extensions else ()
+        every = (*of_wheels, *curated, *self._read_here.get(package, ()))
         return tuple(it for it in every if platform is None or not it.platforms or platform in it.platforms)
 
     def with_builds(self, facts: Iterable[BuildFacts]) -> Matrix:

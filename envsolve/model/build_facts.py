@@ -46,9 +46,15 @@ class BuildFacts(NamedTuple):
     ptx_cuda: CudaVersion | None = None
 
     def covers(self, version: str) -> bool:
-        """Whether they are about ``version``; where they name no local label, whatever label it has."""
-        public = Version(version).public
-        return any(self.versions.contains(Version(it), prereleases=True) for it in (public, version))
+        """Whether they are about ``version``.
+
+        One with a local label (``+cu126``) was built elsewhere: what is said of CUDA is not about it, unless they name
+        the label.
+        """
+        known = Version(version)
+        if known.local and self.need_cuda and "+" not in str(self.versions):
+            return False
+        return any(self.versions.contains(it, prereleases=True) for it in (Version(known.public), known))
 
     @property
     def are_of_cuda(self) -> bool:
