@@ -19,11 +19,12 @@ import tomli
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from envsolve.releases.wheels import Listing  # noqa: E402
 from scripts.matrix_refresh.cache import write_whole  # noqa: E402
 from scripts.matrix_refresh.credentials import endpoint_of  # noqa: E402
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
 from scripts.matrix_refresh.extensions import Observer, extensions_in, rows_of, toml_of  # noqa: E402
-from scripts.matrix_refresh.index import Index, Shelf  # noqa: E402
+from scripts.matrix_refresh.index import Index  # noqa: E402
 from scripts.matrix_refresh.observation import Observations  # noqa: E402
 from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
 from scripts.matrix_refresh.wheel import new_session  # noqa: E402
@@ -68,7 +69,7 @@ def refresh(
         extension = known[package]
         observations = Observations(cache, extension.edition, Observer(extension), session, offline=offline)
         try:
-            rows = rows_of(extension, Shelf(index.wheels(package)), observations.read, newest=releases)
+            rows = rows_of(extension, Listing(index.wheels(package)), observations.read, newest=releases)
             write_whole(matrix / "extensions" / f"{package}.toml", toml_of(extension, rows, today))
         except RefreshError as error:
             failed = True

@@ -20,9 +20,9 @@ from packaging.version import Version
 from envsolve.app.wheel_facts import libraries_in, together
 from envsolve.binary.fat_binary import DeviceTargets
 from envsolve.binary.streamed_library import StreamedLibrary, read_stream
+from envsolve.releases.reader import Observation, Read
+from envsolve.releases.wheels import Listing, WheelFile
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import Shelf, WheelFile
-from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.wheel import Wheel
 
 EDITION = "extensions-2"
@@ -115,7 +115,7 @@ def _brought(metadata: str) -> Iterator[str]:
                 yield name
 
 
-def rows_of(extension: Extension, shelf: Shelf, read: Read, *, newest: int) -> list[Row]:
+def rows_of(extension: Extension, shelf: Listing, read: Read, *, newest: int) -> list[Row]:
     """The ``newest`` releases of a package, those in a row that hold the same together."""
     versions = sorted(shelf.versions(extension.package))
     wheels = [
@@ -132,7 +132,7 @@ def rows_of(extension: Extension, shelf: Shelf, read: Read, *, newest: int) -> l
     return [row._replace(is_first=row is rows[0] and len(wheels) > newest) for row in rows]
 
 
-def _wheel(package: str, version: Version, shelf: Shelf) -> WheelFile | None:
+def _wheel(package: str, version: Version, shelf: Listing) -> WheelFile | None:
     """The wheel that is read: for x86-64 Linux, of the newest Python."""
     return next((it for it in shelf.wheels(package, version) if it.platform in (PLATFORM, None)), None)
 
