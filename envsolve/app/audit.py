@@ -29,7 +29,7 @@ from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import cuda_major_of
 from envsolve.resolve.closure.resolve import Progress
 
-_BUDGET = 64_000_000
+BUDGET = 64_000_000
 """Bytes of the libraries of one wheel, packed, that are read without being asked to."""
 _LARGE = 20_000_000
 """Bytes from which on a wheel is looked into that nothing connects with CUDA: kernels for several GPUs are large."""
@@ -115,7 +115,7 @@ class WheelAudit:
                 continue
             if facts.unread:
                 self._unread[f"{pin.name} {pin.version}"] = facts.unread
-            said = _build_facts(pin, facts)
+            said = build_facts_of(pin, facts)
             if said is not None:
                 yield said
 
@@ -140,8 +140,8 @@ def _reading_of(pin: Pin, mode: Audit) -> Reading | None:
     if mode is Audit.FULL:
         return Reading(file, READ_ALL, named=False)
     if _goes_with_cuda(pin):
-        return Reading(file, _BUDGET, named=False)
-    return Reading(file, _BUDGET, named=True) if (file.size or 0) >= _LARGE else None
+        return Reading(file, BUDGET, named=False)
+    return Reading(file, BUDGET, named=True) if (file.size or 0) >= _LARGE else None
 
 
 def _goes_with_cuda(pin: Pin) -> bool:
@@ -149,7 +149,8 @@ def _goes_with_cuda(pin: Pin) -> bool:
     return is_named or any(it in FRAMEWORK_OF_WHEEL or it.startswith(_OF_NVIDIA) for it in pin.requires)
 
 
-def _build_facts(pin: Pin, facts: WheelFacts) -> BuildFacts | None:
+def build_facts_of(pin: Pin, facts: WheelFacts) -> BuildFacts | None:
+    """What was read of the wheel of ``pin`` as a row of the matrix; None where it says nothing of CUDA or NumPy."""
     brings = any(it.startswith(_OF_NVIDIA) for it in pin.requires)
     majors = () if brings else facts.cuda
     cuda = SpecifierSet(f"=={majors[0]}.*") if len(majors) == 1 else None

@@ -205,7 +205,7 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
     normalized = name.lower().replace("_", "-").replace(".", "-")
     known = {name: name for name in matrix.framework_names}
     if normalized not in known:
-        known |= _aliases(matrix)
+        known = framework_names(matrix)
     if normalized in known:
         return FrameworkRequest(known[normalized], specifier)
     import difflib
@@ -231,9 +231,10 @@ def framework_requests(texts: Sequence[str], matrix: Matrix) -> tuple[FrameworkR
     return tuple(sorted(asked.values(), key=lambda it: it.framework))
 
 
-def _aliases(matrix: Matrix) -> dict[str, str]:
+def framework_names(matrix: Matrix) -> dict[str, str]:
+    """The frameworks by each of their names."""
     tables = [matrix.framework(name, Platform.LINUX_64) for name in matrix.framework_names]
-    return {alias: table.name for table in tables for alias in table.aliases}
+    return {name: table.name for table in tables for name in (*table.aliases, table.name)}
 
 
 def matrix_date_of(problem: Problem, matrix: Matrix) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import NamedTuple
 
 from packaging.tags import Tag
@@ -46,6 +46,11 @@ class Listing:
         self._wheels: dict[tuple[str, Version], list[WheelFile]] = defaultdict(list)
         for wheel in wheels:
             self._wheels[wheel.project, wheel.version].append(wheel)
+
+    def on(self, platforms: Collection[str]) -> Listing:
+        """Those for ``platforms`` and those for any."""
+        every = (wheel for of_release in self._wheels.values() for wheel in of_release)
+        return Listing(it for it in every if it.platform is None or it.platform in platforms)
 
     def versions(self, project: str) -> list[Version]:
         """The versions of ``project`` that have wheels, newest first."""

@@ -81,7 +81,7 @@ class CupyReader:
     def _row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
         file = wheels[0]
         cuda = first(seen, "cuda") or _only(seen)
-        if cuda is None or "meant_for" not in seen:
+        if "meant_for" not in seen or (cuda is None and "sass" in seen):
             raise ReleaseError(f"{file.filename} does not tell for which CUDA it is, or what compiled it")
         values: dict[str, Value] = {
             "version": str(file.version),
@@ -91,11 +91,10 @@ class CupyReader:
             "package": file.project,
             "pythons": pythons_of(wheels),
             "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
-            "cuda": cuda,
             "cudnn": first(seen, "cudnn"),
-            "sass": seen["sass"],
-            "ptx": seen["ptx"] or None,
         }
+        if "sass" in seen:
+            values |= {"cuda": cuda, "sass": seen["sass"], "ptx": seen["ptx"] or None}
         return ReadRow(values | self._libraries(seen), {}, (evidence_of(file, seen),))
 
     def _libraries(self, seen: Observation) -> dict[str, Value]:

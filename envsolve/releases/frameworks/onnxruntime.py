@@ -49,15 +49,16 @@ class OnnxRuntimeReader:
         """CUDA, cuDNN, device code and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        said = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
+        cuda = next((match[1] for match in said if match is not None), None)
         provider = next((name for ending in _PROVIDER if (name := wheel.find(ending)) is not None), None)
         if provider is None:
-            return seen
+            return seen | {"cuda": [cuda]} if cuda is not None else seen
         glibc, names = GlibcWatch(), LibraryWatch()
         code = device_code(names.passing(glibc.passing(wheel.chunks(provider))))
         targets = targets_of_code(code)
         seen |= {"sass": list(targets.sass), "ptx": list(targets.ptx), **names.majors}
-        said = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
-        cuda = next((match[1] for match in said if match is not None), toolkit_of(code))
+        cuda = cuda or toolkit_of(code)
         if cuda is not None:
             seen["cuda"] = [cuda]
         if glibc.newest is not None:
@@ -83,14 +84,10 @@ class OnnxRuntimeReader:
             "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
         }
         defaults: dict[str, Value] = {}
-        if "sass" in seen:
-            cuda = _toolkit(file, seen)
-            values |= {
-                "build": f"cuda{cuda.partition('.')[0]}",
-                "cuda": cuda,
-                "sass": seen["sass"],
-                "ptx": seen["ptx"] or None,
-            }
+        if "sass" in seen or "cuda" in seen:
+            cuda = _toolkit(file, seen) if "sass" in seen else seen["cuda"][0]
+            values |= {"build": f"cuda{cuda.partition('.')[0]}", "cuda": cuda}
+            values |= {"sass": seen["sass"], "ptx": seen["ptx"] or None} if "sass" in seen else {}
             brought = self._libraries(seen)
             values |= brought or {"cuda_libraries": "none"}
             defaults = {} if brought else _by_custom(cuda, first(seen, "cudnn"))

@@ -72,7 +72,7 @@ class PaddlePaddleReader:
 def _row(wheels: list[WheelFile], seen: Observation) -> ReadRow:
     file = wheels[0]
     cuda, cudnn = first(seen, "cuda"), first(seen, "cudnn")
-    if (file.project == _GPU) is not (cuda is not None and cudnn is not None and bool(seen.get("sass"))):
+    if (file.project == _GPU) is not (cuda is not None and cudnn is not None and seen.get("sass") != []):
         raise ReleaseError(f"{file.filename} does not tell its CUDA, or holds it where its name does not say so")
     values: dict[str, Value] = {
         "version": str(file.version),
@@ -89,9 +89,8 @@ def _row(wheels: list[WheelFile], seen: Observation) -> ReadRow:
             "build": f"cuda{cuda.replace('.', '')}",
             "cuda": cuda,
             "cudnn": cudnn,
-            "sass": seen["sass"],
-            "ptx": seen["ptx"] or None,
         }
+        values |= {"sass": seen["sass"], "ptx": seen["ptx"] or None} if "sass" in seen else {}
         major, minor = cudnn.split(".")[:2]
         defaults = {
             "cuda_libraries": "none",

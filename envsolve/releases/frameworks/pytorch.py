@@ -34,6 +34,7 @@ _BUILDS = (
     *("cu121", "cu124", "cu126", "cu128", "cu129", "cu130", "cu132"),
 )
 """The folders of PyTorch's index that held a release. A new one goes in here."""
+_BUILD = re.compile(r"cpu|cu\d+")
 _FLAGS_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 _SYSTEM_LIBRARIES = re.compile(r"torch/lib/lib(gomp|c10)[-.\w]*\.so[.\d]*$")
 """Small libraries that come along and ask the system for the newest symbols; the OpenMP runtime for those of 2.17."""
@@ -126,7 +127,7 @@ class PyTorchIndexReader(PyTorchReader):
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """One row for every platform of a build; none for a version that names no build."""
-        if version.local in _BUILDS:
+        if _BUILD.fullmatch(version.local or ""):
             yield from super().rows(version, listing, read)
 
 
