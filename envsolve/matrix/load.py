@@ -173,6 +173,8 @@ class Matrix:
 
     def __init__(self, directory: str | PathLike[str] | None = None) -> None:
         self.directory = Path(directory) if directory else find_matrix()
+        self.grows = not directory
+        """Whether it has, or may get, rows beside those of its files: one that is named stays as it is."""
         self._files: dict[str, Document] = {}
         self._kept: dict[str, Kept] = {}
         self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}

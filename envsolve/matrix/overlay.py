@@ -87,10 +87,6 @@ class Overlay:
         found = self._builds_of(f"{EXTENSIONS}/{package}")
         return (*facts, *(it for it in found if not any(other.covers(_version(it)) for other in facts)))
 
-    def is_about(self, package: str, version: str) -> bool:
-        """Whether a release of a package with kernels was read."""
-        return any(it.covers(version) for it in self._builds_of(f"{EXTENSIONS}/{package}"))
-
     def _releases_of(self, name: str) -> tuple[Release, ...]:
         if name not in self._releases:
             table = self._used(name, partial(_framework, name))
@@ -99,7 +95,8 @@ class Overlay:
 
     def _builds_of(self, name: str) -> tuple[BuildFacts, ...]:
         if name not in self._builds:
-            self._builds[name] = self._used(name, partial(_extension, name)) or ()
+            found = self._used(name, partial(_extension, name)) or ()
+            self._builds[name] = tuple(it._replace(read_here=True) for it in found)
         return self._builds[name]
 
     def _used(self, name: str, parse: Callable[[Document], T]) -> T | None:

@@ -23,7 +23,7 @@ class BuildFacts(NamedTuple):
     not run without, ``constraints`` versions of packages that they do not run with otherwise. ``loss`` is what is lost
     where the CUDA is another, "" where nothing runs. ``beside`` is a framework without which they say nothing.
     ``code`` is what their kernels are compiled for, None if not known. ``linked_cuda`` is the major of a CUDA runtime
-    that is linked into them: it needs a driver for that CUDA, whatever the stack has.
+    that is linked into them: it needs a driver for that CUDA, whatever the stack has. ``read_here`` as of a Release.
     """
 
     package: str
@@ -36,6 +36,7 @@ class BuildFacts(NamedTuple):
     beside: str = ""
     code: DeviceCode | None = None
     linked_cuda: int | None = None
+    read_here: bool = False
 
     def covers(self, version: str) -> bool:
         """Whether they are about ``version``; where they name no local label, whatever label it has."""
