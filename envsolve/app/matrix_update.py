@@ -142,9 +142,8 @@ class _Look:
         days: dict[str, str] = {}
         for reader in releases.readers_of(name):
             published = releases.published(reader)
-            if not published.versions:
+            if not published.versions and not reader.endpoints:
                 self._has_none(published)
-                continue
             found = releases.read(published, releases.missing(published))
             read += found.rows
             days = {**days, **found.days}

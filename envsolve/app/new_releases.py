@@ -163,7 +163,7 @@ def inferred_row(framework: str, read: ReadRow, matrix: Matrix) -> Row | str:
     inferred = [name for name in _OF_THE_LANE if name not in row and name in lane]
     if inferred:
         row |= {name: lane[name] for name in inferred}
-        row |= {"inferred": inferred, "note": f"{', '.join(inferred)}: as in {lane['version']}"}
+        row |= {"inferred": inferred, "note": f"as in {lane['version']}"}
     return row
 
 
@@ -209,9 +209,9 @@ def breaches(documents: Mapping[str, Document], matrix: Matrix) -> list[str]:
     overlay = Overlay.of(documents)
     usable = {f"overlay/{name}": it for name, it in overlay.documents.items()}
     mistakes = [str(note.fields["because"]) for note in overlay.notes]
-    before = {it for verdict in judge(matrix, latest_date()) for it in verdict.violations}
-    after = (it for verdict in judge(matrix.with_overlay(overlay), latest_date(), usable) for it in verdict.violations)
-    return [*mistakes, *(it for it in after if it not in before)]
+    found = [it for verdict in judge(matrix.with_overlay(overlay), latest_date(), usable) for it in verdict.violations]
+    before = {it for verdict in judge(matrix, latest_date()) for it in verdict.violations} if found else set()
+    return [*mistakes, *(it for it in found if it not in before)]
 
 
 def _key(row: Row) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from envsolve.model.release import Release
 from envsolve.model.solution import Solution
 
 _GPU_CODE = "sass"
+_WORDS = {"sass": "machine code", "ptx": "PTX", "cuda": "CUDA", "cudnn": "cuDNN"}
 
 
 def stack_is_own(matrix: Matrix, solution: Solution) -> bool:
@@ -46,6 +47,7 @@ def _note(release: Release) -> Note:
     if _GPU_CODE not in release.inferred:
         text = f"{release.label} is not in the shipped matrix: it was read on this machine"
         return Note("read-here", text).about(release=release.label, seen=release.evidence[0].seen)
-    text = f"{release.label} is not in the matrix yet; inferred: {release.note}. Read its wheels to verify"
+    words = " and ".join(_WORDS[it] for it in release.inferred if it in _WORDS)
+    text = f"{release.label} is not in the matrix yet: its {words} are inferred ({release.note}). To read them instead:"
     command = f"envsolve matrix update {release.framework}"
     return Note("inferred", text, command).about(release=release.label, fields=", ".join(release.inferred))

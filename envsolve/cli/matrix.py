@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from envsolve.app.builds import Filters
     from envsolve.app.matrix_update import Updated, UpdateRequest
     from envsolve.matrix.load import Matrix
+    from envsolve.model.note import Note
 
 filter_options = stacked(
     click.option(
@@ -107,26 +109,27 @@ def matrix() -> None:
 def list_builds(**options: Any) -> None:
     """List the frameworks and how far their releases go; with a filter, the builds it means."""
     from envsolve.app.builds import Filters, find_builds
-    from envsolve.app.matrix import matrix_date, overview
+    from envsolve.app.matrix import matrix_date, overview, read_here
     from envsolve.app.matrix_rows import build_row, overview_row
     from envsolve.cli.matrix_page import builds_page, overview_page
 
     data, filters = matrix_of(options), _filters(options, frameworks=options["frameworks"])
     date = matrix_date(data, (*data.framework_names, "cuda"))
     if filters == Filters():
-        entries = overview(data)
+        entries, here = overview(data), read_here(data)
         if options["as_json"]:
-            _deliver_json({"frameworks": [overview_row(entry) for entry in entries], "matrix_date": date})
+            beside = {"read_here": [it._asdict() for it in here]} if here else {}
+            _deliver_json({"frameworks": [overview_row(it) for it in entries], **beside, "matrix_date": date})
         else:
-            _deliver_page(overview_page(entries), date, options)
+            _deliver_page(overview_page(entries, here), date, options)
+        _tell(data.notes, options)
         return
     found = find_builds(filters, data, os.environ)
     if options["as_json"]:
         _deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
     else:
         _deliver_page(builds_page(found.builds), date, options)
-    for it in found.notes:
-        note(it, quiet=options["quiet"])
+    _tell((*found.notes, *data.notes), options)
 
 
 @matrix.command(short_help="Show every build of a framework with its evidence, or the table of cuda or cudnn.")
@@ -162,8 +165,7 @@ def show(what: str, **options: Any) -> None:
         _deliver_json(document)
     else:
         _deliver_page(shown_page(shown), date, options)
-    for it in shown.found.notes:
-        note(it, quiet=options["quiet"])
+    _tell((*shown.found.notes, *data.notes), options)
 
 
 @matrix.command(short_help="Check the files of the matrix against their rules and laws.")
@@ -200,7 +202,7 @@ def check(**options: Any) -> int:
 
 
 @matrix.command(short_help="Read releases that the matrix does not have yet from package indexes.")
-@click.argument("names", metavar="[PACKAGE]...", nargs=-1)
+@click.argument("names", metavar="[PACKAGE]...", nargs=-1, shell_complete=known_values.frameworks)
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if the matrix lacks a release.")
 @click.option("--clear", "clears", is_flag=True, help="Remove everything that was read here.")
 @option("--index-url", metavar="URL", help="The package index. Default: that of uv's and pip's settings.")
@@ -249,8 +251,7 @@ def update(names: tuple[str, ...], **options: Any) -> int:
     if not options["only_check"]:
         write(found.documents, directory)
     _deliver_found(found, directory, options)
-    for it in (*data.notes, *found.notes):
-        note(it, quiet=options["quiet"])
+    _tell((*found.notes, *data.notes), options)
     if found.failures:
         count = "a release" if len(found.failures) == 1 else f"{len(found.failures)} releases"
         hint = Hint("run the command again to read them")
@@ -345,6 +346,11 @@ def _deliver_page(text: str, date: str, options: dict[str, Any]) -> None:
     """A table on stdout; of which day it is stands on stderr, where it does not get between the rows."""
     deliver(text, None, color=Palette.wanted())
     note(f"from the compatibility matrix of {date}", quiet=options["quiet"])
+
+
+def _tell(notes: Iterable[Note], options: dict[str, Any]) -> None:
+    for it in notes:
+        note(it, quiet=options["quiet"])
 
 
 def _deliver_json(document: dict[str, Any]) -> None:

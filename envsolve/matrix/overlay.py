@@ -69,6 +69,11 @@ class Overlay:
                 self._releases_of(name)
         return {name: found for name in self._files if (found := self._documents.get(name)) is not None}
 
+    @property
+    def packages(self) -> list[str]:
+        """The packages with kernels that there are files for."""
+        return [name.partition("/")[2] for name in self._files if name.startswith(f"{EXTENSIONS}/")]
+
     def beside(self, table: FrameworkTable, platform: Platform | None) -> FrameworkTable:
         """``table``, for ``platform`` or all, with the builds here that it has not; the newest version first."""
         known = {_build(it) for it in table.releases}
