@@ -141,7 +141,13 @@ class _Look:
         read: list[ReadRow] = []
         days: dict[str, str] = {}
         for reader in releases.readers_of(name):
-            published = releases.published(reader)
+            try:
+                published = releases.published(reader)
+            except OutsideError as error:
+                if not reader.endpoints:
+                    raise
+                self.failures.append(f"{name} on its own index: {error.message}")
+                continue
             if not published.versions and not reader.endpoints:
                 self._has_none(published)
             found = releases.read(published, releases.missing(published))
@@ -151,7 +157,7 @@ class _Look:
         accepted = self._lawful(name, read, days)
         if accepted:
             self.documents[name] = self._document(name, accepted, days)
-            self.new += [New(name, row_of(it)) for it in accepted]
+            self.new += [New(name, row_of(name, it, self._matrix)) for it in accepted]
 
     def _has_none(self, published: Published) -> None:
         reader = published.reader
@@ -159,9 +165,10 @@ class _Look:
         self.notes.append(Note("not-on-index", text).about(framework=reader.framework))
 
     def _document(self, name: str, read: Iterable[ReadRow], days: Mapping[str, str]) -> Document:
-        rows = list(read)
-        evidence = [it for row in rows for it in row.evidence]
-        return framework_document(name, self._matrix, list(map(row_of, rows)), evidence, days, self._before.get(name))
+        read = list(read)
+        evidence = [it for row in read for it in row.evidence]
+        rows = [row_of(name, it, self._matrix) for it in read]
+        return framework_document(name, self._matrix, rows, evidence, days, self._before.get(name))
 
     def _lawful(self, name: str, read: Sequence[ReadRow], days: Mapping[str, str]) -> list[ReadRow]:
         """The rows of versions that keep the laws of the matrix; of the others a note says why they are left out."""

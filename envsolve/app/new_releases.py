@@ -30,9 +30,12 @@ _SERIES = 3
 ones it has what it is to have."""
 _OF_THE_LANE = (
     *("glibc", "cuda", "cuda_requires", "cuda_libraries", "cudnn", "cudnn_requires", "cudnn_package", "extras"),
-    *("sass", "ptx", "jit"),
+    *("sass", "ptx"),
 )
 """The fields that a release takes over from the newest known one of its lane, where its small files do not say them."""
+
+_NEVER_READ = ("jit",)
+"""The fields that only people write."""
 
 
 class Published(NamedTuple):
@@ -142,10 +145,11 @@ class NewReleases:
         return sorted({it.build for it in releases if it.version in newest})
 
 
-def row_of(read: ReadRow) -> Row:
-    """A row as it was read, without the fields that a wheel was seen not to have."""
-    row = {name: value for name, value in {**read.defaults, **read.values}.items() if value is not None}
-    return {**row, "evidence": [it.name for it in read.evidence]}
+def row_of(framework: str, read: ReadRow, matrix: Matrix) -> Row:
+    """A row as it was read, with what no wheel says as in the newest known release of its lane."""
+    row, lane = _as_read(read), _lane_of(framework, read, matrix)
+    by_hand = [*texts(lane, "by_hand"), *_NEVER_READ] if lane else []
+    return _taking_over(row, lane, [name for name in by_hand if name in lane])
 
 
 def inferred_row(framework: str, read: ReadRow, matrix: Matrix) -> Row | str:
@@ -153,18 +157,39 @@ def inferred_row(framework: str, read: ReadRow, matrix: Matrix) -> Row | str:
 
     Where none is known, a sentence says so.
     """
-    row = row_of(read)
+    row, lane = row_of(framework, read, matrix), _lane_of(framework, read, matrix)
     if row["build"] == "cpu":
         return row
-    same = [it for it in _rows_in(matrix, framework) if all(it.get(key) == row[key] for key in KEY[1:])]
-    if not same:
+    if not lane:
         return f"no release of the build {row['build']} for {row['platform']} is known to infer its GPUs from"
-    lane = max(same, key=lambda it: Version(str(it["version"])))
-    inferred = [name for name in _OF_THE_LANE if name not in row and name in lane]
-    if inferred:
-        row |= {name: lane[name] for name in inferred}
-        row |= {"inferred": inferred, "note": f"as in {lane['version']}"}
-    return row
+    return _taking_over(row, lane, [name for name in _OF_THE_LANE if name not in row and name in lane])
+
+
+def _as_read(read: ReadRow) -> Row:
+    """The fields of a row, without those that a wheel was seen not to have."""
+    row = {name: value for name, value in {**read.defaults, **read.values}.items() if value is not None}
+    return {**row, "evidence": [it.name for it in read.evidence]}
+
+
+def _lane_of(framework: str, read: ReadRow, matrix: Matrix) -> Row:
+    """The newest known release of the same build; none is empty."""
+    same = [it for it in _rows_in(matrix, framework) if all(it.get(key) == read.values[key] for key in KEY[1:])]
+    return max(same, key=lambda it: Version(str(it["version"])), default={})
+
+
+def _taking_over(row: Row, lane: Row, names: Sequence[str]) -> Row:
+    """``row`` with the fields ``names`` of ``lane``."""
+    if "jit" in names:
+        held = set(texts(row, "sass") or texts(lane, "sass"))
+        names = [it for it in names if it != "jit" or set(_mapping(lane["jit"])) <= held]
+    if not names:
+        return row
+    more = {name: lane[name] for name in names}
+    return {**row, **more, "inferred": [*texts(row, "inferred"), *names], "note": f"as in {lane['version']}"}
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return value if isinstance(value, dict) else {}
 
 
 def _rows_in(matrix: Matrix, framework: str) -> Iterator[Row]:

@@ -255,7 +255,8 @@ def update(names: tuple[str, ...], **options: Any) -> int:
     if found.failures:
         count = "a release" if len(found.failures) == 1 else f"{len(found.failures)} releases"
         hint = Hint("run the command again to read them")
-        raise OutsideError("releases-unread", f"{count} could not be read", found.failures, (hint,))
+        error = OutsideError("releases-unread", f"{count} could not be read", found.failures, (hint,))
+        return error.exit_code if options["as_json"] else report(error, (), as_json=False)
     return 1 if options["only_check"] and found.new else 0
 
 
