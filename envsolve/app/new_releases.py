@@ -34,6 +34,7 @@ _OF_THE_LANE = (
 )
 """The fields that a release takes over from the newest known one of its lane, where its small files do not say them."""
 
+_PLACE = ("source", "platform", "package")
 _NEVER_READ = ("jit",)
 """The fields that only people write."""
 
@@ -161,7 +162,7 @@ def inferred_row(framework: str, read: ReadRow, matrix: Matrix) -> Row | str:
     if row["build"] == "cpu":
         return row
     if not lane:
-        return f"no release of the build {row['build']} for {row['platform']} is known to infer its GPUs from"
+        return f"no release for CUDA {_major(row.get('cuda'))} on {row['platform']} is known to infer its GPUs from"
     return _taking_over(row, lane, [name for name in _OF_THE_LANE if name not in row and name in lane])
 
 
@@ -172,9 +173,18 @@ def _as_read(read: ReadRow) -> Row:
 
 
 def _lane_of(framework: str, read: ReadRow, matrix: Matrix) -> Row:
-    """The newest known release of the same build; none is empty."""
-    same = [it for it in _rows_in(matrix, framework) if all(it.get(key) == read.values[key] for key in KEY[1:])]
-    return max(same, key=lambda it: Version(str(it["version"])), default={})
+    """The newest known release of the same build, else of one for the same CUDA major; empty where there is none.
+
+    The default build of PyTorch goes from one toolkit to the next every few releases, for the same GPUs.
+    """
+    own = [it for it in _rows_in(matrix, framework) if all(it.get(key) == read.values.get(key) for key in _PLACE)]
+    same = [it for it in own if it["build"] == read.values["build"]]
+    alike = [it for it in own if "cuda" in it and _major(it["cuda"]) == _major(read.values.get("cuda"))]
+    return max(same or alike, key=lambda it: Version(str(it["version"])), default={})
+
+
+def _major(cuda: object) -> str:
+    return str(cuda).partition(".")[0]
 
 
 def _taking_over(row: Row, lane: Row, names: Sequence[str]) -> Row:
@@ -185,7 +195,12 @@ def _taking_over(row: Row, lane: Row, names: Sequence[str]) -> Row:
     if not names:
         return row
     more = {name: lane[name] for name in names}
-    return {**row, **more, "inferred": [*texts(row, "inferred"), *names], "note": f"as in {lane['version']}"}
+    return {
+        **row,
+        **more,
+        "inferred": [*texts(row, "inferred"), *names],
+        "note": f"as in {lane['version']} ({lane['build']})",
+    }
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -274,7 +274,7 @@ def test_a_requested_release_that_is_not_known_is_inferred_and_said_so(
     assert result.out.splitlines()[0].endswith(" with rows that are not shipped:")
     assert result.err == (
         "note: pytorch 2.16.0 (pypi, cu130) is not in the matrix yet: its machine code and PTX are inferred "
-        "(as in 2.14.1). To read them instead:\n"
+        "(as in 2.14.1 (cu130)). To read them instead:\n"
         "  envsolve matrix update pytorch\n"
     )
     assert not data.exists()
@@ -303,10 +303,10 @@ def test_a_release_that_no_index_has_either_stays_a_no(envsolve: Envsolve, world
 def test_a_release_without_a_lane_is_a_no_that_says_how_to_read_it(
     envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
-    world.add("torch", [new_torch("2.17.0", "12.0")])
+    world.add("torch", [new_torch("2.17.0", "11.8")])
     result = envsolve("-f", "torch==2.17", *GPU, *on(world))
     assert result.code == 1
-    assert "no release of the build cu120 for linux-64 is known to infer its GPUs from" in result.err
+    assert "no release for CUDA 11 on linux-64 is known to infer its GPUs from" in result.err
     assert result.err.endswith("  envsolve matrix update pytorch\n")
 
 
@@ -325,3 +325,40 @@ def test_a_place_that_cannot_be_written_is_named(envsolve: Envsolve, world: Inde
     result = update(envsolve, world, "torch")
     assert result.code == 3
     assert result.err.startswith(f"error: data-failed\n  {data} cannot be written: ")
+
+
+def test_a_project_is_locked_with_an_inferred_release(
+    envsolve: Envsolve, world: IndexServer, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        f"""[tool.envsolve]
+frameworks = ["torch==2.16"]
+gpus = ["8.6"]
+driver = "580.65.06"
+platforms = ["linux-64"]
+python = "3.12"
+index-url = "{world.index_url}"
+pytorch-index-url = "{world.url}/whl"
+outputs = ["requirements.txt"]
+""",
+        "utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    cache = ("--cache-dir", str(tmp_path / "cache"))
+    result = envsolve("lock", *cache)
+    assert result.code == 0, result.err
+    assert pins_in((tmp_path / "requirements.txt").read_text("utf-8"))["torch"] == "2.16.0"
+    assert "envsolve matrix update pytorch\n" in result.err
+    assert envsolve("lock", "--check", *cache).code == 0
+    assert update(envsolve, world, "torch").code == 0
+    assert envsolve("lock", "--check", *cache).code == 0
+
+
+def test_without_rows_of_its_own_a_command_looks_once_and_loads_nothing(data: Path) -> None:
+    script = (
+        "import sys\nfrom envsolve.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: print(*sys.modules)"
+    )
+    command = [sys.executable, "-c", script, "-f", "jax", "--gpu", "none"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "envsolve.matrix.load" in ran.stdout
+    assert not {"envsolve.matrix.overlay", "envsolve.releases", "envsolve.app.inferring"} & set(ran.stdout.split())
