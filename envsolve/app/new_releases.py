@@ -180,7 +180,14 @@ def _lane_of(framework: str, read: ReadRow, matrix: Matrix) -> Row:
     own = [it for it in _rows_in(matrix, framework) if all(it.get(key) == read.values.get(key) for key in _PLACE)]
     same = [it for it in own if it["build"] == read.values["build"]]
     alike = [it for it in own if "cuda" in it and _major(it["cuda"]) == _major(read.values.get("cuda"))]
-    return max(same or alike, key=lambda it: Version(str(it["version"])), default={})
+    series = sorted({_series(it) for it in own}, reverse=True)[:_SERIES]
+    return max(
+        same or [it for it in alike if _series(it) in series], key=lambda it: Version(str(it["version"])), default={}
+    )
+
+
+def _series(row: Row) -> tuple[int, ...]:
+    return Version(str(row["version"])).release[:2]
 
 
 def _major(cuda: object) -> str:
