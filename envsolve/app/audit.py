@@ -6,28 +6,26 @@ the framework, where a wheel does not suit the stack.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 
 from envsolve.app.command import way_out
 from envsolve.app.stack_wheels import bounds_of
-from envsolve.app.wheel_facts import READ_ALL, Reading, WheelFacts, WheelReader
-from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, FRAMEWORKS
+from envsolve.app.wheel_facts import Reading, WheelReader, known_facts
+from envsolve.binary.package_facts import READ_ALL, PackageFacts
+from envsolve.index.one_index import Shelf
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.fact import Evidence, EvidenceKind
-from envsolve.model.need import parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.request import Audit, Request
 from envsolve.model.solution import Solution
-from envsolve.resolve.closure.bounds import cuda_major_of
 from envsolve.resolve.closure.resolve import Progress
+from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
 
 BUDGET = 64_000_000
 """Bytes of the libraries of one wheel, packed, that are read without being asked to."""
@@ -37,8 +35,6 @@ _MOST_UNSUITABLE = 4
 """Releases of a package that are read and do not suit, until older ones are taken to be like them."""
 _FEW = 4
 _PURE = "-any.whl"
-_OF_NVIDIA = ("nvidia-", "cuda-")
-_OLDER_NUMPY = parse_need("numpy<2")
 
 
 class WheelAudit:
@@ -55,7 +51,9 @@ class WheelAudit:
         mode = self._request.packages.audit
         if solution is None or solution.toolkit is None or mode is Audit.OFF:
             return ()
-        new = [it for it in pins if (it.name, it.version) not in self._read and _is_unknown(it, matrix)]
+        known = partial(matrix.build_facts, platform=solution.problem.platform)
+        unread = (it for it in pins if (it.name, it.version) not in self._read)
+        new = [it for it in unread if is_unknown(it.name, it.version, known(it.name))]
         readings = [(pin, reading) for pin in new if (reading := _reading_of(pin, mode)) is not None]
         if not readings:
             return ()
@@ -108,28 +106,16 @@ class WheelAudit:
         if self._progress is not None:
             self._progress(count, f"reading {file}")
 
-    def _known(self, found: Iterable[tuple[Pin, WheelFacts | None]]) -> Iterator[BuildFacts]:
+    def _known(self, found: Iterable[tuple[Pin, PackageFacts | None]]) -> Iterator[BuildFacts]:
         for pin, facts in found:
             if facts is None:
                 self._unread[f"{pin.name} {pin.version}"] = pin.files[0].size or 0
                 continue
             if facts.unread:
                 self._unread[f"{pin.name} {pin.version}"] = facts.unread
-            said = build_facts_of(pin, facts)
+            said = facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
             if said is not None:
                 yield said
-
-
-def _is_unknown(pin: Pin, matrix: Matrix) -> bool:
-    """Whether neither the matrix nor the rules of a stack say what the wheel of ``pin`` holds."""
-    if pin.name in FRAMEWORK_OF_WHEEL or pin.name.startswith(_OF_NVIDIA):
-        return False
-    if any(it.is_installed_as(pin.name) or it.has_gpu_code(pin.name) for it in FRAMEWORKS.values()):
-        return False
-    if pin.name in BUILT_WITH and Version(pin.version).local:
-        return False  # from PyTorch's own index, for the CUDA of its folder
-    known = (it for it in matrix.build_facts(pin.name) if it.covers(pin.version))
-    return all(it.cuda is None and it.code is None and it.linked_cuda is None for it in known)
 
 
 def _reading_of(pin: Pin, mode: Audit) -> Reading | None:
@@ -139,37 +125,23 @@ def _reading_of(pin: Pin, mode: Audit) -> Reading | None:
         return None
     if mode is Audit.FULL:
         return Reading(file, READ_ALL, named=False)
-    if _goes_with_cuda(pin):
+    if goes_with_cuda(pin.name, pin.requires):
         return Reading(file, BUDGET, named=False)
     return Reading(file, BUDGET, named=True) if (file.size or 0) >= _LARGE else None
 
 
-def _goes_with_cuda(pin: Pin) -> bool:
-    is_named = cuda_major_of(pin.name) is not None or re.search("cuda|gpu", pin.name) is not None
-    return is_named or any(it in FRAMEWORK_OF_WHEEL or it.startswith(_OF_NVIDIA) for it in pin.requires)
+def with_known_builds(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> Matrix:
+    """``matrix`` with what was read before of the wheels of ``pins``; no index is queried."""
+    found = []
+    for pin in pins:
+        if pin.files and pin.version and is_unknown(pin.name, pin.version, matrix.build_facts(pin.name)):
+            facts = next((it for file in pin.files if (it := known_facts(shelf, file)) is not None), None)
+            said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
+            found += [said] if said is not None else []
+    return matrix.with_builds(found) if found else matrix
 
 
-def build_facts_of(pin: Pin, facts: WheelFacts) -> BuildFacts | None:
-    """What was read of the wheel of ``pin`` as a row of the matrix; None where it says nothing of CUDA or NumPy."""
-    brings = any(it.startswith(_OF_NVIDIA) for it in pin.requires)
-    majors = () if brings else facts.cuda
-    cuda = SpecifierSet(f"=={majors[0]}.*") if len(majors) == 1 else None
-    requires = (_OLDER_NUMPY,) if facts.numpy == 1 else ()
-    if cuda is None and facts.code is None and facts.linked_cuda is None and not requires:
-        return None
-    return BuildFacts(
-        package=pin.name,
-        versions=SpecifierSet(f"=={Version(pin.version)}"),
-        cuda=cuda,
-        requires=requires,
-        constraints=(),
-        loss="",
-        evidence=(_evidence(pin.files[0]),),
-        code=facts.code,
-        linked_cuda=facts.linked_cuda,
-    )
-
-
-def _evidence(file: PackageFile) -> Evidence:
+def evidence_of(file: PackageFile) -> Evidence:
+    """Where facts of a wheel come from that was read."""
     reference = f"{file.name}: fat binaries and names of CUDA libraries, read for this lock"
     return Evidence(EvidenceKind.WHEEL, reference, "", dict(file.hashes).get("sha256"))

@@ -242,10 +242,11 @@ class _Planner:
     def _fits(self, package: Package, version: Version, release: Release) -> bool:
         """Whether the installed version of a companion goes with ``release``, by its metadata and the matrix."""
         wanted = [it for it in self._scene.wanted if it.requirer.name == package.name and it.name == release.package]
-        facts = [it for it in self._matrix.build_facts(package.name) if it.covers(str(version))]
+        known = self._matrix.build_facts(package.name, self._scene.platform)
+        facts = [it for it in known if it.covers(str(version))]
         return all(it.requirement.specifier.contains(release.version, prereleases=True) for it in wanted) and all(
             (release.cuda is None or it.go_with(release.cuda))
-            and it.without_code_for(self._scene.host.capabilities) is None
+            and it.without_code_for(self._scene.host.capabilities, release.cuda) is None
             and all(
                 need.name != release.package or SpecifierSet(need.specifier).contains(release.version)
                 for need in it.requires

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
-from envsolve.app.audit import WheelAudit
+from envsolve.app.audit import WheelAudit, with_known_builds
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
@@ -39,17 +39,17 @@ from envsolve.app.stack_wheels import (
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
+from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.host import Platform
-from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.need import Markers, Need, is_limited, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Problem, Solution
-from envsolve.resolve.closure.behind import is_limited
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.releases import Sources, Wanted
 from envsolve.resolve.closure.resolve import (
@@ -121,6 +121,8 @@ def locked_again(
     require_wheels(request)
     targets = targets_of(request, matrix, environ)
     require_platforms([it.problem.platform for it in targets], request.format)
+    network = lock_request.network
+    shelf = None if network.no_cache else store_at(network.cache_directory, environ)
     locks: list[Locked] = []
     for target in targets:
         old = there(target.problem.platform)
@@ -129,7 +131,8 @@ def locked_again(
         if not all(it.is_met for it in differences(old, recorded, target)):
             return None
         now = as_in_lock(wanted, old.addresses)
-        again = _Lock(lock_request, matrix, with_frameworks(target, now, where), now, where).again(old)
+        known = matrix if shelf is None else with_known_builds(matrix, old.pins, shelf)
+        again = _Lock(lock_request, known, with_frameworks(target, now, where), now, where).again(old)
         if again is None:
             return None
         locks.append(again)
@@ -210,10 +213,10 @@ class _Lock:
             yield pin._replace(via=tuple(sorted(requirers | by_name.get(pin.name, set()))))
 
     def _suits_alike(self, now: Lock, old: Lock, solution: Solution | None) -> bool:
-        """Whether Python, C library and indexes are the same, and other GPUs set no bound that a package breaks."""
+        """Whether Python, C library and indexes are the same, and the stack sets no bound that a package breaks."""
         if any(getattr(now, it) != getattr(old, it) for it in _SURROUNDINGS):
             return False
-        if solution is None or (now.stack and now.stack.capabilities) == (old.stack and old.stack.capabilities):
+        if solution is None:
             return True
         bounds = bounds_of(solution, self._matrix, in_part=True)
         return all(

@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import given
-from envsolve.app.audit import BUDGET, build_facts_of
+from envsolve.app.audit import BUDGET, evidence_of
 from envsolve.app.lock_indexes import Lines, name_index, places, settings_of
 from envsolve.app.network import Network
 from envsolve.app.new_releases import (
@@ -25,7 +25,8 @@ from envsolve.app.new_releases import (
     row_of,
     today_in_utc,
 )
-from envsolve.app.wheel_facts import READ_ALL, Reading
+from envsolve.app.wheel_facts import Reading
+from envsolve.binary.package_facts import READ_ALL
 from envsolve.boundary.document import Document
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.index.client import Indexes, package_file
@@ -33,14 +34,15 @@ from envsolve.index.page import Project, RawFile
 from envsolve.matrix.laws.facts import raw_evidence, raw_rows
 from envsolve.matrix.load import EXTENSIONS, SCHEMA_VERSION, Matrix, overlay_directory
 from envsolve.model.build_facts import BuildFacts
+from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.note import Note
-from envsolve.model.package import PackageFile, Pin
+from envsolve.model.package import PackageFile
 from envsolve.model.request import Packages, Request
 from envsolve.releases.reader import KEY, ReadEvidence, ReadRow
 from envsolve.releases.wheels import WheelFile, wheel_files
 
-_PLATFORM = "linux-64"
+_PLATFORM = Platform.LINUX_64
 """The platform whose wheels of packages with kernels are read, as those of the shipped rows."""
 
 _SHOWN = ("pythons", "cuda", "linked_cuda", "cudnn", "sass", "ptx")
@@ -201,7 +203,6 @@ class _Look:
         if any(it.covers(version) for it in known) or _is_behind(version, known):
             return
         metadata = indexes.metadata(project, raw)
-        pin = Pin(name, version, (file,), None, requires=tuple(it.name for it in metadata.requires or ()))
         budget = READ_ALL if self._by_name else BUDGET
         (facts,) = lines.wheels.read([Reading(file, budget, named=False)], progress)
         if facts is None:
@@ -211,12 +212,15 @@ class _Look:
             text = f"{name} {version} is not added: {facts.unread / 1e6:,.0f} MB of its libraries were not read"
             self.notes.append(Note("not-read", text, f"envsolve matrix update {name}").about(package=name))
             return
-        found = build_facts_of(pin, facts)
+        requires = [it.name for it in metadata.requires or () if "extra" not in it.marker]
+        found = facts.build_facts(name, version, requires, evidence_of(file))
         if found is None:
             if self._by_name:
                 text = f"{name} {version} is not added: it has no kernels and loads no CUDA"
                 self.notes.append(Note("nothing-to-add", text).about(package=name))
             return
+        if not file.name.endswith("-any.whl"):
+            found = found._replace(platforms=(_PLATFORM,))
         document = _package_document(found, file, self._before.get(f"{EXTENSIONS}/{name}"))
         against = breaches({f"{EXTENSIONS}/{name}": document}, self._matrix)
         if against:
@@ -315,6 +319,8 @@ def _package_document(found: BuildFacts, file: PackageFile, before: Document | N
 
 def _build_row(facts: BuildFacts) -> Row:
     row: Row = {"package": facts.package, "versions": str(facts.versions)}
+    if facts.platforms:
+        row["platforms"] = [it.value for it in facts.platforms]
     if facts.cuda is not None:
         row["cuda"] = str(facts.cuda)
     if facts.linked_cuda is not None:

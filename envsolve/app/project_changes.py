@@ -104,7 +104,7 @@ def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> It
     """Why the file is not as it should be, as ``envsolve status`` says it."""
     for target in targets_of(file.asked.request, matrix, environ):
         if target.problem.platform is file.platform:
-            found = status_in_project(file.asked, target, matrix)
+            found = status_in_project(file.asked, target, matrix, environ)
             yield from () if found.verdict.is_good else found.reasons
 
 

@@ -160,7 +160,9 @@ class _Locking:
         from envsolve.app.project_status import status_in_project
 
         targets = targets_of(asked.request, self._matrix, self._environ) if self._how.checks else ()
-        found = [(it.problem.platform, status_in_project(asked, it, self._matrix).verdict) for it in targets]
+        found = [
+            (it.problem.platform, status_in_project(asked, it, self._matrix, self._environ).verdict) for it in targets
+        ]
         if not any(verdict in _NOT_RIGHT for _, verdict in found):
             return False
         for platform, verdict in found:

@@ -30,7 +30,7 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
     found: list[FileStatus] = []
     for asked in asked_by(project, matrix, environ, Packages()):
         for target in targets_of(asked.request, matrix, environ):
-            known = status_in_project(asked, target, matrix)
+            known = status_in_project(asked, target, matrix, environ)
             if known.held is not None:
                 newer, notes = tuple(_newer(known.held, target, matrix)), (*known.notes, *target.notes)
                 known = known._replace(newer=newer, notes=notes)
@@ -38,7 +38,7 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
     return found
 
 
-def status_in_project(asked: Asked, target: Target, matrix: Matrix) -> FileStatus:
+def status_in_project(asked: Asked, target: Target, matrix: Matrix, environ: Mapping[str, str]) -> FileStatus:
     """Whether the file of ``asked`` is right for the platform of ``target``, judged from the file alone.
 
     Raises UsageError where what the project names cannot be read.
@@ -51,7 +51,7 @@ def status_in_project(asked: Asked, target: Target, matrix: Matrix) -> FileStatu
         )
     try:
         require_settled(Path(path))
-        known = file_status(path, target, matrix)
+        known = file_status(path, target, matrix, environ)
     except UsageError as error:
         return unreadable(path, target, error)
     if known.held is None:

@@ -8,21 +8,27 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.audit import with_known_builds
 from envsolve.app.held_stack import HeldStack, framework_of, held_stack, is_for_the_cpu
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.frameworks import BUILT_WITH
+from envsolve.index.store import store_at
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.matrix.load import FrameworkTable, Matrix
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
+from envsolve.model.versions import parsed_version
+from envsolve.resolve.closure.bounds import newest_cuda_of_drivers
 from envsolve.resolve.solver import Solver
 
 _BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
@@ -87,7 +93,7 @@ def status_of(
     for name in files:
         try:
             require_settled(Path(name))
-            found.append(file_status(name, target, matrix, _BY_OPTIONS))
+            found.append(file_status(name, target, matrix, environ, _BY_OPTIONS))
         except UsageError as error:
             if by_itself:
                 raise
@@ -125,7 +131,9 @@ def _with_reasons(
     return FileStatus(name, target.problem.platform, verdict, builds, said)
 
 
-def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PROJECT) -> FileStatus:
+def file_status(
+    name: str, target: Target, matrix: Matrix, environ: Mapping[str, str], way_out: str = _IN_PROJECT
+) -> FileStatus:
     """The status of one file on the machines of ``target``. Raises UsageError where it cannot be read.
 
     ``way_out`` says how a machine is named for a file that is for a GPU, where none was found.
@@ -134,6 +142,7 @@ def file_status(name: str, target: Target, matrix: Matrix, way_out: str = _IN_PR
     held = held_stack(Path(name), platform, matrix)
     if held is None:
         return _with_reasons(name, target, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
+    matrix = with_known_builds(matrix, held.lock.pins, store_at(None, environ))
     found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
     return found._replace(notes=tuple(_age(held, matrix, target.problem)), held=held)
 
@@ -183,7 +192,8 @@ def _judged(
     reasons = ()
     if for_gpu:
         on_gpu = held._replace(releases=for_gpu)
-        reasons = (*_against_builds(on_gpu, target, matrix), *_against_cudnn(held, problem, matrix))
+        against = (_against_builds(on_gpu, target, matrix), _against_cudnn(held, problem, matrix))
+        reasons = (*chain(*against), *_against_packages(on_gpu, problem, matrix))
     if reasons:
         return Verdict.DOES_NOT_RUN, (*reasons, *on_cpu)
     return (Verdict.CPU_ONLY if on_cpu else Verdict.FITS), on_cpu
@@ -236,6 +246,30 @@ def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterato
     for gpu in problem.gpus:
         if same and not any(it.serves(gpu, problem.platform) for it in same):
             yield f"cuDNN {held.cudnn} has no code for compute capability {gpu}"
+
+
+def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
+    """Further packages that do not run on the GPUs, with the driver, or beside the CUDA of the file."""
+    cudas = {row.cuda for rows in held.releases.values() for row in rows if row.cuda is not None}
+    newest = newest_cuda_of_drivers(problem, matrix.cuda)
+    for pin in held.lock.pins:
+        is_known = pin.version and parsed_version(pin.version) is not None
+        known = matrix.build_facts(pin.name, problem.platform) if is_known else ()
+        for facts in known:
+            if not facts.covers(pin.version) or facts.loss or (facts.beside and facts.beside not in held.releases):
+                continue
+            label = f"{pin.name} {pin.version}"
+            gpus = [facts.without_code_for(problem.gpus, cuda) for cuda in cudas or (None,)]
+            gpu = gpus[0] if None not in gpus else None
+            if gpu is not None:
+                yield f"{label} has no code for compute capability {gpu}"
+            is_own_build = pin.name in BUILT_WITH and "+" in pin.version
+            if cudas and not is_own_build and not any(map(facts.go_with, cudas)):
+                beside = _listed(map(str, sorted(cudas)))
+                yield f"{label} loads the libraries of {facts.cuda_text}, and the frameworks are for CUDA {beside}"
+            if newest is not None and not facts.run_with(newest):
+                linked = f"{label} has the runtime of CUDA {facts.linked_cuda} linked in"
+                yield f"{linked}, the driver runs CUDA {newest} at most"
 
 
 def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
@@ -27,6 +27,8 @@ from envsolve.validation.validator import Device, Plan, validate
 _ROOT = Path("/")
 ENVIRONMENT = "environment"
 """The probe that is there where activating the environment, or a file of it, is at fault."""
+PACKAGES = "packages"
+"""The probe that is there where a package beside the frameworks has no code for a GPU, or is for another CUDA."""
 
 
 class Progress(Protocol):
@@ -88,6 +90,10 @@ def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validat
             seconds = round(time.perf_counter() - started, 4)
             plan = _plan(asked, activation.environ, inventory, frameworks, host, device, matrix)
             report = validate(plan, children, asked.progress.show)
+            if device == "cuda":
+                asked.progress.show("packages")
+                of_packages = _of_packages(inventory, host, activation.environ, matrix)
+                report = report._replace(probes=(*report.probes, *of_packages))
     finally:
         asked.progress.clear()
     notes = (*activation.notes, *_notes(device, host, frameworks, inventory))
@@ -99,6 +105,18 @@ def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validat
 def _of_environment(findings: tuple[Finding, ...], seconds: float) -> ProbeReport:
     """What is wrong with the environment's scripts and files, as a probe like the others."""
     return concluded(ENVIRONMENT, seconds, findings[0].title, findings)
+
+
+def _of_packages(inventory: Inventory, host: Host, environ: Mapping[str, str], matrix: Matrix) -> Iterator[ProbeReport]:
+    """What is wrong with the builds of packages beside the frameworks, which no probe runs; their files are read."""
+    from envsolve.diagnose.environment.checks.build_facts import packages_for_other_cuda, packages_without_code
+    from envsolve.diagnose.environment.scene import Scene
+
+    started = time.perf_counter()
+    scene = Scene(inventory, host, environ, host.platform, matrix, environ, Path.cwd())
+    findings = (*packages_without_code(scene), *packages_for_other_cuda(scene))
+    if findings:
+        yield concluded(PACKAGES, round(time.perf_counter() - started, 4), findings[0].title, findings)
 
 
 def _plan(

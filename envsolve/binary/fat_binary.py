@@ -2,8 +2,11 @@
 
 A fat binary is NVIDIA's container of device code inside a library. Its header is not documented; the fields read here
 were taken from what cuobjdump prints of the same files and from the public description in VivekPanyam/cudaparsers:
-magic 0xba55ed50, version 1, then one entry per architecture with kind (1 PTX, 2 ELF), sizes, and the architecture as
-``sm`` number. That number does not say whether the code is architecture-specific (``9.0a``).
+magic 0xba55ed50, version 1, then one entry per architecture with kind (1 PTX, 2 ELF), sizes, the architecture as ``sm``
+number, and flags, of which one says that the code is architecture-specific (``9.0a``), one that it is family-specific
+(``12.0f``). cuobjdump 13 tells the former apart (sm_90a, sm_100a, sm_103a and sm_120a of sgl-kernel 0.3.21 and
+transformer-engine-cu12 2.20.2) and not the latter: its flag is on the code that vLLM 0.21 and Transformer Engine 2.20
+ask for as 10.0f and 12.0f.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ _ENTRY = struct.Struct("<HHIQ")
 _DETAILS = struct.Struct("<HHI")
 """At offset 24: minor and major version of what the code is written in (PTX ISA, or the form of the ELF), sm."""
 _DETAILS_OFFSET = 24
+_FLAGS = struct.Struct("<Q")
+_FLAGS_OFFSET = 40
+_ARCHITECTURE_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
 _PTX, _MACHINE_CODE = 1, 2
 _FIRST_OF_NEW_FORM = 100
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
@@ -48,11 +54,12 @@ class Code(NamedTuple):
     is_ptx: bool
     architecture: int
     form: tuple[int, int]
+    feature_set: str = ""
 
     @property
     def target(self) -> str:
-        """As the matrix writes it, ``8.6``."""
-        return f"{self.architecture // 10}.{self.architecture % 10}"
+        """As the matrix writes it, ``8.6`` or ``9.0a``."""
+        return f"{self.architecture // 10}.{self.architecture % 10}{self.feature_set}"
 
     @property
     def ptx_isa(self) -> str | None:
@@ -162,8 +169,16 @@ def _entries(held: bytes | mmap, start: int, end: int) -> Iterator[Code]:
         if kind not in (_PTX, _MACHINE_CODE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
             return
         minor, major, architecture = _DETAILS.unpack_from(held, position + _DETAILS_OFFSET)
-        yield Code(kind == _PTX, architecture, (major, minor))
+        has_flags = _FLAGS_OFFSET + _FLAGS.size <= min(header, end - position)
+        flags = _FLAGS.unpack_from(held, position + _FLAGS_OFFSET)[0] if has_flags else 0
+        yield Code(kind == _PTX, architecture, (major, minor), _feature_set(flags))
         position += header + size
+
+
+def _feature_set(flags: int) -> str:
+    if flags & _ARCHITECTURE_SPECIFIC:
+        return "a"
+    return "f" if flags & _FAMILY_SPECIFIC else ""
 
 
 def _in_order(targets: Iterable[str]) -> tuple[str, ...]:

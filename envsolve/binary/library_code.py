@@ -46,7 +46,7 @@ def read_device_code(path: Path) -> DeviceCode:
                 held.madvise(mmap.MADV_RANDOM)  # reading ahead at each header would read all of the code
             for start, end in sections:
                 for codes in held_fat_binaries(held, start, min(end, len(held))):
-                    counted.update(codes)
+                    counted.update({it._replace(form=(0, 0)) for it in codes})
                     total += 1
     kept = (code for code, times in counted.items() if times * _STRAY >= total and code.architecture <= _NEWEST)
     targets = targets_of_code(kept)

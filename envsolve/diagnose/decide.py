@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.cause import Cause, Diagnosis, Remedy
 from envsolve.diagnose.facts import CaseFacts
-from envsolve.findings.catalogue import Branch, Catalogue, Rule
+from envsolve.findings.catalogue import Catalogue
+from envsolve.findings.rule import Branch, Rule
 from envsolve.findings.template import filled_if_known
 
 

@@ -1,9 +1,10 @@
-"""What the compatibility matrix knows, asked in the words of a diagnosis. Every answer is a row's, or None."""
+"""What the compatibility matrix knows for a diagnosis. Every answer is a row's, or None."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
+from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.errors import UsageError
@@ -16,7 +17,7 @@ from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
 
 
 class Knowledge:
-    """A matrix that answers single questions; each table is read when it is first asked for."""
+    """A matrix that answers single questions; each table is read when it is first needed."""
 
     def __init__(self, matrix: Matrix) -> None:
         self.matrix = matrix
@@ -94,6 +95,24 @@ class Knowledge:
         if framework not in self.matrix.framework_names:
             return ()
         return self.matrix.framework(framework, platform or Platform.LINUX_64).releases
+
+    def companions_of(self, framework: str, version: Version | None, platform: Platform | None) -> dict[str, str]:
+        """The versions of the packages that belong to a release of ``framework``, by their names."""
+        releases = () if version is None else self.releases(framework, version.public, platform)
+        companions = next((it.companions for it in releases if it.companions), ())
+        return {name: text.removeprefix("==") for name, text in companions}
+
+    def versions_beside(
+        self, framework: str, companion: str, version: Version, platform: Platform | None
+    ) -> list[Version]:
+        """The releases of ``framework`` that a version of a companion belongs to, in order."""
+        found = {
+            release.version
+            for release in self.all_releases(framework, platform)
+            for name, specifier in release.companions
+            if name == companion and SpecifierSet(specifier).contains(version.public)
+        }
+        return sorted(found)
 
     def pythons(self, framework: str, version: str, platform: Platform | None = None) -> tuple[str, ...]:
         """The Python versions that some build of ``version`` is for, in order."""

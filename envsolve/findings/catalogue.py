@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache, cached_property
 from pathlib import Path
-from typing import NamedTuple
 
 from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.findings.condition import Condition, Facts
-from envsolve.findings.template import Sentence, fields_of, shown
+from envsolve.findings.entry import Entry
+from envsolve.findings.rule import Branch, Cause, Rule
+from envsolve.findings.template import Sentence, fields_of
 from envsolve.model.finding import Finding, Severity
 
 Row = Mapping[str, object]
@@ -42,145 +43,6 @@ _OF_STEP = frozenset({"say", "when", "commands"})
 _OF_BRANCH = frozenset({"when", "lines", "causes"})
 _OF_CAUSE = frozenset({"id", "when"})
 _GROUP = re.compile(r"\(\?P<(\w+)>")
-
-
-class Words(NamedTuple):
-    """An entry as it is said of one case."""
-
-    title: str
-    cause: str
-    fix: str
-    commands: tuple[str, ...]
-    more: str
-    check: str
-    shows: str
-    facts: Mapping[str, str]
-
-
-class Entry(NamedTuple):
-    """One finding, or one cause of it: what it means and what to do.
-
-    Of ``title``, ``check`` and ``shows`` the first that holds is said, of the others all. ``more`` are
-    details: background, other ways to fix it, warnings.
-    ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that shows which cause it is,
-    ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
-    several causes may share. ``seen`` are symptoms whose lines speak for it, and hold fields for it. ``remedy`` says
-    how the environment for the fix differs. ``number`` and ``error`` are the driver's error that it explains.
-    """
-
-    id: str
-    finding: str
-    severity: Severity
-    in_scope: bool
-    solvable: bool
-    sources: tuple[str, ...]
-    seen: tuple[str, ...]
-    remedy: Mapping[str, str]
-    error: str
-    number: int | None
-    when: Condition | None
-    unless: Condition | None
-    title: tuple[Sentence, ...]
-    cause: tuple[Sentence, ...]
-    fix: tuple[Sentence, ...]
-    commands: tuple[Sentence, ...]
-    more: tuple[Sentence, ...]
-    check: tuple[Sentence, ...]
-    shows: tuple[Sentence, ...]
-    variants: tuple[Entry, ...] = ()
-
-    def as_finding(
-        self,
-        facts: Facts,
-        seen: Iterable[str] = (),
-        evidence: Iterable[str] = (),
-        *,
-        severity: Severity | None = None,
-        about: str | None = None,
-    ) -> Finding:
-        """The finding of a check; ``seen`` are sentences on this very case, and follow its cause."""
-        it = self.variant(facts)
-        said = it.said(facts)
-        return Finding(
-            id=it.finding,
-            title=said.title,
-            severity=severity or it.severity,
-            cause=" ".join(filter(None, (said.cause, *seen))),
-            fix=said.fix,
-            commands=said.commands,
-            more=said.more,
-            evidence=tuple(evidence),
-            in_scope=it.in_scope,
-            about=about,
-        )
-
-    @property
-    def sentences(self) -> tuple[Sentence, ...]:
-        """Everything that it can say."""
-        return (*self.title, *self.cause, *self.fix, *self.commands, *self.more, *self.check, *self.shows)
-
-    def is_possible(self, facts: Facts) -> bool:
-        """Whether nothing that is known rules it out."""
-        return (self.when is None or self.when.holds(facts)) and not (self.unless and self.unless.holds(facts))
-
-    def variant(self, facts: Facts) -> Entry:
-        """The first variant that holds, or the entry itself."""
-        return next((it for it in self.variants if it.is_possible(facts)), self)
-
-    def said(self, facts: Facts) -> Words:
-        """The words of the variant that holds."""
-        it = self.variant(facts)
-        fix = [step for step in it.fix if step.holds(facts)]
-        commands = [command for step in fix for command in step.commands_said(facts)]
-        commands += [command.said(facts) for command in it.commands if command.holds(facts)]
-        return Words(
-            title=_first(it.title, facts),
-            cause=_all(it.cause, facts),
-            fix=" ".join(dict.fromkeys(step.said(facts) for step in fix)),
-            commands=tuple(dict.fromkeys(commands)),
-            more=_all(it.more, facts),
-            check=_first(it.check, facts),
-            shows=_first(it.shows, facts),
-            facts=it.facts_said(facts),
-        )
-
-    def facts_said(self, facts: Facts) -> Mapping[str, str]:
-        """The facts that its sentences name, as text, where they are known."""
-        said = (sentence for sentence in (*self.title, *self.cause, *self.fix, *self.more) if sentence.holds(facts))
-        names = sorted({name for sentence in said for name in fields_of(sentence.text)})
-        return {name: text for name in names if (text := shown(facts(name)))}
-
-
-class Cause(NamedTuple):
-    """A cause that a branch names, and when it does."""
-
-    id: str
-    when: Condition | None
-
-
-class Branch(NamedTuple):
-    """One decision of a rule: the causes, the most likely first, that it names where it holds.
-
-    ``lines`` are fields: only lines that have one of them count (``!field``: lack it), and the branch does not hold
-    without any.
-    """
-
-    when: Condition | None
-    lines: tuple[str, ...]
-    causes: tuple[Cause, ...]
-
-
-class Rule(NamedTuple):
-    """How a symptom is judged: the first branch that holds and names a cause decides.
-
-    ``each`` groups the lines by a value, and each group is judged alone; lines without one are left out. ``about`` is
-    the framework that all its causes are about, whichever the text names first.
-    """
-
-    symptom: str
-    about: str | None
-    each: Condition | None
-    branches: tuple[Branch, ...]
 
 
 def find_findings() -> Path:
@@ -397,10 +259,11 @@ class Catalogue:
         """A sentence as text or as a table."""
         row = value if isinstance(value, dict) else {"say": value}
         refuse(identifier, row, _OF_STEP)
+        when = self._condition(row.get("when"), identifier)
+        known = known if when is None else known | when.known
+        commands = tuple(self._sentence(identifier, it, known) for it in _listed(row.get("commands")))
         try:
-            sentence = Sentence(
-                str(row["say"]), self._condition(row.get("when"), identifier), strings(row.get("commands")), known
-            )
+            sentence = Sentence(str(row["say"]), when, commands, known)
         except ValueError as error:
             raise ValueError(f"{identifier}: {error}") from None
         self._declared(sentence.names, identifier)
@@ -432,26 +295,38 @@ def shipped() -> Catalogue:
     return Catalogue()
 
 
-def found(
+def make_finding(
     identifier: str,
+    facts: Mapping[str, object] = {},
     evidence: Iterable[str] = (),
     *,
     about: str | None = None,
     severity: Severity | None = None,
     seen: Iterable[str] = (),
-    **facts: object,
+    sources: Iterable[str] = (),
 ) -> Finding:
-    """The finding of a check, in the catalogue's words on ``facts``; ``seen`` are sentences on this very case."""
-    known = {"probed": True, **facts}
-    return shipped().entry(identifier).as_finding(known.get, seen, evidence, severity=severity, about=about)
+    """The finding of the check ``identifier`` in the catalogue's words, which name ``facts``.
 
-
-def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:
-    return " ".join(it.said(facts) for it in sentences if it.holds(facts))
-
-
-def _first(sentences: tuple[Sentence, ...], facts: Facts) -> str:
-    return next((it.said(facts) for it in sentences if it.holds(facts)), "")
+    ``seen`` are sentences on this very case, and follow its cause. ``severity`` and ``sources`` are those of the
+    catalogue where the check has none of its own.
+    """
+    entry = shipped().entry(identifier)
+    known = {"probed": True, **facts}.get
+    it = entry.variant(known)
+    said = it.said(known)
+    return Finding(
+        id=it.finding,
+        title=said.title,
+        severity=severity or it.severity,
+        cause=" ".join(filter(None, (said.cause, *seen))),
+        fix=said.fix,
+        commands=said.commands,
+        more=said.more,
+        evidence=tuple(evidence),
+        in_scope=it.in_scope,
+        about=about,
+        sources=tuple(sources) or entry.sources,
+    )
 
 
 def refuse(of: str, row: Row, keys: frozenset[str]) -> None:

@@ -16,7 +16,7 @@ _OPTIONAL = re.compile(r"<<([^<>]+)>>")
 
 
 class Sentence:
-    """A sentence, ``when`` it holds, and the commands for what it says.
+    """A sentence or a command, ``when`` it holds, and the commands for what it says.
 
     Raises ValueError where a field can be empty: it has no other words, is in no optional part, and neither ``when``
     nor ``known`` says that it has a value.
@@ -26,18 +26,17 @@ class Sentence:
         self,
         text: str,
         when: Condition | None = None,
-        commands: tuple[str, ...] = (),
+        commands: tuple[Sentence, ...] = (),
         known: frozenset[str] = frozenset(),
     ) -> None:
         self.text = text
         self.when = when
         self.commands = commands
-        sure = known if when is None else known | when.known
-        empty = sorted(set().union(*map(_required, (text, *commands))) - sure)
+        empty = sorted(_required(text) - (known if when is None else known | when.known))
         if empty:
             raise ValueError(f"{', '.join(empty)} can be empty in {text!r}: give other words, <<>> or `when`")
-        self.names = frozenset(
-            (*(it[1] for part in (text, *commands) for it in _FIELD.finditer(part)), *(when.names if when else ()))
+        self.names: frozenset[str] = frozenset(fields_of(text)).union(
+            when.names if when else (), *(it.names for it in commands)
         )
 
     def holds(self, facts: Facts) -> bool:
@@ -49,8 +48,8 @@ class Sentence:
         return filled(self.text, facts)
 
     def commands_said(self, facts: Facts) -> tuple[str, ...]:
-        """Its commands with their fields filled in."""
-        return tuple(filled(command, facts) for command in self.commands)
+        """Those of its commands that hold, with their fields filled in."""
+        return tuple(it.said(facts) for it in self.commands if it.holds(facts))
 
 
 def filled(text: str, facts: Facts) -> str:

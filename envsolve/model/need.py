@@ -25,6 +25,7 @@ _OPEN_MARKER = re.compile(r"([/\\]\S*);\s")
 _LONGEST = 4000
 """Characters of a requirement; int refuses versions of more digits, for the time they would take."""
 _MOST_QUOTED = 200
+_UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
 
 
 class Need(NamedTuple):
@@ -133,3 +134,8 @@ def specifier_of(text: str) -> SpecifierSet:
 def _quoted(text: str) -> str:
     """``text`` in quotes, cut where it is long: metadata may hold anything."""
     return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}...")
+
+
+def is_limited(specifier: str) -> bool:
+    """Whether a clause of ``specifier`` keeps versions out because they are newer."""
+    return _UPPER.search(specifier) is not None

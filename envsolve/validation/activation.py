@@ -15,7 +15,7 @@ from typing import NamedTuple
 from envsolve.boundary.answers import Answer, Asking
 from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.boundary.programs import find_program, is_variable
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.model.note import Note
 from envsolve.validation.inventory import Inventory
@@ -153,4 +153,4 @@ def _how(answer: Answer) -> str:
 def _failed(script: Path, how: str, tail: str = "") -> Finding:
     said = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
     evidence = (str(script), *said[-_LINES:])
-    return found("activation-failed", evidence, about="activation", path=script, reason=how)
+    return make_finding("activation-failed", {"path": script, "reason": how}, evidence, about="activation")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection
 from typing import NamedTuple
 
-from envsolve.findings.catalogue import shipped
+from envsolve.findings.catalogue import make_finding, shipped
 from envsolve.model.finding import Finding
 from envsolve.validation.child import Outcome
 from envsolve.validation.driver_report import (
@@ -59,7 +59,7 @@ def finding_of(outcome: Outcome, places: Collection[Place] | None = None) -> Fin
     if trouble is None:
         return None
     evidence = (*trouble.evidence, *evidence_of(report), *_tail(outcome))
-    return shipped().entry(trouble.identifier).as_finding(facts_of(places), (trouble.seen,), evidence)
+    return make_finding(trouble.identifier, facts_of(places), evidence, seen=(trouble.seen,))
 
 
 def detail_of(outcome: Outcome) -> str:

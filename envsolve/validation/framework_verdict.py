@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
-from envsolve.findings.catalogue import shipped
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import Framework
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Ending, Outcome
@@ -199,9 +199,10 @@ def _findings(framework: Framework, found: Iterable[_Found], places: Collection[
             tuple(dict.fromkeys((*known.evidence, *it.evidence))),
             known.explained or it.explained,
         )
-    facts = facts_of(places, name=framework.name, framework=framework.title, preload=framework.preload_call)
+    named = {"name": framework.name, "framework": framework.title, "preload": framework.preload_call}
+    facts = facts_of(places) | named
     return [
-        shipped().entry(it.identifier).as_finding(facts, it.seen, it.evidence, about=framework.name)
+        make_finding(it.identifier, facts, it.evidence, about=framework.name, seen=it.seen)
         if it.explained is None
         else it.explained._replace(cause=" ".join((it.explained.cause, *it.seen)), evidence=it.evidence)
         for it in merged.values()

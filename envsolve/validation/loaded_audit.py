@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from envsolve.binary.elf import read_library
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.inventory import Inventory
@@ -72,22 +72,24 @@ def _foreign(loaded: Sequence[Library], own: Sequence[Library]) -> Iterator[Find
 def _in_place_of(library: Library, own: Library) -> Finding:
     older = _is_older(library, own)
     places = _placed(library), _placed(own)
-    return found(
+    return make_finding(
         "foreign-library",
+        {
+            "library": library.soname,
+            "path": places[0],
+            "own_path": places[1],
+            "directory": library.path.parent,
+            "older": older,
+        },
         [f"{places[0]} was loaded, not {places[1]}"],
         about=library.soname,
         severity=Severity.ERROR if older else Severity.WARNING,
-        library=library.soname,
-        path=places[0],
-        own_path=places[1],
-        directory=library.path.parent,
-        older=older,
     )
 
 
 def _from_elsewhere(library: Library) -> Finding:
     place = _placed(library)
-    return found("system-library", [place], about=library.soname, library=library.soname, path=place)
+    return make_finding("system-library", {"library": library.soname, "path": place}, [place], about=library.soname)
 
 
 def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
@@ -100,13 +102,11 @@ def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
     for component, found_here in by_component.items():
         if len(found_here) > 1:
             paths = [_placed(library) for library in found_here.values()]
-            yield found(
+            yield make_finding(
                 "two-cuda-majors",
+                {"component": component, "majors": tuple(sorted(found_here)), "in_one_process": True},
                 paths,
                 about=component,
-                component=component,
-                majors=tuple(sorted(found_here)),
-                in_one_process=True,
             )
 
 
@@ -121,9 +121,11 @@ def _drivers(loaded: Sequence[Library]) -> Iterator[Finding]:
         place = library.path.as_posix()
         if library.owner is Owner.DRIVER and "/stubs/" in place:
             place = str(library.path)
-            yield found("stub-driver-library", [place], about="libcuda", severity=Severity.ERROR, stub_path=place)
+            yield make_finding(
+                "stub-driver-library", {"stub_path": place}, [place], about="libcuda", severity=Severity.ERROR
+            )
         elif library.owner is Owner.DRIVER and _COMPATIBILITY.search(place):
-            yield found("forward-compatibility-driver", [str(library.path)], path=library.path)
+            yield make_finding("forward-compatibility-driver", {"path": library.path}, [str(library.path)])
 
 
 def _is_older(library: Library, own: Library) -> bool:

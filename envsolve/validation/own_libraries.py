@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.finding import Finding
 from envsolve.validation.child import Children, Outcome
@@ -166,20 +166,19 @@ def _is_of_another_cudnn(answer: _Answer) -> bool:
 
 
 def _parts_differ(apart: list[_Answer]) -> Finding:
-    return found(
+    return make_finding(
         "cudnn-parts-differ",
+        {"library": tuple(answer.path.name for answer in apart), "directory": apart[0].path.parent},
         (f"{it.path.name}: {it.error or f'its own check of the other parts returned {it.status}'}" for it in apart),
-        library=tuple(answer.path.name for answer in apart),
-        directory=apart[0].path.parent,
     )
 
 
 def _driver_lacks(path: Path, text: str, function: str) -> Finding:
-    return found("driver-too-old", [text], library=path.name, function=function)
+    return make_finding("driver-too-old", {"library": path.name, "function": function}, [text])
 
 
 def _does_not_load(path: Path, text: str) -> Finding:
-    return found("library-does-not-load", [text], library=path.name, path=path, reason=text)
+    return make_finding("library-does-not-load", {"library": path.name, "path": path, "reason": text}, [text])
 
 
 def _crash(outcome: Outcome) -> Finding:
@@ -190,7 +189,7 @@ def _crash(outcome: Outcome) -> Finding:
         how = f"failed: {outcome.error.get('text')}."
     else:
         how = f"ended the process. {ending.crash or f'Its exit code was {ending.exit_code}.'}"
-    return found("library-crashes", outcome.tail.splitlines()[-5:], library=outcome.stage, reason=how)
+    return make_finding("library-crashes", {"library": outcome.stage, "reason": how}, outcome.tail.splitlines()[-5:])
 
 
 def _detail(answers: list[_Answer]) -> str:

@@ -1,4 +1,4 @@
-"""Where a process runs, as far as it changes what to do about a driver, and the facts of a check for the catalogue."""
+"""Where a process runs, as far as it changes what to do about a driver, as facts for the catalogue."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
 
-from envsolve.findings.condition import Facts
 from envsolve.host.files import exists
 from envsolve.host.jetson import l4t_release
 from envsolve.host.wsl import is_wsl
@@ -40,10 +39,9 @@ def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
     return frozenset(places)
 
 
-def facts_of(places: Collection[Place] | None, **known: object) -> Facts:
-    """What the catalogue may ask of a check: where it runs, and what is ``known``.
+def facts_of(places: Collection[Place] | None) -> dict[str, object]:
+    """The facts of a check on where it runs.
 
     Without ``places`` that is anywhere but on Windows.
     """
-    here = {place.value: True for place in (set(Place) - {Place.WINDOWS} if places is None else places)}
-    return {"probed": True, **here, **known}.get
+    return {place.value: True for place in (set(Place) - {Place.WINDOWS} if places is None else places)}

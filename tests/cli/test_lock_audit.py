@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,27 @@ def test_without_a_gpu_nothing_is_read(envsolve: Envsolve, world: IndexServer, t
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
     assert pins(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "none")["kernels"] == "1.0"
     assert world.count("/files/kernels/*.whl") == 0
+
+
+def test_status_judges_every_package_of_a_lock(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", RUNTIME + fat_binary((80,), (80,), isa=(9, 0)))])
+    world.add("xformers", [wheel("xformers", "0.0.32", tags=f"cp39-abi3-{LINUX}")])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    file = str(tmp_path / "requirements.txt")
+    asked = ("torch", "kernels", "xformers==0.0.32", "--gpu", "8.6", "--driver", "580.65.06", "-o", file)
+    assert lock(envsolve, world, tmp_path / "cache", *asked).code == 0
+
+    def reasons(*machine: str) -> list[str]:
+        done = envsolve("status", file, *machine, "--platform", "linux-64", "--json")
+        found: list[str] = json.loads(done.out)["files"][0]["reasons"]
+        return found
+
+    assert reasons("--gpu", "8.6", "--driver", "580.65.06") == []
+    assert reasons("--gpu", "7.0", "--driver", "580.65.06") == [
+        "kernels 1.0 has no code for compute capability 7.0",
+        "xformers 0.0.32 has no code for compute capability 7.0",
+    ]
+    linked = "kernels 1.0 has the runtime of CUDA 13 linked in, the driver runs CUDA 12 at most"
+    assert reasons("--gpu", "8.6", "--driver", "560.35.03") == [linked]

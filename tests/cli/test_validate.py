@@ -175,6 +175,20 @@ def test_a_planted_library_in_front_of_the_environments_own_is_found(
 
 
 @pytest.mark.thorough
+def test_a_package_without_code_for_the_gpu_fails(fake_driver: FakeDriver, with_torch: Path) -> None:
+    site = site_of(with_torch)
+    folder = site / "kernels-1.0.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: kernels\nVersion: 1.0\nRequires-Dist: torch\n")
+    (folder / "RECORD").write_text("kernels/_C.so,,400\n")
+    (site / "kernels").mkdir()
+    (site / "kernels/_C.so").write_bytes(b"\x7fELF" + fat_binary((90,)))
+    answer = validated(machine(fake_driver), "--prefix", str(with_torch))
+    assert statuses(answer)["packages"] == "fail"
+    assert ("no-code-for-gpu", "kernels") in {(it["id"], it["about"]) for it in answer["findings"]}
+    assert "packages" not in statuses(validated(machine(fake_driver, devices=[H200]), "--prefix", str(with_torch)))
+
+
 def test_two_cuda_majors_in_one_process_are_found(fake_driver: FakeDriver, with_torch: Path) -> None:
     nvidia = site_of(with_torch) / "nvidia"
     twelve = compiled(nvidia / "cuda_runtime/lib/libcudart.so.12", CUDART.format(number=12060))

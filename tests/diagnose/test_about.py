@@ -9,7 +9,7 @@ import pytest
 from envsolve.app.explaining import Explained, ExplainRequest, explain
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
-from tests.diagnose.rules.code_cases import Known, case_of
+from tests.diagnose.facts.code_cases import Known, case_of
 
 NOT_COMPILED = "AssertionError: Torch not compiled with CUDA enabled"
 FLOW = "2024-01-01: W tensorflow/dso_loader.cc:64] Could not load dynamic library 'libcudart.so.11.0'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.diagnose.case import Case, Given, Sighting
-from tests.diagnose.rules.code_cases import KNOWLEDGE, case_of
+from tests.diagnose.facts.code_cases import KNOWLEDGE, case_of
 
 RAISES = 'raise AssertionError("Torch not compiled with CUDA enabled")'
 FRAME = 'File "/env/lib/python3.12/site-packages/torch/cuda/__init__.py", line 403, in _lazy_init'

@@ -13,7 +13,8 @@ import pytest
 from envsolve.diagnose.case import Case
 from envsolve.diagnose.facts import parts
 from envsolve.diagnose.tables import Tables
-from envsolve.findings.catalogue import Catalogue, Entry, shipped
+from envsolve.findings.catalogue import Catalogue, shipped
+from envsolve.findings.entry import Entry
 from envsolve.findings.template import Sentence
 
 FACTS = 'general = ["driver", "gpu"]'

@@ -36,7 +36,7 @@ from envsolve.diagnose.environment.commands import bound
 from envsolve.diagnose.environment.listing import listing_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.plain_text import printable, printable_inventory
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.machine import this_platform
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
@@ -145,4 +145,4 @@ def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Sc
 
 def _not_looked_at(what: str, error: Exception) -> Finding:
     said = f"{type(error).__name__}: {error}"
-    return found("check-not-made", (said,), about=what, subject=what[:1].upper() + what[1:], reason=said)
+    return make_finding("check-not-made", {"subject": what[:1].upper() + what[1:], "reason": said}, (said,), about=what)

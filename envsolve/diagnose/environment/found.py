@@ -15,7 +15,7 @@ from envsolve.diagnose.environment.programs import fault_of, is_missing, unread
 from envsolve.diagnose.environment.reading import is_directory, is_file, names_of, real
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
-from envsolve.findings.catalogue import found as finding_of
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.validation.child import Children
 from envsolve.validation.environment import interpreter, take_inventory
@@ -148,14 +148,12 @@ def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mappi
         return _without_python(directory)
     seen = tuple(_seen(directory, program))
     reasons = list(dict.fromkeys((*seen, *_said(error, environ), *error.cause)))
-    return finding_of(
-        "interpreter-broken",
-        (str(program), *reasons),
-        about="python",
-        prefix=directory.name or directory,
-        reason=_message(error, program, seen, reasons),
+    facts = {
+        "prefix": directory.name or directory,
+        "reason": _message(error, program, seen, reasons),
         **_way_out(directory, program, environ),
-    )
+    }
+    return make_finding("interpreter-broken", facts, (str(program), *reasons), about="python")
 
 
 def _message(error: EnvsolveError, program: Path, seen: tuple[str, ...], reasons: list[str]) -> str:
@@ -192,20 +190,19 @@ def _made_again(directory: Path, shell: Shell) -> str:
 
 
 def _of_other(directory: Path, program: Path, other: Path) -> Finding:
-    return finding_of(
-        "python-of-other-environment",
-        (f"{program} is {real(program)}", f"its sys.prefix is {other}"),
-        about="python",
-        prefix=directory,
-        program=program,
-        other_prefix=other,
-        again=_made_again(directory, Shell.POSIX),
-    )
+    facts = {
+        "prefix": directory,
+        "program": program,
+        "other_prefix": other,
+        "again": _made_again(directory, Shell.POSIX),
+    }
+    evidence = (f"{program} is {real(program)}", f"its sys.prefix is {other}")
+    return make_finding("python-of-other-environment", facts, evidence, about="python")
 
 
 def _without_python(directory: Path) -> Finding:
     evidence = (str(directory / "conda-meta"),)
-    return finding_of("environment-without-python", evidence, about="python", prefix=directory)
+    return make_finding("environment-without-python", {"prefix": directory}, evidence, about="python")
 
 
 def _seen(directory: Path, program: Path) -> Iterator[str]:
@@ -235,4 +232,4 @@ def _said(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _too_old(directory: Path, error: EnvsolveError) -> Finding:
-    return finding_of("interpreter-too-old", (str(program_of(directory)),), about="python", reason=error.message)
+    return make_finding("interpreter-too-old", {"reason": error.message}, (str(program_of(directory)),), about="python")

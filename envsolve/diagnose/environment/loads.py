@@ -12,6 +12,8 @@ from envsolve.binary.elf import Abi, SharedLibrary
 from envsolve.binary.loader import Libraries
 from envsolve.binary.loader_system import LoaderSystem, loader_system
 from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.diagnose.environment.reading import real
+from envsolve.diagnose.machine.library_variable import facts_without
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.validation.static.installed import Files
 from envsolve.validation.static.loading import Loader, Loading
@@ -47,6 +49,10 @@ class Loads:
         if found is None or os.path.realpath(os.path.dirname(found)) not in entries:  # noqa: PTH120 - the loader's text
             return None
         return None if next(_drivers(self.without_path), None) is not None else os.path.dirname(found)  # noqa: PTH120
+
+    def facts_without(self, directories: Iterable[str]) -> dict[str, object]:
+        """Facts on how to keep ``directories`` of LD_LIBRARY_PATH from programs, for the step ``own-libraries``."""
+        return facts_without(directories, self.library_path or "", self.driver_directory, real)
 
     def read(self, path: Path | str) -> SharedLibrary | None:
         """What a library says of itself; None where it cannot be read or is for another machine. Each is read once."""

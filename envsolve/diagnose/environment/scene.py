@@ -13,14 +13,18 @@ from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.altered import Altered, altered_files
 from envsolve.diagnose.environment.builds import Build, builds_of
 from envsolve.diagnose.environment.conda_meta import CondaMeta
+from envsolve.diagnose.environment.installed_libraries import facts_of_installed
 from envsolve.diagnose.environment.loads import Loads
-from envsolve.diagnose.environment.metadata import Claim, Packages
+from envsolve.diagnose.environment.metadata import Claim, Package, Packages
 from envsolve.diagnose.environment.owners import Owners
+from envsolve.diagnose.environment.remedies import fix_plan, quoted
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.diagnose.environment.wanted import Wanted, wanted_of
 from envsolve.matrix import Matrix
 from envsolve.matrix.library_names import LibraryNames
+from envsolve.model.build_facts import BuildFacts
 from envsolve.model.host import GpuStatus, Host, Platform
+from envsolve.resolve.closure.unknown_builds import is_unknown
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.own_libraries import is_for_gpus
 from envsolve.validation.static import StaticReport, examine
@@ -52,7 +56,18 @@ class Scene:
         self.shell = shell
         self.directory = directory
         self.packages = Packages(inventory.search_path)
+        self._build_facts: dict[str, tuple[BuildFacts, ...]] = {}
         self.conda = CondaMeta(inventory.prefix)
+
+    def build_facts(self, package: Package) -> tuple[BuildFacts, ...]:
+        """What is known of the builds of ``package``; where the matrix does not know this one, from its libraries."""
+        if package.name not in self._build_facts:
+            known = self.matrix.build_facts(package.name, self.platform)
+            if is_unknown(package.name, package.version, known):
+                read = facts_of_installed(package, self.packages)
+                known = (*known, *([] if read is None else [read]))
+            self._build_facts[package.name] = known
+        return self._build_facts[package.name]
 
     @property
     def has_gpu(self) -> bool:
@@ -68,6 +83,17 @@ class Scene:
     def shell_kind(self) -> Shell:
         """The kind of shell that the user types into."""
         return shell_of(self.shell, windows=self.platform.is_windows)
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """The facts of every check of this environment."""
+        return {
+            "windows": self.platform.is_windows,
+            "in_conda": self.inventory.is_conda,
+            "plan": next(iter(fix_plan(self)), None),
+            "prefix": str(self.inventory.prefix),
+            "prefix_typed": quoted(self.inventory.prefix),
+        }
 
     @property
     def claims(self) -> Mapping[tuple[Path, str], tuple[Claim, ...]]:

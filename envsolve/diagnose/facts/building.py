@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.facts.named import is_of_gpus
 from envsolve.diagnose.facts.pytorch import pytorch_cuda
+from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
 from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion
 

@@ -7,7 +7,7 @@ import re
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.facts.gpu_code import first_field
+from envsolve.diagnose.facts.shared.gpu_code import first_field
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
@@ -17,11 +17,6 @@ _FAILED_PARTS = ("library-missing", "cuda-libraries-not-found")
 """Symptoms of other subjects that say which library was not found."""
 _NAMES_OF_CPU = ("local", "build_string", "cpuonly", "mutex", "none")
 """Groups that name the build itself, and not only what it lacks."""
-_JETPACKS = {
-    "r32": "JetPack 4", "r34": "JetPack 5", "r35": "JetPack 5", "r36": "JetPack 6", "r38": "JetPack 7",
-    "r39": "JetPack 7",
-}  # fmt: skip
-"""The JetPack of each branch of L4T (NVIDIA, Jetson Linux archive)."""
 _ASKS_FOR_NVIDIA = re.compile(r"nvidia|cuda|gpu", re.IGNORECASE)
 _GFX = re.compile(r"(?<!\w)gfx(?:9|1[01])\w{2,3}")
 _FOR_OLD_AND_NEW = CudaVersion(12, 6)
@@ -159,21 +154,6 @@ def arm_wheel(case: Case, _lines: Lines) -> Release | None:
         if it.source is Source.PYTORCH and version is not None and it.version.release[:2] == version.release[:2]
     ]
     return max(own, key=lambda it: (it.version, it.cuda), default=None)
-
-
-def jetson_release(case: Case, _lines: Lines) -> str | None:
-    """The JetPack or L4T release as the text has it."""
-    return next((it.strip() for it in _jetsons(case)), None)
-
-
-def jetpack(case: Case, _lines: Lines) -> str | None:
-    """The JetPack of an L4T release."""
-    names = [it.casefold().replace(" ", "") for it in _jetsons(case)]
-    return next((pack for short, pack in _JETPACKS.items() if any(short in it for it in names)), None)
-
-
-def _jetsons(case: Case) -> list[str]:
-    return [it for it in case.every("jetson") if re.search(r"\d", it)]
 
 
 def only_amd(case: Case, _lines: Lines) -> bool:

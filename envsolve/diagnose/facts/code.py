@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
 from envsolve.diagnose.facts import parts
-from envsolve.diagnose.facts.gpu_code import (
+from envsolve.diagnose.facts.shared.gpu_code import (
     Build,
     builds_with_code,
     built_code,

@@ -7,7 +7,7 @@ import re
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.code import gpu_capability
-from envsolve.diagnose.facts.gpu_code import (
+from envsolve.diagnose.facts.shared.gpu_code import (
     Build,
     builds_with_code,
     edge,

@@ -11,7 +11,7 @@ from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts import parts
-from envsolve.diagnose.facts.gpu_code import (
+from envsolve.diagnose.facts.shared.gpu_code import (
     Build,
     builds_with_code,
     capability_from,
@@ -20,8 +20,8 @@ from envsolve.diagnose.facts.gpu_code import (
     edge,
     first_field,
 )
-from envsolve.diagnose.facts.library_names import Owner, owner_of
-from envsolve.diagnose.facts.named import version_of_package
+from envsolve.diagnose.facts.shared.gpu_packages import version_of_package
+from envsolve.diagnose.facts.shared.library_names import Owner, owner_of
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, parsed_version

@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.facts.named import about_gpus, is_of_gpus
+from envsolve.diagnose.facts.shared.gpu_packages import about_gpus, is_of_gpus
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion, parsed_cuda, parsed_version

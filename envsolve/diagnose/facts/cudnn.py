@@ -10,9 +10,9 @@ import re
 
 from envsolve.diagnose.case import Case, Sighting
 from envsolve.diagnose.facts.libraries import cuda_of_program
-from envsolve.diagnose.facts.library_names import Owner, cudnn_major, is_plain, owner_of, span_of
-from envsolve.diagnose.facts.programs import program_of
-from envsolve.diagnose.facts.seen_libraries import cudnns, library, whole_messages
+from envsolve.diagnose.facts.shared.library_names import Owner, cudnn_major, is_plain, owner_of, span_of
+from envsolve.diagnose.facts.shared.programs import program_of
+from envsolve.diagnose.facts.shared.seen_libraries import cudnns, library, whole_messages
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, DriverVersion
 

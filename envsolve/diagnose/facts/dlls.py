@@ -12,10 +12,10 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.facts.library_names import Owner, owner_of
-from envsolve.diagnose.facts.named import of_module, package_of
-from envsolve.diagnose.facts.programs import importer_of
-from envsolve.diagnose.facts.seen_libraries import cudnns, library, reported_with_libdevice
+from envsolve.diagnose.facts.shared.gpu_packages import of_module, package_of
+from envsolve.diagnose.facts.shared.library_names import Owner, owner_of
+from envsolve.diagnose.facts.shared.programs import importer_of
+from envsolve.diagnose.facts.shared.seen_libraries import cudnns, library, reported_with_libdevice
 from envsolve.model.versions import parsed_version
 
 Lines = tuple[Sighting, ...]

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting, merged
 from envsolve.diagnose.facts import parts
-from envsolve.diagnose.facts.gpu_code import cuda_of_ptx
+from envsolve.diagnose.facts.shared.gpu_code import cuda_of_ptx
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import Architecture, Release, Source
 from envsolve.model.versions import CudaVersion, DriverVersion, parsed_cuda

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.facts.gpu_code import capability_from, capability_in, first_field
+from envsolve.diagnose.facts.shared.gpu_code import capability_from, capability_in, first_field
 from envsolve.model.capability import ComputeCapability
 
 Lines = tuple[Sighting, ...]

@@ -1,10 +1,15 @@
-"""In which release functions of NCCL, the driver and the CUDA runtime came: one that is missing dates a library."""
+"""Facts on functions of NCCL, the driver and the CUDA runtime: the release that brought one dates a library."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-NCCL_SINCE = {
+from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.model.versions import CudaVersion, parsed_cuda
+
+Lines = tuple[Sighting, ...]
+
+_NCCL = {
     "2.4.2": "CommGetAsyncError CommAbort",
     "2.7.3": "Recv Send",
     "2.11.4": "RedOpCreatePreMulSum RedOpDestroy",
@@ -24,7 +29,7 @@ NCCL_SINCE = {
 }
 """The first tagged release whose nccl.h declares each function (NVIDIA/nccl, all tags up to 2.30.7)."""
 
-DRIVER_SINCE = {
+_DRIVER = {
     "10.2": "MemAddressFree MemAddressReserve MemCreate MemMap MemUnmap MemRelease MemSetAccess "
     "MemExportToShareableHandle MemImportFromShareableHandle MemGetAllocationGranularity GraphExecUpdate",
     "11.2": "MemAllocAsync MemFreeAsync MemAllocFromPoolAsync MemPoolCreate MemPoolDestroy MemPoolTrimTo "
@@ -53,7 +58,7 @@ DRIVER_SINCE = {
 }
 """The CUDA whose cudaTypedefs.h (NVIDIA's cuda-runtime wheels, 11.7 to 13.0) first has each ``cu`` function."""
 
-RUNTIME_SINCE = {
+_RUNTIME = {
     "10.1": "__cudaRegisterFatBinaryEnd",
     "9.2": "__cudaPushCallConfiguration __cudaPopCallConfiguration",
     "11.2": "cudaMallocAsync cudaFreeAsync",
@@ -68,6 +73,24 @@ RUNTIME_SINCE = {
 """The CUDA whose libcudart first exports each function (NVIDIA's wheels 11.7 to 13.0, its release notes before)."""
 
 
-def since(table: Mapping[str, str], function: str) -> str | None:
-    """The release of ``table`` in which a function came."""
+def nccl_since(_case: Case, lines: Lines) -> str | None:
+    """The NCCL that brought the function."""
+    return _since(_NCCL, _symbol(lines).removeprefix("nccl"))
+
+
+def driver_since(_case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA whose driver brought the function."""
+    return parsed_cuda(_since(_DRIVER, _symbol(lines).removeprefix("cu")))
+
+
+def runtime_since(_case: Case, lines: Lines) -> CudaVersion | None:
+    """The CUDA whose runtime brought the function."""
+    return parsed_cuda(_since(_RUNTIME, _symbol(lines)))
+
+
+def _since(table: Mapping[str, str], function: str) -> str | None:
     return next((version for version, names in table.items() if function in names.split()), None)
+
+
+def _symbol(lines: Lines) -> str:
+    return merged(lines).get("symbol", "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
-from envsolve.diagnose.facts.named import about_gpus
+from envsolve.diagnose.facts.shared.gpu_packages import about_gpus
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform

@@ -8,8 +8,13 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.facts.companions import COMPANIONS, companions_of, folder_of, torches_of
-from envsolve.diagnose.facts.named import about_gpus, of_module, package_of, version_of_package
+from envsolve.diagnose.facts.shared.gpu_packages import (
+    about_gpus,
+    of_module,
+    package_of,
+    torch_folder,
+    version_of_package,
+)
 from envsolve.diagnose.facts.symbols import symbol_package
 from envsolve.model.versions import CudaVersion, parsed_version
 
@@ -36,7 +41,9 @@ def companion_version(case: Case, lines: Lines) -> str | None:
 
 def _torches(case: Case, lines: Lines) -> list[Version]:
     companion, version = _companion(case, lines), parsed_version(companion_version(case, lines))
-    return [] if version is None or companion not in COMPANIONS else torches_of(case, companion, version)
+    if version is None or companion is None:
+        return []
+    return case.knowledge.versions_beside("pytorch", companion, version, case.platform)
 
 
 class _Torches(NamedTuple):
@@ -63,8 +70,8 @@ def companion_fits(case: Case, lines: Lines) -> bool:
 
 def companion_wanted(case: Case, lines: Lines) -> str | None:
     """The version of the companion that belongs to the installed torch."""
-    companion, torch = _companion(case, lines), parsed_version(case.version_of("pytorch"))
-    return companions_of(case, torch).get(companion) if companion in COMPANIONS else None
+    torch = parsed_version(case.version_of("pytorch"))
+    return case.knowledge.companions_of("pytorch", torch, case.platform).get(_companion(case, lines) or "")
 
 
 # ---------------------------------------------------------------------------------------------- xFormers
@@ -88,7 +95,7 @@ def _torch(version: str | None) -> _Torch | None:
     parsed = parsed_version(version)
     if version is None or parsed is None:
         return None
-    return _Torch(Version(parsed.public), folder_of(parsed), "a0+" in version)
+    return _Torch(Version(parsed.public), torch_folder(parsed), "a0+" in version)
 
 
 def xformers_torch(_case: Case, lines: Lines) -> _Torch | None:

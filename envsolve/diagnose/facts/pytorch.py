@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.facts.companions import folder_of, reinstall_command
+from envsolve.diagnose.facts.shared.gpu_packages import torch_folder
 from envsolve.model.versions import CudaVersion, parsed_version
 
 Lines = tuple[Sighting, ...]
@@ -27,10 +27,21 @@ def pytorch_cuda(case: Case, _lines: Lines = ()) -> CudaVersion | None:
 def pytorch_folder(case: Case, _lines: Lines) -> str | None:
     """The folder of PyTorch's index with the installed build: cu130, cpu."""
     cuda = pytorch_cuda(case)
-    return folder_of(parsed_version(case.version_of("pytorch"))) or (cuda and f"cu{cuda.major}{cuda.minor}")
+    return torch_folder(parsed_version(case.version_of("pytorch"))) or (cuda and f"cu{cuda.major}{cuda.minor}")
 
 
 def pytorch_reinstall(case: Case, lines: Lines) -> str | None:
     """Pip's command for the PyTorch that is installed, or that replaced another, with what belongs to it."""
     fields = merged(lines)
-    return reinstall_command(case, fields.get("found_version") if fields.get("found") == "torch" else None)
+    replaced = fields.get("found_version") if fields.get("found") == "torch" else None
+    torch = parsed_version(replaced or case.version_of("pytorch"))
+    companions = case.knowledge.companions_of("pytorch", torch, case.platform)
+    if torch is None or not companions or torch.is_prerelease:
+        return None
+    names = [f"torch=={torch.public}"]
+    exact = {name: companions.get(name, "") for name in ("torchvision", "torchaudio")}
+    names += [f"{name}=={version}" for name, version in exact.items() if version[:1].isdigit()]
+    cuda = case.built_cuda if case.clue("built_cuda") else None
+    build = torch_folder(torch) or (cuda and f"cu{cuda.major}{cuda.minor}")
+    index = f" --index-url https://download.pytorch.org/whl/{build}" if build else ""
+    return f"pip install --force-reinstall {' '.join(names)}{index}"

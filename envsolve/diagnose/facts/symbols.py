@@ -14,9 +14,14 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.facts import function_releases
-from envsolve.diagnose.facts.library_names import Span, span_of
-from envsolve.diagnose.facts.named import about_gpus, cuda_major, is_of_gpus, package_of, version_of_package
+from envsolve.diagnose.facts.shared.gpu_packages import (
+    about_gpus,
+    cuda_major,
+    is_of_gpus,
+    package_of,
+    version_of_package,
+)
+from envsolve.diagnose.facts.shared.library_names import Span, span_of
 from envsolve.model.versions import CudaVersion, parsed_cuda, parsed_version
 
 Lines = tuple[Sighting, ...]
@@ -243,11 +248,6 @@ def symbol_class(_case: Case, lines: Lines) -> str | None:
 # ---------------------------------------------------------------------------------------------- CUDA's libraries
 
 
-def nccl_since(_case: Case, lines: Lines) -> str | None:
-    """The NCCL that brought the function."""
-    return function_releases.since(function_releases.NCCL_SINCE, _symbol(lines).removeprefix("nccl"))
-
-
 def nccl_package(case: Case, _lines: Lines) -> str | None:
     """The package of NCCL for the CUDA major of the build."""
     major = cuda_major(case)
@@ -258,12 +258,6 @@ def nccl_packages(case: Case, _lines: Lines) -> tuple[str, ...]:
     """The packages of NCCL that are installed, where there are several."""
     found = sorted(name for name in case.packages if re.fullmatch(r"nvidia-nccl(-cu1\d)?", name))
     return tuple(found) if len(found) > 1 else ()
-
-
-def driver_since(_case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA whose driver brought the function."""
-    since = function_releases.since(function_releases.DRIVER_SINCE, _symbol(lines).removeprefix("cu"))
-    return None if since is None else CudaVersion.parse(since)
 
 
 def cuda_library_package(case: Case, lines: Lines) -> str | None:
@@ -294,12 +288,6 @@ def symbol_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     found = cuda_library(case, lines)
     match = _NVJITLINK.search(_symbol(lines)) if found is not None and found.name == "nvJitLink" else None
     return None if match is None else CudaVersion(int(match[1]), int(match[2]))
-
-
-def runtime_since(_case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA whose runtime brought the function."""
-    since = function_releases.since(function_releases.RUNTIME_SINCE, _symbol(lines))
-    return None if since is None else CudaVersion.parse(since)
 
 
 def cuda_packages(case: Case, _lines: Lines) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import sys
 from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Sighting, merged
-from envsolve.diagnose.facts.named import about_gpus, package_of
+from envsolve.diagnose.facts.shared.gpu_packages import about_gpus, package_of
 from envsolve.model.host import Platform
 from envsolve.model.release import KnownBad
 from envsolve.model.versions import parsed_version

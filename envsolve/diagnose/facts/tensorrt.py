@@ -1,9 +1,13 @@
-"""Facts on TensorRT: which releases are for a GPU, and in which names of its API came and went."""
+"""Facts on TensorRT: which releases are for a GPU, which names of its API came and went, and its libraries."""
 
 from __future__ import annotations
 
+import re
+
 from envsolve.diagnose.case import Case, Sighting
-from envsolve.diagnose.facts.gpu_code import capability_from, capability_in, first_field
+from envsolve.diagnose.facts.shared.gpu_code import capability_from, capability_in, first_field
+from envsolve.diagnose.facts.shared.library_names import Owner, owner_of
+from envsolve.diagnose.facts.shared.seen_libraries import library
 from envsolve.model.capability import ComputeCapability
 
 Lines = tuple[Sighting, ...]
@@ -72,3 +76,26 @@ def tensorrt_version(case: Case, _lines: Lines) -> str | None:
         return version
     digits = code.zfill(6)
     return f"{int(digits[:2])}.{int(digits[2:4])}" if len(code) > len("8503") else f"{code[0]}.{code[1]}"
+
+
+def tensorrt_is_optional(_case: Case, lines: Lines) -> bool:
+    """Whether TensorFlow or ONNX Runtime looks for TensorRT, which both do without."""
+    optional = re.compile(r"dso_loader|dynamic library|onnxruntime|TensorrtExecutionProvider|TF-TRT", re.IGNORECASE)
+    return any(optional.search(it.line) for it in lines)
+
+
+def tensorrt_library(_case: Case, lines: Lines) -> str:
+    """The library of TensorRT."""
+    return (lines[0].get("by") if tensorrt_needs(_case, lines) else None) or library(lines[0])
+
+
+def tensorrt_needs(_case: Case, lines: Lines) -> str | None:
+    """What a library of TensorRT that was found needs in turn."""
+    name, by = library(lines[0]), lines[0].get("by")
+    return name if by is not None and by != name and owner_of(name) is not Owner.TENSORRT else None
+
+
+def tensorrt_major(_case: Case, lines: Lines) -> str | None:
+    """The major version of TensorRT in the name."""
+    match = re.search(r"\.so\.(\d+)|_(\d+)\.dll", lines[0].get("by") or library(lines[0]))
+    return None if match is None else match[1] or match[2]

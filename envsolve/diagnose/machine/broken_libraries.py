@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envsolve.binary.unreadable import Damage
-from envsolve.diagnose.machine.findings import facts_without, of_machine
 from envsolve.diagnose.machine.libraries import component, is_of_driver
 from envsolve.diagnose.machine.loading import damage_of
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 
 _ENDS_THE_SEARCH = (Damage.EMPTY, Damage.NO_LIBRARY, Damage.TRUNCATED)
@@ -69,9 +69,9 @@ def _finding(identifier: str, files: list[Broken], survey: Survey) -> Finding:
         "more_files": len(files) - 1,
     }
     if stray:
-        facts |= facts_without(stray, survey)
+        facts |= survey.facts_without(stray)
     evidence = (f"{it.path} {it.detail}" for it in files[:_MOST_NAMED])
-    return of_machine(survey, identifier, facts, evidence, severity=first.severity, about=first.path)
+    return make_finding(identifier, survey.facts | facts, evidence, severity=first.severity, about=first.path)
 
 
 def _stray(survey: Survey, path: str) -> list[str]:

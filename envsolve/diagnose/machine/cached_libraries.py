@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.libraries import Library, component, file_version, is_loaded_by, is_of_driver
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 
 _ORIGIN = "ld.so.cache"
@@ -21,10 +21,9 @@ def check_cache(survey: Survey) -> Iterator[Finding]:
         return
     twice = {name: files for name, files in _by_name(survey, found).items() if len(files) > 1}
     rest = (f"and {len(found) - _MOST_NAMED} more",) if len(found) > _MOST_NAMED else ()
-    yield of_machine(
-        survey,
+    yield make_finding(
         "cuda-in-loader-cache",
-        {"copies": tuple(f"{files[0]} and {len(files) - 1} more" for files in twice.values())},
+        {**survey.facts, "copies": tuple(f"{files[0]} and {len(files) - 1} more" for files in twice.values())},
         (*map(str, found[:_MOST_NAMED]), *rest),
         severity=Severity.WARNING if twice else None,
     )
@@ -37,7 +36,7 @@ def check_stale(survey: Survey) -> Iterator[Finding]:
     if gone:
         paths = tuple(it.path for it in gone[:_MOST_NAMED])
         evidence = tuple(f"{it.name}: {it.path} is not there" for it in gone[:_MOST_NAMED])
-        yield of_machine(survey, "loader-cache-stale", {"places": paths}, evidence)
+        yield make_finding("loader-cache-stale", {**survey.facts, "places": paths}, evidence)
 
 
 def cached_libraries(survey: Survey) -> tuple[Library, ...]:

@@ -12,8 +12,8 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey, name_of
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Gpu
@@ -62,10 +62,15 @@ def _of_nvml(survey: Survey) -> DriverVersion | None:
 def _stale(survey: Survey, version: DriverVersion, kernel: DriverVersion) -> Finding:
     """Of the same branch it may do; of an older one it does not."""
     works = survey.libcuda_works or version.parts[0] >= kernel.parts[0]
-    return of_machine(
-        survey,
+    return make_finding(
         "old-compat-library",
-        {"path": str(survey.libcuda), "version": version, "driver": kernel, "conda_typed": _conda(survey)},
+        {
+            **survey.facts,
+            "path": str(survey.libcuda),
+            "version": version,
+            "driver": kernel,
+            "conda_typed": _conda(survey),
+        },
         (str(survey.libcuda), f"driver {kernel}"),
         severity=Severity.WARNING if works else Severity.ERROR,
     )
@@ -74,12 +79,14 @@ def _stale(survey: Survey, version: DriverVersion, kernel: DriverVersion) -> Fin
 def _refused(survey: Survey, gpus: list[Gpu]) -> Finding:
     named = tuple(map(name_of, gpus))
     facts = {"path": str(survey.libcuda), "gpus": named}
-    return of_machine(survey, "forward-compatibility-unsupported", facts, (str(survey.libcuda), *named))
+    return make_finding("forward-compatibility-unsupported", survey.facts | facts, (str(survey.libcuda), *named))
 
 
 def _at_work(survey: Survey, kernel: DriverVersion | None) -> Finding:
     facts = {"path": str(survey.libcuda), "driver": kernel}
-    return of_machine(survey, "forward-compatibility-in-use", facts, (str(survey.libcuda), *map(name_of, survey.gpus)))
+    return make_finding(
+        "forward-compatibility-in-use", survey.facts | facts, (str(survey.libcuda), *map(name_of, survey.gpus))
+    )
 
 
 def _conda(survey: Survey) -> str | None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 
@@ -48,7 +48,7 @@ def _of_driver(survey: Survey) -> Iterator[Finding]:
 def _missing(survey: Survey, missing: list[str]) -> Iterator[Finding]:
     if missing:
         evidence = [f"{path} is not there" for path in missing]
-        yield of_machine(survey, "device-nodes-missing", {"places": tuple(missing)}, evidence)
+        yield make_finding("device-nodes-missing", {**survey.facts, "places": tuple(missing)}, evidence)
 
 
 def _without_memory_file(survey: Survey) -> Finding:
@@ -58,7 +58,7 @@ def _without_memory_file(survey: Survey) -> Finding:
     failed = number in _NO_MEMORY_FILE
     severity = Severity.ERROR if failed else None
     evidence = (f"{_MEMORY} is not there",)
-    return of_machine(survey, "memory-device-missing", {"fails": failed}, evidence, severity=severity)
+    return make_finding("memory-device-missing", {**survey.facts, "fails": failed}, evidence, severity=severity)
 
 
 def _closed(survey: Survey, paths: list[str]) -> Iterator[Finding]:
@@ -66,4 +66,4 @@ def _closed(survey: Survey, paths: list[str]) -> Iterator[Finding]:
     if closed:
         evidence = [f"{path} may not be opened for reading and writing" for path in closed]
         facts = {"places": tuple(closed), "files_typed": " ".join(closed)}
-        yield of_machine(survey, "device-nodes-denied", facts, evidence)
+        yield make_finding("device-nodes-denied", survey.facts | facts, evidence)

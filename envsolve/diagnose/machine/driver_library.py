@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.seen import gpus_seen, looked_in, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 
 _NIX = "/run/opengl-driver/lib"
@@ -25,7 +25,11 @@ def check_damage(survey: Survey) -> Iterator[Finding]:
     found = survey.libcuda
     if found is not None and found.damage is not None:
         facts = {"path": found.real, "detail": found.damage.detail}
-        yield of_machine(survey, "driver-library-unusable", facts, (str(found),))
+        yield make_finding(
+            "driver-library-unusable",
+            survey.facts | facts,
+            (str(found),),
+        )
 
 
 def check_stubs(survey: Survey) -> Iterator[Finding]:
@@ -34,12 +38,20 @@ def check_stubs(survey: Survey) -> Iterator[Finding]:
         return
     found = survey.libcuda
     if found is not None and "/stubs/" in found.real:
-        yield of_machine(survey, "stub-driver-library", {"stub_path": str(found)}, (str(found),))
+        yield make_finding(
+            "stub-driver-library",
+            {**survey.facts, "stub_path": str(found)},
+            (str(found),),
+        )
         return
     for directory in survey.library_directories:
         stub = f"{directory}/libcuda.so"
         if "stubs" in (survey.files.real(stub) or "").split("/"):
-            yield of_machine(survey, "stub-on-library-path", {}, (stub,))
+            yield make_finding(
+                "stub-on-library-path",
+                survey.facts,
+                (stub,),
+            )
             return
 
 
@@ -47,14 +59,14 @@ def _on_windows(survey: Survey) -> Iterator[Finding]:
     system = survey.environ.get("SystemRoot") or survey.environ.get("WINDIR") or r"C:\Windows"
     library = survey.files.join(system, "System32", "nvcuda.dll")
     if survey.host.gpus and not survey.libcuda_works and not survey.files.is_file(library):
-        yield of_machine(survey, "driver-library-missing", {"path": library}, gpus_seen(survey))
+        yield make_finding("driver-library-missing", {**survey.facts, "path": library}, gpus_seen(survey))
 
 
 def _not_found(survey: Survey) -> Iterator[Finding]:
     misplaced = misplaced_libraries(survey)
     if misplaced and survey.is_wsl:
         evidence = (*misplaced, f"looked in {looked_in(survey)}")
-        yield of_machine(survey, "wsl-driver-not-reached", {}, evidence)
+        yield make_finding("wsl-driver-not-reached", survey.facts, evidence)
     elif misplaced:
         yield _off_path(survey, misplaced)
     elif survey.module_is_loaded and survey.container is None and not survey.libcuda_works:
@@ -64,10 +76,9 @@ def _not_found(survey: Survey) -> Iterator[Finding]:
 def _off_path(survey: Survey, misplaced: list[str]) -> Finding:
     directory = survey.files.parent(misplaced[0])
     nix = directory == _NIX
-    return of_machine(
-        survey,
+    return make_finding(
         "driver-library-off-path",
-        {"directory": directory, "nix": nix},
+        {**survey.facts, "directory": directory, "nix": nix},
         (*misplaced, f"looked in {looked_in(survey)}"),
         severity=Severity.WARNING if nix else None,
     )
@@ -76,4 +87,4 @@ def _off_path(survey: Survey, misplaced: list[str]) -> Finding:
 def _part_missing(survey: Survey) -> Finding:
     version = f" {survey.module_version}" if survey.module_version is not None else ""
     evidence = (f"kernel module{version}", f"looked in {looked_in(survey)}")
-    return of_machine(survey, "driver-without-compute", {"module_version": survey.module_version}, evidence)
+    return make_finding("driver-without-compute", {**survey.facts, "module_version": survey.module_version}, evidence)

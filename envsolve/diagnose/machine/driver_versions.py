@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import cast
 
 from envsolve.diagnose.machine.compatibility import is_compatibility
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.seen import gpus_seen
 from envsolve.diagnose.machine.survey import Survey, name_of
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.model.host import Gpu, Platform
 from envsolve.model.release import Architecture
@@ -29,10 +29,10 @@ def check_versions(survey: Survey) -> Iterator[Finding]:
     evidence = (f"kernel module {module}", *(path for path, _ in parts))
     if module is not None and any(version != module for _, version in parts):
         others = tuple(sorted({str(version) for _, version in parts if version != module}))
-        yield of_machine(survey, _MISMATCH, {"module_version": module, "places": others}, evidence)
+        yield make_finding(_MISMATCH, {**survey.facts, "module_version": module, "places": others}, evidence)
     elif len({version for _, version in parts}) > 1:
         found = tuple(f"{version} ({path})" for path, version in parts)
-        yield of_machine(survey, _MISMATCH, {"places": found}, evidence[1:])
+        yield make_finding(_MISMATCH, {**survey.facts, "places": found}, evidence[1:])
 
 
 def check_branch(survey: Survey) -> Iterator[Finding]:
@@ -99,10 +99,9 @@ def _broken_bound(survey: Survey, life: Architecture, branch: int) -> str | None
 
 def _doubtful(survey: Survey, driver: DriverVersion, gpu: Gpu, life: Architecture, bound: str, source: str) -> Finding:
     origin = survey.host.origin.get("driver", "the detection")
-    finding = of_machine(
-        survey,
+    finding = make_finding(
         "driver-and-gpu-disagree",
-        {"driver": driver, "origins": origin, "gpu": name_of(gpu), "source": source, "bound": bound},
+        {**survey.facts, "driver": driver, "origins": origin, "gpu": name_of(gpu), "source": source, "bound": bound},
         (f"driver {driver}, by {origin}", f"{name_of(gpu)}, by {source} ({bound})"),
         about=name_of(gpu),
     )
@@ -112,7 +111,7 @@ def _doubtful(survey: Survey, driver: DriverVersion, gpu: Gpu, life: Architectur
 def _dropped(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, int]]) -> Finding:
     named = tuple(f"{name_of(gpu)} (last branch: R{last})" for gpu, last in gpus)
     facts = {"driver": driver, "gpus": named, "way": survey.installation.text}
-    finding = of_machine(survey, "driver-drops-gpu", facts, (f"driver {driver}", *gpus_seen(survey)))
+    finding = make_finding("driver-drops-gpu", survey.facts | facts, (f"driver {driver}", *gpus_seen(survey)))
     return finding._replace(commands=survey.installation.commands)
 
 
@@ -120,7 +119,7 @@ def _not_known_yet(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, 
     named = tuple(f"{name_of(gpu)} (first branch: R{first})" for gpu, first in gpus)
     way = survey.installation
     facts = {"driver": driver, "gpus": named, "branch": max(first for _, first in gpus), "way": way.text}
-    finding = of_machine(survey, "driver-does-not-know-gpu", facts, (f"driver {driver}", *gpus_seen(survey)))
+    finding = make_finding("driver-does-not-know-gpu", survey.facts | facts, (f"driver {driver}", *gpus_seen(survey)))
     outside = survey.is_wsl or survey.container is not None
     return finding._replace(commands=() if outside else way.commands)
 
@@ -130,4 +129,4 @@ def _wrong_kind(survey: Survey, gpus: list[Gpu], loaded: str) -> Finding:
     identifier = "open-modules-on-this-old-gpu" if loaded == "open" else "open-modules-needed-here"
     named = tuple(map(name_of, gpus))
     evidence = (f"/proc/driver/nvidia/version: the {loaded} kernel module", *named)
-    return of_machine(survey, identifier, {"gpus": named}, evidence)
+    return make_finding(identifier, {**survey.facts, "gpus": named}, evidence)

@@ -40,7 +40,7 @@ from envsolve.diagnose.machine.variables import check_variables
 from envsolve.diagnose.machine.visibility import check_visible
 from envsolve.diagnose.plain_text import printable, printable_inventory
 from envsolve.errors import EnvsolveError
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding
 
@@ -130,4 +130,4 @@ def _findings(check: Check, survey: Survey, failures: list[str]) -> list[Finding
 
 
 def _unseen(gaps: list[str]) -> list[Finding]:
-    return [found("places-not-checked", gaps, places=tuple(gaps))] if gaps else []
+    return [make_finding("places-not-checked", {"places": tuple(gaps)}, gaps)] if gaps else []

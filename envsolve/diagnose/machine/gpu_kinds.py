@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey, name_of
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding
@@ -20,14 +20,14 @@ def check_kinds(survey: Survey) -> Iterator[Finding]:
     if len(host.capabilities) < 2:  # noqa: PLR2004 - two are several
         return
     facts = {"gpus": tuple(map(name_of, host.gpus)), "by_bus": survey.environ.get(_ORDER) == "PCI_BUS_ID"}
-    yield of_machine(survey, "gpus-differ", facts, [f"{gpu.count} x {name_of(gpu)}" for gpu in host.gpus])
+    yield make_finding("gpus-differ", survey.facts | facts, [f"{gpu.count} x {name_of(gpu)}" for gpu in host.gpus])
 
 
 def check_instances(survey: Survey) -> Iterator[Finding]:
     """MIG that is switched on, and no instance to compute on."""
     if any(gpu.mig for gpu in survey.host.gpus) and _has_no_instance(survey):
         evidence = [f"{name_of(gpu)}: MIG on" for gpu in survey.host.gpus if gpu.mig]
-        yield of_machine(survey, "mig-without-instances", {}, evidence)
+        yield make_finding("mig-without-instances", survey.facts, evidence)
 
 
 def _has_no_instance(survey: Survey) -> bool:

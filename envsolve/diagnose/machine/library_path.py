@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import facts_without, of_machine
 from envsolve.diagnose.machine.libraries import Library, component, is_of_driver, libraries_in
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.loader import LIBRARY_PATH
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
@@ -24,10 +24,10 @@ def check_entries(survey: Survey) -> Iterator[Finding]:
         return
     problems = [it.problem for it in survey.host.readings if it.problem is not None]
     seen = [it.text for it in problems if it.code == Trouble.LIBRARY_IN_CURRENT_DIRECTORY]
-    yield of_machine(
-        survey,
+    yield make_finding(
         "library-path-empty-entry",
         {
+            **survey.facts,
             "entries": tuple(it for it in relative if it),
             "absolute": ":".join(it for it in survey.library_path if it.startswith("/")),
         },
@@ -42,11 +42,10 @@ def check_libraries(survey: Survey) -> Iterator[Finding]:
         return
     where = tuple(dict.fromkeys(survey.files.parent(it.path) for it in found))
     facts: dict[str, object] = {"directories": where, "libraries": _components(found)}
-    facts |= {"variable": "PATH"} if survey.platform.is_windows else facts_without(where, survey)
-    yield of_machine(
-        survey,
+    facts |= {"variable": "PATH"} if survey.platform.is_windows else survey.facts_without(where)
+    yield make_finding(
         "cuda-on-library-path",
-        facts,
+        survey.facts | facts,
         (*map(str, found[:_MOST_NAMED]), *_rest(found)),
         severity=Severity.INFO if survey.platform.is_windows else None,
     )
@@ -58,7 +57,7 @@ def check_missing(survey: Survey) -> Iterator[Finding]:
     missing = [it for it in missing if it not in survey.files.gaps]
     if missing and not survey.platform.is_windows:
         evidence = (f"{LIBRARY_PATH}={survey.environ[LIBRARY_PATH]}",)
-        yield of_machine(survey, "library-path-missing-directory", {"directories": tuple(missing)}, evidence)
+        yield make_finding("library-path-missing-directory", {**survey.facts, "directories": tuple(missing)}, evidence)
 
 
 def check_program_path(survey: Survey) -> Iterator[Finding]:
@@ -72,7 +71,7 @@ def check_program_path(survey: Survey) -> Iterator[Finding]:
     if loaded:
         where = tuple(dict.fromkeys(survey.files.parent(it.path) for it in loaded))
         evidence = map(str, loaded[:_MOST_NAMED])
-        yield of_machine(survey, "libraries-on-program-path", {"directories": where}, evidence)
+        yield make_finding("libraries-on-program-path", {**survey.facts, "directories": where}, evidence)
 
 
 def check_preload(survey: Survey) -> Iterator[Finding]:
@@ -81,7 +80,7 @@ def check_preload(survey: Survey) -> Iterator[Finding]:
     named = [it for it in value.replace(":", " ").split() if component(it.rpartition("/")[2]) is not None]
     if named:
         evidence = (f"LD_PRELOAD={value}",)
-        yield of_machine(survey, "preloaded-library", {"entries": tuple(named)}, evidence, about="LD_PRELOAD")
+        yield make_finding("preloaded-library", {**survey.facts, "entries": tuple(named)}, evidence, about="LD_PRELOAD")
 
 
 def libraries_on_path(survey: Survey) -> tuple[Library, ...]:

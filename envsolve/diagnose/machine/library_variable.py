@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
 
 from envsolve.host.loader import LIBRARY_PATH
 
@@ -17,22 +16,17 @@ UNSET = f"unset {LIBRARY_PATH}"
 _SEPARATORS = re.compile("[:;]")
 
 
-class Cut(NamedTuple):
-    """What to do about harmful directories of the variable.
+def facts_without(
+    directories: Iterable[str], value: str, driver: str | None, place_of: Callable[[str], str]
+) -> dict[str, object]:
+    """Facts on how to keep harmful ``directories`` of the variable from programs, for the step ``own-libraries``.
 
-    ``keeps`` is the directory that has to stay for the driver's library, None where the whole variable may go.
-    ``commands`` are none where that directory is itself a harmful one.
+    ``driver`` is the directory in ``value`` by which alone libcuda is found, None where it is found without: it has to
+    stay, and nothing can be removed where it is itself harmful. ``place_of`` makes two spellings of a directory equal.
     """
-
-    keeps: str | None
-    commands: tuple[str, ...]
-
-
-def without(value: str, driver: str | None, is_harmful: Callable[[str], bool]) -> Cut:
-    """``driver`` is the directory in ``value`` by which alone libcuda is found, None where it is found without."""
-    if driver is None:
-        return Cut(None, (UNSET,))
-    if is_harmful(driver):
-        return Cut(driver, ())
-    left = ":".join(entry for entry in _SEPARATORS.split(value) if entry and not is_harmful(entry))
-    return Cut(driver, (f"export {LIBRARY_PATH}={shlex.quote(left)}",))
+    harmful = tuple(dict.fromkeys(directories))
+    places = set(map(place_of, harmful))
+    left = ":".join(it for it in _SEPARATORS.split(value) if it and place_of(it) not in places)
+    cut = UNSET if driver is None else f"export {LIBRARY_PATH}={shlex.quote(left)}"
+    is_lost = driver is not None and place_of(driver) in places
+    return {"cut": None if is_lost else cut, "keeps": driver, "directories": harmful}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
@@ -64,7 +64,7 @@ def check_overrides(survey: Survey) -> Iterator[Finding]:
         "gpus": tuple(f"GPUs of {it}" for it in host.capabilities),
         "glibc_here": host.glibc,
     }
-    yield of_machine(survey, "override-differs", facts, entries)
+    yield make_finding("override-differs", survey.facts | facts, entries)
 
 
 def _agrees(survey: Survey, name: str) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.seen import addresses, gpu_names, gpus_seen, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.gpus import total
 from envsolve.host.pci import PciDevice
 from envsolve.model.finding import Finding, Severity
@@ -25,7 +25,7 @@ def check_hardware(survey: Survey) -> Iterator[Finding]:
     if survey.has_gpu or not survey.platform.has_cuda:
         return
     mark = None if survey.container is None else survey.container.mark
-    yield of_machine(survey, "no-gpu", {"mark": mark}, survey.host.notes)
+    yield make_finding("no-gpu", {**survey.facts, "mark": mark}, survey.host.notes)
 
 
 def check_other_drivers(survey: Survey) -> Iterator[Finding]:
@@ -82,19 +82,20 @@ def _with_way(survey: Survey, finding: Finding) -> Finding:
 def _bound_to_nouveau(survey: Survey, devices: list[PciDevice]) -> Finding:
     facts, evidence = _bound(devices)
     known = {**facts, "way": survey.installation.text}
-    return _with_way(survey, of_machine(survey, "nouveau-has-gpu", known, evidence))
+    return _with_way(survey, make_finding("nouveau-has-gpu", survey.facts | known, evidence))
 
 
 def _reserved(survey: Survey, devices: list[PciDevice]) -> Finding:
     alone = len(devices) == len(survey.bus) and not survey.working_gpus
     severity = Severity.ERROR if alone else None
-    return of_machine(survey, "gpu-reserved-for-virtual-machine", *_bound(devices), severity=severity)
+    facts, evidence = _bound(devices)
+    return make_finding("gpu-reserved-for-virtual-machine", survey.facts | facts, evidence, severity=severity)
 
 
 def _not_installed(survey: Survey) -> Finding:
     facts = {"gpus": gpu_names(survey), "way": survey.installation.text}
     evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
-    return _with_way(survey, of_machine(survey, "no-driver", facts, evidence))
+    return _with_way(survey, make_finding("no-driver", survey.facts | facts, evidence))
 
 
 def _module_not_built(survey: Survey) -> Finding:
@@ -102,24 +103,28 @@ def _module_not_built(survey: Survey) -> Finding:
     debian = survey.distribution is not None and survey.distribution.is_a("debian", "ubuntu")
     facts = {"path": _library(survey), "kernel_release": kernel, "debian": debian}
     evidence = (*gpus_seen(survey), f"/lib/modules/{kernel}/modules.dep names no nvidia.ko")
-    return of_machine(survey, "kernel-module-missing", facts, evidence)
+    return make_finding("kernel-module-missing", survey.facts | facts, evidence)
 
 
 def _module_not_loaded(survey: Survey) -> Finding:
     evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
-    return of_machine(survey, "module-not-loaded", {"path": _library(survey)}, evidence)
+    return make_finding("module-not-loaded", {**survey.facts, "path": _library(survey)}, evidence)
 
 
 def _secure_boot(survey: Survey) -> Iterator[Finding]:
     value = survey.files.data(_SECURE_BOOT)
     if value is not None and value[4:5] == b"\x01":
-        yield of_machine(survey, "kernel-module-refused", {}, (f"{_SECURE_BOOT}: 1",))
+        yield make_finding(
+            "kernel-module-refused",
+            survey.facts,
+            (f"{_SECURE_BOOT}: 1",),
+        )
 
 
 def _undriven(survey: Survey, devices: list[PciDevice], *, nothing_left: bool) -> Finding:
     evidence = [f"PCI {it.address}: 10de:{it.device}, no driver" for it in devices]
     severity = Severity.ERROR if nothing_left else None
-    return of_machine(survey, "gpu-not-driven", {"gpus": addresses(devices)}, evidence, severity=severity)
+    return make_finding("gpu-not-driven", {**survey.facts, "gpus": addresses(devices)}, evidence, severity=severity)
 
 
 def _unlisted(survey: Survey, devices: list[PciDevice], listed: int) -> Finding:
@@ -127,7 +132,7 @@ def _unlisted(survey: Survey, devices: list[PciDevice], listed: int) -> Finding:
     facts = {"on_bus": len(devices), "listed": str(listed), "job": job}
     evidence = [f"PCI {it.address}: 10de:{it.device}" for it in devices]
     severity = None if job is None else Severity.INFO
-    return of_machine(survey, "gpus-not-listed", facts, evidence, severity=severity)
+    return make_finding("gpus-not-listed", survey.facts | facts, evidence, severity=severity)
 
 
 def _library(survey: Survey) -> str:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import shipped
+from envsolve.findings.catalogue import make_finding, shipped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
@@ -53,7 +52,7 @@ def check_unasked(survey: Survey) -> Iterator[Finding]:
     if lost:
         entries = tuple(f"{source} ({text})" for source, text in lost)
         evidence = tuple(f"{source}: {text}" for source, text in lost)
-        yield of_machine(survey, "source-not-asked", {"entries": entries}, evidence)
+        yield make_finding("source-not-asked", {**survey.facts, "entries": entries}, evidence)
 
 
 def _identifier(reading: Reading, problem: SourceFailure) -> str | None:
@@ -74,10 +73,9 @@ def _is_everyday(survey: Survey, reading: Reading, problem: SourceFailure) -> bo
 def _finding(survey: Survey, identifier: str, group: list[tuple[Reading, SourceFailure]]) -> Finding:
     only_beside = survey.libcuda_works and all(reading.source != Source.LIBCUDA for reading, _ in group)
     texts = [f"{reading.source}: {problem.text}" for reading, problem in group]
-    return of_machine(
-        survey,
+    return make_finding(
         identifier,
-        {},
+        survey.facts,
         texts,
         seen=(f"{text}." for text in texts),
         severity=Severity.WARNING if only_beside else Severity.ERROR,

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.compatibility import is_compatibility
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.wsl import shadowing_library
 from envsolve.model.finding import Finding, Severity
 
@@ -26,7 +26,11 @@ def check_first_wsl(survey: Survey) -> Iterator[Finding]:
     release = survey.files.text("/proc/sys/kernel/osrelease") or ""
     if survey.is_linux and _FIRST_WSL.match(release):
         facts = {"kernel_release": release}
-        yield of_machine(survey, "wsl-1", facts, (f"/proc/sys/kernel/osrelease: {release}",))
+        yield make_finding(
+            "wsl-1",
+            survey.facts | facts,
+            (f"/proc/sys/kernel/osrelease: {release}",),
+        )
 
 
 def check_linux_driver(survey: Survey) -> Iterator[Finding]:
@@ -40,10 +44,9 @@ def check_linux_driver(survey: Survey) -> Iterator[Finding]:
         return
     found = str(survey.libcuda) if hidden else shadow
     facts = {"path": found, "hides": hidden, "packages": tuple(packages), "pins": " ".join(packages)}
-    yield of_machine(
-        survey,
+    yield make_finding(
         "linux-driver-in-wsl",
-        facts,
+        survey.facts | facts,
         filter(None, (found, *(f"package {name}" for name in packages))),
         severity=Severity.ERROR if hidden and not survey.libcuda_works else Severity.WARNING,
     )

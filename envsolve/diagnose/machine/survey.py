@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 
 from envsolve.binary.lookup import Rule
 from envsolve.diagnose.machine.bus import gpus_on_bus
 from envsolve.diagnose.machine.container_kind import Container, container_of
 from envsolve.diagnose.machine.distribution import Distribution, distribution_of
-from envsolve.diagnose.machine.driver_install import Limit, Way, installation
+from envsolve.diagnose.machine.driver_install import Limit, Way, bounds, installation
 from envsolve.diagnose.machine.files import MachineFiles
+from envsolve.diagnose.machine.library_variable import facts_without
 from envsolve.diagnose.machine.loading import LoaderView, Reached, damage_of, loader_view, reached
 from envsolve.diagnose.machine.surroundings import Surroundings
 from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
@@ -26,7 +27,7 @@ from envsolve.matrix import Matrix
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading
 from envsolve.model.release import Architecture
 from envsolve.model.versions import DriverVersion
-from envsolve.validation.places import Place, places_of
+from envsolve.validation.places import Place, facts_of, places_of
 
 _MODULE_VERSION = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+(?:\.\d+)+)\s")
 _PROC_VERSION = "/proc/driver/nvidia/version"
@@ -95,6 +96,16 @@ class Survey:
     def has_own_driver(self) -> bool:
         """Whether the kernel of this very system drives its GPUs: a Linux, no Jetson, WSL or container."""
         return self.is_linux and not self.is_wsl and self.l4t is None and self.container is None
+
+    @cached_property
+    def facts(self) -> dict[str, object]:
+        """The facts of every check: where processes run, and which driver branches the GPUs allow."""
+        limit = None if self.limit.last is None else " ".join(bounds(self.limit))
+        return {**facts_of(self.places), "driver_limit": limit}
+
+    def facts_without(self, directories: Iterable[str]) -> dict[str, object]:
+        """Facts on how to keep ``directories`` of LD_LIBRARY_PATH from programs, for the step ``own-libraries``."""
+        return facts_without(directories, self.environ[LIBRARY_PATH], self.driver_directory, lambda it: it.rstrip("/"))
 
     # its GPUs
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.jetson import board_model
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import COMMON_GLIBC
@@ -20,7 +20,11 @@ def check_platform(survey: Survey) -> Iterator[Finding]:
     """A platform without CUDA."""
     if not survey.platform.has_cuda:
         facts = {"platform": survey.platform}
-        yield of_machine(survey, "macos-without-cuda", facts, (f"platform {survey.platform}",))
+        yield make_finding(
+            "macos-without-cuda",
+            survey.facts | facts,
+            (f"platform {survey.platform}",),
+        )
 
 
 def check_c_library(survey: Survey) -> Iterator[Finding]:
@@ -31,9 +35,13 @@ def check_c_library(survey: Survey) -> Iterator[Finding]:
     musl = _musl(survey) if glibc is None else None
     if musl is not None:
         severity = None if survey.has_gpu else Severity.WARNING
-        yield of_machine(survey, "musl", {"path": musl}, (musl,), severity=severity)
+        yield make_finding("musl", {**survey.facts, "path": musl}, (musl,), severity=severity)
     elif glibc is not None and glibc < COMMON_GLIBC:
-        yield of_machine(survey, "glibc-old", {"glibc_here": glibc, "glibc_least": COMMON_GLIBC}, (f"glibc {glibc}",))
+        yield make_finding(
+            "glibc-old",
+            {**survey.facts, "glibc_here": glibc, "glibc_least": COMMON_GLIBC},
+            (f"glibc {glibc}",),
+        )
 
 
 def check_jetson(survey: Survey) -> Iterator[Finding]:
@@ -46,7 +54,7 @@ def check_jetson(survey: Survey) -> Iterator[Finding]:
         "board": board_model(survey.surroundings.machine.root),
     }
     gpus = (f"{it.name}: {it.compute_capability}" for it in survey.host.gpus)
-    yield of_machine(survey, "jetson", facts, (f"/etc/nv_tegra_release: {survey.l4t}", *gpus))
+    yield make_finding("jetson", survey.facts | facts, (f"/etc/nv_tegra_release: {survey.l4t}", *gpus))
 
 
 def _musl(survey: Survey) -> str | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.diagnose.machine.toolkit import (
     NVCC_ON_PATH,
@@ -17,6 +16,7 @@ from envsolve.diagnose.machine.toolkit import (
     is_toolkit,
     version_of,
 )
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.model.versions import CudaVersion
 
@@ -43,7 +43,7 @@ def check_several(survey: Survey) -> Iterator[Finding]:
     if len(installed) < 2:  # noqa: PLR2004 - two are several
         return
     places = tuple(map(str, installed))
-    yield of_machine(survey, "several-toolkits", {"places": places, "links": tuple(_links(survey))}, places)
+    yield make_finding("several-toolkits", {**survey.facts, "places": places, "links": tuple(_links(survey))}, places)
 
 
 def check_pointers(survey: Survey) -> Iterator[Finding]:
@@ -57,12 +57,12 @@ def check_pointers(survey: Survey) -> Iterator[Finding]:
     if lost:
         entries = tuple(f"{it.name}={it.path}" for it in lost)
         typed = " ".join(it.name for it in lost)
-        yield of_machine(survey, "cuda-home-wrong", {"entries": entries, "variables_typed": typed}, entries)
+        yield make_finding("cuda-home-wrong", {**survey.facts, "entries": entries, "variables_typed": typed}, entries)
     versions = {CudaVersion.parse(it.version) for it in pointers if it.version is not None}
     if len(versions) > 1:
         known = [it for it in pointers if it.version is not None]
         entries = tuple(f"{it.name} {it.version} ({it.path})" for it in known)
-        yield of_machine(survey, "toolkit-variables-disagree", {"entries": entries}, map(str, known))
+        yield make_finding("toolkit-variables-disagree", {**survey.facts, "entries": entries}, map(str, known))
 
 
 def check_data_directory(survey: Survey) -> Iterator[Finding]:
@@ -73,7 +73,11 @@ def check_data_directory(survey: Survey) -> Iterator[Finding]:
         return
     flags = survey.environ["XLA_FLAGS"]
     facts = {"path": path, "alone": len(flags.split()) == 1}
-    yield of_machine(survey, "libdevice-missing", facts, (f"XLA_FLAGS={flags}",))
+    yield make_finding(
+        "libdevice-missing",
+        survey.facts | facts,
+        (f"XLA_FLAGS={flags}",),
+    )
 
 
 def check_driver(survey: Survey) -> Iterator[Finding]:
@@ -83,7 +87,9 @@ def check_driver(survey: Survey) -> Iterator[Finding]:
         assert newest is not None
         if toolkit.is_default and toolkit.cuda is not None and toolkit.cuda.major > newest.major:
             facts = {**_facts(toolkit), "driver_cuda": newest, "driver_major": newest.major}
-            yield of_machine(survey, "toolkit-newer-than-driver", facts, (str(toolkit), f"driver: CUDA {newest}"))
+            yield make_finding(
+                "toolkit-newer-than-driver", survey.facts | facts, (str(toolkit), f"driver: CUDA {newest}")
+            )
 
 
 def check_gpus(survey: Survey) -> Iterator[Finding]:
@@ -97,7 +103,7 @@ def check_gpus(survey: Survey) -> Iterator[Finding]:
         if old:
             named = tuple(map(name_of, old))
             facts = {**_facts(toolkit), "capability": min(row.compiles_for), "gpus": named}
-            yield of_machine(survey, "toolkit-drops-gpu", facts, (str(toolkit), *named))
+            yield make_finding("toolkit-drops-gpu", survey.facts | facts, (str(toolkit), *named))
 
 
 def _facts(toolkit: Toolkit) -> dict[str, object]:

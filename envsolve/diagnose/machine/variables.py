@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 
@@ -46,4 +46,6 @@ def check_variables(survey: Survey) -> Iterator[Finding]:
         found = [name for name in rule.names if name in survey.environ and rule.applies(survey.environ[name])]
         if found:
             entries = tuple(f"{name}={survey.environ[name]}" for name in found)
-            yield of_machine(survey, rule.id, {"entries": entries, "variables_typed": " ".join(found)}, entries)
+            yield make_finding(
+                rule.id, {**survey.facts, "entries": entries, "variables_typed": " ".join(found)}, entries
+            )

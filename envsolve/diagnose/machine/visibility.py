@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.findings import of_machine
 from envsolve.diagnose.machine.survey import Survey
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.gpus import total
 from envsolve.model.finding import Finding, Severity
 
@@ -41,10 +41,9 @@ def check_visible(survey: Survey) -> Iterator[Finding]:
 
 
 def _finding(survey: Survey, value: str, problem: str, gpu: str | None = None, *, partly: bool = False) -> Finding:
-    return of_machine(
-        survey,
+    return make_finding(
         "gpus-hidden",
-        {"visible": repr(value), "problem": problem, "gpu": gpu, "partly": partly},
+        {**survey.facts, "visible": repr(value), "problem": problem, "gpu": gpu, "partly": partly},
         (f"{VARIABLE}={value}", f"{_count(survey)} on this machine"),
         severity=Severity.WARNING if partly else Severity.ERROR,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from math import inf
@@ -10,7 +9,7 @@ from typing import NamedTuple
 
 from envsolve.errors import OutsideError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
-from envsolve.model.need import specifier_of
+from envsolve.model.need import is_limited, specifier_of
 from envsolve.model.versions import LibcVersion, parsed_version
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.provider import Ask, Pick, Provider
@@ -21,12 +20,6 @@ from envsolve.resolve.closure.world import Limit, Limits
 
 DAYS_OF_A_MONTH = 30.44
 _A_YEAR = 12
-_UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
-
-
-def is_limited(specifier: str) -> bool:
-    """Whether a clause of ``specifier`` keeps versions out because they are newer."""
-    return _UPPER.search(specifier) is not None
 
 
 class Behind(NamedTuple):

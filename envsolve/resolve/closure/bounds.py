@@ -75,10 +75,12 @@ def may_stand_beside(name: str, major: int, facts_of: FactsOf) -> bool:
     return named < major and not is_of_framework
 
 
-def without_code(name: str, gpus: Collection[ComputeCapability], facts_of: FactsOf) -> Iterator[tuple[BuildFacts, str]]:
-    """The builds of a package that have no code for one of ``gpus``, each with the sentence that says so."""
+def without_code(
+    name: str, gpus: Collection[ComputeCapability], cuda: CudaVersion, facts_of: FactsOf
+) -> Iterator[tuple[BuildFacts, str]]:
+    """The builds of a package without code for one of ``gpus`` in a stack of ``cuda``, each with a sentence on it."""
     looked_into = [it for it in facts_of(name) if it.code is not None]
-    lacking = [(it, it.without_code_for(gpus)) for it in looked_into]
+    lacking = [(it, it.without_code_for(gpus, cuda)) for it in looked_into]
     of_all = all(gpu is not None for _, gpu in lacking)
     for facts, gpu in lacking:
         if gpu is not None:
@@ -168,29 +170,46 @@ class Bounds:
 
     def _of_builds(self, name: str, cuda: CudaVersion) -> Iterator[Limit]:
         """Versions of a package whose builds load the libraries of another CUDA, or have no code for a GPU."""
-        for facts, because in without_code(name, self._solution.problem.gpus, self._facts_of):
+        for facts, because in without_code(name, self._solution.problem.gpus, cuda, self._facts_of):
             yield Limit(str(facts.versions), because, is_exclusion=True)
         for facts in self._of_other_cuda(name, cuda):
             because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"
             yield Limit(str(facts.versions), because, is_exclusion=True)
-        linked = [it for it in self._facts_of(name) if it.linked_cuda is not None]
-        newest = newest_cuda_of_drivers(self._solution.problem, self._table()) if linked else None
-        limit = f"this stack is for CUDA {cuda}" if newest is None else f"the driver runs CUDA {newest} at most"
-        for facts in linked:
-            if not facts.run_with(newest or cuda.major):
-                because = f"{name}{facts.versions} has the runtime of CUDA {facts.linked_cuda} linked in, {limit}"
-                yield Limit(str(facts.versions), because, is_exclusion=True)
+        for facts in self._facts_of(name):
+            if (too_old := self._driver_is_too_old(facts)) is not None:
+                yield Limit(str(facts.versions), f"{name}{facts.versions} {too_old}", is_exclusion=True)
+
+    def _driver_is_too_old(self, facts: BuildFacts) -> str | None:
+        """Half a sentence on a runtime that is part of a build and newer than the driver, or than the stack's CUDA."""
+        toolkit = self._solution.toolkit
+        if facts.linked_cuda is None or toolkit is None:
+            return None
+        newest = newest_cuda_of_drivers(self._solution.problem, self._table())
+        limit = (
+            f"this stack is for CUDA {toolkit.version}" if newest is None else f"the driver runs CUDA {newest} at most"
+        )
+        fits = facts.run_with(newest or toolkit.version.major)
+        return None if fits else f"has the runtime of CUDA {facts.linked_cuda} linked in, {limit}"
 
     def _of_other_cuda(self, name: str, cuda: CudaVersion) -> Iterator[BuildFacts]:
         known = () if name in self._with_stack else self._facts_of(name)
         return (facts for facts in known if not facts.go_with(cuda))
 
     def lost(self, name: str, version: str) -> Iterator[str]:
-        """What a version of a package loses, as it loads the libraries of another CUDA than that of the stack."""
+        """What a version of a package loses, as its builds are for another CUDA, driver or GPU."""
         toolkit = self._solution.toolkit
-        for facts in () if toolkit is None else self._of_other_cuda(name, toolkit.version):
-            if facts.covers(version):
+        if toolkit is None:
+            return
+        for facts in self._facts_of(name):
+            if not facts.loss or not facts.covers(version):
+                continue
+            gpu = facts.without_code_for(self._solution.problem.gpus, toolkit.version)
+            if name not in self._with_stack and not facts.go_with(toolkit.version):
                 yield f"{name} {version} loads the libraries of {facts.cuda_text}: {facts.loss}"
+            elif gpu is not None:
+                yield f"{name} {version} has no code for compute capability {gpu}: {facts.loss}"
+            elif (too_old := self._driver_is_too_old(facts)) is not None:
+                yield f"{name} {version} {too_old}: {facts.loss}"
 
     def _follows_toolkit(self, name: str) -> bool:
         """Whether a package must not be newer than the stack's toolkit: a compiler, where it makes PTX on the machine.

@@ -20,6 +20,7 @@ from envsolve.index.page import RawFile, version_of
 from envsolve.model.names import normalized
 from envsolve.model.need import Need, joined
 from envsolve.model.package import Present
+from envsolve.resolve.closure.old_numpy import numpy_for
 from envsolve.resolve.closure.releases import DirectReleases, Fit, Fitting, Releases, Unfit, Wanted
 from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, file_of
 from envsolve.resolve.closure.workers import Workers
@@ -154,8 +155,11 @@ class World:
         if metadata.needs_build:
             return ()  # until it is built
         needs = self._worked_out(metadata, extra)
-        if needs is not None and self._judge is not None and not extra:
-            needs = self._overridden(self._judge(name, version_of(name, file[0]) or "", needs))
+        if needs is not None and not extra:
+            needs = (*needs, *numpy_for(file, needs))
+            if self._judge is not None:
+                needs = self._judge(name, version_of(name, file[0]) or "", needs)
+            needs = self._overridden(needs)
         return self._needs.setdefault(key, needs)
 
     def _metadata_or_none(self, releases: Releases, file: RawFile) -> Metadata | None:

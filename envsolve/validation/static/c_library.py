@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envsolve.binary.elf import read_needed_versions
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.model.versions import LibcVersion
 from envsolve.validation.static.installed import Files, Installed
@@ -44,12 +44,9 @@ def _libraries(framework: Installed) -> tuple[Path, ...]:
 
 
 def _too_old(framework: Installed, newer: dict[Path, LibcVersion], glibc: LibcVersion) -> Finding:
-    return found(
+    return make_finding(
         "glibc-too-old",
+        {"title": framework.title, "name": framework.name, "glibc_least": max(newer.values()), "glibc_here": glibc},
         (f"{file} asks for GLIBC_{version}" for file, version in newer.items()),
         about=framework.name,
-        title=framework.title,
-        name=framework.name,
-        glibc_least=max(newer.values()),
-        glibc_here=glibc,
     )

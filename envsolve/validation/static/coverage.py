@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envsolve.binary.library_code import read_device_code
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
@@ -88,15 +88,12 @@ def _finding(
     severity: Severity | None = None,
     **facts: object,
 ) -> Finding:
-    return found(
+    return make_finding(
         identifier,
+        {"title": framework.title, "name": framework.name, "capability": gpu, **facts},
         (f"{file}: {listed(code)}" for file, code in files.items()),
         about=framework.name,
         severity=severity,
-        title=framework.title,
-        name=framework.name,
-        capability=gpu,
-        **facts,
     )
 
 

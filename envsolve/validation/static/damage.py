@@ -10,7 +10,7 @@ from pathlib import Path
 from envsolve.binary.dll import read_dll
 from envsolve.binary.elf import Abi, read_library
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.validation.inventory import Distribution
 from envsolve.validation.static.installed import Files
@@ -36,17 +36,19 @@ def damaged(paths: Iterable[Path], files: Files, abi: Abi | None, library_path: 
 def _damaged(file: Path, error: UnreadableLibraryError, files: Files, library_path: str | None) -> Finding:
     owner = next((it for it in files.inventory.distributions if _belongs(file, it, files)), None)
     by_variable = str(file.parent) in re.split("[:;]", library_path or "")
-    return found(
+    return make_finding(
         "library-damaged",
+        {
+            "library": file.name,
+            "path": file,
+            "detail": error.detail,
+            "damage": error.damage.value,
+            "package": None if owner is None else owner.name,
+            "version": None if owner is None else owner.version,
+            "cut": "unset LD_LIBRARY_PATH" if by_variable else None,
+        },
         [str(error)],
         about=str(file),
-        library=file.name,
-        path=file,
-        detail=error.detail,
-        damage=error.damage.value,
-        package=None if owner is None else owner.name,
-        version=None if owner is None else owner.version,
-        cut="unset LD_LIBRARY_PATH" if by_variable else None,
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from envsolve.binary.elf import read_library
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
@@ -92,34 +92,40 @@ def _foreign(name: str, path: str, own: str, loading: Loading, scene: Scene) -> 
     theirs = cuda_major(path, scene.names)
     ours = cuda_major(own, scene.names) or (built_cuda(loading.framework) or "").partition(".")[0] or None
     other = theirs is not None and ours is not None and theirs != ours
-    return found(
+    return make_finding(
         "foreign-library",
+        {
+            "library": name,
+            "path": plain(path),
+            "own_path": plain(own),
+            "directory": Path(path).parent,
+            "their_cuda": theirs if other else None,
+            "own_cuda": ours if other else None,
+        },
         (f"LD_LIBRARY_PATH={scene.library_path}", f"{plain(path)} by LD_LIBRARY_PATH", f"{plain(own)} without it"),
         about=name,
         severity=Severity.ERROR if other else Severity.WARNING,
-        library=name,
-        path=plain(path),
-        own_path=plain(own),
-        directory=Path(path).parent,
-        their_cuda=theirs if other else None,
-        own_cuda=ours if other else None,
     )
 
 
 def _two_majors(component: str, majors: dict[str, dict[str, str]]) -> Finding:
     titles = [set(by) for by in majors.values()]
     alone = sorted(set.intersection(*titles))
-    return found(
+    return make_finding(
         "two-cuda-majors",
+        {
+            "component": component,
+            "majors": tuple(sorted(majors, key=int)),
+            "title": tuple(alone),
+            "in_one_process": bool(alone),
+        },
         (f"{title}: {plain(path)}" for by in majors.values() for title, path in by.items()),
         about=component,
         severity=Severity.ERROR if alone else Severity.WARNING,
-        component=component,
-        majors=tuple(sorted(majors, key=int)),
-        title=tuple(alone),
-        in_one_process=bool(alone),
     )
 
 
 def _stub(severity: Severity, paths: Sequence[str], use: str | None) -> Finding:
-    return found("stub-driver-library", paths, about="libcuda", severity=severity, stub_path=paths[0], stub_use=use)
+    return make_finding(
+        "stub-driver-library", {"stub_path": paths[0], "stub_use": use}, paths, about="libcuda", severity=severity
+    )

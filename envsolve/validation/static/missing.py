@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from envsolve.binary.lookup import Lookup
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import Preload
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.static.builds import built_cuda
@@ -58,17 +58,19 @@ def _missing(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Findi
         by_packages[_packages(lookup.name, loading, scene)].append(lookup.name)
     packages = [choice[0] for choice in by_packages if choice]
     requesters = dict.fromkeys(plain(lookup.requester) for lookup in lookups)
-    return found(
+    return make_finding(
         "library-missing",
+        {
+            "title": loading.title,
+            "library": _first(lookups),
+            "needs": tuple(_needs(lookups)),
+            "packages": tuple(" or ".join(choice) for choice in by_packages if choice),
+            "packages_typed": " ".join(packages),
+            "install": "conda install -c conda-forge" if scene.files.inventory.is_conda else "pip install",
+            "others": tuple(by_packages.get((), ())),
+        },
         (*(f"asked for by {it}" for it in requesters), *_looked_in(lookups[0])),
         about=loading.framework.name,
-        title=loading.title,
-        library=_first(lookups),
-        needs=tuple(_needs(lookups)),
-        packages=tuple(" or ".join(choice) for choice in by_packages if choice),
-        packages_typed=" ".join(packages),
-        install="conda install -c conda-forge" if scene.files.inventory.is_conda else "pip install",
-        others=tuple(by_packages.get((), ())),
     )
 
 
@@ -81,26 +83,22 @@ def _needs(lookups: Sequence[Lookup]) -> Iterator[str]:
 
 
 def _hidden(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Finding:
-    return found(
+    return make_finding(
         "library-missing",
+        {"title": loading.title, "library": _first(lookups), "needs": tuple(_needs(lookups)), "hidden": True},
         (f"LD_LIBRARY_PATH={scene.library_path}", *_looked_in(lookups[0])),
         about=loading.framework.name,
-        title=loading.title,
-        library=_first(lookups),
-        needs=tuple(_needs(lookups)),
-        hidden=True,
     )
 
 
 def _preload(loading: Loading, own: Sequence[str], scene: Scene) -> Finding:
     framework = loading.framework.framework
-    return found(
+    return make_finding(
         "preload-needed",
+        {"framework": framework.title, "preload": framework.preload_call},
         (f"{name} is {scene.files.own[name]}" for name in own),
         about=framework.name,
         severity=Severity.INFO,
-        framework=framework.title,
-        preload=framework.preload_call,
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS, Framework
 from envsolve.model.finding import Finding
 from envsolve.validation.inventory import Distribution, Inventory
@@ -70,14 +70,16 @@ def _shows_cpu(known: Framework, there: Installed | None, inventory: Inventory) 
 
 
 def _cpu_build(name: str, title: str, shows: str) -> Finding:
-    return found("cpu-build", [shows], about=name, framework=title, name=name, gpu_is_here=True)
+    return make_finding("cpu-build", {"framework": title, "name": name, "gpu_is_here": True}, [shows], about=name)
 
 
 def _two_owners(owners: list[Distribution], what: str, *files: str) -> Finding:
-    return found(
+    return make_finding(
         "two-distributions",
+        {
+            "owners": tuple(f"{it.name} {it.version}" for it in owners),
+            "owned": what,
+            "owners_typed": " ".join(it.name for it in owners),
+        },
         (f"both own {file}" for file in files[:4]),
-        owners=tuple(f"{it.name} {it.version}" for it in owners),
-        owned=what,
-        owners_typed=" ".join(it.name for it in owners),
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from envsolve.binary.dll_search import DllLookup, DllSearch
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.findings.catalogue import found
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import Preload
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding
@@ -65,21 +65,23 @@ def _missing(framework: Installed, lookups: list[DllLookup], files: Files, names
 def _not_found(framework: Installed, lookup: DllLookup, names: LibraryNames, *, conda: bool) -> Finding:
     packages = names.packages(lookup.name, conda=conda)
     on_path = lookup.on_path[0] if lookup.on_path else None
-    return found(
+    return make_finding(
         "library-missing",
+        {
+            "title": framework.title,
+            "library": lookup.name,
+            "needs": f"{lookup.requester.name} needs {lookup.name}",
+            "packages": " or ".join(packages),
+            "packages_typed": packages[0] if packages else None,
+            "install": "conda install -c conda-forge" if conda else "pip install",
+            "others": () if packages else (lookup.name,),
+            "on_path": on_path,
+            "directory": None if on_path is None else repr(str(on_path.parent)),
+        },
         (
             f"asked for by {lookup.requester}",
             *(f"looked in {directory} ({rule.value})" for rule, directory in lookup.looked_in),
             *(f"in PATH only: {path}" for path in lookup.on_path),
         ),
         about=framework.name,
-        title=framework.title,
-        library=lookup.name,
-        needs=f"{lookup.requester.name} needs {lookup.name}",
-        packages=" or ".join(packages),
-        packages_typed=packages[0] if packages else None,
-        install="conda install -c conda-forge" if conda else "pip install",
-        others=() if packages else (lookup.name,),
-        on_path=on_path,
-        directory=None if on_path is None else repr(str(on_path.parent)),
     )

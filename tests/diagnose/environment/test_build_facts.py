@@ -5,6 +5,7 @@ from __future__ import annotations
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from tests.diagnose.environment.on_disk import Patient, host, pip
+from tests.scripts.fat_binary import fat_binary
 
 PASCAL, TURING = ComputeCapability(6, 1), ComputeCapability(7, 5)
 
@@ -70,3 +71,17 @@ def test_packages_that_nothing_is_known_of_are_no_fault(stack: Patient) -> None:
     stack.install("flash-attn", "2.8.0")
     assert stack.report(host(PASCAL, TURING)).findings != ()
     assert {it.about for it in stack.report(host(TURING)).findings} & {"xformers", "flash-attn"} == set()
+
+
+def test_a_package_that_the_matrix_does_not_know_is_read(stack: Patient) -> None:
+    library = stack.site / "kernels" / "_C.abi3.so"
+    library.parent.mkdir()
+    library.write_bytes(b"\x7fELF\0libcudart.so.13\0" + fat_binary((75, 80)))
+    stack.install("kernels", "1.0", "kernels/_C.abi3.so", requires=["torch>=2"])
+    without, other = found(stack, "kernels", PASCAL)
+    assert (without.id, other.id) == ("no-code-for-gpu", "companion-mismatch")
+    assert other.title == "kernels 1.0 is for CUDA 13, and PyTorch for CUDA 12.8"
+    library.write_bytes(b"\x7fELF\0libcudart.so.12\0" + fat_binary((61, 80)))
+    assert not {"no-code-for-gpu", "companion-mismatch"} & {it.id for it in found(stack, "kernels", PASCAL)}
+    library.unlink()
+    assert not {"no-code-for-gpu", "companion-mismatch"} & {it.id for it in found(stack, "kernels", PASCAL)}

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from packaging.specifiers import SpecifierSet
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import DeviceCode
@@ -27,17 +27,20 @@ _OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
 def packages_without_code(scene: Scene) -> Iterator[Finding]:
     """Packages whose wheels have no code for a GPU of this machine."""
     for package, facts in _known(scene):
-        gpu = facts.without_code_for(scene.host.capabilities if scene.has_gpu else ())
+        build = _build_beside(package, scene)
+        cuda = None if build is None else build.cuda_version
+        gpu = facts.without_code_for(scene.host.capabilities if scene.has_gpu else (), cuda)
         if gpu is None:
             continue
-        others = (it for it in scene.matrix.build_facts(package.name) if it.code is not None)
+        others = (it for it in scene.matrix.build_facts(package.name, scene.platform) if it.code is not None)
         said = {
             "capability": str(gpu),
             "gpu": next(it.name for it in scene.host.gpus if it.compute_capability == gpu),
-            "versions": _versions(it for it in others if it.without_code_for([gpu]) is None),
+            "versions": _versions(it for it in others if it.without_code_for([gpu], cuda) is None),
         }
         evidence = (f"GPU: {gpu}", f"{package.label}: {listed(facts.code or DeviceCode(()))}")
-        yield _finding("package-without-code-for-gpu", package, facts, said, evidence, scene)
+        severity = Severity.WARNING if facts.loss else Severity.ERROR
+        yield _finding("package-without-code-for-gpu", package, facts, said, evidence, scene, severity)
 
 
 def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
@@ -47,7 +50,7 @@ def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
         cuda = build.cuda_version if build is not None else None
         if build is None or cuda is None or facts.cuda is None or facts.go_with(cuda):
             continue
-        others = (it for it in scene.matrix.build_facts(package.name) if it.cuda is not None)
+        others = (it for it in scene.matrix.build_facts(package.name, scene.platform) if it.cuda is not None)
         said = {
             "loss": facts.loss[:1].upper() + facts.loss[1:],
             "framework": build.title,
@@ -73,7 +76,7 @@ def _finding(
 ) -> Finding:
     known = {"package": package.name, "version": package.version, **said}
     about, sources = package.name, _sources(facts)
-    return of_environment(scene, identifier, known, evidence, about=about, severity=severity, sources=sources)
+    return make_finding(identifier, scene.facts | known, evidence, about=about, severity=severity, sources=sources)
 
 
 def packages_that_need_others(scene: Scene) -> Iterator[Finding]:
@@ -96,7 +99,7 @@ def _known(scene: Scene) -> Iterator[tuple[Package, BuildFacts]]:
     for package in scene.packages.by_name.values():
         if package.is_of_conda or parsed_version(package.version) is None:
             continue
-        for facts in scene.matrix.build_facts(package.name):
+        for facts in scene.build_facts(package):
             if facts.covers(package.version) and (not facts.beside or facts.beside in there):
                 yield package, facts
 
@@ -115,10 +118,10 @@ def _needs(
     installed = parsed_version(package.version) if package is not None else None
     if installed is not None and SpecifierSet(need.specifier).contains(installed, prereleases=True):
         return
-    yield of_environment(
-        scene,
+    yield make_finding(
         _OWN_IDS.get(need.name, "package-needs-another"),
         {
+            **scene.facts,
             "package": title,
             "version": version,
             "requirement": str(need),

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from envsolve.diagnose.environment.conda_meta import CondaPackage
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.reading import is_file, real, shown
 from envsolve.diagnose.environment.remedies import solve
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
 from envsolve.validation.inside.library_versions import component_of
@@ -81,10 +81,9 @@ def _twice(component: str, names: dict[str, dict[str, Path]], scene: Scene) -> F
             iter(solve((it.name for it in scene.builds), "--gpu auto", "--source conda-forge > environment.yml")), None
         ),
     }
-    return of_environment(
-        scene,
+    return make_finding(
         "library-of-conda-and-pip",
-        facts,
+        scene.facts | facts,
         [str(path) for paths in names.values() for path in paths.values()][:_SHOWN],
         about=component,
         severity=None if differ else Severity.INFO,
@@ -107,4 +106,4 @@ def _replaced(pairs: list[tuple[CondaPackage, Package]], severity: Severity, sce
         "conda_names": " ".join(dict.fromkeys(it.name for it, _ in pairs)),
     }
     evidence = [f"{record.label} of conda, {package.label} in {package.folder}" for record, package in pairs[:_SHOWN]]
-    return of_environment(scene, "package-of-conda-replaced", facts, evidence, about=names[0], severity=severity)
+    return make_finding("package-of-conda-replaced", scene.facts | facts, evidence, about=names[0], severity=severity)

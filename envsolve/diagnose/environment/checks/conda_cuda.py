@@ -12,8 +12,8 @@ from collections.abc import Iterator
 
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.conda_meta import CondaPackage
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.finding import Finding
@@ -71,7 +71,7 @@ def _differs(build: Build, package: CondaPackage, version: CudaVersion, scene: S
         "installer": "conda" if build.conda is not None else "pip",
     }
     evidence = (package.label, f"{build.label}: CUDA {build.cuda}")
-    return of_environment(scene, "conda-cuda-differs", facts, evidence, about=build.name)
+    return make_finding("conda-cuda-differs", scene.facts | facts, evidence, about=build.name)
 
 
 def _without(packages: list[CondaPackage], scene: Scene) -> Finding:
@@ -81,4 +81,4 @@ def _without(packages: list[CondaPackage], scene: Scene) -> Finding:
         "conda_names": " ".join(dict.fromkeys(package.name for package in packages)),
         "driver_cuda": scene.host.driver_cuda,
     }
-    return of_environment(scene, "conda-without-cuda", facts, labels)
+    return make_finding("conda-without-cuda", scene.facts | facts, labels)

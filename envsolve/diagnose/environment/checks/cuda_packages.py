@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.diagnose.environment.families import cuda_suffix
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import required_by_any
+from envsolve.findings.catalogue import make_finding
 from envsolve.matrix.load import ComponentTable
 from envsolve.model.finding import Finding
 
@@ -61,4 +61,4 @@ def _left_over(major: int, packages: list[Package], used: set[int], scene: Scene
         "package_cuda": f"CUDA {major}",
         "built_cuda": tuple(map(str, sorted(used))),
     }
-    return of_environment(scene, "leftover-cuda-packages", facts, [package.label for package in packages[:_SHOWN]])
+    return make_finding("leftover-cuda-packages", scene.facts | facts, [package.label for package in packages[:_SHOWN]])

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.model.release import Toolkit
 from envsolve.model.versions import CudaVersion, DriverVersion
@@ -86,10 +86,9 @@ def _facts(build: Build, cuda: object, floor: DriverVersion | None, scene: Scene
 
 def _too_old(build: Build, toolkit: Toolkit, scene: Scene) -> Finding:
     cuda = build.cuda_version or toolkit.version.major
-    return of_environment(
-        scene,
+    return make_finding(
         "driver-too-old-for-build",
-        _facts(build, cuda, toolkit.floor(windows=scene.windows_driver), scene),
+        scene.facts | _facts(build, cuda, toolkit.floor(windows=scene.windows_driver), scene),
         (f"{build.label}: CUDA {cuda}", _driver(scene)),
         about=build.name,
         sources=tuple(it.reference for it in toolkit.evidence)[:1],
@@ -97,10 +96,9 @@ def _too_old(build: Build, toolkit: Toolkit, scene: Scene) -> Finding:
 
 
 def _ptx_too_new(build: Build, cuda: CudaVersion, scene: Scene) -> Finding:
-    return of_environment(
-        scene,
+    return make_finding(
         "ptx-too-new-for-driver",
-        _facts(build, cuda, scene.matrix.cuda.driver_for(cuda, windows=scene.windows_driver), scene),
+        scene.facts | _facts(build, cuda, scene.matrix.cuda.driver_for(cuda, windows=scene.windows_driver), scene),
         (f"{build.label}: CUDA {cuda}", _driver(scene)),
         about=build.name,
         sources=("NVIDIA/nvbandwidth#61",),

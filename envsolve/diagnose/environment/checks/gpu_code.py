@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.reading import is_file
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding
 from envsolve.validation.static.coverage import Codes, listed
@@ -59,10 +59,16 @@ def seen(gpu: ComputeCapability, label: str, codes: Iterable[str], scene: Scene)
 
 
 def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, sources: tuple[str, ...], scene: Scene) -> Finding:
-    return of_environment(
-        scene,
+    return make_finding(
         "no-code-for-gpu",
-        {"title": build.title, "name": build.name, "capability": gpu, "path": build.label, "covered": listed(code)},
+        {
+            **scene.facts,
+            "title": build.title,
+            "name": build.name,
+            "capability": gpu,
+            "path": build.label,
+            "covered": listed(code),
+        },
         seen(gpu, build.label, [listed(code)], scene),
         about=build.name,
         sources=sources,

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, json_value
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.programs import fault_of
 from envsolve.diagnose.environment.reading import is_directory, names_of, real, text_of
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 SYSTEM = (Path("/usr/local/share/jupyter"), Path("/usr/share/jupyter"))
@@ -95,9 +95,9 @@ def _facts(kernel: Kernel) -> dict[str, object]:
 def _broken(kernel: Kernel, fault: str, scene: Scene) -> Finding:
     evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}", f"{kernel.program} {fault}")
     facts = {**_facts(kernel), "reason": fault}
-    return of_environment(scene, "notebook-kernel-broken", facts, evidence, about=kernel.folder.name)
+    return make_finding("notebook-kernel-broken", scene.facts | facts, evidence, about=kernel.folder.name)
 
 
 def _elsewhere(kernel: Kernel, scene: Scene) -> Finding:
     evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}",)
-    return of_environment(scene, "notebook-kernel-elsewhere", _facts(kernel), evidence, about=kernel.folder.name)
+    return make_finding("notebook-kernel-elsewhere", scene.facts | _facts(kernel), evidence, about=kernel.folder.name)

@@ -13,11 +13,10 @@ from envsolve.diagnose.environment.checks import gpu_code
 from envsolve.diagnose.environment.checks.ownership import TWO_DISTRIBUTIONS
 from envsolve.diagnose.environment.checks.package_files import seen
 from envsolve.diagnose.environment.families import component_in
-from envsolve.diagnose.environment.findings import of_environment
-from envsolve.diagnose.environment.library_variable import way_without
 from envsolve.diagnose.environment.reading import real
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.machine.library_variable import UNSET
+from envsolve.findings.catalogue import make_finding, shipped
 from envsolve.lockfile.wheels import requirements_of
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.static.installed import is_of_driver
@@ -42,7 +41,7 @@ def static(scene: Scene) -> Iterator[Finding]:
         elif finding.id == _MISSING and (extra := _of_extra(finding, scene)) is not None:
             yield extra
         elif UNSET in finding.commands:
-            fix, commands = way_without(_harmful(finding, scene), scene)
+            fix, commands = shipped().step("own-libraries", scene.loads.facts_without(_harmful(finding, scene)).get)
             yield finding if UNSET in commands else finding._replace(fix=fix, commands=commands)
         else:
             yield finding._replace(severity=Severity.WARNING) if only_for_gpu else finding
@@ -57,10 +56,10 @@ def _of_extra(finding: Finding, scene: Scene) -> Finding | None:
     if build is None or release is None or not release.extras or any(map(component_in, scene.packages.by_name)):
         return None
     requirement, *_ = requirements_of(release, Version(scene.inventory.python or "3"))
-    return of_environment(
-        scene,
+    return make_finding(
         "library-missing-of-extra",
         {
+            **scene.facts,
             "framework": build.title,
             "version": build.version,
             "extra": release.extras[0],

@@ -9,11 +9,10 @@ from pathlib import Path
 
 from envsolve.binary.lookup import Rule
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.findings import of_environment
-from envsolve.diagnose.environment.library_variable import facts_without
 from envsolve.diagnose.environment.reading import is_file, names_of, placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
+from envsolve.findings.catalogue import make_finding
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
@@ -55,8 +54,8 @@ def hidden_copies(scene: Scene) -> Iterator[Finding]:
             copies[shadowed.soname] = (shown(shadowed.path), shown(behind[0]))
     if copies:
         evidence = [f"{first} is taken, {behind} lies behind it" for first, behind in copies.values()]
-        yield of_environment(
-            scene, "library-copies", {"libraries": listed(copies)}, evidence[:_SHOWN], about="libraries"
+        yield make_finding(
+            "library-copies", {**scene.facts, "libraries": listed(copies)}, evidence[:_SHOWN], about="libraries"
         )
 
 
@@ -69,7 +68,9 @@ def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
     gone = [entry for entry in entries if "/" in entry and not is_file(Path(entry))]
     if gone:
         evidence = (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",)
-        yield of_environment(scene, "preloaded-file-missing", {"entries": tuple(gone)}, evidence, about="LD_PRELOAD")
+        yield make_finding(
+            "preloaded-file-missing", {**scene.facts, "entries": tuple(gone)}, evidence, about="LD_PRELOAD"
+        )
     present = [entry for entry in cuda if entry not in gone]
     if present:
         yield _preloaded(present, scene)
@@ -126,11 +127,11 @@ def _cudnn_parts(directory: str, names: list[str], scene: Scene) -> list[str]:
 
 def _of_other_cudnn(parts: dict[str, list[str]], build: Build, scene: Scene) -> Finding:
     first, name = next((it, names[0]) for it, names in parts.items())
-    return of_environment(
-        scene,
+    return make_finding(
         "cudnn-parts-on-library-path",
         {
-            **facts_without(parts, scene),
+            **scene.facts,
+            **scene.loads.facts_without(parts),
             "libraries": listed(name for names in parts.values() for name in names),
             "other_version": scene.owners.version_of(Path(first, name)),
             "framework": build.title,
@@ -142,10 +143,9 @@ def _of_other_cudnn(parts: dict[str, list[str]], build: Build, scene: Scene) -> 
 
 def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
     names = listed(name for names in unused.values() for name in names)
-    return of_environment(
-        scene,
+    return make_finding(
         "library-path-unused",
-        {**facts_without(unused, scene), "libraries": names},
+        {**scene.facts, **scene.loads.facts_without(unused), "libraries": names},
         (f"LD_LIBRARY_PATH={scene.loads.library_path}", *(f"{it}: {listed(names)}" for it, names in unused.items())),
         about="LD_LIBRARY_PATH",
     )
@@ -154,10 +154,13 @@ def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
 def _preloaded(entries: list[str], scene: Scene) -> Finding:
     built = {build.cuda_major for build in scene.builds if build.cuda_major is not None}
     others = [it for it in entries if _is_of_another(it, built, scene.names)]
-    return of_environment(
-        scene,
+    return make_finding(
         "preloaded-library",
-        {"entries": tuple(others or entries), "built_cuda": tuple(map(str, sorted(built))) if others else None},
+        {
+            **scene.facts,
+            "entries": tuple(others or entries),
+            "built_cuda": tuple(map(str, sorted(built))) if others else None,
+        },
         (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",),
         about="LD_PRELOAD",
         severity=Severity.ERROR if others else None,
@@ -170,10 +173,10 @@ def _is_of_another(entry: str, built: set[int], names: LibraryNames) -> bool:
 
 
 def _searches(asking: dict[Path, str], lying: list[str], scene: Scene) -> Finding:
-    return of_environment(
-        scene,
+    return make_finding(
         "searches-current-directory",
         {
+            **scene.facts,
             "libraries": listed(file.name for file in asking),
             "others": listed(lying) if lying else None,
             "directory": str(scene.directory),

@@ -24,11 +24,10 @@ from packaging.version import Version
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.findings import of_environment
-from envsolve.diagnose.environment.library_variable import facts_without
 from envsolve.diagnose.environment.reading import placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.symbols import NONE, Symbols, defined_versions, read_symbols
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.static.installed import is_of_driver
@@ -190,7 +189,7 @@ def _whose(path: str, scene: Scene) -> str:
 
 def _off(by_variable: Sequence[str], scene: Scene) -> dict[str, object]:
     """Facts on the directories of LD_LIBRARY_PATH that files came from; none for files that did not."""
-    return facts_without(map(os.path.dirname, by_variable), scene) if by_variable else {}
+    return scene.loads.facts_without(map(os.path.dirname, by_variable)) if by_variable else {}
 
 
 def _old_cudnn(build: Build, path: str, version: Version, wanted: Version, loading: Loading, scene: Scene) -> Finding:
@@ -207,10 +206,9 @@ def _old_cudnn(build: Build, path: str, version: Version, wanted: Version, loadi
         "installer": None if owner is None else owner.by,
         **_off(_by_variable([path], loading), scene),
     }
-    return of_environment(
-        scene,
+    return make_finding(
         "old-cudnn-loaded",
-        facts,
+        scene.facts | facts,
         (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
         about=build.name,
         sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
@@ -222,10 +220,9 @@ def _two_releases(
 ) -> Finding:
     paths = [path for paths in places.values() for path in paths]
     said = (f"{place} ({versions[place]})" if versions[place] is not None else place for place in places)
-    return of_environment(
-        scene,
+    return make_finding(
         "cudnn-parts-from-two-places",
-        {"framework": loading.title, "places": tuple(said), **_off(_by_variable(paths, loading), scene)},
+        {**scene.facts, "framework": loading.title, "places": tuple(said), **_off(_by_variable(paths, loading), scene)},
         tuple(map(shown, paths))[:_SHOWN],
         about=loading.framework.name,
         severity=Severity.WARNING if None in versions.values() else None,
@@ -246,7 +243,7 @@ def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene:
         **_off(_by_variable(provided, loading), scene),
     }
     evidence = (edge.requester, edge.provider, *(f"not there: {name}" for name in missing[:_SHOWN]))
-    return of_environment(scene, "function-missing", facts, evidence, about=loading.framework.name)
+    return make_finding("function-missing", scene.facts | facts, evidence, about=loading.framework.name)
 
 
 def _old_cxx(loading: Loading, found: str, has: Version, newer: Mapping[str, Version], scene: Scene) -> Finding:
@@ -258,4 +255,4 @@ def _old_cxx(loading: Loading, found: str, has: Version, newer: Mapping[str, Ver
         **_off(_by_variable([found], loading), scene),
     }
     evidence = [f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items()]
-    return of_environment(scene, "cxx-library-too-old", facts, evidence[:_SHOWN], about=loading.framework.name)
+    return make_finding("cxx-library-too-old", scene.facts | facts, evidence[:_SHOWN], about=loading.framework.name)

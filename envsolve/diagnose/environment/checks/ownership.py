@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.owners import LIBRARY
 from envsolve.diagnose.environment.record import Row
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 TWO_DISTRIBUTIONS = "two-distributions"
@@ -61,4 +61,4 @@ def _shared(packages: list[Package], paths: list[str], scene: Scene) -> Finding:
         "files": listed(PurePosixPath(path).name for path in paths),
         "outside": not any(map(is_of_gpu_stacks, names)),
     }
-    return of_environment(scene, "shared-files", facts, [f"both own {path}" for path in paths[:_SHOWN]])
+    return make_finding("shared-files", scene.facts | facts, [f"both own {path}" for path in paths[:_SHOWN]])

@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 from envsolve.diagnose.environment.altered import Altered, judged_packages
 from envsolve.diagnose.environment.checks.ownership import is_known_pair
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.owners import LIBRARY
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
 
@@ -79,10 +79,9 @@ def _gone(
         "files": listed(PurePosixPath(path).name for path in lost),
         "in_conda_package": by_conda,
     }
-    return of_environment(
-        scene,
+    return make_finding(
         "package-files-missing",
-        facts,
+        scene.facts | facts,
         [f"missing: {place}/{path}" for path in lost[:_SHOWN]],
         about=name,
         severity=Severity.ERROR if worst else Severity.WARNING,
@@ -100,7 +99,7 @@ def _overwritten(files: list[Altered], scene: Scene) -> Finding:
     }
     severity = Severity.ERROR if winner else None
     evidence = tuple(seen(altered) for altered in files[:_SHOWN])
-    return of_environment(scene, "file-overwritten", facts, evidence, about=package.name, severity=severity)
+    return make_finding("file-overwritten", scene.facts | facts, evidence, about=package.name, severity=severity)
 
 
 def seen(altered: Altered) -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.diagnose.environment.checks.remains import module_directories
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.from_files import LONGEST_PATH_FILE, module_lines
 from envsolve.diagnose.environment.reading import bytes_of, names_of
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 
 _IMPORT = re.compile(r"import\s+(\w+)\s*(?:[;,].*)?\Z")
@@ -81,10 +81,9 @@ def _broken(file: Path, faults: list[_Fault], scene: Scene) -> Finding:
         "module": first.value,
         "editable": first.editable,
     }
-    return of_environment(
-        scene,
+    return make_finding(
         "path-file-broken",
-        facts,
+        scene.facts | facts,
         [f"{file}: {it.kind}: {it.value}" if it.value else f"{file}: {it.kind}" for it in faults[:8]],
         about=file.name,
         severity=min((it.severity for it in faults), key=list(Severity).index),

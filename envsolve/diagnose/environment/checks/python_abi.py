@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 _TAGGED = re.compile(r"(?P<stem>.+?)\.(?:cpython-|cp)(?P<tag>3\d+t?)-[\w-]+\.(?:so|pyd)\Z")
@@ -31,10 +31,10 @@ def modules_of_another_python(scene: Scene) -> Iterator[Finding]:
             tag, path = max(tags.items())
             found.setdefault(tag, {}).setdefault(package, path)
     for tag, packages in found.items():
-        yield of_environment(
-            scene,
+        yield make_finding(
             "extension-of-other-python",
             {
+                **scene.facts,
                 "package": next(iter(packages)).name,
                 "packages": listed(it.name for it in packages),
                 "pins": " ".join(f"{it.name}=={it.version}" for it in packages),

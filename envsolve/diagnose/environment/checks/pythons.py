@@ -8,11 +8,11 @@ from pathlib import Path
 
 from envsolve.diagnose.environment.active import ACTIVE, Stale, stale_in
 from envsolve.diagnose.environment.families import is_framework, is_of_gpu_stacks
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.reading import is_directory, is_file, real
 from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 
 _SHOWN = 6
@@ -50,7 +50,9 @@ def python_home(scene: Scene) -> Iterator[Finding]:
     """PYTHONHOME, which sends every Python to the standard library of one."""
     home = scene.environ.get("PYTHONHOME")
     if home:
-        yield of_environment(scene, "python-home-set", {"path": home}, (f"PYTHONHOME={home}",), about="PYTHONHOME")
+        yield make_finding(
+            "python-home-set", {**scene.facts, "path": home}, (f"PYTHONHOME={home}",), about="PYTHONHOME"
+        )
 
 
 def injected_modules(scene: Scene) -> Iterator[Finding]:
@@ -127,15 +129,19 @@ def _stale(stale: Stale, scene: Scene) -> Finding:
         "variables_typed": " ".join((stale.variable, *stale.beside)),
     }
     evidence = (f"{stale.variable}={stale.path}", f"looked at: {scene.inventory.executable}")
-    return of_environment(scene, "stale-activation", facts, evidence, about=stale.variable)
+    return make_finding("stale-activation", scene.facts | facts, evidence, about=stale.variable)
 
 
 def _other_python(found: Path, variable: str, scene: Scene) -> Finding:
     path = [entry for entry in scene.shell.get("PATH", "").split(os.pathsep) if entry]
-    return of_environment(
-        scene,
+    return make_finding(
         "wrong-python",
-        {"variable": variable, "program": str(found), "program_typed": quoted(scene.inventory.executable)},
+        {
+            **scene.facts,
+            "variable": variable,
+            "program": str(found),
+            "program_typed": quoted(scene.inventory.executable),
+        },
         (f"{variable}={scene.shell.get(variable, '')}", f"python is {found}", f"PATH begins with {':'.join(path[:3])}"),
         about="python",
     )
@@ -144,7 +150,7 @@ def _other_python(found: Path, variable: str, scene: Scene) -> Finding:
 def _other_pip(found: Path, scene: Scene, *, has_own: bool) -> Finding:
     facts = {"program": str(found), "has_pip": has_own}
     severity = Severity.WARNING if has_own else None
-    return of_environment(scene, "wrong-pip", facts, (f"pip is {found}",), about="pip", severity=severity)
+    return make_finding("wrong-pip", scene.facts | facts, (f"pip is {found}",), about="pip", severity=severity)
 
 
 def _injected(
@@ -160,10 +166,9 @@ def _injected(
         "other_version": own[hidden[0].name].version if hidden else None,
     }
     breaks = any(is_framework(package.name) or package.name.startswith("nvidia-") for package in hidden)
-    return of_environment(
-        scene,
+    return make_finding(
         "modules-from-elsewhere",
-        facts,
+        scene.facts | facts,
         [f"{package.label} in {package.location}" for package in matter[:_SHOWN]],
         about=variable,
         severity=Severity.ERROR if breaks else None,

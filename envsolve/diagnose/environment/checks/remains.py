@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.reading import is_directory, names_of
 from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
+from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
 
@@ -83,7 +83,11 @@ def _meant(remains: str, scene: Scene) -> str | None:
 def _closed(directory: Path, error: OSError, scene: Scene) -> Finding:
     why = error.strerror or str(error)
     facts = {"directory": str(directory), "reason": why}
-    return of_environment(scene, "directory-not-readable", facts, (f"{directory}: {why}",))
+    return make_finding(
+        "directory-not-readable",
+        scene.facts | facts,
+        (f"{directory}: {why}",),
+    )
 
 
 def _renamed(directory: Path, remains: list[str], known: list[str], scene: Scene) -> Finding:
@@ -94,10 +98,9 @@ def _renamed(directory: Path, remains: list[str], known: list[str], scene: Scene
         "files_typed": " ".join(quoted(directory / name) for name in shown),
         "directory": str(directory),
     }
-    return of_environment(
-        scene,
+    return make_finding(
         "remains-of-installation",
-        facts,
+        scene.facts | facts,
         [str(directory / name) for name in shown],
         about=known[0] if known else None,
         severity=_severity(known),
@@ -109,10 +112,9 @@ def _severity(names: Iterable[str]) -> Severity | None:
 
 
 def _twice(directory: Path, name: str, versions: list[str], packages: tuple[Package, ...], scene: Scene) -> Finding:
-    finding = of_environment(
-        scene,
+    finding = make_finding(
         "two-versions-recorded",
-        {"package": name, "versions": tuple(versions), "directory": str(directory)},
+        {**scene.facts, "package": name, "versions": tuple(versions), "directory": str(directory)},
         [str(package.folder) for package in packages],
         about=name,
         severity=_severity([name]),
@@ -129,6 +131,6 @@ def _without(package: Package, lacking: list[str], scene: Scene) -> Finding:
         "files": tuple(lacking),
     }
     severity = _severity([package.name])
-    return of_environment(
-        scene, "half-removed-package", facts, (str(package.folder),), about=package.name, severity=severity
+    return make_finding(
+        "half-removed-package", scene.facts | facts, (str(package.folder),), about=package.name, severity=severity
     )

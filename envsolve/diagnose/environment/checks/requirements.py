@@ -20,11 +20,11 @@ from packaging.version import Version
 
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.findings import of_environment
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import parsed_version
@@ -146,10 +146,9 @@ def _own_version(build: Build, name: str) -> str | None:
 
 def _pair(wanted: Wanted, installed: Package, scene: Scene) -> Finding:
     requirer = wanted.requirer
-    return of_environment(
-        scene,
+    return make_finding(
         "companion-of-other-version",
-        {**_named(requirer, installed), "requirement": _said(wanted.requirement)},
+        {**scene.facts, **_named(requirer, installed), "requirement": _said(wanted.requirement)},
         (f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}", f"{installed.folder.name} is installed"),
         about=requirer.name,
     )
@@ -161,10 +160,9 @@ def _named(package: Package, other: Package) -> dict[str, object]:
 
 
 def _part(known: Framework, part: Package, takes: Package, scene: Scene) -> Finding:
-    return of_environment(
-        scene,
+    return make_finding(
         "part-of-other-version",
-        {**_named(part, takes), "framework": known.title},
+        {**scene.facts, **_named(part, takes), "framework": known.title},
         (part.folder.name, takes.folder.name),
         about=part.name,
     )
@@ -182,7 +180,7 @@ def _variants(build: Build, package: Package, variant: str, other: str, scene: S
         f"{build.framework.framework.built.file} says {build.version}",
         f"{package.name}: {_own_version(build, package.name) or package.version}",
     )
-    return of_environment(scene, "companion-for-other-cuda", facts, evidence, about=package.name)
+    return make_finding("companion-for-other-cuda", scene.facts | facts, evidence, about=package.name)
 
 
 def _spoken(variant: str) -> str:
@@ -206,6 +204,6 @@ def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
         "installer": installer_of(package, scene),
     }
     evidence = (f"{package.label}: {_said(it.requirement)}; installed: {versions[it.name] or 'none'}" for it in unmet)
-    return of_environment(
-        scene, "requirement-not-met", facts, list(evidence)[:_SHOWN], about=package.name, severity=severity
+    return make_finding(
+        "requirement-not-met", scene.facts | facts, list(evidence)[:_SHOWN], about=package.name, severity=severity
     )

@@ -1,0 +1,53 @@
+"""What the libraries of an installed package say, where the matrix does not know its build."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+from envsolve.binary.package_facts import facts_in
+from envsolve.boundary.files import open_regular
+from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.model.build_facts import BuildFacts
+from envsolve.model.fact import Evidence, EvidenceKind
+from envsolve.model.names import normalized
+from envsolve.resolve.closure.unknown_builds import goes_with_cuda
+
+_BUDGET = 2_000_000_000
+"""Bytes of libraries of one package that are read: a few seconds."""
+_CHUNK = 1 << 20
+
+
+def facts_of_installed(package: Package, packages: Packages) -> BuildFacts | None:
+    """What ``package`` needs beyond its metadata, from the bytes of its libraries.
+
+    None where it has nothing to do with CUDA, where nothing says so, and where a file cannot be read.
+    """
+    requires = set(_required(package))
+    if not goes_with_cuda(package.name, requires):
+        return None
+    sizes = {row.path: row.size or 0 for row in packages.record(package) or ()}
+
+    def chunks(name: str) -> Iterator[bytes]:
+        with open_regular(package.location / name) as file:
+            while chunk := file.read(_CHUNK):
+                yield chunk
+
+    try:
+        found = facts_in(sizes, chunks, _BUDGET)
+    except (OSError, ValueError):  # files that are missing or damaged have findings of their own
+        return None
+    evidence = Evidence(EvidenceKind.WHEEL, f"the libraries of {package.label} in {package.location}", "")
+    return found.build_facts(package.name, package.version, requires, evidence)
+
+
+def _required(package: Package) -> Iterator[str]:
+    """The packages that it requires without an extra."""
+    for text in package.requires:
+        try:
+            requirement = Requirement(text)
+        except InvalidRequirement:
+            continue
+        if requirement.marker is None or "extra" not in str(requirement.marker):
+            yield normalized(requirement.name)

@@ -1,0 +1,135 @@
+"""Facts on requirements that exclude each other, by the words of pip, uv, Poetry and conda."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
+from envsolve.model.names import normalized
+from envsolve.model.versions import parsed_version
+
+Lines = tuple[Sighting, ...]
+_NAME = r"[A-Za-z][\w.-]*(?:\[[\w,.-]+\])?(?:\{[^{}]*\})?"
+_NEED = re.compile(
+    rf"(?:(?P<who>{_NAME}(?:(?:[ =]{{1,2}}|[<>~]=?)\(?\d[\w.+*]*\)?)?) (?:depends on|requires) (?:both )?"
+    r"|(?:the )?(?:user requested|you require) )"
+    rf"(?P<package>{_NAME}) ?\(?(?P<versions>[=<>!~^]{{0,2}} ?\d[\w.*,<>=!~+-]*)",
+    re.IGNORECASE,
+)
+
+
+class _Conflict(NamedTuple):
+    """Two requirements that exclude each other, the user's own the second."""
+
+    one: _Need
+    other: _Need
+
+
+class _Need(NamedTuple):
+    """A requirement as a resolver prints it: whose it is (None: the user's), the package, and the versions."""
+
+    who: str | None
+    package: str
+    versions: SpecifierSet
+    text: str
+
+
+def _needs(case: Case) -> tuple[_Need, ...]:
+    """The requirements that a resolver names as the reason, of GPU packages."""
+    found = []
+    for text in case.every("conflict"):
+        match = _NEED.match(re.sub(r"[\s│]+", " ", text))
+        package = "" if match is None else re.sub(r"[\[{].*", "", match["package"])
+        if match is None or not is_of_gpus(package):
+            continue
+        versions = match["versions"].replace(" ", "").rstrip(".,")
+        versions = versions if re.match(r"[<>!~^]|==", versions) else f"=={versions.lstrip('=')}"
+        try:
+            specifier = SpecifierSet(versions)
+        except InvalidSpecifier:
+            continue
+        who = None if match["who"] in (None, "project", "workspace") else _plain(match["who"])
+        found.append(_Need(who, normalized(package), specifier, f"{package}{versions}"))
+    return tuple(found)
+
+
+def _plain(who: str) -> str:
+    """``torchvision 0.4.0`` of ``torchvision (0.4.0)``."""
+    return re.sub(r"\{.*\}|[()]", "", who).replace("==", " ")
+
+
+def _exclude(one: _Need, other: _Need) -> bool:
+    """Whether no version meets both: one pins what the other does not allow."""
+    pins = [(need, of) for need, of in ((one, other), (other, one)) if _pinned(need) is not None]
+    return one.package == other.package and any(
+        not of.versions.contains(_pinned(need) or "", prereleases=True) for need, of in pins
+    )
+
+
+def _pinned(need: _Need) -> str | None:
+    only, *more = need.versions
+    return only.version if not more and only.operator == "==" and "*" not in only.version else None
+
+
+def conflict(case: Case, _lines: Lines) -> _Conflict | None:
+    """The first two requirements that exclude each other; of a package before the user's own."""
+    needs = sorted(_needs(case), key=lambda it: it.who is None)
+    pairs = ((one, other) for place, one in enumerate(needs) for other in needs[place + 1 :])
+    return next((_Conflict(*pair) for pair in pairs if pair[0].who != pair[1].who and _exclude(*pair)), None)
+
+
+def conflicts(case: Case, lines: Lines) -> tuple[str, ...]:
+    """Everything that is named as excluding something else, of GPU packages."""
+    needs = [f"{it.get('who') or 'the framework'} requires {it.get('need')}" for it in lines if it.get("need")]
+    named = [it.rstrip(".,") for it in case.every("conflict") if _names_gpus(it)]
+    others = dict.fromkeys(it for it in named if not any(_same(it, other) for other in needs))
+    return (*needs, *others)[:8]
+
+
+def _same(one: str, other: str) -> bool:
+    return one.rsplit(maxsplit=1)[-1] == other.rsplit(maxsplit=1)[-1]
+
+
+def _names_gpus(text: str) -> bool:
+    return any(is_of_gpus(word) for word in re.findall(r"[A-Za-z][\w-]*", text))
+
+
+def conflict_of_gpus(case: Case, lines: Lines) -> bool:
+    """Whether requirements of GPU packages exclude each other, and no line only says what packages require."""
+    needs = [re.split(r"[ =<>~!]", it.get("need") or "")[0] for it in lines if it.get("need")]
+    excludes = len(needs) != len(set(needs)) or any("conflict" in it.line.lower() for it in lines)
+    plain = any(not it.get("need") for it in lines)
+    return (plain or excludes) and (
+        bool(conflicts(case, lines)) or any(_names_gpus(it.get("what") or "") for it in lines)
+    )
+
+
+def version_is_missing(case: Case, _lines: Lines) -> bool:
+    """Whether uv says of a GPU package that the index has no such version, or not even the package."""
+    found = (it for it in case.of("uv-no-version") if it.get("package") or it.get("absent"))
+    return any(is_of_gpus(it.get("package") or it.get("absent") or "") or it.get("absent") for it in found)
+
+
+def pins_of_torch(case: Case, lines: Lines) -> bool:
+    """Whether torch's wheels and packages of NVIDIA's are among what excludes each other."""
+    text = " ".join(conflicts(case, lines))
+    return "nvidia" in text and ("torch" in text or case.framework == "pytorch")
+
+
+def dependents(_case: Case, lines: Lines) -> tuple[str, ...]:
+    """The packages that no longer match the one that was replaced, if they or that one are for GPUs."""
+    of_gpus = is_of_gpus(merged(lines).get("found", ""))
+    named = [(it.get("package") or "", it.get("version")) for it in lines]
+    return tuple(dict.fromkeys(f"{name} {version}" for name, version in named if of_gpus or is_of_gpus(name)))
+
+
+def companion_needed(case: Case, lines: Lines) -> str | None:
+    """The companion that belongs to the installed torch: torchvision 0.17.1."""
+    fields = merged(lines)
+    name, torch = normalized(fields.get("package", "")), parsed_version(fields.get("found_version"))
+    version = case.knowledge.companions_of("pytorch", torch, case.platform).get(name)
+    return version and f"{name} {version}"

@@ -1,0 +1,1 @@
+"""What facts of several subjects rest on. Modules here declare no facts."""

@@ -1,0 +1,138 @@
+"""Facts on the Pythons for which a requested version has wheels, and on the Python that runs.
+
+pip lists only versions that have a wheel for the Python it runs with: torch from 2.2.0 on is Python 3.12, TensorFlow up
+to 2.11.0 is Python 3.7. So its list shows the interpreter. What was ever published only the matrix knows.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from packaging.version import Version
+
+from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.facts.shared.requested import (
+    FRAMEWORK_OF,
+    Requested,
+    is_of,
+    pythons_of,
+    requested,
+    requested_package,
+    version_span,
+    wheels_of,
+)
+from envsolve.model.host import Platform
+from envsolve.model.release import Source
+
+Lines = tuple[Sighting, ...]
+_LAST_INTEL_MAC = Version("2.2.2")
+
+
+def wheel_pythons(case: Case, lines: Lines) -> str | None:
+    """The Pythons that the version has wheels for, on the platform of the case."""
+    return version_span(pythons_of(wheels_of(case, requested(case, lines))))
+
+
+def newest_pythons(case: Case, lines: Lines) -> str | None:
+    """The Pythons that the newest release of the package on pip's index has wheels for."""
+    return version_span(_newest_pythons(case, requested_package(lines) or ""))
+
+
+def _newest_pythons(case: Case, package: str) -> tuple[str, ...]:
+    every = case.knowledge.all_releases(FRAMEWORK_OF.get(package, ""), case.platform)
+    wheels = [it for it in every if it.source is Source.PYPI and is_of(package, it)]
+    newest = max((it.version for it in wheels), default=None)
+    return pythons_of([it for it in wheels if it.version == newest])
+
+
+def best_python(case: Case, lines: Lines) -> str | None:
+    """The newest Python with a wheel of the version, or of the newest release."""
+    asked = requested(case, lines)
+    found = pythons_of(wheels_of(case, asked)) or _newest_pythons(case, asked.package)
+    return found[-1] if found else None
+
+
+def interpreter(case: Case, _lines: Lines = ()) -> str | None:
+    """The Python that runs, ``3.12`` of ``3.12.4``; tags of wheels (``310``) are of files and say nothing of it."""
+    python = case.given.python or next((it for it in case.every("python") if "." in it), None)
+    return None if python is None else ".".join(python.split(".")[:2])
+
+
+def other_interpreter(case: Case, lines: Lines) -> str | None:
+    """The same, unless the version has wheels for it."""
+    python = interpreter(case)
+    return None if python in pythons_of(wheels_of(case, requested(case, lines))) else python
+
+
+def listed_python(case: Case, lines: Lines) -> str | None:
+    """The Python that pip's list of versions is of, if it is of one alone."""
+    shown = _inferred_pythons(case, requested(case, lines))
+    return shown[0] if len(shown) == 1 else None
+
+
+def _inferred_pythons(case: Case, asked: Requested) -> tuple[str, ...]:
+    """The Pythons for which pip's list would begin and end as it does: the oldest release it knows is their oldest."""
+    public = sorted({Version(it.base_version) for it in asked.listed or () if not it.is_prerelease})
+    if asked.framework is None or asked.package not in (asked.framework, "torch", "tensorflow-gpu") or not public:
+        return ()
+    return tuple(
+        python
+        for python, versions in _versions_by_python(case, asked).items()
+        if versions[0] == public[0] and public[-1] in (*versions, versions[-1])
+    )
+
+
+def _versions_by_python(case: Case, asked: Requested) -> Mapping[str, list[Version]]:
+    """The releases on pip's index of what is requested, or of its framework, for each Python, in order."""
+    found: dict[str, set[Version]] = defaultdict(set)
+    for release in case.knowledge.all_releases(asked.framework or "", case.platform):
+        if release.source in (Source.PYPI, Source.PYTORCH) and is_of(asked.package, release):
+            for python in release.pythons:
+                found[python].add(release.version)
+    return {python: sorted(found[python]) for python in sorted(found, key=Version)}
+
+
+class _Beside(NamedTuple):
+    """A Python next to those of a version, and the oldest and newest releases that pip has for it."""
+
+    python: str
+    oldest: Version
+    newest: Version
+
+    def __str__(self) -> str:
+        return self.python
+
+
+def _beside(case: Case, asked: Requested, step: int) -> _Beside | None:
+    table = _versions_by_python(case, asked)
+    order, pythons = list(table), pythons_of(wheels_of(case, asked))
+    if not pythons or pythons[0] not in order or pythons[-1] not in order:
+        return None
+    place = order.index(pythons[0] if step < 0 else pythons[-1]) + step
+    if not 0 <= place < len(order):
+        return None
+    return _Beside(order[place], table[order[place]][0], table[order[place]][-1])
+
+
+def older_python(case: Case, lines: Lines) -> _Beside | None:
+    """The Python below those of the version."""
+    return _beside(case, requested(case, lines), -1)
+
+
+def newer_python(case: Case, lines: Lines) -> _Beside | None:
+    """The Python above those of the version."""
+    return _beside(case, requested(case, lines), 1)
+
+
+def mac_list(case: Case, lines: Lines) -> bool:
+    """Whether a list of torch ends with the last release for macOS on Intel, as no Python's list elsewhere does.
+
+    When that was the newest release every list ended with it, but then the version that is requested is no newer one.
+    """
+    asked = requested(case, lines)
+    if asked.package != "torch" or not asked.listed or asked.listed[-1] != _LAST_INTEL_MAC:
+        return False
+    newer = asked.version is not None and asked.version > _LAST_INTEL_MAC
+    return case.platform in (None, Platform.OSX_64) and (newer or not _inferred_pythons(case, asked))

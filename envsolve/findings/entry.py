@@ -1,0 +1,100 @@
+"""An entry of the catalogue: one finding, or one cause of it, in sentences that hold in some cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from envsolve.findings.condition import Condition, Facts
+from envsolve.findings.template import Sentence, fields_of, shown
+from envsolve.model.finding import Severity
+
+
+class Words(NamedTuple):
+    """An entry as it is said of one case."""
+
+    title: str
+    cause: str
+    fix: str
+    commands: tuple[str, ...]
+    more: str
+    check: str
+    shows: str
+    facts: Mapping[str, str]
+
+
+class Entry(NamedTuple):
+    """One finding, or one cause of it: what it means and what to do.
+
+    Of ``title``, ``check`` and ``shows`` the first that holds is said, of the others all. ``more`` are
+    details: background, other ways to fix it, warnings.
+    ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that shows which cause it is,
+    ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
+    several causes may share. ``seen`` are symptoms whose lines speak for it, and hold fields for it. ``remedy`` says
+    how the environment for the fix differs. ``number`` and ``error`` are the driver's error that it explains.
+    """
+
+    id: str
+    finding: str
+    severity: Severity
+    in_scope: bool
+    solvable: bool
+    sources: tuple[str, ...]
+    seen: tuple[str, ...]
+    remedy: Mapping[str, str]
+    error: str
+    number: int | None
+    when: Condition | None
+    unless: Condition | None
+    title: tuple[Sentence, ...]
+    cause: tuple[Sentence, ...]
+    fix: tuple[Sentence, ...]
+    commands: tuple[Sentence, ...]
+    more: tuple[Sentence, ...]
+    check: tuple[Sentence, ...]
+    shows: tuple[Sentence, ...]
+    variants: tuple[Entry, ...] = ()
+
+    @property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """Everything that it can say."""
+        return (*self.title, *self.cause, *self.fix, *self.commands, *self.more, *self.check, *self.shows)
+
+    def is_possible(self, facts: Facts) -> bool:
+        """Whether nothing that is known rules it out."""
+        return (self.when is None or self.when.holds(facts)) and not (self.unless and self.unless.holds(facts))
+
+    def variant(self, facts: Facts) -> Entry:
+        """The first variant that holds, or the entry itself."""
+        return next((it for it in self.variants if it.is_possible(facts)), self)
+
+    def said(self, facts: Facts) -> Words:
+        """The words of the variant that holds."""
+        it = self.variant(facts)
+        fix = [step for step in it.fix if step.holds(facts)]
+        commands = [command for step in fix for command in step.commands_said(facts)]
+        commands += [command.said(facts) for command in it.commands if command.holds(facts)]
+        return Words(
+            title=_first(it.title, facts),
+            cause=_all(it.cause, facts),
+            fix=" ".join(dict.fromkeys(step.said(facts) for step in fix)),
+            commands=tuple(dict.fromkeys(commands)),
+            more=_all(it.more, facts),
+            check=_first(it.check, facts),
+            shows=_first(it.shows, facts),
+            facts=it.facts_said(facts),
+        )
+
+    def facts_said(self, facts: Facts) -> Mapping[str, str]:
+        """The facts that its sentences name, as text, where they are known."""
+        said = (sentence for sentence in (*self.title, *self.cause, *self.fix, *self.more) if sentence.holds(facts))
+        names = sorted({name for sentence in said for name in fields_of(sentence.text)})
+        return {name: text for name in names if (text := shown(facts(name)))}
+
+
+def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:
+    return " ".join(it.said(facts) for it in sentences if it.holds(facts))
+
+
+def _first(sentences: tuple[Sentence, ...], facts: Facts) -> str:
+    return next((it.said(facts) for it in sentences if it.holds(facts)), "")
