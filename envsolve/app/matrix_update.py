@@ -29,6 +29,7 @@ from envsolve.app.wheel_facts import Reading
 from envsolve.binary.package_facts import READ_ALL
 from envsolve.boundary.document import Document
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.client import Indexes, package_file
 from envsolve.index.page import Project, RawFile
 from envsolve.matrix.laws.facts import raw_evidence, raw_rows
@@ -45,6 +46,7 @@ from envsolve.releases.wheels import WheelFile, wheel_files
 _PLATFORM = Platform.LINUX_64
 """The platform whose wheels of packages with kernels are read, as those of the shipped rows."""
 
+_NOT_ADDED = "release-not-added"
 _SHOWN = ("pythons", "cuda", "linked_cuda", "cudnn", "sass", "ptx")
 
 
@@ -79,6 +81,11 @@ class Updated(NamedTuple):
     documents: Mapping[str, Document]
     notes: tuple[Note, ...]
     failures: tuple[str, ...]
+
+    @property
+    def matrix_is_complete(self) -> bool:
+        """Whether the matrix has every release that was looked for, those included that it cannot have yet."""
+        return not self.new and all(it.code != _NOT_ADDED for it in self.notes)
 
 
 def look_for_new(request: UpdateRequest, matrix: Matrix, environ: Mapping[str, str]) -> Updated:
@@ -119,12 +126,13 @@ def _named(names: Sequence[str], matrix: Matrix) -> tuple[list[str], list[str]]:
 
     if not names:
         return list(matrix.framework_names), [it.partition("/")[2] for it in matrix.extension_tables]
-    known = framework_names(matrix)
+    known = {**FRAMEWORK_OF_WHEEL, **framework_names(matrix)}
     wanted = [normalized(name) for name in names]
     for name, typed in zip(wanted, names, strict=True):
         if not all(it.isalnum() or it == "-" for it in name) or not name:
             raise UsageError("invalid-name", f"{typed!r} is not the name of a framework or a package")
-    return [known[it] for it in wanted if it in known], [it for it in wanted if it not in known]
+    frameworks = dict.fromkeys(known[it] for it in wanted if it in known)
+    return list(frameworks), [it for it in dict.fromkeys(wanted) if it not in known]
 
 
 class _Look:
@@ -283,7 +291,7 @@ def _not_there(name: str) -> UnsolvableError:
 def _left_out(what: str, against: Sequence[str]) -> Note:
     more = f" (and {len(against) - 1} more)" if len(against) > 1 else ""
     text = f"{what} is not added: {against[0]}{more}. A newer envsolve may know it"
-    return Note("release-not-added", text).about(release=what, because=against[0])
+    return Note(_NOT_ADDED, text).about(release=what, because=against[0])
 
 
 def _newest_wheel(project: Project) -> tuple[str, RawFile] | None:

@@ -228,11 +228,14 @@ def framework_document(
     days: Mapping[str, str],
     before: Document | None = None,
 ) -> Document:
-    """The file of a framework with ``rows``, and those of ``before`` that are of other builds; newest first."""
+    """The file of a framework with ``rows``, and those of ``before`` for builds that neither has nor was shipped since.
+
+    The newest stands first.
+    """
     today = today_in_utc()
     before = before or {}
     shipped = matrix.document(framework)
-    keys = {_key(row) for row in rows}
+    keys = {_key(row) for row in (*rows, *raw_rows(shipped, "release"))}
     older = [row for row in map(dict, raw_rows(before, "release")) if _key(row) not in keys]
     every = sorted((*rows, *older), key=lambda row: Version(str(row["version"])), reverse=True)
     cited = {**raw_evidence(before), **{it.name: evidence_row(it, today) for it in evidence}}
@@ -255,13 +258,13 @@ def breaches(documents: Mapping[str, Document], matrix: Matrix) -> list[str]:
     """What is wrong with ``documents`` as an overlay of ``matrix``: mistakes in them, and laws that they break."""
     overlay = Overlay.of(documents)
     usable = {f"overlay/{name}": it for name, it in overlay.documents.items()}
-    mistakes = [str(note.fields["because"]) for note in overlay.notes]
     found = [it for verdict in judge(matrix.with_overlay(overlay), latest_date(), usable) for it in verdict.violations]
+    mistakes = [str(note.fields["because"]) for note in overlay.notes]
     before = {it for verdict in judge(matrix, latest_date()) for it in verdict.violations} if found else set()
     return [*mistakes, *(it for it in found if it not in before)]
 
 
-def _key(row: Row) -> tuple[str, ...]:
+def _key(row: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(str(row.get(name)) for name in KEY)
 
 

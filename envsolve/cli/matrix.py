@@ -257,7 +257,7 @@ def update(names: tuple[str, ...], **options: Any) -> int:
         hint = Hint("run the command again to read them")
         error = OutsideError("releases-unread", f"{count} could not be read", found.failures, (hint,))
         return error.exit_code if options["as_json"] else report(error, (), as_json=False)
-    return 1 if options["only_check"] and found.new else 0
+    return 1 if options["only_check"] and not found.matrix_is_complete else 0
 
 
 def _refuse_contradictions(names: tuple[str, ...], options: dict[str, Any]) -> None:

@@ -207,7 +207,7 @@ class Matrix:
             table = None if platform is None else self._sound_framework(name, platform)
             table = table or self._checked_framework(name, platform)
             for overlay in self._overlays:
-                table = overlay.beside(table, platform)
+                table = overlay.beside(table, platform, self)
             self._frameworks[key] = table
         return self._frameworks[key]
 

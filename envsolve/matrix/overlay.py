@@ -17,6 +17,7 @@ from envsolve.errors import MatrixError
 from envsolve.matrix.load import (
     EXTENSIONS,
     FrameworkTable,
+    Matrix,
     read_extension,
     read_framework,
     require_schema,
@@ -74,8 +75,11 @@ class Overlay:
         """The packages with kernels that there are files for."""
         return [name.partition("/")[2] for name in self._files if name.startswith(f"{EXTENSIONS}/")]
 
-    def beside(self, table: FrameworkTable, platform: Platform | None) -> FrameworkTable:
-        """``table``, for ``platform`` or all, with the builds here that it has not; the newest version first."""
+    def beside(self, table: FrameworkTable, platform: Platform | None, matrix: Matrix) -> FrameworkTable:
+        """``table``, for ``platform`` or all, with the builds here that it has not; the newest version first.
+
+        A build for a toolkit that ``matrix`` does not know is ignored: a newer envsolve read it.
+        """
         known = {_build(it) for it in table.releases}
         more = [
             it._replace(read_here=True)
@@ -84,6 +88,11 @@ class Overlay:
         ]
         if not more:
             return table
+        toolkits = {it.version for it in matrix.cuda.toolkits}
+        for it in more:
+            if it.cuda is not None and it.cuda not in toolkits:
+                self._ignore(table.name, f"{it.label} is for CUDA {it.cuda}, which this envsolve does not know")
+        more = [it for it in more if it.cuda is None or it.cuda in toolkits]
         releases = sorted((*more, *table.releases), key=lambda it: it.version, reverse=True)
         return table._replace(releases=tuple(releases))
 
@@ -113,11 +122,17 @@ class Overlay:
             require_schema(name, document)
             found = parse(document)
         except MatrixError as error:
-            self.notes.append(_ignored(name, error))
+            self._ignore(name, error.cause[0] if error.cause else error.message)
             self._documents[name] = None
             return None
         self._documents[name] = document
         return found
+
+    def _ignore(self, name: str, why: str) -> None:
+        text = f"rows of {name} that `envsolve matrix update` read are ignored: {why}"
+        note = Note("overlay-ignored", text, "envsolve matrix update").about(file=f"{name}.toml", because=why)
+        if note not in self.notes:
+            self.notes.append(note)
 
 
 def _itself(document: Document) -> Document:
@@ -138,12 +153,6 @@ def _each_on_one_release(name: str, document: Document, mistakes: Mistakes) -> t
         if not _ONE_RELEASE.fullmatch(str(row.versions)):
             mistakes.add(f"build[{number}].versions", "must name one release, as ==1.2.3")
     return rows
-
-
-def _ignored(name: str, error: MatrixError) -> Note:
-    why = error.cause[0] if error.cause else error.message
-    text = f"the rows of {name} that `envsolve matrix update` read are ignored: {why}"
-    return Note("overlay-ignored", text, "envsolve matrix update").about(file=f"{name}.toml", because=why)
 
 
 def _build(release: Release) -> tuple[object, ...]:

@@ -206,6 +206,7 @@ def test_a_release_for_an_unknown_cuda_is_left_out_with_the_law_that_it_breaks(
     assert "2.17.0" not in result.out
     assert "note: pytorch 2.17.0 is not added: " in result.err
     assert "13.9" in result.err
+    assert update(envsolve, world, "torch", "--check").code == 1
 
 
 def test_without_a_network_nothing_is_written(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
