@@ -99,7 +99,7 @@ def _ways(known: Sequence[tuple[str, str]], minor: str) -> Iterator[_Way]:
 def _machine(scene: Scene, names: Sequence[str]) -> tuple[Request, list[str]]:
     """The request for this machine; where no GPU is detected, for the GPUs and the CUDA of the installed builds.
 
-    Raises UsageError where nothing tells these.
+    Raises UsageError where these are unknown.
     """
     kind = "environment" if scene.inventory.is_conda else "requirements"
     builds = [it for it in scene.builds if it.name in names and it.cuda is not None]

@@ -36,10 +36,11 @@ from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import (
     THE_STACK,
+    Drivers,
     constraints_of,
     cuda_major_of,
+    drivers_of,
     may_stand_beside,
-    newest_cuda_of_drivers,
 )
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
@@ -402,7 +403,7 @@ class Worlds:
         known = [it for it in self._facts_of(name) if it.covers(version)]
         self.met_what_runs_in_part |= any(it.loss and it.need_cuda for it in known)
         counting = [it for it in known if not (self.in_part and it.loss)]
-        if any(it.without_code_for(self._problem.gpus, None) is not None for it in counting):
+        if any(it.without_code_for(self._problem.gpus, None, self._drivers.compile) is not None for it in counting):
             yield from (among(framework_identifier(framework), ()) for framework in self.builds)
             return
         for facts in counting:
@@ -416,16 +417,16 @@ class Worlds:
                 continue
             is_own_index = row.source is Source.PYTORCH and name in OWN_INDEX
             goes_with = is_own_index or facts.go_with(row.cuda)
-            has_code = facts.without_code_for(self._problem.gpus, row.cuda) is None
-            if goes_with and has_code and facts.run_with(self._newest_cuda or row.cuda.major):
+            has_code = facts.without_code_for(self._problem.gpus, row.cuda, self._drivers.compile) is None
+            if goes_with and has_code and facts.run_with(self._drivers.run or row.cuda.major):
                 yield number
 
     def _facts_of(self, name: str) -> tuple[BuildFacts, ...]:
         return self._matrix.build_facts(name, self._problem.platform)
 
     @cached_property
-    def _newest_cuda(self) -> int | None:
-        return newest_cuda_of_drivers(self._problem, self._matrix.cuda)
+    def _drivers(self) -> Drivers:
+        return drivers_of(self._problem, self._matrix.cuda)
 
     def _of_stack(self, name: str, version: str) -> Iterator[Need]:
         if cuda_major_of(name) is not None and self._majors:

@@ -12,7 +12,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import given
-from envsolve.app.audit import BUDGET, evidence_of
+from envsolve.app.audit import ALL, BUDGET, evidence_of
 from envsolve.app.lock_indexes import Lines, name_index, places, settings_of
 from envsolve.app.network import Network
 from envsolve.app.new_releases import (
@@ -26,7 +26,7 @@ from envsolve.app.new_releases import (
     today_in_utc,
 )
 from envsolve.app.wheel_facts import Reading
-from envsolve.binary.package_facts import READ_ALL
+from envsolve.binary.package_facts import PackageFacts
 from envsolve.boundary.document import Document
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
@@ -206,36 +206,49 @@ class _Look:
                 raise _not_there(name)
             return
         version, raw = chosen
-        file = package_file(project, raw)
         known = self._matrix.build_facts(name)
         if any(it.covers(version) for it in known) or _is_behind(version, known):
             return
-        metadata = indexes.metadata(project, raw)
-        budget = READ_ALL if self._by_name else BUDGET
-        (facts,) = lines.wheels.read([Reading(file, budget, named=False)], progress)
+        if any(it.with_cuda is not None or it.loss or it.beside for it in known):
+            text = f"{name} {version} is not added: what its rows say is decided by people"
+            self.notes.append(Note(_NOT_ADDED, text).about(release=f"{name} {version}"))
+            return
+        file = package_file(project, raw)
+        requires = [it.name for it in indexes.metadata(project, raw).requires or () if "extra" not in it.marker]
+        (facts,) = lines.wheels.read([Reading(file, ALL if self._by_name else BUDGET, named=False)], progress)
+        found = self._build_facts(f"{name} {version}", facts, requires, file)
+        if found is not None:
+            self._add_package(found, file)
+
+    def _build_facts(
+        self, release: str, facts: PackageFacts | None, requires: Sequence[str], file: PackageFile
+    ) -> BuildFacts | None:
+        """What was read of a wheel, as a row; None where it cannot be one, and what to say of that."""
+        name, _, version = release.partition(" ")
         if facts is None:
-            self.failures.append(f"{name} {version}: {file.name} cannot be read")
-            return
+            self.failures.append(f"{release}: {file.name} cannot be read")
+            return None
         if facts.unread:
-            text = f"{name} {version} is not added: {facts.unread / 1e6:,.0f} MB of its libraries were not read"
+            text = f"{release} is not added: {facts.unread / 1e6:,.0f} MB of its libraries were not read"
             self.notes.append(Note("not-read", text, f"envsolve matrix update {name}").about(package=name))
-            return
-        requires = [it.name for it in metadata.requires or () if "extra" not in it.marker]
+            return None
         found = facts.build_facts(name, version, requires, evidence_of(file))
-        if found is None:
-            if self._by_name:
-                text = f"{name} {version} is not added: it has no kernels and loads no CUDA"
-                self.notes.append(Note("nothing-to-add", text).about(package=name))
-            return
-        if not file.name.endswith("-any.whl"):
-            found = found._replace(platforms=(_PLATFORM,))
-        document = _package_document(found, file, self._before.get(f"{EXTENSIONS}/{name}"))
-        against = breaches({f"{EXTENSIONS}/{name}": document}, self._matrix)
+        if found is None and self._by_name:
+            text = f"{release} is not added: it has no kernels and loads no CUDA"
+            self.notes.append(Note("nothing-to-add", text).about(package=name))
+        if found is None or file.name.endswith("-any.whl"):
+            return found
+        return found._replace(platforms=(_PLATFORM,))
+
+    def _add_package(self, found: BuildFacts, file: PackageFile) -> None:
+        name = f"{EXTENSIONS}/{found.package}"
+        document = _package_document(found, file, self._before.get(name))
+        against = breaches({name: document}, self._matrix)
         if against:
-            self.notes.append(_left_out(f"{name} {version}", against))
+            self.notes.append(_left_out(f"{found.package} {str(found.versions).removeprefix('==')}", against))
             return
-        self.documents[f"{EXTENSIONS}/{name}"] = document
-        self.new.append(New(f"{EXTENSIONS}/{name}", _build_row(found)))
+        self.documents[name] = document
+        self.new.append(New(name, _build_row(found)))
 
 
 def write(documents: Mapping[str, Document], directory: Path) -> None:
@@ -335,6 +348,8 @@ def _build_row(facts: BuildFacts) -> Row:
         row["linked_cuda"] = str(facts.linked_cuda)
     if facts.code is not None:
         row |= {"sass": list(map(str, facts.code.sass)), "ptx": list(map(str, facts.code.ptx))}
+    if facts.ptx_cuda is not None:
+        row["ptx_cuda"] = str(facts.ptx_cuda)
     if facts.requires:
         row["requires"] = list(map(str, facts.requires))
     version = str(facts.versions).removeprefix("==")

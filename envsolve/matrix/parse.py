@@ -352,6 +352,7 @@ def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
         linked_cuda=row.optional("linked_cuda", int),
         with_cuda=row.optional("with_cuda", read_specifiers),
         platforms=row.each("platforms", Platform),
+        ptx_cuda=row.optional("ptx_cuda", CudaVersion.parse),
     )
     if facts.package != normalized(facts.package):
         row.wrong("package", f"must be the normalized name, {normalized(facts.package)}")

@@ -26,6 +26,7 @@ class BuildFacts(NamedTuple):
     ``code`` is what their kernels are compiled for, None if not known. ``linked_cuda`` is the major of a CUDA runtime
     that is part of them: it needs a driver for that CUDA, whatever the stack has. ``with_cuda`` are the toolkits of a
     stack in which ``code`` is what they use, None if in all; ``platforms`` are those that they are for, () if all.
+    ``ptx_cuda`` is the toolkit that wrote their PTX, which older drivers do not compile.
 
     Where they name a ``loss`` alone, nothing of their kernels or of their CUDA has to fit. ``read_here`` is as in a
     Release.
@@ -43,6 +44,7 @@ class BuildFacts(NamedTuple):
     linked_cuda: int | None = None
     with_cuda: SpecifierSet | None = None
     platforms: tuple[Platform, ...] = ()
+    ptx_cuda: CudaVersion | None = None
     read_here: bool = False
 
     def covers(self, version: str) -> bool:
@@ -68,12 +70,18 @@ class BuildFacts(NamedTuple):
         """Whether a driver runs them that is for CUDA ``newest``, a major, at most."""
         return self.linked_cuda is None or self.linked_cuda <= newest
 
-    def without_code_for(self, gpus: Iterable[ComputeCapability], cuda: CudaVersion | None) -> ComputeCapability | None:
-        """The first of ``gpus`` that their kernels do not run on in a stack of ``cuda``, None if it is not known."""
-        code = self.code
-        if code is None or (self.with_cuda is not None and (cuda is None or not self.with_cuda.contains(str(cuda)))):
+    def without_code_for(
+        self, gpus: Iterable[ComputeCapability], cuda: CudaVersion | None, compiles: CudaVersion | None = None
+    ) -> ComputeCapability | None:
+        """The first of ``gpus`` that their kernels do not run on in a stack of ``cuda``, None if it is not known.
+
+        ``compiles`` is the newest CUDA whose PTX the driver compiles, None if that is not known.
+        """
+        if self.with_cuda is not None and (cuda is None or not self.with_cuda.contains(str(cuda))):
             return None
-        return next((gpu for gpu in gpus if code.runs_as(gpu) is None), None)
+        is_too_new = compiles is not None and self.ptx_cuda is not None and self.ptx_cuda > compiles
+        code = self.code._replace(ptx=()) if self.code is not None and is_too_new else self.code
+        return None if code is None else next((gpu for gpu in gpus if code.runs_as(gpu) is None), None)
 
     @property
     def cuda_text(self) -> str:

@@ -27,7 +27,7 @@ from envsolve.releases.wheels import Listing, WheelFile
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.wheel import Wheel
 
-EDITION = "extensions-4"
+EDITION = "extensions-5"
 _PLATFORMS = ("linux-64", "linux-aarch64", "win-64")
 _RECENT = dt.timedelta(days=548)
 """18 months."""
@@ -77,13 +77,14 @@ class Facts(NamedTuple):
 
     ``cuda`` is None where it loads none, or libraries of several, of which it takes the one that is there.
     ``linked_cuda`` is the major of a CUDA runtime that is part of it. ``by_cuda`` are the targets of a library for each
-    CUDA, by the specifier of the stacks that load it.
+    CUDA, by the specifier of the stacks that load it, ``ptx_cuda`` is the toolkit that wrote its PTX.
     """
 
     targets: DeviceTargets
     cuda: str | None
     linked_cuda: str | None = None
     by_cuda: tuple[tuple[str, DeviceTargets], ...] = ()
+    ptx_cuda: str | None = None
 
     @property
     def say_something(self) -> bool:
@@ -145,6 +146,7 @@ class Observer:
             "ptx": list(found.ptx),
             "cuda": list(map(str, found.cuda)),
             "loads": sorted({str(major) for it in libraries.values() for major in it.cuda}),
+            "ptx cuda": [] if found.ptx_cuda is None else [found.ptx_cuda],
             "linked": [] if found.linked_cuda is None else [str(found.linked_cuda)],
             "brings": list(_brought(wheel.text(".dist-info/METADATA") or "", wheel.file.platform)),
         }
@@ -261,6 +263,7 @@ def _facts(extension: Extension, version: Version, observation: Observation, too
         DeviceTargets.of(observation["sass"], observation["ptx"]),
         f"=={majors[0]}.*" if len(majors) == 1 else None,
         linked[0] if linked else None,
+        ptx_cuda=next(iter(observation["ptx cuda"]), None),
     )
 
 
@@ -347,7 +350,7 @@ def _builds(extension: Extension, row: Row, following: Row | None) -> Iterator[l
     end += [f"evidence = {_listed(evidence)}"]
     cuda = [f'cuda = "{facts.cuda}"'] if facts.cuda is not None else []
     linked = [f'linked_cuda = "{facts.linked_cuda}"'] if facts.linked_cuda is not None else []
-    code = list(_code(facts.targets))
+    code = [*_code(facts.targets), *([f'ptx_cuda = "{facts.ptx_cuda}"'] if facts.ptx_cuda is not None else [])]
     if cuda or linked or code:
         yield [*about, *cuda, *linked, *code, *end]
     for stacks, targets in facts.by_cuda:

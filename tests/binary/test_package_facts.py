@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.binary.package_facts import READ_ALL, PackageFacts, brings_cuda, facts_in
+from envsolve.binary.package_facts import PackageFacts, brings_cuda, facts_in
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
 
 
-def facts(members: dict[str, bytes], budget: int = READ_ALL, *, named: bool = False) -> PackageFacts:
+def facts(members: dict[str, bytes], budget: int = 10**9, *, named: bool = False) -> PackageFacts:
     def chunks(name: str) -> Iterator[bytes]:
         yield members[name]
 
@@ -23,7 +23,7 @@ def test_the_libraries_of_a_wheel_are_one() -> None:
         "a/libb.so.2": fat_binary((90,), (90,)) + b"numpy.core._multiarray_umath",
         "a/readme.txt": fat_binary((50,)),
     })  # fmt: skip
-    assert found == PackageFacts(("8.0", "9.0"), ("9.0",), (12,), None, 1)
+    assert found == PackageFacts(("8.0", "9.0"), ("9.0",), (12,), None, 1, ptx_cuda="12.4")
 
 
 def test_a_cuda_library_in_the_wheel_meets_what_loads_it() -> None:

@@ -66,6 +66,13 @@ def test_ptx_says_which_cuda_is_linked_in(isa: tuple[int, int], major: int) -> N
     assert read(code).linked_cuda is None
 
 
+@pytest.mark.parametrize(
+    ("isa", "cuda"), [((7, 8), (11, 8)), ((8, 5), (12, 5)), ((8, 7), (12, 8)), ((9, 4), (13, 4)), ((6, 5), None)]
+)
+def test_ptx_says_which_toolkit_wrote_it(isa: tuple[int, int], cuda: tuple[int, int] | None) -> None:
+    assert read(fat_binary((80,), (80,), isa=isa)).ptx_cuda == cuda
+
+
 def test_machine_code_says_it_from_cuda_13_on() -> None:
     assert read(RUNTIME + fat_binary((80,), form=(1, 8))).linked_cuda == 13
     assert read(RUNTIME + fat_binary((100,), form=(1, 8))).linked_cuda is None  # CUDA 12.9 writes it so, too

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, Sighting, merged
 from envsolve.diagnose.facts.shared.gpu_packages import (
     about_gpus,
     of_module,
@@ -17,9 +17,6 @@ from envsolve.diagnose.facts.shared.gpu_packages import (
 )
 from envsolve.diagnose.facts.symbols import symbol_package
 from envsolve.model.versions import CudaVersion, parsed_version
-
-Lines = tuple[Sighting, ...]
-
 
 # ---------------------------------------------------------------------------------------------- companions of PyTorch
 

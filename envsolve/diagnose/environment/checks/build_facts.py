@@ -29,14 +29,15 @@ def packages_without_code(scene: Scene) -> Iterator[Finding]:
     for package, facts in _known(scene):
         build = _build_beside(package, scene)
         cuda = None if build is None else build.cuda_version
-        gpu = facts.without_code_for(scene.host.capabilities if scene.has_gpu else (), cuda)
+        compiles = scene.host.driver_cuda
+        gpu = facts.without_code_for(scene.host.capabilities if scene.has_gpu else (), cuda, compiles)
         if gpu is None:
             continue
         others = (it for it in scene.matrix.build_facts(package.name, scene.platform) if it.code is not None)
         said = {
             "capability": str(gpu),
             "gpu": next(it.name for it in scene.host.gpus if it.compute_capability == gpu),
-            "versions": _versions(it for it in others if it.without_code_for([gpu], cuda) is None),
+            "versions": _versions(it for it in others if it.without_code_for([gpu], cuda, compiles) is None),
         }
         evidence = (f"GPU: {gpu}", f"{package.label}: {listed(facts.code or DeviceCode(()))}")
         severity = Severity.WARNING if facts.loss else Severity.ERROR
