@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
@@ -29,6 +28,8 @@ def pins_are_own(matrix: Matrix, pins: Iterable[Pin], platform: Platform) -> boo
 
 
 def _was_read_here(pin: Pin, matrix: Matrix, platform: Platform) -> bool:
+    from envsolve.frameworks import FRAMEWORK_OF_WHEEL
+
     if any(it.read_here and it.covers(pin.version) for it in matrix.build_facts(pin.name)):
         return True
     framework = FRAMEWORK_OF_WHEEL.get(pin.name)

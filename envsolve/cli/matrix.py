@@ -17,6 +17,7 @@ from envsolve.cli.options import (
     color_option,
     matrix_of,
     matrix_option,
+    network_of,
     option,
     quiet_option,
     stacked,
@@ -271,14 +272,13 @@ def _refuse_contradictions(names: tuple[str, ...], options: dict[str, Any]) -> N
 
 def _update_request(names: tuple[str, ...], options: dict[str, Any], progress: Progress) -> UpdateRequest:
     from envsolve.app.matrix_update import UpdateRequest
-    from envsolve.app.network import Network
 
     return UpdateRequest(
         names,
         options["index_url"],
         options["extra_index_urls"],
         options["pytorch_index_url"],
-        Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"]),
+        network_of(options),
         progress.show,
     )
 

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from envsolve.boundary.secrets import without_secrets
+from envsolve.cli.options import network_of
 from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import refuse_to_replace
@@ -22,7 +23,6 @@ from envsolve.model.request import Request
 
 if TYPE_CHECKING:
     from envsolve.app.lock_start import Start
-    from envsolve.app.network import Network
     from envsolve.app.solving import Solved
     from envsolve.lockfile import Answer
     from envsolve.lockfile.lock import Lock
@@ -102,13 +102,6 @@ def python_lock(
         return knowing_new_releases(made, request, matrix, asked.network, os.environ)
     finally:
         progress.clear()
-
-
-def network_of(options: dict[str, Any]) -> Network:
-    """How the options of a command let it go out."""
-    from envsolve.app.network import Network
-
-    return Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
 
 
 def refuse_what_is_condas(request: Request) -> None:

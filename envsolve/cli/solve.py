@@ -14,6 +14,7 @@ from envsolve.cli.options import (
     Member,
     Parsed,
     matrix_option,
+    network_of,
     option,
     output_options,
     package_name,
@@ -254,7 +255,6 @@ def solve(**options: Any) -> int:
 def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
     from envsolve.app.solving import solve_request
     from envsolve.app.unknown_releases import knowing_new_releases
-    from envsolve.cli.python_lock import network_of
 
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
