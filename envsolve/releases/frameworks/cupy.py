@@ -14,14 +14,12 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from envsolve.binary.fat_binary import device_code, targets_of_code
-from scripts.matrix_refresh.compiler import toolkit_of
-from scripts.matrix_refresh.device_code import GlibcWatch
-from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
-from scripts.matrix_refresh.observation import Observation, Read
-from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first, highest
-from scripts.matrix_refresh.requirements import CudaReleases, extras, header, requirements
-from scripts.matrix_refresh.wheel import Wheel
+from envsolve.releases.compiler import toolkit_of
+from envsolve.releases.device_code import GlibcWatch
+from envsolve.releases.errors import ReleaseError
+from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
+from envsolve.releases.requirements import CudaReleases, extras, header, requirements
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
 _ONE_CUDA = ("117", "116", "115", "114", "113", "112", "111", "110", "102")
 """Wheels of old are for one toolkit each, which their name tells."""
@@ -49,7 +47,7 @@ class CupyReader:
     def __init__(self, cuda_releases: CudaReleases) -> None:
         self._cuda_releases = cuda_releases
 
-    def observe(self, wheel: Wheel) -> Observation:
+    def observe(self, wheel: OpenWheel) -> Observation:
         """CUDA, device code and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
@@ -73,18 +71,18 @@ class CupyReader:
             seen["glibc"] = [glibc.newest]
         return seen
 
-    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterator[ReadRow]:
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """One row for every platform of each project."""
         for project in self.releases_of:
-            for platform in shelf.platforms(project, version):
-                wheels = shelf.wheels(project, version, platform)
+            for platform in listing.platforms(project, version):
+                wheels = listing.wheels(project, version, platform)
                 yield self._row(wheels, read(wheels[0]))
 
     def _row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
         file = wheels[0]
         cuda = first(seen, "cuda") or _only(seen)
-        if cuda is None or "meant_for" not in seen:
-            raise RefreshError(f"{file.filename} does not tell for which CUDA it is, or what compiled it")
+        if "meant_for" not in seen or (cuda is None and "sass" in seen):
+            raise ReleaseError(f"{file.filename} does not tell for which CUDA it is, or what compiled it")
         values: dict[str, Value] = {
             "version": str(file.version),
             "source": self.source,
@@ -93,11 +91,10 @@ class CupyReader:
             "package": file.project,
             "pythons": pythons_of(wheels),
             "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
-            "cuda": cuda,
             "cudnn": first(seen, "cudnn"),
-            "sass": seen["sass"],
-            "ptx": seen["ptx"] or None,
         }
+        if "sass" in seen:
+            values |= {"cuda": cuda, "sass": seen["sass"], "ptx": seen["ptx"] or None}
         return ReadRow(values | self._libraries(seen), {}, (evidence_of(file, seen),))
 
     def _libraries(self, seen: Observation) -> dict[str, Value]:

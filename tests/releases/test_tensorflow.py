@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from envsolve.releases.frameworks.tensorflow import TensorFlowReader
+from envsolve.releases.requirements import CudaReleases
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.frameworks.tensorflow import TensorFlowReader
-from scripts.matrix_refresh.requirements import CudaReleases
 from tests.scripts.conftest import RowsOf
 from tests.scripts.served import ServedIndex
 from tests.scripts.wheels import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.frameworks.paddlepaddle import PaddlePaddleReader
-from scripts.matrix_refresh.reader import ReadRow
+from envsolve.releases.errors import ReleaseError
+from envsolve.releases.frameworks.paddlepaddle import PaddlePaddleReader
+from envsolve.releases.reader import ReadRow
 from tests.scripts.fake_wheel import rows_of, wheel_file
 from tests.scripts.fat_binary import fat_binary
 
@@ -41,5 +41,5 @@ def test_false_is_no_cuda() -> None:
 
 @pytest.mark.parametrize(("project", "says"), [("paddlepaddle-gpu", CPU), ("paddlepaddle", GPU)])
 def test_a_name_that_its_wheel_contradicts_is_refused(project: str, says: bytes) -> None:
-    with pytest.raises(RefreshError, match="name does not say"):
+    with pytest.raises(ReleaseError, match="name does not say"):
         row(project, says, fat_binary((80,)))

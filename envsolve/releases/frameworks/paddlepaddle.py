@@ -13,13 +13,11 @@ from collections.abc import Iterator
 from packaging.version import Version
 
 from envsolve.binary.fat_binary import scan_fat_binaries
-from scripts.matrix_refresh.device_code import GlibcWatch
-from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
-from scripts.matrix_refresh.observation import Observation, Read
-from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first, highest
-from scripts.matrix_refresh.requirements import header
-from scripts.matrix_refresh.wheel import Wheel
+from envsolve.releases.device_code import GlibcWatch
+from envsolve.releases.errors import ReleaseError
+from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
+from envsolve.releases.requirements import header
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
 _VERSION_FILES = ("paddle/version/__init__.py", "paddle/version.py")
 _STATED = re.compile(r"^(cuda|cudnn)_version +=[ ]'(\d[\d.]*)'", re.MULTILINE)
@@ -41,7 +39,7 @@ class PaddlePaddleReader:
     projects: tuple[str, ...] = (_CPU, _GPU)
     releases_of: tuple[str, ...] = projects
 
-    def observe(self, wheel: Wheel) -> Observation:
+    def observe(self, wheel: OpenWheel) -> Observation:
         """CUDA, cuDNN, machine code and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
@@ -63,19 +61,19 @@ class PaddlePaddleReader:
             seen["glibc"] = [glibc.newest]
         return seen
 
-    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterator[ReadRow]:
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """One row for every platform of both projects."""
         for project in self.projects:
-            for platform in shelf.platforms(project, version):
-                wheels = shelf.wheels(project, version, platform)
+            for platform in listing.platforms(project, version):
+                wheels = listing.wheels(project, version, platform)
                 yield _row(wheels, read(wheels[0]))
 
 
 def _row(wheels: list[WheelFile], seen: Observation) -> ReadRow:
     file = wheels[0]
     cuda, cudnn = first(seen, "cuda"), first(seen, "cudnn")
-    if (file.project == _GPU) is not (cuda is not None and cudnn is not None and bool(seen.get("sass"))):
-        raise RefreshError(f"{file.filename} does not tell its CUDA, or holds it where its name does not say so")
+    if (file.project == _GPU) is not (cuda is not None and cudnn is not None and seen.get("sass") != []):
+        raise ReleaseError(f"{file.filename} does not tell its CUDA, or holds it where its name does not say so")
     values: dict[str, Value] = {
         "version": str(file.version),
         "source": "pypi",
@@ -91,9 +89,8 @@ def _row(wheels: list[WheelFile], seen: Observation) -> ReadRow:
             "build": f"cuda{cuda.replace('.', '')}",
             "cuda": cuda,
             "cudnn": cudnn,
-            "sass": seen["sass"],
-            "ptx": seen["ptx"] or None,
         }
+        values |= {"sass": seen["sass"], "ptx": seen["ptx"] or None} if "sass" in seen else {}
         major, minor = cudnn.split(".")[:2]
         defaults = {
             "cuda_libraries": "none",

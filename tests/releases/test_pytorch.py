@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader, PyTorchReader
-from scripts.matrix_refresh.requirements import CudaReleases
+from envsolve.releases.frameworks.pytorch import PyTorchIndexReader, PyTorchReader
+from envsolve.releases.requirements import CudaReleases
 from tests.scripts.conftest import RowsOf
 from tests.scripts.served import ServedIndex
 from tests.scripts.wheels import (

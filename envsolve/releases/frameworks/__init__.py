@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from envsolve.matrix.load import Matrix
-from scripts.matrix_refresh.frameworks.cupy import CupyReader
-from scripts.matrix_refresh.frameworks.jax import JaxReader
-from scripts.matrix_refresh.frameworks.onnxruntime import OnnxRuntimeReader
-from scripts.matrix_refresh.frameworks.paddlepaddle import PaddlePaddleReader
-from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader, PyTorchReader
-from scripts.matrix_refresh.frameworks.tensorflow import TensorFlowReader
-from scripts.matrix_refresh.reader import Reader
-from scripts.matrix_refresh.requirements import CudaReleases
+from envsolve.releases.frameworks.cupy import CupyReader
+from envsolve.releases.frameworks.jax import JaxReader
+from envsolve.releases.frameworks.onnxruntime import OnnxRuntimeReader
+from envsolve.releases.frameworks.paddlepaddle import PaddlePaddleReader
+from envsolve.releases.frameworks.pytorch import PyTorchIndexReader, PyTorchReader
+from envsolve.releases.frameworks.tensorflow import TensorFlowReader
+from envsolve.releases.reader import Reader
+from envsolve.releases.requirements import CudaReleases
 
 
 def readers(matrix: Matrix) -> dict[str, Reader]:

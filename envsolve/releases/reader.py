@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from packaging.version import Version
 
-from scripts.matrix_refresh.index import Shelf, WheelFile
-from scripts.matrix_refresh.observation import Observation, Read
-from scripts.matrix_refresh.wheel import Wheel
+from envsolve.releases.wheels import Listing, WheelFile
 
+Observation = dict[str, list[str]]
+"""What a reader saw in one wheel, by name of the fact; ``read`` lists the members it looked into."""
+Read = Callable[[WheelFile], Observation]
 Value = str | list[str] | None
 """A field as TOML holds it; None says that the wheel was looked at and has no such thing."""
 
@@ -43,6 +44,31 @@ class ReadRow(NamedTuple):
 KEY = ("version", "source", "platform", "build", "package")
 
 
+class OpenWheel(Protocol):
+    """A wheel that is open for reading. Its methods raise ReleaseError where bytes do not come or are no wheel."""
+
+    file: WheelFile
+
+    @property
+    def members(self) -> Sequence[str]:
+        """The names of all members."""
+
+    def find(self, ending: str) -> str | None:
+        """The member whose path ends with ``ending``; the shortest of several; None where there is none."""
+
+    def may_read_deep(self) -> bool:
+        """Whether libraries of hundreds of MB may be read; where not, the wheel counts as not fully read."""
+
+    def text(self, ending: str) -> str | None:
+        """The text of the member that ends with ``ending``, or None where there is none."""
+
+    def content(self, member: str) -> bytes:
+        """The whole content of ``member``."""
+
+    def chunks(self, member: str) -> Iterator[bytes]:
+        """The content of ``member`` piece by piece; who stops early leaves the rest of it unread."""
+
+
 class Reader(Protocol):
     """How one framework's releases are read.
 
@@ -60,10 +86,10 @@ class Reader(Protocol):
     projects: tuple[str, ...]
     releases_of: tuple[str, ...]
 
-    def observe(self, wheel: Wheel) -> Observation:
+    def observe(self, wheel: OpenWheel) -> Observation:
         """What the matrix needs of one wheel."""
 
-    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterable[ReadRow]:
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterable[ReadRow]:
         """The rows of one release; ``read`` observes a wheel, from the cache or from the index."""
 
 

@@ -14,12 +14,10 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from envsolve.binary.fat_binary import DeviceTargets, scan_fat_binaries
-from scripts.matrix_refresh.device_code import targets_of_flags
-from scripts.matrix_refresh.elf import needed_libraries
-from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
-from scripts.matrix_refresh.observation import Observation, Read
-from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first
-from scripts.matrix_refresh.requirements import (
+from envsolve.releases.device_code import targets_of_flags
+from envsolve.releases.elf import needed_libraries
+from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first
+from envsolve.releases.requirements import (
     PARSING,
     CudaReleases,
     header,
@@ -28,7 +26,7 @@ from scripts.matrix_refresh.requirements import (
     requirements,
     specifier_text,
 )
-from scripts.matrix_refresh.wheel import Wheel
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
 _SIDE_PACKAGES = ("tensorflow-intel", "tensorflow-cpu-aws", "tensorflow-macos", "tensorflow-aarch64")
 """From 2.9 to 2.15 some wheels are empty and ask for one of these in the same version."""
@@ -59,7 +57,7 @@ class TensorFlowReader:
     def __init__(self, cuda_releases: CudaReleases) -> None:
         self._cuda_releases = cuda_releases
 
-    def observe(self, wheel: Wheel) -> Observation:
+    def observe(self, wheel: OpenWheel) -> Observation:
         """CUDA, cuDNN, architectures and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
@@ -83,16 +81,16 @@ class TensorFlowReader:
             seen["sass"], seen["ptx"] = list(targets.sass), list(targets.ptx)
         return seen
 
-    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterator[ReadRow]:
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """A row for every platform of each of the three packages."""
         for project in self.releases_of:
-            for platform in shelf.platforms(project, version):
-                wheels = shelf.wheels(project, version, platform)
+            for platform in listing.platforms(project, version):
+                wheels = listing.wheels(project, version, platform)
                 seen = read(wheels[0])
                 if first(seen, "is_cuda_build") == "True":
                     yield self._gpu_row(wheels, seen)
-                elif not _is_doubled(project, platform, version, shelf):
-                    yield from _cpu_row(wheels, seen, shelf)
+                elif not _is_doubled(project, platform, version, listing):
+                    yield from _cpu_row(wheels, seen, listing)
 
     def _gpu_row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
         cuda = first(seen, "cuda")
@@ -139,7 +137,7 @@ def _common(wheels: list[WheelFile], build: str) -> dict[str, Value]:
     }
 
 
-def _cpu_row(wheels: list[WheelFile], seen: Observation, shelf: Shelf) -> Iterable[ReadRow]:
+def _cpu_row(wheels: list[WheelFile], seen: Observation, listing: Listing) -> Iterable[ReadRow]:
     values = _common(wheels, "cpu")
     file = wheels[0]
     if "is_cuda_build" not in seen:
@@ -147,17 +145,17 @@ def _cpu_row(wheels: list[WheelFile], seen: Observation, shelf: Shelf) -> Iterab
         side = next((it.name for it in asked if holds_on(it, file.platform, file.pythons)), None)
         if side is None:
             return
-        there = pythons_of(shelf.wheels(side, file.version, file.platform))
+        there = pythons_of(listing.wheels(side, file.version, file.platform))
         values["pythons"] = [python for python in pythons_of(wheels) if python in there]
         if not values["pythons"]:
             return
     yield ReadRow(values, {}, (evidence_of(file, seen),))
 
 
-def _is_doubled(project: str, platform: str, version: Version, shelf: Shelf) -> bool:
+def _is_doubled(project: str, platform: str, version: Version, listing: Listing) -> bool:
     """Whether the other package ships the same CPU build for this platform; one row is enough."""
     other = "tensorflow-cpu" if platform in ("linux-64", "win-64") else "tensorflow"
-    return project != other and bool(shelf.wheels(other, version, platform))
+    return project != other and bool(listing.wheels(other, version, platform))
 
 
 def _build_info(text: str) -> dict[str, object]:
@@ -195,7 +193,7 @@ def _cuda_minor(text: str) -> str:
     return ".".join(text.split(".")[:2])
 
 
-def _targets(flags: object, wheel: Wheel) -> DeviceTargets | None:
+def _targets(flags: object, wheel: OpenWheel) -> DeviceTargets | None:
     if isinstance(flags, list) and flags:
         return targets_of_flags([str(flag) for flag in flags], compute_is_both=True)
     small = _small_cuda_library(wheel)
@@ -207,13 +205,13 @@ def _targets(flags: object, wheel: Wheel) -> DeviceTargets | None:
     return None
 
 
-def _small_cuda_library(wheel: Wheel) -> bytes | None:
+def _small_cuda_library(wheel: OpenWheel) -> bytes | None:
     """One of the libraries with few kernels that 1.x has under contrib."""
     member = next((found for ending in _CONTRIB_CUDA if (found := wheel.find(ending)) is not None), None)
     return None if member is None else wheel.content(member)
 
 
-def _linked(wheel: Wheel) -> dict[str, object]:
+def _linked(wheel: OpenWheel) -> dict[str, object]:
     """CUDA and cuDNN by the names of the libraries that TensorFlow 1.13 links to; later ones open them at run time.
 
     Up to 10.2 the file name of the CUDA runtime has the minor.

@@ -7,7 +7,7 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scripts.matrix_refresh.constants import constants
+from envsolve.releases.constants import constants
 from tests.scripts.wheels import constant
 
 VERSIONS = st.integers(min_value=1000, max_value=0xFFFFFF)

@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from envsolve.matrix import Matrix, find_matrix
-from scripts.matrix_refresh.frameworks.jax import JaxReader
-from scripts.matrix_refresh.requirements import CudaReleases
+from envsolve.releases.frameworks.jax import JaxReader
+from envsolve.releases.requirements import CudaReleases
 from tests.scripts.conftest import RowsOf
 from tests.scripts.served import ServedIndex
 from tests.scripts.wheels import LINUX, BuiltFile, jax_plugin_wheel, jax_wheels, wheel

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.frameworks.cupy import CupyReader
-from scripts.matrix_refresh.reader import ReadRow
+from envsolve.releases.errors import ReleaseError
+from envsolve.releases.frameworks.cupy import CupyReader
+from envsolve.releases.reader import ReadRow
 from tests.scripts.fake_wheel import cuda_releases, rows_of, wheel_file
 from tests.scripts.fat_binary import fat_binary
 
@@ -63,5 +63,5 @@ def test_a_wheel_for_one_toolkit_needs_no_ptx() -> None:
 
 
 def test_a_wheel_for_a_whole_major_without_ptx_is_refused() -> None:
-    with pytest.raises(RefreshError, match="for which CUDA"):
+    with pytest.raises(ReleaseError, match="for which CUDA"):
         row("cupy-cuda12x", members("12.x", fat_binary((80,))))

@@ -14,14 +14,12 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from envsolve.binary.fat_binary import device_code, targets_of_code
-from scripts.matrix_refresh.compiler import toolkit_of
-from scripts.matrix_refresh.device_code import GlibcWatch
-from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
-from scripts.matrix_refresh.observation import Observation, Read
-from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first, highest
-from scripts.matrix_refresh.requirements import CudaReleases, extras, header, requirements
-from scripts.matrix_refresh.wheel import Wheel
+from envsolve.releases.compiler import toolkit_of
+from envsolve.releases.device_code import GlibcWatch
+from envsolve.releases.errors import ReleaseError
+from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
+from envsolve.releases.requirements import CudaReleases, extras, header, requirements
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
 _CUDA = re.compile(r"^cuda_version = ['\"](\d+\.\d+)", re.MULTILINE)
 _SAYS_CUDA = ("capi/build_and_package_info.py", "capi/version_info.py")
@@ -47,30 +45,31 @@ class OnnxRuntimeReader:
     def __init__(self, cuda_releases: CudaReleases) -> None:
         self._cuda_releases = cuda_releases
 
-    def observe(self, wheel: Wheel) -> Observation:
+    def observe(self, wheel: OpenWheel) -> Observation:
         """CUDA, cuDNN, device code and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        said = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
+        cuda = next((match[1] for match in said if match is not None), None)
         provider = next((name for ending in _PROVIDER if (name := wheel.find(ending)) is not None), None)
         if provider is None:
-            return seen
+            return seen | {"cuda": [cuda]} if cuda is not None else seen
         glibc, names = GlibcWatch(), LibraryWatch()
         code = device_code(names.passing(glibc.passing(wheel.chunks(provider))))
         targets = targets_of_code(code)
         seen |= {"sass": list(targets.sass), "ptx": list(targets.ptx), **names.majors}
-        said = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
-        cuda = next((match[1] for match in said if match is not None), toolkit_of(code))
+        cuda = cuda or toolkit_of(code)
         if cuda is not None:
             seen["cuda"] = [cuda]
         if glibc.newest is not None:
             seen["glibc"] = [glibc.newest]
         return seen
 
-    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterator[ReadRow]:
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """One row for every platform of both projects."""
         for project in self.projects:
-            for platform in shelf.platforms(project, version):
-                wheels = shelf.wheels(project, version, platform)
+            for platform in listing.platforms(project, version):
+                wheels = listing.wheels(project, version, platform)
                 yield self._row(wheels, read(wheels[0]))
 
     def _row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
@@ -85,14 +84,10 @@ class OnnxRuntimeReader:
             "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
         }
         defaults: dict[str, Value] = {}
-        if "sass" in seen:
-            cuda = _toolkit(file, seen)
-            values |= {
-                "build": f"cuda{cuda.partition('.')[0]}",
-                "cuda": cuda,
-                "sass": seen["sass"],
-                "ptx": seen["ptx"] or None,
-            }
+        if "sass" in seen or "cuda" in seen:
+            cuda = _toolkit(file, seen) if "sass" in seen else seen["cuda"][0]
+            values |= {"build": f"cuda{cuda.partition('.')[0]}", "cuda": cuda}
+            values |= {"sass": seen["sass"], "ptx": seen["ptx"] or None} if "sass" in seen else {}
             brought = self._libraries(seen)
             values |= brought or {"cuda_libraries": "none"}
             defaults = {} if brought else _by_custom(cuda, first(seen, "cudnn"))
@@ -140,11 +135,11 @@ class LibraryWatch:
 
 
 def _toolkit(file: WheelFile, seen: Observation) -> str:
-    """The toolkit, which must be of the major whose cuBLAS the library loads. Raises RefreshError where it is not."""
+    """The toolkit, which must be of the major whose cuBLAS the library loads. Raises ReleaseError where it is not."""
     cuda = first(seen, "cuda")
     if cuda is None or [cuda.partition(".")[0]] != seen.get("cublas"):
         named = ", ".join(seen.get("cublas", [])) or "none"
-        raise RefreshError(f"{file.filename} says CUDA {cuda}, and loads cuBLAS {named}")
+        raise ReleaseError(f"{file.filename} says CUDA {cuda}, and loads cuBLAS {named}")
     return cuda
 
 

@@ -18,12 +18,10 @@ from packaging.version import Version
 
 from envsolve.binary.fat_binary import scan_fat_binaries
 from envsolve.matrix.load import Matrix
-from scripts.matrix_refresh.constants import constants
-from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
-from scripts.matrix_refresh.observation import Observation, Read
-from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first
-from scripts.matrix_refresh.requirements import CudaReleases, extras, header, requirements, specifier_text
-from scripts.matrix_refresh.wheel import Wheel
+from envsolve.releases.constants import constants
+from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first
+from envsolve.releases.requirements import CudaReleases, extras, header, requirements, specifier_text
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
 _CUDA_MAJORS = ("12", "13")
 _PLATFORMS = ("linux-64", "linux-aarch64")
@@ -64,7 +62,7 @@ class JaxReader:
         self._cudnn = dict(_cudnn_number(release.version) for release in matrix.cudnn)
         self.edition = f"jax-2-{_digest([*self._cuda.values(), *self._cudnn.values()])}"
 
-    def observe(self, wheel: Wheel) -> Observation:
+    def observe(self, wheel: OpenWheel) -> Observation:
         """Requirements of any of the wheels; versions and architectures of a plugin."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {
@@ -83,42 +81,42 @@ class JaxReader:
         seen["ptx"] = _agreed([scan.ptx for scan in scans])
         return seen
 
-    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterator[ReadRow]:
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """CPU rows for every platform that jaxlib has, GPU rows for every extra whose wheels are there."""
-        wheel = shelf.wheels("jax", version)[0]
+        wheel = listing.wheels("jax", version)[0]
         seen = read(wheel)
-        yield from self._cpu_rows(wheel, seen, shelf)
+        yield from self._cpu_rows(wheel, seen, listing)
         for major in _CUDA_MAJORS:
             extra = _extra(f"cuda{major}", seen)
             if extra is not None:
-                rows = (self._gpu_row(extra, platform, (wheel, seen), shelf, read) for platform in _PLATFORMS)
+                rows = (self._gpu_row(extra, platform, (wheel, seen), listing, read) for platform in _PLATFORMS)
                 yield from (row for row in rows if row is not None)
 
-    def _cpu_rows(self, wheel: WheelFile, seen: Observation, shelf: Shelf) -> Iterator[ReadRow]:
+    def _cpu_rows(self, wheel: WheelFile, seen: Observation, listing: Listing) -> Iterator[ReadRow]:
         base = _asked(requirements(seen["requires"]), "jaxlib")
         wanted = base or _asked(requirements(seen["requires"], extra="cpu"), "jaxlib")
-        jaxlib = None if wanted is None else _newest(shelf, "jaxlib", wanted.specifier)
+        jaxlib = None if wanted is None else _newest(listing, "jaxlib", wanted.specifier)
         if jaxlib is None:
             return
-        for platform in shelf.platforms("jaxlib", jaxlib):
-            wheels = shelf.wheels("jaxlib", jaxlib, platform)
+        for platform in listing.platforms("jaxlib", jaxlib):
+            wheels = listing.wheels("jaxlib", jaxlib, platform)
             values = _common(wheel, seen, platform, "cpu", [wheels])
             values["extras"] = None if base else ["cpu"]
             if values["pythons"]:
                 yield ReadRow(values, {}, (evidence_of(wheel, seen),))
 
     def _gpu_row(
-        self, extra: _Extra, platform: str, jax: tuple[WheelFile, Observation], shelf: Shelf, read: Read
+        self, extra: _Extra, platform: str, jax: tuple[WheelFile, Observation], listing: Listing, read: Read
     ) -> ReadRow | None:
         """The row of one extra on one platform, or None where one of its three wheels is missing."""
         plugin_name = str(canonicalize_name(extra.plugin.name))
         pjrt_name = plugin_name.replace("-plugin", "-pjrt")
-        jaxlib = _newest(shelf, "jaxlib", extra.jaxlib)
-        plugin = _newest(shelf, plugin_name, extra.plugin.specifier, platform, also=pjrt_name)
+        jaxlib = _newest(listing, "jaxlib", extra.jaxlib)
+        plugin = _newest(listing, plugin_name, extra.plugin.specifier, platform, also=pjrt_name)
         if jaxlib is None or plugin is None:
             return None
-        parts = [shelf.wheels(name, it, platform) for name, it in (("jaxlib", jaxlib), (plugin_name, plugin))]
-        pjrt = shelf.wheels(pjrt_name, plugin, platform)
+        parts = [listing.wheels(name, it, platform) for name, it in (("jaxlib", jaxlib), (plugin_name, plugin))]
+        pjrt = listing.wheels(pjrt_name, plugin, platform)
         if not all(parts):
             return None
         file = parts[1][0]
@@ -187,16 +185,16 @@ def _asked(asked: list[Requirement], name: str) -> Requirement | None:
 
 
 def _newest(
-    shelf: Shelf, project: str, specifier: SpecifierSet, platform: str | None = None, *, also: str | None = None
+    listing: Listing, project: str, specifier: SpecifierSet, platform: str | None = None, *, also: str | None = None
 ) -> Version | None:
     """The newest version that ``specifier`` takes, with wheels for ``platform`` of it and of ``also``."""
     return next(
         (
             version
-            for version in shelf.versions(project)
+            for version in listing.versions(project)
             if specifier.contains(version)
-            and (platform is None or shelf.wheels(project, version, platform))
-            and (also is None or shelf.wheels(also, version, platform))
+            and (platform is None or listing.wheels(project, version, platform))
+            and (also is None or listing.wheels(also, version, platform))
         ),
         None,
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from scripts.matrix_refresh.requirements import requirements
+from envsolve.releases.requirements import requirements
 
 
 def _let_others_in(phase: str, info: dict[str, int]) -> None:

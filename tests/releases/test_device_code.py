@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scripts.matrix_refresh.device_code import GlibcWatch, find_flags, targets_of_flags
+from envsolve.releases.device_code import GlibcWatch, find_flags, targets_of_flags
 from tests.laws import examples
 from tests.scripts.wheels import noise
 

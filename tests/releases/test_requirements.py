@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from scripts.matrix_refresh.requirements import (
+from envsolve.releases.requirements import (
     CudaReleases,
     extras,
     header,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.frameworks.onnxruntime import LibraryWatch, OnnxRuntimeReader
-from scripts.matrix_refresh.reader import ReadRow
+from envsolve.releases.errors import ReleaseError
+from envsolve.releases.frameworks.onnxruntime import LibraryWatch, OnnxRuntimeReader
+from envsolve.releases.reader import ReadRow
 from tests.scripts.fake_wheel import cuda_releases, rows_of, wheel_file
 from tests.scripts.fat_binary import fat_binary
 
@@ -53,7 +53,7 @@ def test_on_windows_the_names_are_others() -> None:
 def test_a_file_that_contradicts_the_library_is_refused() -> None:
     says = {"onnxruntime/capi/build_and_package_info.py": b"cuda_version = '12.8'\n"}
     provider = {LINUX: b"\0libcublas.so.11\0" + fat_binary((80,))}
-    with pytest.raises(RefreshError, match=r"says CUDA 12\.8, and loads cuBLAS 11"):
+    with pytest.raises(ReleaseError, match=r"says CUDA 12\.8, and loads cuBLAS 11"):
         row("onnxruntime-gpu", says | provider)
 
 

@@ -16,11 +16,9 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from envsolve.binary.fat_binary import DeviceTargets, scan_fat_binaries
-from scripts.matrix_refresh.device_code import GlibcWatch, find_flags, targets_of_flags
-from scripts.matrix_refresh.index import Shelf, WheelFile, glibc_of, pythons_of
-from scripts.matrix_refresh.observation import Observation, Read
-from scripts.matrix_refresh.reader import ReadRow, Value, evidence_of, first, highest
-from scripts.matrix_refresh.requirements import (
+from envsolve.releases.device_code import GlibcWatch, find_flags, targets_of_flags
+from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
+from envsolve.releases.requirements import (
     CudaReleases,
     header,
     holds_on,
@@ -28,7 +26,7 @@ from scripts.matrix_refresh.requirements import (
     requirements,
     specifier_text,
 )
-from scripts.matrix_refresh.wheel import Wheel
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
 _CUDA = re.compile(r"^cuda(?:: [^=]+)? = '(\d+\.\d+)", re.MULTILINE)
 _BUILDS = (
@@ -36,6 +34,7 @@ _BUILDS = (
     *("cu121", "cu124", "cu126", "cu128", "cu129", "cu130", "cu132"),
 )
 """The folders of PyTorch's index that held a release. A new one goes in here."""
+_BUILD = re.compile(r"cpu|cu\d+")
 _FLAGS_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 _SYSTEM_LIBRARIES = re.compile(r"torch/lib/lib(gomp|c10)[-.\w]*\.so[.\d]*$")
 """Small libraries that come along and ask the system for the newest symbols; the OpenMP runtime for those of 2.17."""
@@ -57,7 +56,7 @@ class PyTorchReader:
     def __init__(self, cuda_releases: CudaReleases) -> None:
         self._cuda_releases = cuda_releases
 
-    def observe(self, wheel: Wheel) -> Observation:
+    def observe(self, wheel: OpenWheel) -> Observation:
         """CUDA, architectures and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
@@ -76,10 +75,10 @@ class PyTorchReader:
             seen["glibc"] = [glibc.newest]
         return seen
 
-    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterator[ReadRow]:
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """One row for every platform."""
-        for platform in shelf.platforms("torch", version):
-            wheels = shelf.wheels("torch", version, platform)
+        for platform in listing.platforms("torch", version):
+            wheels = listing.wheels("torch", version, platform)
             yield self.row(wheels, read(wheels[0]))
 
     def row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
@@ -126,10 +125,10 @@ class PyTorchIndexReader(PyTorchReader):
     endpoints = tuple(f"https://download.pytorch.org/whl/{build}/" for build in _BUILDS)
     source = "pytorch"
 
-    def rows(self, version: Version, shelf: Shelf, read: Read) -> Iterator[ReadRow]:
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """One row for every platform of a build; none for a version that names no build."""
-        if version.local in _BUILDS:
-            yield from super().rows(version, shelf, read)
+        if _BUILD.fullmatch(version.local or ""):
+            yield from super().rows(version, listing, read)
 
 
 def _tag_says_too_little(file: WheelFile) -> bool:
@@ -138,7 +137,7 @@ def _tag_says_too_little(file: WheelFile) -> bool:
     return linux and (file.glibc is None or Version(file.glibc) < Version("2.17"))
 
 
-def _targets(wheel: Wheel) -> DeviceTargets | None:
+def _targets(wheel: OpenWheel) -> DeviceTargets | None:
     for ending in _FLAGS_LIBRARIES:
         member = wheel.find(ending)
         if member is None:
