@@ -102,7 +102,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 }
 """The packages that requests name, and older releases that a fifth of them pin."""
 OWN_KERNELS = re.compile(
-    r"nvidia-(?!dali|modelopt).*|cuda-.*|cutensor.*|cusparselt.*|tensorrt.*|libnv.*|nvtx|cuquantum.*|custatevec.*"
+    r"nvidia-(?!dali|modelopt).*|cuda-.*|cutensor.*|cusparselt.*|tensorrt.*|nvtx|cuquantum.*|custatevec.*"
 )
 """Packages of NVIDIA's libraries, by name."""
 _SONAME_MAJORS = re.compile(
