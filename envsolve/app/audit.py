@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.command import way_out
 from envsolve.app.stack_wheels import bounds_of
-from envsolve.app.wheel_facts import Reading, WheelReader, known_facts
-from envsolve.binary.package_facts import READ_ALL, PackageFacts
 from envsolve.index.one_index import Shelf
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
@@ -29,8 +28,14 @@ from envsolve.model.solution import Solution
 from envsolve.resolve.closure.resolve import Progress
 from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
 
+if TYPE_CHECKING:
+    from envsolve.app.wheel_facts import WheelReader
+    from envsolve.binary.package_facts import PackageFacts
+
 _BUDGET = 64_000_000
 """Bytes of the libraries of one wheel, packed, that are read without being asked to."""
+_ALL = 4_000_000_000
+"""More than any wheel has: the libraries of PyTorch have 3 GB."""
 _LARGE = 20_000_000
 """Bytes from which on a wheel is looked into that nothing connects with CUDA: kernels for several GPUs are large."""
 _MOST_UNSUITABLE = 4
@@ -56,16 +61,19 @@ class WheelAudit:
         known = partial(matrix.build_facts, platform=solution.problem.platform)
         unread = (it for it in pins if (it.name, it.version) not in self._read)
         new = [it for it in unread if is_unknown(it.name, it.version, known(it.name))]
-        readings = {
-            pin: reading
+        extents = {
+            pin: extent
             for pin in new
-            if (reading := _reading_of(pin, mode, has_kernels=bool(known(pin.name)))) is not None
+            if (extent := _extent_of(pin, mode, has_kernels=bool(known(pin.name)))) is not None
         }
-        if not readings:
+        if not extents:
             return ()
-        self._read.update((pin.name, pin.version) for pin in readings)
-        found = self._reader().read(readings.values(), partial(self._say, len(pins)))
-        return tuple(self._known(zip(readings, found, strict=True), known))
+        from envsolve.app.wheel_facts import Reading
+
+        self._read.update((pin.name, pin.version) for pin in extents)
+        readings = [Reading(pin.files[0], *extent) for pin, extent in extents.items()]
+        found = self._reader().read(readings, partial(self._say, len(pins)))
+        return tuple(self._known(zip(extents, found, strict=True), known))
 
     def do_not_suit(self, facts: Iterable[BuildFacts], pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> bool:
         """Whether a package of ``pins`` is ruled out by ``facts``, which ``matrix`` has."""
@@ -136,20 +144,25 @@ def _like_all(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
         yield BuildFacts(pin.name, versions, None, (), (), "", (evidence,), code=code)
 
 
-def _reading_of(pin: Pin, mode: Audit, *, has_kernels: bool) -> Reading | None:
-    """How the wheel that an installer takes is read; None where it is not. ``has_kernels``: other releases have."""
+def _extent_of(pin: Pin, mode: Audit, *, has_kernels: bool) -> tuple[int, bool] | None:
+    """How the wheel that an installer takes is read: up to so many bytes, and whether only libraries named for CUDA.
+
+    None where it is not read. ``has_kernels``: other releases have.
+    """
     file = pin.files[0]
     if not file.is_wheel or not file.is_archive or (file.name.endswith(_PURE) and not has_kernels):
         return None
     if mode is Audit.FULL:
-        return Reading(file, READ_ALL, named=False)
+        return _ALL, False
     if has_kernels or goes_with_cuda(pin.name, pin.requires):
-        return Reading(file, _BUDGET, named=False)
-    return Reading(file, _BUDGET, named=True) if (file.size or 0) >= _LARGE else None
+        return _BUDGET, False
+    return (_BUDGET, True) if (file.size or 0) >= _LARGE else None
 
 
 def with_known_builds(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> Matrix:
     """``matrix`` with what was read before of the wheels of ``pins``; no index is queried."""
+    from envsolve.app.wheel_facts import known_facts
+
     found = []
     for pin in pins:
         if pin.files and pin.version and is_unknown(pin.name, pin.version, matrix.build_facts(pin.name)):

@@ -12,6 +12,7 @@ ask for as 10.0f and 12.0f.
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from mmap import mmap
@@ -30,6 +31,10 @@ _FLAGS_OFFSET = 40
 _ARCHITECTURE_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
 _PTX, _MACHINE_CODE = 1, 2
 _FIRST_OF_NEW_FORM = 100
+_STRAY = 100
+"""A target counts from one in so many fat binaries on. The rarest real one of cuBLASLt 12.8, 6.1, is in one of 36."""
+_NEWEST = 999
+"""Architectures have two or three digits; a longer number is damage."""
 _ISA_OF_CUDA_11, _ISA_OF_CUDA_12, _LAST_IN_STEP = 7, 8, 5
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
 _LARGEST_CONTAINER = 1 << 28
@@ -90,6 +95,35 @@ class Code(NamedTuple):
         if self.is_ptx:
             return self.form[0] + 4
         return 13 if self.form >= (1, 8) and self.architecture < _FIRST_OF_NEW_FORM else None
+
+
+class CommonCode:
+    """The code of a library, fat binary by fat binary, each of which is that of one source file.
+
+    A target that only a stray one has says nothing about the rest: cuBLASLt 12.8 holds PTX for 5.2 in one of 2918, with
+    which it would seem to run on every GPU there will ever be.
+    """
+
+    def __init__(self) -> None:
+        self.every: set[Code] = set()
+        """All pieces, strays too."""
+        self._counted: Counter[Code] = Counter()
+        self._total = 0
+
+    def add(self, codes: set[Code]) -> None:
+        """Count one fat binary."""
+        self.every |= codes
+        self._counted.update({it._replace(form=(0, 0)) for it in codes})
+        self._total += 1
+
+    @property
+    def targets(self) -> DeviceTargets:
+        """The targets that are no strays."""
+        return targets_of_code(
+            code
+            for code, times in self._counted.items()
+            if times * _STRAY >= self._total and code.architecture <= _NEWEST
+        )
 
 
 def scan_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None) -> DeviceTargets:

@@ -16,8 +16,6 @@ from envsolve.model.fact import Evidence
 from envsolve.model.need import parse_need
 from envsolve.model.versions import CudaVersion
 
-READ_ALL = 4_000_000_000
-"""Bytes of libraries, packed, that no package has: those of PyTorch have 3 GB. A budget that leaves nothing out."""
 _LIBRARY = re.compile(r".*\.(?:so(?:\.\d+)*|pyd|dll)", re.IGNORECASE)
 _SAYS_CUDA = re.compile(r"cuda|cublas|cudnn|cufft|nvrtc|nccl|gpu|_cu1\d|-cu1\d", re.IGNORECASE)
 _OF_NVIDIA = re.compile(

@@ -9,17 +9,13 @@ shows by its messages, and its version by the form of the code that was compiled
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from envsolve.binary.fat_binary import Code, streamed_fat_binaries, targets_of_code
+from envsolve.binary.fat_binary import CommonCode, streamed_fat_binaries
 from envsolve.binary.streamed_dynamic import DynamicSegment
 from envsolve.model.capability import CodeTarget, DeviceCode
 
-_STRAY = 100
-"""A target counts from one in so many fat binaries on (envsolve.binary.library_code)."""
-_NEWEST = 999
 _NAMED = re.compile(
     rb"\0lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)(?:\.\d+)?(?=\0)"
     rb"|\0(?:cudart|cublas|cublasLt|nvrtc)64_(\d\d)\d?(?:_\d+)?\.dll(?=\0)"
@@ -55,17 +51,12 @@ def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> Stream
     Raises ValueError for a fat binary that is too large to be one.
     """
     texts = _Texts()
-    counted: Counter[Code] = Counter()
-    compilers: set[int] = set()
-    toolkits: set[tuple[int, int]] = set()
-    total = 0
+    common = CommonCode()
     for codes in streamed_fat_binaries(texts.passing(chunks), enough=enough):
-        counted.update({it._replace(form=(0, 0)) for it in codes})
-        compilers.update(major for it in codes if (major := it.cuda_major) is not None)
-        toolkits.update(toolkit for it in codes if (toolkit := it.ptx_cuda) is not None)
-        total += 1
-    kept = [it for it, times in counted.items() if times * _STRAY >= total and it.architecture <= _NEWEST]
-    targets = targets_of_code(kept)
+        common.add(codes)
+    targets = common.targets
+    compilers = (major for it in common.every if (major := it.cuda_major) is not None)
+    toolkits = (toolkit for it in common.every if (toolkit := it.ptx_cuda) is not None)
     return StreamedLibrary(
         DeviceCode(tuple(map(CodeTarget.parse, targets.sass)), tuple(map(CodeTarget.parse, targets.ptx))),
         texts.cuda,

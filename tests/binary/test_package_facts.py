@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.binary.package_facts import READ_ALL, PackageFacts, brings_cuda, facts_in
+from envsolve.binary.package_facts import PackageFacts, brings_cuda, facts_in
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
 
 
-def facts(members: dict[str, bytes], budget: int = READ_ALL, *, named: bool = False) -> PackageFacts:
+def facts(members: dict[str, bytes], budget: int = 10**9, *, named: bool = False) -> PackageFacts:
     def chunks(name: str) -> Iterator[bytes]:
         yield members[name]
 
