@@ -103,9 +103,9 @@ class Result:
             default_is_plain=self._where.is_plain,
             indexes=others,
         )
-        told = left_out(self._wanted, pins, interpreter)
+        absent = left_out(self._wanted, pins, interpreter)
         in_part = () if solution is None else runs_in_part(pins, solution, self._matrix)
-        notes = (*beside, *self._notes(attempt), *in_part, *told, *(note for pin in pins for note in notes_of(pin)))
+        notes = (*beside, *self._notes(attempt), *in_part, *absent, *(note for pin in pins for note in notes_of(pin)))
         if not attempt.problem.cpu and attempt.problem.gpus:
             notes = (*notes, *_for_the_cpu(pins))
         if any(machine.assumed_glibc for machine in attempt.problem.machines):
