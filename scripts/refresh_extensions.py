@@ -19,6 +19,8 @@ import tomli
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from envsolve.matrix.load import Matrix  # noqa: E402
+from envsolve.model.versions import CudaVersion  # noqa: E402
 from scripts.matrix_refresh.cache import write_whole  # noqa: E402
 from scripts.matrix_refresh.credentials import endpoint_of  # noqa: E402
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
@@ -29,7 +31,6 @@ from scripts.matrix_refresh.settings import default_cache, default_endpoint  # n
 from scripts.matrix_refresh.wheel import new_session  # noqa: E402
 
 LIST = ROOT / "scripts" / "matrix_refresh" / "extensions.toml"
-_RELEASES = 12
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,14 +45,12 @@ _RELEASES = 12
 @click.option("--index-url", help="The package index to read; default: the one pip is set to.")
 @click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False), help="Where wheels' facts are kept.")
 @click.option("--offline", is_flag=True, help="Use the cache alone.")
-@click.option("--releases", default=_RELEASES, show_default=True, help="Newest releases of each package that are read.")
 def refresh(
     packages: tuple[str, ...],
     matrix: Path,
     index_url: str | None,
     cache_dir: Path | None,
     offline: bool,
-    releases: int,
 ) -> None:
     """Bring data/compat_matrix/extensions up to what was shipped; exit 1 if a package could not be read."""
     known = extensions_in(tomli.loads(LIST.read_text(encoding="utf-8")))
@@ -62,19 +61,24 @@ def refresh(
     endpoint = endpoint_of(index_url or default_endpoint())
     session.auth = endpoint.auth
     index = Index(endpoint.url, cache, session, offline=offline)
-    today = dt.datetime.now(dt.UTC).date().isoformat()
+    today = dt.datetime.now(dt.UTC).date()
     failed = False
+
+    def toolkits() -> list[CudaVersion]:
+        return [it.version for it in Matrix(matrix).cuda.toolkits]
+
     for package in packages or known:
         extension = known[package]
         observations = Observations(cache, extension.edition, Observer(extension), session, offline=offline)
         try:
-            rows = rows_of(extension, Shelf(index.wheels(package)), observations.read, newest=releases)
-            write_whole(matrix / "extensions" / f"{package}.toml", toml_of(extension, rows, today))
+            shelf, released = Shelf(index.wheels(package)), index.released(package)
+            rows = rows_of(extension, shelf, released, observations.read, today=today, toolkits=toolkits)
+            write_whole(matrix / "extensions" / f"{package}.toml", toml_of(extension, rows, today.isoformat()))
         except RefreshError as error:
             failed = True
             click.echo(f"{package}: {error}", err=True)
             continue
-        count = sum(len(row.versions) for row in rows)
+        count = len({version for row in rows for version in row.versions})
         megabytes = observations.transferred / 1e6
         click.echo(f"{package}: {count} releases, {observations.wheels_read} wheels read, {megabytes:,.0f} MB")
     sys.exit(1 if failed else 0)

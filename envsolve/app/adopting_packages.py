@@ -17,7 +17,7 @@ OF_PYTORCH = (
     "is ignored: envsolve chooses the build for the GPUs and the driver; "
     'sources = ["pytorch"] restricts it to PyTorch\'s own index'
 )
-"""What becomes of an index of PyTorch's that somebody chose by its CUDA."""
+"""What becomes of an index of PyTorch that was chosen by its CUDA."""
 
 
 class Packages:
@@ -31,10 +31,10 @@ class Packages:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What to tell, in the order in which it was met."""
+        """The notes, in the order in which it was met."""
         return tuple(self._notes)
 
-    def tell(self, text: str) -> None:
+    def note(self, text: str) -> None:
         """Remember something that is left out."""
         self._notes[f"{self.where}: {text}"] = None
 
@@ -56,7 +56,7 @@ class Packages:
             self._append("requirements", f"{text}; {marker}" if marker else text)
             return
         if listed:
-            self.tell(f"the extras {', '.join(listed)} of {name} are ignored: envsolve chooses the build")
+            self.note(f"the extras {', '.join(listed)} of {name} are ignored: envsolve chooses the build")
         self._append("frameworks", f"{framework}{versions}")
 
     def finished(self) -> Values:

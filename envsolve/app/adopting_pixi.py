@@ -47,7 +47,7 @@ def values_of_pixi(document: Mapping[str, Any], where: str, own_name: str = "") 
             _package(name, asked, found)
     _options(table_of(document.get("pypi-options")), found)
     for text in _left_out(document):
-        found.tell(text)
+        found.note(text)
     return {**found.finished(), "outputs": ["conda-lock.yml"]}, found.notes
 
 
@@ -55,7 +55,7 @@ def _workspace(workspace: Mapping[str, Any], found: Packages) -> None:
     listed = workspace.get("channels")
     channels = [it.get("channel") if isinstance(it, dict) else it for it in listed] if isinstance(listed, list) else []
     if any(isinstance(it, dict) and "priority" in it for it in listed or ()):
-        found.tell("channel priorities are ignored: envsolve uses the order of the channels")
+        found.note("channel priorities are ignored: envsolve uses the order of the channels")
     platforms = texts_of(workspace.get("platforms"))
     known = [it for it in platforms if it in list(Platform)]
     for key, values in (("channels", texts_of(channels)), ("platforms", known)):
@@ -63,10 +63,10 @@ def _workspace(workspace: Mapping[str, Any], found: Packages) -> None:
             found.values[key] = values
     others = [it for it in platforms if it not in known]
     if others:
-        found.tell(f"{counted(others, 'platform', 'platforms')} ignored: envsolve does not support it")
+        found.note(f"{counted(others, 'platform', 'platforms')} ignored: envsolve does not support it")
     settings = [key for key in workspace if key not in _ABOUT]
     if settings:
-        found.tell(f"{counted(settings, 'setting', 'settings')} ignored")
+        found.note(f"{counted(settings, 'setting', 'settings')} ignored")
 
 
 def _package(name: str, asked: object, found: Packages) -> None:
@@ -75,10 +75,10 @@ def _package(name: str, asked: object, found: Packages) -> None:
     specifier = specifier_of(version.replace(" ", "")) if isinstance(version, str) else None
     if specifier is None:
         how = ", ".join(key for key in table if key != "version") or repr(version)
-        found.tell(f"{name} is ignored: a project has no key for this kind of requirement ({how})")
+        found.note(f"{name} is ignored: a project has no key for this kind of requirement ({how})")
         return
     if name == "pip":
-        found.tell(f"{name} is ignored: every environment includes it")
+        found.note(f"{name} is ignored: every environment includes it")
     elif name == "python":
         found.bound("python", specifier)
     elif name in CUDA_PACKAGES:
@@ -88,10 +88,10 @@ def _package(name: str, asked: object, found: Packages) -> None:
     if "index" in table:
         address = without_secrets(str(table["index"]))
         adds = f'is ignored: add extra-index-urls = ["{address}"] to use it for all packages'
-        found.tell(f"the index of {name} {OF_PYTORCH if is_of_pytorch(address) else adds}")
+        found.note(f"the index of {name} {OF_PYTORCH if is_of_pytorch(address) else adds}")
     more = [key for key in table if key not in (*_OF_A_PACKAGE, "index")]
     if more:
-        found.tell(f"{name}: {counted(more, 'key', 'keys')} ignored")
+        found.note(f"{name}: {counted(more, 'key', 'keys')} ignored")
 
 
 def _options(options: Mapping[str, Any], found: Packages) -> None:
@@ -100,7 +100,7 @@ def _options(options: Mapping[str, Any], found: Packages) -> None:
         if key in ("index-url", "extra-index-urls") and listed and all("://" in it for it in listed):
             found.values[key] = value
         else:
-            found.tell(f"pypi-options.{key} is ignored")
+            found.note(f"pypi-options.{key} is ignored")
 
 
 def _left_out(document: Mapping[str, Any]) -> Iterator[str]:

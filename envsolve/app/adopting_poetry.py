@@ -30,7 +30,7 @@ def values_of_poetry(poetry: Mapping[str, Any]) -> tuple[Values, tuple[str, ...]
         for one in asked if isinstance(asked, list) else [asked]:
             _package(name, one if isinstance(one, dict) else {"version": one}, found)
     for text in _left_out(poetry):
-        found.tell(text)
+        found.note(text)
     return found.finished(), found.notes
 
 
@@ -70,24 +70,24 @@ def _package(name: str, table: Mapping[str, Any], found: Packages) -> None:
     version = table.get("version", "*")
     specifier = poetry_specifier(version) if isinstance(version, str) else None
     if place is not None:
-        found.tell(f"{name} is ignored: it is specified by {place}, not by version")
+        found.note(f"{name} is ignored: it is specified by {place}, not by version")
     elif table.get("optional"):
-        found.tell(f"{name} is ignored: it is optional")
+        found.note(f"{name} is ignored: it is optional")
     elif specifier is None:
-        found.tell(f"{name} is ignored: version {version!r} is not supported")
+        found.note(f"{name} is ignored: version {version!r} is not supported")
     elif name.lower() == "python":
         found.bound("python", specifier)
     else:
         marker = _marker(table)
         if marker is None:
-            found.tell(f"{name} is ignored: python = {table['python']!r} cannot be written as a marker")
+            found.note(f"{name} is ignored: python = {table['python']!r} cannot be written as a marker")
             return
         found.add(name, specifier, texts_of(table.get("extras", [])), marker)
         if "source" in table:
-            found.tell(f"the source {table['source']} of {name} is ignored: any index can provide it")
+            found.note(f"the source {table['source']} of {name} is ignored: any index can provide it")
         more = [key for key in table if key not in (*_OF_A_PACKAGE, *_HARMLESS)]
         if more:
-            found.tell(f"{name}: {counted(more, 'key', 'keys')} ignored")
+            found.note(f"{name}: {counted(more, 'key', 'keys')} ignored")
 
 
 def _marker(table: Mapping[str, Any]) -> str | None:

@@ -218,7 +218,7 @@ def for_target(asked: Given, markers: Markers) -> Given:
 
 
 def with_names(asked: Given, names: Callable[[Need], str]) -> Given:
-    """``asked`` with the names that ``names`` tells of projects whose address is all that is given."""
+    """``asked`` with the names that ``names`` gives to projects whose address is all that is given."""
 
     def named_needs(needs: Iterable[tuple[Need, str]]) -> tuple[tuple[Need, str], ...]:
         return tuple(

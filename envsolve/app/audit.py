@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
+from packaging.version import Version
 
 from envsolve.app.command import way_out
 from envsolve.app.stack_wheels import bounds_of
-from envsolve.app.wheel_facts import Reading, WheelReader, known_facts
-from envsolve.binary.package_facts import READ_ALL, PackageFacts
 from envsolve.index.one_index import Shelf
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
+from envsolve.model.capability import DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
@@ -27,8 +28,14 @@ from envsolve.model.solution import Solution
 from envsolve.resolve.closure.resolve import Progress
 from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
 
+if TYPE_CHECKING:
+    from envsolve.app.wheel_facts import WheelReader
+    from envsolve.binary.package_facts import PackageFacts
+
 _BUDGET = 64_000_000
 """Bytes of the libraries of one wheel, packed, that are read without being asked to."""
+_ALL = 4_000_000_000
+"""More than any wheel has: the libraries of PyTorch have 3 GB."""
 _LARGE = 20_000_000
 """Bytes from which on a wheel is looked into that nothing connects with CUDA: kernels for several GPUs are large."""
 _MOST_UNSUITABLE = 4
@@ -43,7 +50,7 @@ class WheelAudit:
     def __init__(self, request: Request, reader: Callable[[], WheelReader], progress: Progress | None) -> None:
         self._request, self._reader, self._progress = request, reader, progress
         self._read: set[tuple[str, str]] = set()
-        self._unread: dict[str, int] = {}
+        self._unread: dict[tuple[str, str], int] = {}
         self._unsuitable: Counter[str] = Counter()
 
     def facts_of(self, pins: Sequence[Pin], solution: Solution | None, matrix: Matrix) -> tuple[BuildFacts, ...]:
@@ -51,17 +58,22 @@ class WheelAudit:
         mode = self._request.packages.audit
         if solution is None or solution.toolkit is None or mode is Audit.OFF:
             return ()
-        new = [
-            it
-            for it in pins
-            if (it.name, it.version) not in self._read and is_unknown(it.name, it.version, matrix.build_facts(it.name))
-        ]
-        readings = [(pin, reading) for pin in new if (reading := _reading_of(pin, mode)) is not None]
-        if not readings:
+        known = partial(matrix.build_facts, platform=solution.problem.platform)
+        unread = (it for it in pins if (it.name, it.version) not in self._read)
+        new = [it for it in unread if is_unknown(it.name, it.version, known(it.name))]
+        extents = {
+            pin: extent
+            for pin in new
+            if (extent := _extent_of(pin, mode, has_kernels=bool(known(pin.name)))) is not None
+        }
+        if not extents:
             return ()
-        self._read.update((pin.name, pin.version) for pin, _ in readings)
-        found = self._reader().read([it for _, it in readings], partial(self._say, len(pins)))
-        return tuple(self._known(zip([pin for pin, _ in readings], found, strict=True)))
+        from envsolve.app.wheel_facts import Reading
+
+        self._read.update((pin.name, pin.version) for pin in extents)
+        readings = [Reading(pin.files[0], *extent) for pin, extent in extents.items()]
+        found = self._reader().read(readings, partial(self._say, len(pins)))
+        return tuple(self._known(zip(extents, found, strict=True), known))
 
     def do_not_suit(self, facts: Iterable[BuildFacts], pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> bool:
         """Whether a package of ``pins`` is ruled out by ``facts``, which ``matrix`` has."""
@@ -92,13 +104,14 @@ class WheelAudit:
                     versions=SpecifierSet(f"<{version}"), evidence=(evidence._replace(reference=inferred),)
                 )
 
-    @property
-    def notes(self) -> Iterator[Note]:
-        """What was not read."""
-        if self._unread:
-            names = sorted(self._unread)
+    def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
+        """What was not read of ``pins``."""
+        unread = {f"{it.name} {it.version}": self._unread.get((it.name, it.version)) for it in pins}
+        sizes = {name: size for name, size in sorted(unread.items()) if size is not None}
+        if sizes:
+            names = list(sizes)
             shown = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
-            size = sum(self._unread.values()) / 1e6
+            size = sum(sizes.values()) / 1e6
             text = f"not verified for this GPU: {size:,.0f} MB of libraries in {shown} were not read"
             full = self._request._replace(packages=self._request.packages._replace(audit=Audit.FULL))
             hint = way_out(text, full, self._request)
@@ -108,32 +121,48 @@ class WheelAudit:
         if self._progress is not None:
             self._progress(count, f"reading {file}")
 
-    def _known(self, found: Iterable[tuple[Pin, PackageFacts | None]]) -> Iterator[BuildFacts]:
+    def _known(
+        self, found: Iterable[tuple[Pin, PackageFacts | None]], known: Callable[[str], Sequence[BuildFacts]]
+    ) -> Iterator[BuildFacts]:
         for pin, facts in found:
-            if facts is None:
-                self._unread[f"{pin.name} {pin.version}"] = pin.files[0].size or 0
-                continue
-            if facts.unread:
-                self._unread[f"{pin.name} {pin.version}"] = facts.unread
-            said = facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
+            if facts is None or facts.unread:
+                self._unread[pin.name, pin.version] = (pin.files[0].size or 0) if facts is None else facts.unread
+                yield from _like_all(pin, known(pin.name))
+            said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
             if said is not None:
                 yield said
 
 
-def _reading_of(pin: Pin, mode: Audit) -> Reading | None:
-    """How the wheel that an installer takes is read; None where it is not."""
+def _like_all(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
+    """What holds for all known releases of a package is taken to hold for one that was not read, too."""
+    codes = [it.code for it in known if it.code is not None]
+    if codes:
+        targets = {target for code in codes for target in code.sass}, {target for code in codes for target in code.ptx}
+        code = DeviceCode(*(tuple(sorted(it)) for it in targets))
+        evidence = known[0].evidence[0]._replace(reference=f"{pin.name}: what any release has that was read")
+        versions = SpecifierSet(f"=={Version(pin.version)}")
+        yield BuildFacts(pin.name, versions, None, (), (), "", (evidence,), code=code)
+
+
+def _extent_of(pin: Pin, mode: Audit, *, has_kernels: bool) -> tuple[int, bool] | None:
+    """How the wheel that an installer takes is read: up to so many bytes, and whether only libraries named for CUDA.
+
+    None where it is not read. ``has_kernels``: other releases have.
+    """
     file = pin.files[0]
-    if not file.is_wheel or not file.is_archive or file.name.endswith(_PURE):
+    if not file.is_wheel or not file.is_archive or (file.name.endswith(_PURE) and not has_kernels):
         return None
     if mode is Audit.FULL:
-        return Reading(file, READ_ALL, named=False)
-    if goes_with_cuda(pin.name, pin.requires):
-        return Reading(file, _BUDGET, named=False)
-    return Reading(file, _BUDGET, named=True) if (file.size or 0) >= _LARGE else None
+        return _ALL, False
+    if has_kernels or goes_with_cuda(pin.name, pin.requires):
+        return _BUDGET, False
+    return (_BUDGET, True) if (file.size or 0) >= _LARGE else None
 
 
 def with_known_builds(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> Matrix:
     """``matrix`` with what was read before of the wheels of ``pins``; no index is queried."""
+    from envsolve.app.wheel_facts import known_facts
+
     found = []
     for pin in pins:
         if pin.files and pin.version and is_unknown(pin.name, pin.version, matrix.build_facts(pin.name)):

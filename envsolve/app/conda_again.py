@@ -1,7 +1,7 @@
 """Whether the packages in conda locks that are there answer a request: no channel and no index is asked.
 
 The stack alone is solved again, near to what the locks hold. That the packages around it are right was found out when
-they were locked, and holds as long as nobody changed them and the same is requested.
+they were locked, and holds as long as they are unchanged and the same is requested.
 """
 
 from __future__ import annotations

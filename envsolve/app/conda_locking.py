@@ -166,7 +166,7 @@ class _Locking:
         try:
             solutions, differing = solutions_of(involved, Solver(self._matrix, self._builds))
         except UnsolvableError:
-            raise self._not_there(asked) from None  # without what nobody typed: that a lock is to be kept
+            raise self._not_there(asked) from None  # without what was not typed: that a lock is to be kept
         found = iter(zip(involved, map(self._builds.with_python_reason, solutions), strict=True))
         return tuple(next(found) if it.problem.frameworks else (it, None) for it in targets), differing
 

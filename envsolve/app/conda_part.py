@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _FREE_THREADED = "freethreading"
 _USUAL_PYTHON = "python[build='^.*(_cpython|_cp3[0-9]+|h[0-9a-f]+_[0-9]+)$']"
 """CPython with its lock. conda-forge has builds of every version without it (cp313t) and of PyPy beside those, which
-nothing but the name of the build tells apart, and which a solver takes where a package for the usual one is missing."""
+only the name of the build distinguishes, and which a solver takes where a package for the usual one is missing."""
 
 
 class Kept(NamedTuple):
@@ -289,7 +289,7 @@ class Parts:
         return made(recorded, self._request.packages.exclude_newer, lock, targets, self._matrix)
 
     def answer(self, target: Target, solution: Solution | None) -> Answer | None:
-        """What tells of a stack; None without one."""
+        """The facts of a stack; None without one."""
         if solution is None:
             return None
         command = recorded_command(self._asked.recorded or self._request)

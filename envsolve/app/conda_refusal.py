@@ -1,6 +1,6 @@
 """Why no set of conda packages goes with a stack, as the error that ends the command. Loaded only when there is none.
 
-rattler tells a conflict as a tree; here it becomes sentences, beside the reasons for what was asked.
+rattler prints a conflict as a tree; here it becomes sentences, beside the reasons for what was requested.
 """
 
 from __future__ import annotations

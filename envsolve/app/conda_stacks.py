@@ -1,7 +1,7 @@
 """Which stack to try after one whose packages conda cannot put together.
 
 Another toolkit may do, where the channels have the libraries of one release and not of the next. Else rattler is asked
-with fewer and fewer frameworks with fixed builds, the last asked for let go first, as the first is the most wanted.
+with fewer and fewer frameworks with fixed builds, the last requested is freed first, as the first is the most wanted.
 What it then picks says which versions can be had together; the stack is solved again among these.
 """
 
@@ -80,7 +80,7 @@ def leave_out_wheels(builds: ChannelBuilds, solution: Solution, error: Unsolvabl
 def _keep_found(
     builds: ChannelBuilds, solution: Solution, free: Sequence[Release], found: Sequence[CondaPackage]
 ) -> None:
-    """Of the frameworks that were let go only the versions stay that were found; what was in the stack goes anyway."""
+    """Of the frameworks that were freed only the versions that were found stay; those of the stack are dropped."""
     versions = {it.name: parsed_version(it.version) for it in found}
     others = [it for it in free if versions.get(it.package) != it.version]
     for release in others:

@@ -40,7 +40,7 @@ class Outcome(StrEnum):
 
 
 class Created(NamedTuple):
-    """The environment: where it is, its interpreter if it has one, and what to tell."""
+    """The environment: where it is, its interpreter if it has one, and notes."""
 
     prefix: Path
     kind: Kind

@@ -17,7 +17,7 @@ def with_direct(
 ) -> Given:
     """``wanted`` with what is at the addresses of its requirements, and at those that these require.
 
-    ``holds`` tells whether a marker holds on any target: what is for other ones is not read. ``commits`` are the
+    ``holds`` says whether a marker holds on any target: what is for other ones is not read. ``commits`` are the
     addresses in an existing lock that stay, by those of the requirements they are for. Raises UsageError where a file
     in ``format_name`` cannot have one, or it is not the project that a requirement says; OutsideError where it cannot
     be read.

@@ -26,7 +26,7 @@ from envsolve.model.request import Request
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Sources, Unfit, Wanted
 
 _ANY = Wanted(Interpreter((3, 12, 0), Platform.LINUX_64))
-"""What stands for the target where files are listed, and nobody asks which of them suit."""
+"""What stands for the target where files are listed, whichever of them suit."""
 
 
 class Asking(NamedTuple):

@@ -51,7 +51,7 @@ class ExplainRequest(NamedTuple):
 
 
 class Explained(NamedTuple):
-    """The findings, and for want of any what was recognised in the text and what would tell more."""
+    """The findings, and for want of any what was recognised in the text and what would help."""
 
     findings: tuple[Finding, ...]
     recognised: tuple[str, ...]
@@ -106,7 +106,7 @@ COLLECT = (
     "`python -m torch.utils.collect_env` with PyTorch, else `pip list` or `conda list`",
     "the output of `envsolve doctor` and `envsolve validate` in the environment",
 )
-"""What tells more where a text tells nothing."""
+"""What to collect where a text is not recognised."""
 
 
 def _given(asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) -> Given:
@@ -213,7 +213,7 @@ def _with_advice(finding: Finding, advice: Advice) -> Finding:
 
 
 def _framework_of(cause: Cause, case: Case) -> str | None:
-    """The framework that a cause is about: its own where it names one, else the likeliest of the text."""
+    """The framework that a cause is about: its own where it names one, else the most likely of the text."""
     named = cause.fields.get("name")
     return named if named in TITLES else case.mentioned
 
@@ -224,7 +224,7 @@ def _shown(line: str) -> str:
 
 
 def _recognised(case: Case) -> Iterator[str]:
-    """What the text tells of machine and environment, as sentences' ends."""
+    """What the text says of machine and environment, as sentences' ends."""
     for name in case.frameworks:
         version = case.version_of(name)
         yield f"{TITLES.get(name, name)} {version}" if version else TITLES.get(name, name)

@@ -104,7 +104,7 @@ def _from_indexes(
     where: _Places,
     environ: Mapping[str, str],
 ) -> tuple[dict[Pin, Pin], _Places, list[Note]]:
-    """The same packages with what indexes say of them, where these are, and what to tell."""
+    """The same packages with what indexes say of them, where these are, and notes."""
     read, notes = asked.read, list[Note]()
     network = asked.asking.network if asked.from_indexes else asked.asking.network._replace(offline=True)
     extra_urls = () if read.made is not None else read.indexes  # ours say of each pin where it is from

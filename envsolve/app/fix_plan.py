@@ -98,7 +98,7 @@ def _ways(known: Sequence[tuple[str, str]], minor: str) -> Iterator[_Way]:
 def _machine(scene: Scene, names: Sequence[str]) -> tuple[Request, list[str]]:
     """The request for this machine; where no GPU is detected, for the GPUs and the CUDA of the installed builds.
 
-    Raises UsageError where nothing tells these.
+    Raises UsageError where these are unknown.
     """
     kind = "environment" if scene.inventory.is_conda else "requirements"
     builds = [it for it in scene.builds if it.name in names and it.cuda is not None]
@@ -241,10 +241,11 @@ class _Planner:
     def _fits(self, package: Package, version: Version, release: Release) -> bool:
         """Whether the installed version of a companion goes with ``release``, by its metadata and the matrix."""
         wanted = [it for it in self._scene.wanted if it.requirer.name == package.name and it.name == release.package]
-        facts = [it for it in self._matrix.build_facts(package.name) if it.covers(str(version))]
+        known = self._matrix.build_facts(package.name, self._scene.platform)
+        facts = [it for it in known if it.covers(str(version))]
         return all(it.requirement.specifier.contains(release.version, prereleases=True) for it in wanted) and all(
             (release.cuda is None or it.go_with(release.cuda))
-            and it.without_code_for(self._scene.host.capabilities) is None
+            and it.without_code_for(self._scene.host.capabilities, release.cuda) is None
             and all(
                 need.name != release.package or SpecifierSet(need.specifier).contains(release.version)
                 for need in it.requires

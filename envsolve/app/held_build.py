@@ -40,7 +40,7 @@ def extras_in(text: str) -> dict[str, frozenset[str]]:
 
 
 def installed_of(rows: tuple[Release, ...], beside: Beside, recorded: Stack | None) -> tuple[Release, ...]:
-    """Those of ``rows``, builds of one framework in one version, that the file installs; all where it does not tell."""
+    """Those of ``rows``, builds of one framework in one version, that the file installs; all where it does not say."""
     known = FRAMEWORKS.get(rows[0].framework) if rows else None
     if known is not None and known.gpu_packages is not None and not known.has_gpu_code(rows[0].package):
         left = tuple(_of_parts(rows, beside, known)) or rows

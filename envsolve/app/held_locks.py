@@ -51,7 +51,7 @@ def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
     """The stack in ``lock``, without the packages or frameworks that are ``upgraded``; nothing without a lock.
 
     Of a package of conda it names the build, or the pattern of builds; of a wheel, whose version may be that of several
-    builds, the one that envsolve recorded. Where a framework is let go, its Python and CUDA would hold it back.
+    builds, the one that envsolve recorded. The Python and CUDA of a framework without its pin would hold it back.
     """
     if lock is None:
         return Held()

@@ -74,7 +74,7 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     for it in named:
         framework = str(framework_of(it))
         rows = tuple(_rows(it, matrix.framework(framework, platform).releases))
-        if len(rows) > 1 and len(frameworks) == len(packages):  # nothing is beside them that could tell
+        if len(rows) > 1 and len(frameworks) == len(packages):  # nothing beside them could decide
             rows = recorded_in(rows, lock.stack) or rows
         if len(rows) > 1 and it.build is None:
             rows = installed_of(rows, _beside(name, text, platform, packages), lock.stack)

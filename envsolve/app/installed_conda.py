@@ -92,7 +92,7 @@ def _package(record: Mapping[str, object]) -> CondaPackage | Missing:
 
 
 def _requested(record: Mapping[str, object]) -> tuple[str, ...]:
-    """The match specs that somebody typed for it: one before conda 25.7, a list since."""
+    """The match specs that were typed for it: one before conda 25.7, a list since."""
     stated = (*_texts(record, "requested_specs"), _text(record, "requested_spec"))
     return tuple(dict.fromkeys(it for it in stated if it not in _NO_REQUEST))
 

@@ -155,7 +155,7 @@ def _pin(package: Package, files: ExactFiles) -> Pin | Missing:
 def _described_alike(package: Package, files: Sequence[PackageFile]) -> tuple[PackageFile, ...]:
     """``files`` without those whose metadata are known not to be what is installed.
 
-    Installers copy METADATA as it is, and an index may tell its digest (PEP 658).
+    Installers copy METADATA as it is, and an index may state its digest (PEP 658).
     """
     content = bytes_of(package.folder / "METADATA", _LONGEST_METADATA)
     digest = sha256(content or b"").hexdigest()

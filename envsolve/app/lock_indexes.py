@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.network import Network
-from envsolve.app.wheel_facts import WheelReader
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.frameworks import OWN_INDEX
@@ -33,6 +32,7 @@ from envsolve.model.request import Request
 from envsolve.resolve.closure.workers import Workers
 
 if TYPE_CHECKING:
+    from envsolve.app.wheel_facts import WheelReader
     from envsolve.index.direct import DirectReader
     from envsolve.index.http import HttpFetcher
 
@@ -101,6 +101,8 @@ class Lines:
     @cached_property
     def wheels(self) -> WheelReader:
         """Reads what wheels hold."""
+        from envsolve.app.wheel_facts import WheelReader
+
         fetcher, shelf, _, offline, _ = self._of_direct
         return WheelReader(fetcher, shelf, offline=offline)
 

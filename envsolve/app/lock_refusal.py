@@ -59,6 +59,8 @@ def packages_refusal(
     beside = [name for name in contested(conflict) if name in conflict.provider.world.present]
     unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
     reasons = {it for found in unfit.values() for it in found}
+    if any(conflict.provider.world.limits(name) for name in unfit):
+        reasons -= {Unfit.YANKED, Unfit.PRERELEASE}  # they are what the stack left of the others
     if unknown:
         code, message = "package-not-found", f"no package index has {' or '.join(unknown)}"
     elif lacking:

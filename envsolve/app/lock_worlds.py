@@ -36,11 +36,11 @@ from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import (
     THE_STACK,
+    Drivers,
     constraints_of,
     cuda_major_of,
+    drivers_of,
     may_stand_beside,
-    newest_cuda_of_drivers,
-    without_code,
 )
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
@@ -400,17 +400,15 @@ class Worlds:
 
         Those in PyTorch's own index are for the CUDA of its PyTorch.
         """
-        facts_of = self._matrix.build_facts
-        if any(facts.covers(version) for facts, _ in without_code(name, self._problem.gpus, facts_of)):
+        known = [it for it in self._facts_of(name) if it.covers(version)]
+        self.met_what_runs_in_part |= any(it.loss and it.need_cuda for it in known)
+        counting = [it for it in known if not (self.in_part and it.loss)]
+        if any(it.without_code_for(self._problem.gpus, None, self._drivers.compile) is not None for it in counting):
             yield from (among(framework_identifier(framework), ()) for framework in self.builds)
             return
-        for facts in facts_of(name):
-            if not facts.covers(version):
-                continue
-            self.met_what_runs_in_part |= bool(facts.loss)
-            if not (self.in_part and facts.loss):
-                for framework, rows in self.builds.items():
-                    yield among(framework_identifier(framework), self._that_go_with(facts, name, rows))
+        for facts in counting:
+            for framework, rows in self.builds.items():
+                yield among(framework_identifier(framework), self._that_go_with(facts, name, rows))
 
     def _that_go_with(self, facts: BuildFacts, name: str, rows: Sequence[Release]) -> Iterator[int]:
         for number, row in enumerate(rows):
@@ -418,17 +416,21 @@ class Worlds:
                 yield number
                 continue
             is_own_index = row.source is Source.PYTORCH and name in OWN_INDEX
-            if (is_own_index or facts.go_with(row.cuda)) and facts.run_with(self._newest_cuda or row.cuda.major):
+            goes_with = is_own_index or facts.go_with(row.cuda)
+            has_code = facts.without_code_for(self._problem.gpus, row.cuda, self._drivers.compile) is None
+            if goes_with and has_code and facts.run_with(self._drivers.run or row.cuda.major):
                 yield number
 
+    def _facts_of(self, name: str) -> tuple[BuildFacts, ...]:
+        return self._matrix.build_facts(name, self._problem.platform)
+
     @cached_property
-    def _newest_cuda(self) -> int | None:
-        return newest_cuda_of_drivers(self._problem, self._matrix.cuda)
+    def _drivers(self) -> Drivers:
+        return drivers_of(self._problem, self._matrix.cuda)
 
     def _of_stack(self, name: str, version: str) -> Iterator[Need]:
         if cuda_major_of(name) is not None and self._majors:
-            facts_of = self._matrix.build_facts
-            fit = (it for it, major in enumerate(self._majors) if may_stand_beside(name, major, facts_of))
+            fit = (it for it, major in enumerate(self._majors) if may_stand_beside(name, major, self._facts_of))
             yield among(CUDA, fit)
         for framework, rows in self.builds.items():
             identifier = framework_identifier(framework)
@@ -447,7 +449,7 @@ class Worlds:
         found: dict[str, dict[str, list[tuple[int, Need]]]] = {framework: {} for framework in self.builds}
         for framework, rows in self.builds.items():
             for number, row in enumerate(rows):
-                for need in constraints_of(row, self._matrix.build_facts):
+                for need in constraints_of(row, self._facts_of):
                     found[framework].setdefault(need.name, []).append((number, need))
         return found
 

@@ -244,7 +244,7 @@ class _Lock:
             self._require_recent(made, lines)
             refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
             notes = Notes(made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of)
-            return self._result.finished(made.attempt, notes.pins, (*notes, *audit.notes), self._passed)
+            return self._result.finished(made.attempt, notes.pins, (*notes, *audit.notes(notes.pins)), self._passed)
 
     def _reads_what_does_not_suit(self, made: Resolved, audit: WheelAudit) -> bool:
         """Read wheels that nobody knows; whether one of them does not suit, so that another answer is to be found."""

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Network(NamedTuple):
-    """``offline`` asks nobody, ``refresh`` trusts nothing that is kept."""
+    """``offline`` makes no request, ``refresh`` ignores the cache."""
 
     offline: bool = False
     refresh: bool = False

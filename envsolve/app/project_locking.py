@@ -43,7 +43,7 @@ _KEEP = Hint("rename it, for example to requirements.in, and list it in requirem
 class ProjectLock(NamedTuple):
     """How a project is to be locked. ``show`` and ``counted`` report progress.
 
-    ``upgrade`` lets go of all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
+    ``upgrade`` drops all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
     files that envsolve did not write may be overwritten, or that the caller looks after them. ``checks`` says that it
     matters only whether files are as they should be, so that what becomes of others is not worked out.
     """
@@ -153,7 +153,7 @@ class _Locking:
             self.files.append(LockedFile(asked, path, it.platform, before, it.text, lock, solution, is_current))
 
     def _is_stale(self, asked: Asked) -> bool:
-        """Whether files themselves tell that they are not as they should be; they are taken in as they are."""
+        """Whether files themselves show that they are not as they should be; they are taken in as they are."""
         from envsolve.app.project_status import status_in_project
 
         targets = targets_of(asked.request, self._matrix, self._environ) if self._how.checks else ()

@@ -63,7 +63,7 @@ def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packa
 
 
 def _refuse_inputs(project: Project, part: Part) -> None:
-    """Raise UsageError where a file is to be written that something is asked in: what somebody wrote would be gone."""
+    """Raise UsageError where a file is to be written that has requirements: those would be lost."""
     asked = part.settings
     files = (*asked.requirement_files, *asked.constraint_files, *asked.build_constraint_files)
     read = {Path(name).resolve() for name in files}

@@ -1,4 +1,4 @@
-"""The machine that a lock was made for, as the lock itself tells it, where the machine at hand says less.
+"""The machine that a lock was made for, as the lock itself says, where the present machine says less.
 
 A lock records the lowest driver that it needs, the compute capabilities that it runs on and the C library, which is all
 that it depends on (the facts of :func:`envsolve.lockfile.facts.facts_of`, or its comments).

@@ -6,6 +6,7 @@ The same for a lock of wheels alone and for wheels beside conda packages.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
 
 from packaging.version import Version
 
@@ -17,6 +18,8 @@ from envsolve.frameworks import BUILT_WITH, OWN_INDEX, rivals_of
 from envsolve.index.client import Indexes
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
+from envsolve.model.build_facts import BuildFacts
+from envsolve.model.host import Platform
 from envsolve.model.need import Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
@@ -112,9 +115,13 @@ def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = (),
         lambda: matrix.components,
         cudnn,
         rivals,
-        (lambda name: tuple(it for it in matrix.build_facts(name) if not it.loss)) if in_part else matrix.build_facts,
+        partial(_facts_of, matrix, solution.problem.platform, in_part),
         tuple(name for name, framework in OWN_INDEX.items() if framework in elsewhere),
     )
+
+
+def _facts_of(matrix: Matrix, platform: Platform, in_part: bool, name: str) -> tuple[BuildFacts, ...]:
+    return tuple(it for it in matrix.build_facts(name, platform) if not (in_part and it.loss))
 
 
 def places_of(matrix: Matrix) -> tuple[Virtual, ...]:

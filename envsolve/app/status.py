@@ -28,7 +28,7 @@ from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
 from envsolve.model.versions import parsed_version
-from envsolve.resolve.closure.bounds import newest_cuda_of_drivers
+from envsolve.resolve.closure.bounds import drivers_of
 from envsolve.resolve.solver import Solver
 
 _BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
@@ -251,22 +251,25 @@ def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterato
 def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
     """Further packages that do not run on the GPUs, with the driver, or beside the CUDA of the file."""
     cudas = {row.cuda for rows in held.releases.values() for row in rows if row.cuda is not None}
-    newest = newest_cuda_of_drivers(problem, matrix.cuda)
+    drivers = drivers_of(problem, matrix.cuda)
     for pin in held.lock.pins:
-        known = matrix.build_facts(pin.name) if pin.version and parsed_version(pin.version) is not None else ()
+        is_known = pin.version and parsed_version(pin.version) is not None
+        known = matrix.build_facts(pin.name, problem.platform) if is_known else ()
         for facts in known:
             if not facts.covers(pin.version) or facts.loss or (facts.beside and facts.beside not in held.releases):
                 continue
-            label, gpu = f"{pin.name} {pin.version}", facts.without_code_for(problem.gpus)
+            label = f"{pin.name} {pin.version}"
+            gpus = [facts.without_code_for(problem.gpus, cuda, drivers.compile) for cuda in cudas or (None,)]
+            gpu = gpus[0] if None not in gpus else None
             if gpu is not None:
                 yield f"{label} has no code for compute capability {gpu}"
             is_own_build = pin.name in BUILT_WITH and "+" in pin.version
             if cudas and not is_own_build and not any(map(facts.go_with, cudas)):
                 beside = _listed(map(str, sorted(cudas)))
                 yield f"{label} loads the libraries of {facts.cuda_text}, and the frameworks are for CUDA {beside}"
-            if newest is not None and not facts.run_with(newest):
+            if drivers.run is not None and not facts.run_with(drivers.run):
                 linked = f"{label} has the runtime of CUDA {facts.linked_cuda} linked in"
-                yield f"{linked}, the driver runs CUDA {newest} at most"
+                yield f"{linked}, the driver runs CUDA {drivers.run} at most"
 
 
 def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:

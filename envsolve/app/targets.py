@@ -33,7 +33,7 @@ class Target(NamedTuple):
     """The problem a request poses on one platform, the hosts it was made from, and what the user should know of them.
 
     ``request`` is the part of the whole request that is about this platform. ``fell_to_cpu`` says that no GPU was found
-    and nobody asked for CPU.
+    and CPU was not requested.
     """
 
     request: Request
@@ -138,7 +138,7 @@ def _target(
 def _all_machines(
     request: Request, hosts: Sequence[Host], cuda: CudaTable, platform: Platform, *, cpu: bool
 ) -> tuple[Machine, ...]:
-    """The machines of all hosts, those that no rule tells apart as one."""
+    """The machines of all hosts, those that no rule distinguishes as one."""
     names = request.hosts or ("",) * len(hosts)
     machines = tuple(
         machine._replace(hosts=(name,) if name else ())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 from envsolve.binary.package_facts import PackageFacts, facts_in
@@ -11,11 +10,10 @@ from envsolve.errors import OutsideError
 from envsolve.index.fetch import Fetcher
 from envsolve.index.kept import read_kept, written
 from envsolve.index.one_index import Shelf
-from envsolve.index.wheel_member import BrokenArchiveError, RemoteWheel
 from envsolve.model.package import PackageFile
 
 _BUCKET = "wheel_facts"
-_EDITION = 2
+_EDITION = 4
 """A new one where something else is read."""
 _AT_ONCE = 4
 
@@ -53,6 +51,8 @@ class WheelReader:
 
     def read(self, readings: Iterable[Reading], progress: Callable[[str], None]) -> list[PackageFacts | None]:
         """What each wheel holds; None where it cannot be read. ``progress`` hears the name of a file."""
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             return list(pool.map(lambda it: self._facts(it, progress), readings))
 
@@ -62,6 +62,8 @@ class WheelReader:
             return kept.facts
         if self._offline:
             return None if kept is None else kept.facts
+        from envsolve.index.wheel_member import BrokenArchiveError, RemoteWheel  # a cache needs no zipfile
+
         progress(reading.file.name)
         try:
             with RemoteWheel(self._fetcher, reading.file) as wheel:

@@ -1,6 +1,6 @@
 """Questions about an answer: why it holds what it holds, and why not something else.
 
-``why`` tells the requirements that met on a thing, and what decided between the candidates that they left. ``why not``
+``why`` gives the requirements that met on a thing, and what decided between the candidates that they left. ``why not``
 requires the other thing as well and solves again: either there is no stack, for the reasons a refusal would give, or
 there is one that the policy likes less.
 """

@@ -2,13 +2,17 @@
 
 A fat binary is NVIDIA's container of device code inside a library. Its header is not documented; the fields read here
 were taken from what cuobjdump prints of the same files and from the public description in VivekPanyam/cudaparsers:
-magic 0xba55ed50, version 1, then one entry per architecture with kind (1 PTX, 2 ELF), sizes, and the architecture as
-``sm`` number. That number does not say whether the code is architecture-specific (``9.0a``).
+magic 0xba55ed50, version 1, then one entry per architecture with kind (1 PTX, 2 ELF), sizes, the architecture as ``sm``
+number, and flags, of which one says that the code is architecture-specific (``9.0a``), one that it is family-specific
+(``12.0f``). cuobjdump 13 tells the former apart (sm_90a, sm_100a, sm_103a and sm_120a of sgl-kernel 0.3.21 and
+transformer-engine-cu12 2.20.2) and not the latter: its flag is on the code that vLLM 0.21 and Transformer Engine 2.20
+ask for as 10.0f and 12.0f.
 """
 
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from mmap import mmap
@@ -22,8 +26,16 @@ _ENTRY = struct.Struct("<HHIQ")
 _DETAILS = struct.Struct("<HHI")
 """At offset 24: minor and major version of what the code is written in (PTX ISA, or the form of the ELF), sm."""
 _DETAILS_OFFSET = 24
+_FLAGS = struct.Struct("<Q")
+_FLAGS_OFFSET = 40
+_ARCHITECTURE_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
 _PTX, _MACHINE_CODE = 1, 2
 _FIRST_OF_NEW_FORM = 100
+_STRAY = 100
+"""A target counts from one in so many fat binaries on. The rarest real one of cuBLASLt 12.8, 6.1, is in one of 36."""
+_NEWEST = 999
+"""Architectures have two or three digits; a longer number is damage."""
+_ISA_OF_CUDA_11, _ISA_OF_CUDA_12, _LAST_IN_STEP = 7, 8, 5
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
 _LARGEST_CONTAINER = 1 << 28
 """A container of a stream is held in memory, in each thread, and is the code of one source file for all architectures:
@@ -48,16 +60,29 @@ class Code(NamedTuple):
     is_ptx: bool
     architecture: int
     form: tuple[int, int]
+    feature_set: str = ""
 
     @property
     def target(self) -> str:
-        """As the matrix writes it, ``8.6``."""
-        return f"{self.architecture // 10}.{self.architecture % 10}"
+        """As the matrix writes it, ``8.6`` or ``9.0a``."""
+        return f"{self.architecture // 10}.{self.architecture % 10}{self.feature_set}"
 
     @property
     def ptx_isa(self) -> str | None:
         """The version of the PTX ISA, ``8.4``; None for machine code."""
         return f"{self.form[0]}.{self.form[1]}" if self.is_ptx else None
+
+    @property
+    def ptx_cuda(self) -> tuple[int, int] | None:
+        """The toolkit that wrote this PTX, which a driver compiles from its CUDA on; None for machine code.
+
+        PTX ISA 7.n is of CUDA 11.n, 8.n of 12.n up to 8.5 (also that of 12.6), 8.6 to 8.8 of 12.7 to 12.9, 9.n of 13.n
+        (PTX ISA, release notes).
+        """
+        isa, minor = self.form
+        if not self.is_ptx or isa < _ISA_OF_CUDA_11:
+            return None
+        return isa + 4, minor + 1 if isa == _ISA_OF_CUDA_12 and minor > _LAST_IN_STEP else minor
 
     @property
     def cuda_major(self) -> int | None:
@@ -70,6 +95,35 @@ class Code(NamedTuple):
         if self.is_ptx:
             return self.form[0] + 4
         return 13 if self.form >= (1, 8) and self.architecture < _FIRST_OF_NEW_FORM else None
+
+
+class CommonCode:
+    """The code of a library, fat binary by fat binary, each of which is that of one source file.
+
+    A target that only a stray one has says nothing about the rest: cuBLASLt 12.8 holds PTX for 5.2 in one of 2918, with
+    which it would seem to run on every GPU there will ever be.
+    """
+
+    def __init__(self) -> None:
+        self.every: set[Code] = set()
+        """All pieces, strays too."""
+        self._counted: Counter[Code] = Counter()
+        self._total = 0
+
+    def add(self, codes: set[Code]) -> None:
+        """Count one fat binary."""
+        self.every |= codes
+        self._counted.update({it._replace(form=(0, 0)) for it in codes})
+        self._total += 1
+
+    @property
+    def targets(self) -> DeviceTargets:
+        """The targets that are no strays."""
+        return targets_of_code(
+            code
+            for code, times in self._counted.items()
+            if times * _STRAY >= self._total and code.architecture <= _NEWEST
+        )
 
 
 def scan_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None) -> DeviceTargets:
@@ -162,8 +216,16 @@ def _entries(held: bytes | mmap, start: int, end: int) -> Iterator[Code]:
         if kind not in (_PTX, _MACHINE_CODE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
             return
         minor, major, architecture = _DETAILS.unpack_from(held, position + _DETAILS_OFFSET)
-        yield Code(kind == _PTX, architecture, (major, minor))
+        has_flags = _FLAGS_OFFSET + _FLAGS.size <= min(header, end - position)
+        flags = _FLAGS.unpack_from(held, position + _FLAGS_OFFSET)[0] if has_flags else 0
+        yield Code(kind == _PTX, architecture, (major, minor), _feature_set(flags))
         position += header + size
+
+
+def _feature_set(flags: int) -> str:
+    if flags & _ARCHITECTURE_SPECIFIC:
+        return "a"
+    return "f" if flags & _FAMILY_SPECIFIC else ""
 
 
 def _in_order(targets: Iterable[str]) -> tuple[str, ...]:

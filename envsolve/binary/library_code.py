@@ -4,32 +4,23 @@ Compilers put fat binaries into sections of their own, ``.nv_fatbin`` and, for c
 ``__nv_relfatbin``; in a DLL names end after eight letters. Only these are walked, through a map of the file: about
 10 ms for a library of a gigabyte whose headers are in memory. A library of NVIDIA that keeps code in another form
 (cuFFT, the heuristics of cuDNN) shows little or none.
-
-A fat binary is the code of one source file. A target that only a stray one has says nothing about the rest: cuBLASLt
-12.8 holds PTX for 5.2 in one of 2918, with which it would seem to run on every GPU there will ever be.
 """
 
 from __future__ import annotations
 
 import mmap
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.binary.elf import opened_elf
-from envsolve.binary.fat_binary import Code, held_fat_binaries, targets_of_code
+from envsolve.binary.fat_binary import CommonCode, held_fat_binaries
 from envsolve.binary.unreadable import unreadable
 from envsolve.boundary.files import open_regular
 from envsolve.model.capability import CodeTarget, DeviceCode
 
 _SECTIONS = (".nv_fatb", "__nv_rel")
 """How the names of the sections begin."""
-_STRAY = 100
-"""A target counts from one in so many fat binaries on. The rarest real one of cuBLASLt 12.8, 6.1, is in one of 36."""
-
-_NEWEST = 999
-"""Architectures have two or three digits; a longer number is damage."""
 
 
 def read_device_code(path: Path) -> DeviceCode:
@@ -37,8 +28,7 @@ def read_device_code(path: Path) -> DeviceCode:
 
     Raises UnreadableLibraryError.
     """
-    counted: Counter[Code] = Counter()
-    total = 0
+    code = CommonCode()
     sections = _sections(path)
     if sections:
         with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
@@ -46,10 +36,8 @@ def read_device_code(path: Path) -> DeviceCode:
                 held.madvise(mmap.MADV_RANDOM)  # reading ahead at each header would read all of the code
             for start, end in sections:
                 for codes in held_fat_binaries(held, start, min(end, len(held))):
-                    counted.update(codes)
-                    total += 1
-    kept = (code for code, times in counted.items() if times * _STRAY >= total and code.architecture <= _NEWEST)
-    targets = targets_of_code(kept)
+                    code.add(codes)
+    targets = code.targets
     return DeviceCode(tuple(map(CodeTarget.parse, targets.sass)), tuple(map(CodeTarget.parse, targets.ptx)))
 
 

@@ -14,14 +14,19 @@ from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import CodeTarget, DeviceCode
 from envsolve.model.fact import Evidence
 from envsolve.model.need import parse_need
+from envsolve.model.versions import CudaVersion
 
-READ_ALL = 4_000_000_000
-"""Bytes of libraries, packed, that no package has: those of PyTorch have 3 GB. A budget that leaves nothing out."""
 _LIBRARY = re.compile(r".*\.(?:so(?:\.\d+)*|pyd|dll)", re.IGNORECASE)
 _SAYS_CUDA = re.compile(r"cuda|cublas|cudnn|cufft|nvrtc|nccl|gpu|_cu1\d|-cu1\d", re.IGNORECASE)
+_OF_NVIDIA = re.compile(
+    r"(?:^|/)(?:lib)?(?:cudart|cublas(?:Lt)?|cudnn\w*?|cufft|curand|cusolver\w*?|cusparse\w*?|npp\w*?|nvjpeg|nvJitLink"
+    r"|nvrtc(?:-builtins)?|nccl|cupti|nvToolsExt)(?:64_|[-.])[^/]*\Z"
+)
+"""A library of NVIDIA's that is part of the package: it has code for more GPUs than the package's own."""
 _BUNDLED = re.compile(r"(?:^|/)(?:lib)?(?:cudart|cublas|cublasLt|nvrtc)(?:64_|[-.])[^/]*\Z")
-"""A library of CUDA that is part of the package."""
-_BRINGS_CUDA = ("nvidia-", "cuda-")
+"""Those that CUDA's major is the number of."""
+_RUNTIME = re.compile(r"(?:^|/)(?:libcudart[-.](?:[^/]*\.)?so\.|cudart64_)(\d\d)[^/]*\Z")
+_BRINGS_CUDA = re.compile(r"nvidia-(?:cuda-runtime|cuda-nvrtc|cublas|cudnn|npp|cufft)(?:-cu\d\d)?\Z|cuda-toolkit\Z")
 _OLDER_NUMPY = parse_need("numpy<2")
 
 
@@ -29,9 +34,9 @@ class PackageFacts(NamedTuple):
     """What the libraries of a package say together.
 
     ``sass`` and ``ptx`` are the targets of their kernels, ``cuda`` the majors of the CUDA libraries that they load and
-    that are not part of the package, ``linked_cuda`` that of a runtime that is part of them. ``numpy`` is the oldest
-    major of NumPy that one of them was compiled with. ``unread`` are the bytes of libraries, packed, that were left
-    out.
+    that are not part of the package, ``linked_cuda`` that of a runtime that is part of them or of the package.
+    ``numpy`` is the oldest major of NumPy that one of them was compiled with. ``unread`` are the bytes of libraries,
+    packed, that were left out.
     """
 
     sass: tuple[str, ...] = ()
@@ -40,6 +45,7 @@ class PackageFacts(NamedTuple):
     linked_cuda: int | None = None
     numpy: int | None = None
     unread: int = 0
+    ptx_cuda: str | None = None
 
     @property
     def code(self) -> DeviceCode | None:
@@ -52,16 +58,21 @@ class PackageFacts(NamedTuple):
         """What that means for the builds of one version, whose metadata require the packages ``requires``.
 
         None where they may stand beside anything. Who requires packages of NVIDIA brings CUDA along, and who loads the
-        libraries of several takes the one that is there.
+        libraries of several takes the one that is there. Where libraries were left out, these may have the code that
+        others lack.
         """
-        majors = () if any(it.startswith(_BRINGS_CUDA) for it in requires) else self.cuda
+        majors = () if any(map(brings_cuda, requires)) else self.cuda
         cuda = SpecifierSet(f"=={majors[0]}.*") if len(majors) == 1 else None
         needed = (_OLDER_NUMPY,) if self.numpy == 1 else ()
-        if cuda is None and self.code is None and self.linked_cuda is None and not needed:
+        code = None if self.unread else self.code
+        if cuda is None and code is None and self.linked_cuda is None and not needed:
             return None
         versions = SpecifierSet(f"=={Version(version)}")
         return BuildFacts(
-            name, versions, cuda, needed, (), "", (evidence,), code=self.code, linked_cuda=self.linked_cuda
+            *(name, versions, cuda, needed, (), "", (evidence,)),
+            code=code,
+            linked_cuda=self.linked_cuda,
+            ptx_cuda=None if self.ptx_cuda is None else CudaVersion.parse(self.ptx_cuda),
         )
 
 
@@ -73,7 +84,7 @@ def facts_in(
     With ``named`` only those are read whose path speaks of CUDA or of a GPU. Raises what ``chunks`` does, and
     ValueError for damaged code.
     """
-    found: list[StreamedLibrary] = []
+    chosen: set[str] = set()
     left, unread = budget, 0
     for name in sorted(libraries_in(members), key=lambda it: (members[it], it)):
         if named and not _SAYS_CUDA.search(name):
@@ -82,24 +93,35 @@ def facts_in(
             unread += members[name]
             continue
         left -= members[name]
-        found.append(read_stream(chunks(name)))
-    return together(found, members, unread)
+        chosen.add(name)
+    in_order = [name for name in members if name in chosen]  # what lies behind one another is fetched at once
+    return together([read_stream(chunks(name)) for name in in_order], members, unread)
 
 
 def libraries_in(members: Iterable[str]) -> Iterator[str]:
-    """The files of a package that are libraries by their names."""
-    return (it for it in members if _LIBRARY.fullmatch(it))
+    """The files of a package that are libraries by their names, without those of NVIDIA."""
+    return (it for it in members if _LIBRARY.fullmatch(it) and not _OF_NVIDIA.search(it))
+
+
+def brings_cuda(package: str) -> bool:
+    """Whether ``package``, by its normalized name, installs libraries of CUDA: who requires it needs no others."""
+    return _BRINGS_CUDA.match(package) is not None
 
 
 def together(found: Sequence[StreamedLibrary], members: Iterable[str], unread: int = 0) -> PackageFacts:
     """What the libraries of a package say, whose files are ``members``."""
+    names = tuple(members)
     targets = [it.code for it in found]
-    bundled = any(_BUNDLED.search(it) for it in members)
+    runtimes = [int(name[1]) for it in names if (name := _RUNTIME.search(it)) is not None]
+    linked = [*runtimes, *(it.linked_cuda for it in found if it.linked_cuda is not None)]
+    newest = max((it.ptx_cuda for it in found if it.ptx_cuda is not None), default=None)
+    bundled = any(_BUNDLED.search(it) for it in names)
     return PackageFacts(
         tuple(str(it) for it in sorted({target for code in targets for target in code.sass})),
         tuple(str(it) for it in sorted({target for code in targets for target in code.ptx})),
         () if bundled else tuple(sorted({major for it in found for major in it.cuda})),
-        max((it.linked_cuda for it in found if it.linked_cuda is not None), default=None),
+        max(linked, default=None),
         min((it.numpy for it in found if it.numpy is not None), default=None),
         unread,
+        None if newest is None else f"{newest[0]}.{newest[1]}",
     )

@@ -9,16 +9,13 @@ shows by its messages, and its version by the form of the code that was compiled
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from envsolve.binary.fat_binary import Code, streamed_fat_binaries, targets_of_code
+from envsolve.binary.fat_binary import CommonCode, streamed_fat_binaries
+from envsolve.binary.streamed_dynamic import DynamicSegment
 from envsolve.model.capability import CodeTarget, DeviceCode
 
-_STRAY = 100
-"""A target counts from one in so many fat binaries on (envsolve.binary.library_code)."""
-_NEWEST = 999
 _NAMED = re.compile(
     rb"\0lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)(?:\.\d+)?(?=\0)"
     rb"|\0(?:cudart|cublas|cublasLt|nvrtc)64_(\d\d)\d?(?:_\d+)?\.dll(?=\0)"
@@ -36,14 +33,16 @@ class StreamedLibrary(NamedTuple):
     """What one library says.
 
     ``code`` is its machine code and PTX, empty where it has no kernels. ``cuda`` are the majors of the CUDA libraries
-    that it names. ``linked_cuda`` is the major of a CUDA runtime that is part of it, None where there is none or where
-    nothing says which. ``numpy`` is the major that it was compiled with, None where it imports no NumPy.
+    that it does not load without or, where there are none, that it names. ``linked_cuda`` is the major of a CUDA
+    runtime that is part of it, None where there is none or where nothing says which. ``numpy`` is the major that it was
+    compiled with, None where it imports no NumPy. ``ptx_cuda`` is the newest toolkit that wrote its PTX.
     """
 
     code: DeviceCode
     cuda: frozenset[int] = frozenset()
     linked_cuda: int | None = None
     numpy: int | None = None
+    ptx_cuda: tuple[int, int] | None = None
 
 
 def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> StreamedLibrary:
@@ -52,24 +51,18 @@ def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> Stream
     Raises ValueError for a fat binary that is too large to be one.
     """
     texts = _Texts()
-    counted: Counter[tuple[bool, int]] = Counter()
-    compilers: set[int] = set()
-    total = 0
+    common = CommonCode()
     for codes in streamed_fat_binaries(texts.passing(chunks), enough=enough):
-        counted.update({(it.is_ptx, it.architecture) for it in codes})
-        compilers.update(major for it in codes if (major := it.cuda_major) is not None)
-        total += 1
-    kept = [
-        Code(is_ptx, architecture, (0, 0))
-        for (is_ptx, architecture), times in counted.items()
-        if times * _STRAY >= total and architecture <= _NEWEST
-    ]
-    targets = targets_of_code(kept)
+        common.add(codes)
+    targets = common.targets
+    compilers = (major for it in common.every if (major := it.cuda_major) is not None)
+    toolkits = (toolkit for it in common.every if (toolkit := it.ptx_cuda) is not None)
     return StreamedLibrary(
         DeviceCode(tuple(map(CodeTarget.parse, targets.sass)), tuple(map(CodeTarget.parse, targets.ptx))),
-        frozenset(texts.cuda),
+        texts.cuda,
         max(compilers, default=None) if texts.has_runtime else None,
         2 if "_core" in texts.numpy else 1 if texts.numpy else None,
+        max(toolkits, default=None) if targets.ptx else None,
     )
 
 
@@ -77,16 +70,27 @@ class _Texts:
     """Notes the texts that matter in the bytes that pass by."""
 
     def __init__(self) -> None:
-        self.cuda: set[int] = set()
         self.numpy: set[str] = set()
         self.has_runtime = False
+        self._named: dict[int, int] = {}
+        """The majors in names of CUDA libraries, by the place of the name."""
+        self._dynamic = DynamicSegment()
+
+    @property
+    def cuda(self) -> frozenset[int]:
+        """The majors of the CUDA libraries that are needed, else of those that are named."""
+        needed = self._dynamic.needed or ()
+        return frozenset(self._named[it] for it in needed if it in self._named) or frozenset(self._named.values())
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """``chunks``, unchanged."""
-        tail = b""
+        tail, position = b"", 0
         for chunk in chunks:
-            window = tail + chunk
-            self.cuda.update(int(linux or windows) for linux, windows in _NAMED.findall(window))
+            self._dynamic.show(chunk)
+            window, start = tail + chunk, position - len(tail)
+            position += len(chunk)
+            for found in _NAMED.finditer(window):
+                self._named[start + found.start() + 1] = int(found[1] or found[2])
             self.numpy.update(name.decode() for name in _NUMPY.findall(window))
             self.has_runtime = self.has_runtime or _RUNTIME in window
             tail = window[-_OVERLAP:]

@@ -313,7 +313,7 @@ def _with_python_at_hand(
     found = python_at_hand(project_of(file, text), matrix, os.environ)
     if found is not None:
         bound = {**values, "python": found.python}
-        text = (
+        advice = (
             f'set python = "{found.python}": the frameworks also support Python {found.newest}, but it is not on '
             "this machine, and there is no uv to fetch it"
         )
@@ -322,7 +322,7 @@ def _with_python_at_hand(
         except UnsolvableError:
             pass
         else:
-            return bound, texts, (Note("python-at-hand", text), *notes)
+            return bound, texts, (Note("python-at-hand", advice), *notes)
     return values, *_locks(project_of(file, text), options, matrix)
 
 

@@ -44,6 +44,10 @@ class Sighting(NamedTuple):
         return self.fields.get(field) or None
 
 
+Lines = tuple[Sighting, ...]
+"""The sightings that a rule judges together."""
+
+
 def merged(sightings: Iterable[Sighting]) -> dict[str, str]:
     """The fields of all sightings; where several have one, the first counts."""
     return {name: value for it in reversed(tuple(sightings)) for name, value in it.fields.items()}

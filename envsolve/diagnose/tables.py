@@ -57,13 +57,13 @@ class Tables:
     """
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
-        self._documents = (catalogue or shipped()).documents
+        self._catalogue = catalogue or shipped()
 
     @cached_property
     def symptoms(self) -> Mapping[str, Symptom]:
         """Every symptom by its id; several files may add texts to one."""
         found: dict[str, Symptom] = {}
-        for name, row in self._rows("symptom"):
+        for name, row in self._catalogue.rows("symptom"):
             refuse(name, row, _OF_SYMPTOM)
             texts = tuple(_texts(name, row))
             known = found.get(name)
@@ -78,19 +78,12 @@ class Tables:
     @cached_property
     def clues(self) -> tuple[Text, ...]:
         """Every wording of every clue; ``of`` is the fact that it gives."""
-        return tuple(text for name, row in self._rows("clue") for text in _texts(name, row))
+        return tuple(text for name, row in self._catalogue.rows("clue") for text in _texts(name, row))
 
     @cached_property
     def texts(self) -> tuple[Text, ...]:
         """Every wording of every symptom."""
         return tuple(text for symptom in self.symptoms.values() for text in symptom.texts)
-
-    def _rows(self, kind: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-        """The rows of one kind in all files: the row's name and what it holds."""
-        for document in self._documents.values():
-            rows = document.get(kind)
-            if isinstance(rows, dict):
-                yield from rows.items()
 
 
 @cache

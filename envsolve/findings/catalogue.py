@@ -82,10 +82,10 @@ class Catalogue:
     @cached_property
     def _fields(self) -> frozenset[str]:
         """The clues, and the named groups of the symptoms' patterns."""
-        rows = (row for _, row in self._rows("symptom"))
+        rows = (row for _, row in self.rows("symptom"))
         texts = (text for row in rows for text in _tables(row.get("text")))
         groups = (name for text in texts for name in _GROUP.findall(str(text.get("pattern"))))
-        return frozenset((*groups, *(name for name, _ in self._rows("clue"))))
+        return frozenset((*groups, *(name for name, _ in self.rows("clue"))))
 
     @cached_property
     def _entries(self) -> Mapping[str, Row]:
@@ -98,7 +98,7 @@ class Catalogue:
 
     def _once(self, kind: str) -> dict[str, Row]:
         """The rows of a kind, of which no two may have one id."""
-        rows = list(self._rows(kind))
+        rows = list(self.rows(kind))
         twice = sorted(name for name, count in Counter(name for name, _ in rows).items() if count > 1)
         if twice:
             raise ValueError(f"two entries {kind}.{', '.join(twice)}")
@@ -106,15 +106,15 @@ class Catalogue:
 
     @cached_property
     def _steps(self) -> Mapping[str, tuple[Row, ...]]:
-        return {name: _tables(rows) for name, rows in self._rows("step")}
+        return {name: _tables(rows) for name, rows in self.rows("step")}
 
     @cached_property
     def _choices(self) -> Mapping[str, tuple[Row, ...]]:
-        return {name: _tables(rows) for name, rows in self._rows("choice")}
+        return {name: _tables(rows) for name, rows in self.rows("choice")}
 
     @cached_property
     def _rules(self) -> Mapping[str, Row]:
-        return {name: row for name, row in self._rows("symptom") if "rules" in row}
+        return {name: row for name, row in self.rows("symptom") if "rules" in row}
 
     def __contains__(self, identifier: str) -> bool:
         return identifier in self._entries
@@ -125,7 +125,7 @@ class Catalogue:
     @property
     def of_texts(self) -> Iterable[str]:
         """The findings that texts have, not only the checks of envsolve itself."""
-        return dict(self._rows("finding"))
+        return dict(self.rows("finding"))
 
     @property
     def of_checks(self) -> Iterable[str]:
@@ -144,7 +144,7 @@ class Catalogue:
     @cached_property
     def error_symptoms(self) -> Mapping[str, str]:
         """The symptom that each number of an error means in a text."""
-        return {number: str(symptom) for number, symptom in self._rows("error-numbers")}
+        return {number: str(symptom) for number, symptom in self.rows("error-numbers")}
 
     @cached_property
     def numbers(self) -> Mapping[int, str]:
@@ -282,7 +282,8 @@ class Catalogue:
         if unknown:
             raise ValueError(f"{of} names {', '.join(unknown)}, which facts.toml does not declare")
 
-    def _rows(self, kind: str) -> Iterator[tuple[str, Row]]:
+    def rows(self, kind: str) -> Iterator[tuple[str, Row]]:
+        """The rows of one kind in all files: the row's name and what it holds."""
         for stem, document in self.documents.items():
             rows = document.get(kind)
             if stem != "facts" and isinstance(rows, dict):

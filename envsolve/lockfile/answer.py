@@ -1,4 +1,4 @@
-"""What every format is written from: the solution and what its header tells."""
+"""What every format is written from: the solution and what its header says."""
 
 from __future__ import annotations
 

@@ -96,7 +96,7 @@ def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage]) -> 
 
 
 def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
-    """What an address tells, and what stands beside it."""
+    """What an address says, and what stands beside it."""
     if Content.REQUIREMENTS not in holds:
         sha256 = None if package.md5 else package.sha256
         return package_of(CondaPackage("", "", "", "", package.url, package.md5, sha256))

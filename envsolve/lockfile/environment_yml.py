@@ -179,7 +179,7 @@ def variables_in(entries: Entries) -> tuple[tuple[str, str], ...]:
 
 
 def notes_on(entries: Entries) -> Iterator[str]:
-    """What of the file nobody reads."""
+    """What in the file is not read."""
     variables = table_of(entries.table["variables"], "variables") if "variables" in entries.table else {}
     texts = [*entries.pip, *((node.value, line_of(node)) for node in variables.values())]
     for text, line in texts:
@@ -252,7 +252,7 @@ def _conda_cuda(stack: Stack | None) -> str | None:
 
 
 def _reasons(lock: Lock) -> dict[Node, str]:
-    """Why each package is in the file, where somebody asked for it or bounded it."""
+    """Why each package is in the file, where it was requested or bounded."""
     from envsolve.lockfile.conda_dependencies import Node, asked_packages
 
     reasons: dict[Node, list[str]] = {}
@@ -274,7 +274,7 @@ def channel_named(package: CondaPackage, channels: Sequence[str]) -> str:
 
 
 def _options(lock: Lock) -> Iterator[str]:
-    """What tells pip where the wheels are."""
+    """The options that show pip where the wheels are."""
     if not lock.default_is_plain:
         yield f"--index-url {sound_url(lock.default_index)}"
     for index in indexes_of(lock):

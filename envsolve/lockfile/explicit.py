@@ -1,7 +1,7 @@
 """``--format explicit``: the packages of one platform as addresses that conda, mamba and pixi install without a solver.
 
-CEP 23 tells the format. Wheels stand in comments as conda-lock writes them: ``conda-lock install`` hands them to pip,
-other tools pass over them. https://conda.org/learn/ceps/cep-0023
+CEP 23 describes the format. Wheels stand in comments as conda-lock writes them: ``conda-lock install`` hands them to
+pip, other tools pass over them. https://conda.org/learn/ceps/cep-0023
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ def _document(answer: Answer) -> dict[str, Any]:
 
 
 def _alternative(answer: Answer) -> dict[str, object]:
-    """What tells another stack from the first, and the command that gives it."""
+    """What distinguishes another stack from the first, and the command that gives it."""
     document = _document(answer)
     return {key: document[key] for key in _OF_A_STACK} | {"command": answer.command}
 

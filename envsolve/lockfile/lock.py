@@ -105,7 +105,7 @@ class Made(NamedTuple):
 
 
 class Open(NamedTuple):
-    """An entry that leaves something to be decided, which ``reason`` says; ``name`` is None where it tells none.
+    """An entry that leaves something to be decided, which ``reason`` says; ``name`` is None where it has none.
 
     ``line`` is that of the file, where it helps; ``of_conda`` says that the entry is about a package of conda,
     ``optional`` that it is only installed with an extra or a group.

@@ -32,7 +32,7 @@ def options_in(command: str) -> Options:
         command = command.removeprefix(_OF_PROJECT).rpartition(" for ")[0]
     try:
         words = iter(shlex.split(command))
-    except ValueError:  # a quote that does not end, in a file that somebody edited
+    except ValueError:  # a quote that does not end, in an edited file
         return ()
     found: dict[str, tuple[str, ...]] = {}
     for word in words:

@@ -1,4 +1,4 @@
-"""What the address of a conda package tells of it, for lock files that state no more, and what may be believed of it.
+"""What the address of a conda package says of it, for lock files that state no more, and what may be believed of it.
 
 ``https://conda.anaconda.org/conda-forge/linux-64/bzip2-1.0.8-hda65f42_8.conda``: the channel, the platform, and name,
 version and build, in which no stroke stands but in the name (CEP 26). https://conda.org/learn/ceps/cep-0026
@@ -27,7 +27,7 @@ _DIGITS = {"md5": re.compile(r"[0-9a-f]{32}\Z"), "sha256": re.compile(r"[0-9a-f]
 
 
 def package_of(stated: CondaPackage) -> CondaPackage:
-    """``stated`` with what its address tells where it says nothing, without credentials and what is no digest.
+    """``stated`` with what its address says where it has nothing, without credentials and what is no digest.
 
     That it is for any platform its address knows best: old locks state the platform it was locked for.
     Raises FileError where a name, a version or an address is none: it might begin another line of what is written from

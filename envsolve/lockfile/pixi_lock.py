@@ -1,8 +1,8 @@
 """pixi.lock, versions 4 to 7 of the format, which rattler's crate rattler_lock reads and writes (conda/rattler).
 
-For each environment and platform the file names packages by their address, and below tells each once. What follows from
-an address is left out from version 6 on. Since version 7 a platform has a name of its own beside conda's, the name of a
-machine; a package built from source has another key then, where it was a conda package without a file before.
+For each environment and platform the file names packages by their address, and describes each once below. What an
+address says is left out from version 6 on. Since version 7 a platform has a name of its own beside conda's, the name of
+a machine; a package built from source has another key then, where it was a conda package without a file before.
 """
 
 from __future__ import annotations

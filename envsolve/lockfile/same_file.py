@@ -1,6 +1,6 @@
 """Whether a file says what it should, whichever envsolve wrote it, from the matrix of whichever day.
 
-It is decided on what the file holds, never on its text: a comment that somebody wrote changes nothing. Nor does it
+It is decided on what the file holds, never on its text: a comment changes nothing. Nor does it
 matter whether a lock says of a project's own words that the command line requires them, as envsolve once did.
 
 What is not in a :class:`~envsolve.lockfile.lock.Lock` is compared as the document that the file is: the ranges of an

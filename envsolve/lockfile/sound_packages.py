@@ -1,6 +1,6 @@
 """What of conda packages may be written into a lock: sound names, addresses without credentials, real checksums.
 
-A channel is somebody else's word. A name or an address that could begin another line of a file, and with it another
+A channel is not trusted. A name or an address that could begin another line of a file, and with it another
 package, is refused here, before any format is written.
 """
 

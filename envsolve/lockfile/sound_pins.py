@@ -1,6 +1,6 @@
 """What of pins may be written into a lock: pins with strong hashes, on one line each, without credentials.
 
-An index is somebody else's word. A name or an address that could begin another line of a requirements file, and with
+An index is not trusted. A name or an address that could begin another line of a requirements file, and with
 it another requirement or option, is refused here, before any format is written.
 """
 

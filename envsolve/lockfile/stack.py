@@ -72,7 +72,7 @@ def _required(solution: Solution) -> Iterator[VirtualPackage]:
 
 
 def _driver_cuda(solution: Solution) -> CudaVersion | None:
-    """The CUDA of the lowest driver that the stack runs on, which is what ``__cuda`` tells: pixi wants that or more."""
+    """The CUDA of the lowest driver that the stack runs on, as ``__cuda`` means it: pixi wants that or more."""
     toolkit, minimum = solution.toolkit, solution.minimum_driver
     if toolkit is None:
         return None
@@ -96,7 +96,7 @@ def _glibc(solution: Solution) -> LibcVersion | None:
 def stack_of(answer: Answer, versions: Mapping[str, str]) -> Stack:
     """The stack as it is locked; ``versions`` are those of the packages that are installed, by name.
 
-    Of the cuDNNs that go with a stack it tells the one among them, where it is a package.
+    Of the cuDNNs that go with a stack it gives the one among them, where it is a package.
     """
     solution = answer.solution
     pinned = next((version for name, version in versions.items() if _CUDNN.fullmatch(name)), None)

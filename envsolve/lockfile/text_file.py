@@ -1,4 +1,4 @@
-"""How the text of a file that somebody wrote is shown in a message."""
+"""How the text of a user's file is shown in a message."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def requirements_of(release: Release, python: Version) -> tuple[str, ...]:
 
 
 def goes_by_folder(release: Release) -> bool:
-    """Whether only the folder of a GPU build tells it from others of its version: by version pip would take any."""
+    """Whether only its folder distinguishes a GPU build from others of its version: by version pip would take any."""
     return release.source is Source.PYTORCH and release.cuda is not None and release.full_version.local is None
 
 

@@ -210,12 +210,16 @@ class Matrix:
         """The exact toolkit releases and their components on the Python index."""
         return _without_mistakes("cuda_components.toml", self._read_components)
 
-    def build_facts(self, package: str) -> tuple[BuildFacts, ...]:
-        """What is known of the builds of ``package``, by its normalized name, beyond their metadata."""
+    def build_facts(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
+        """What is known of the builds of ``package``, by its normalized name, beyond their metadata.
+
+        Those for ``platform``, or for any where it is None.
+        """
         known = (facts for facts in self._packages.builds if facts.package == package)
         curated = tuple(known) if package in self._package_names else ()
         shipped = (*curated, *self._extension(package)) if package in self._extensions else curated
-        return (*shipped, *self._read_here.get(package, ()))
+        every = (*shipped, *self._read_here.get(package, ()))
+        return tuple(it for it in every if platform is None or not it.platforms or platform in it.platforms)
 
     def with_builds(self, facts: Iterable[BuildFacts]) -> Matrix:
         """The same matrix with ``facts`` of further builds."""

@@ -350,12 +350,16 @@ def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
         beside=row.text("beside", ""),
         code=DeviceCode(row.each("sass", read_target), row.each("ptx", read_target)) if row.has("sass") else None,
         linked_cuda=row.optional("linked_cuda", int),
+        with_cuda=row.optional("with_cuda", read_specifiers),
+        platforms=row.each("platforms", Platform),
+        ptx_cuda=row.optional("ptx_cuda", CudaVersion.parse),
     )
     if facts.package != normalized(facts.package):
         row.wrong("package", f"must be the normalized name, {normalized(facts.package)}")
-    said = (facts.cuda, facts.code, facts.linked_cuda, facts.requires or None, facts.constraints or None)
-    if all(it is None for it in said):
-        row.wrong("", "says nothing: cuda, linked_cuda, sass, requires or constraints must be there")
+    if not facts.are_of_cuda and not facts.requires and not facts.constraints:
+        row.wrong("", "says nothing: cuda, linked_cuda, sass, loss, requires or constraints must be there")
+    if facts.with_cuda is not None and facts.code is None:
+        row.wrong("with_cuda", "is about code: sass must be there")
     return facts
 
 

@@ -13,6 +13,7 @@ from envsolve.model.fact import Evidence
 from envsolve.model.versions import CudaVersion
 
 if TYPE_CHECKING:
+    from envsolve.model.host import Platform
     from envsolve.model.need import Need
 
 
@@ -21,9 +22,13 @@ class BuildFacts(NamedTuple):
 
     ``cuda`` are the toolkits whose libraries they load, None where any will do. ``requires`` are packages that they do
     not run without, ``constraints`` versions of packages that they do not run with otherwise. ``loss`` is what is lost
-    where the CUDA is another, "" where nothing runs. ``beside`` is a framework without which they say nothing.
+    where CUDA or GPU do not fit, "" where nothing runs. ``beside`` is a framework without which they say nothing.
     ``code`` is what their kernels are compiled for, None if not known. ``linked_cuda`` is the major of a CUDA runtime
-    that is linked into them: it needs a driver for that CUDA, whatever the stack has.
+    that is part of them: it needs a driver for that CUDA, whatever the stack has. ``with_cuda`` are the toolkits of a
+    stack in which ``code`` is what they use, None if in all; ``platforms`` are those that they are for, () if all.
+    ``ptx_cuda`` is the toolkit that wrote their PTX, which older drivers do not compile.
+
+    Where they name a ``loss`` alone, nothing of their kernels or of their CUDA has to fit.
     """
 
     package: str
@@ -36,6 +41,9 @@ class BuildFacts(NamedTuple):
     beside: str = ""
     code: DeviceCode | None = None
     linked_cuda: int | None = None
+    with_cuda: SpecifierSet | None = None
+    platforms: tuple[Platform, ...] = ()
+    ptx_cuda: CudaVersion | None = None
 
     def covers(self, version: str) -> bool:
         """Whether they are about ``version``; where they name no local label, whatever label it has."""
@@ -44,7 +52,12 @@ class BuildFacts(NamedTuple):
 
     @property
     def are_of_cuda(self) -> bool:
-        """Whether they say which CUDA or which GPUs the builds are for."""
+        """Whether they say which CUDA or which GPUs the builds are for, or that it does not matter."""
+        return bool(self.loss) or self.need_cuda
+
+    @property
+    def need_cuda(self) -> bool:
+        """Whether a CUDA, a driver or a GPU has to fit."""
         return self.cuda is not None or self.code is not None or self.linked_cuda is not None
 
     def go_with(self, cuda: CudaVersion) -> bool:
@@ -55,9 +68,17 @@ class BuildFacts(NamedTuple):
         """Whether a driver runs them that is for CUDA ``newest``, a major, at most."""
         return self.linked_cuda is None or self.linked_cuda <= newest
 
-    def without_code_for(self, gpus: Iterable[ComputeCapability]) -> ComputeCapability | None:
-        """The first of ``gpus`` that their kernels do not run on."""
-        code = self.code
+    def without_code_for(
+        self, gpus: Iterable[ComputeCapability], cuda: CudaVersion | None, compiles: CudaVersion | None = None
+    ) -> ComputeCapability | None:
+        """The first of ``gpus`` that their kernels do not run on in a stack of ``cuda``, None if it is not known.
+
+        ``compiles`` is the newest CUDA whose PTX the driver compiles, None if that is not known.
+        """
+        if self.with_cuda is not None and (cuda is None or not self.with_cuda.contains(str(cuda))):
+            return None
+        is_too_new = compiles is not None and self.ptx_cuda is not None and self.ptx_cuda > compiles
+        code = self.code._replace(ptx=()) if self.code is not None and is_too_new else self.code
         return None if code is None else next((gpu for gpu in gpus if code.runs_as(gpu) is None), None)
 
     @property

@@ -2,7 +2,7 @@
 
 Every constraint of such a set matters: without any one of them there is a stack. Each is tried in turn, by solving
 without it, so nothing is blamed that has no part in the failure. Where several smallest sets exist, the order in which
-constraints are given up decides: facts of machines that nobody can change go first where others suffice, a driver
+constraints are given up decides: facts of machines that cannot change go first where others suffice, a driver
 before the GPU behind it (a newer driver gives a GPU no code), and what the user typed stays the longest.
 """
 

@@ -1,4 +1,4 @@
-"""The facts behind the requirements, put into words only where somebody reads them: each a sentence and its source."""
+"""The facts behind the requirements, put into words only where they are read: each a sentence and its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many machines: those that no rule tells apart count as one, and those that share no stack are split into groups.
+"""Many machines: those that no rule distinguishes count as one, and those that share no stack are split into groups.
 
 A driver matters only by which limits it meets: the floors of toolkits, the drivers that support one in full, the first
 and last branches of GPUs. So 10,000 machines come down to a few dozen profiles before anything is solved.
@@ -33,7 +33,7 @@ class Group(NamedTuple):
 
 
 def profiles(machines: Iterable[Machine], cuda: CudaTable) -> tuple[Machine, ...]:
-    """One machine for all that no rule tells apart, in the order of their first; ``hosts`` says which they are."""
+    """One machine for all that no rule distinguishes, in the order of their first; ``hosts`` says which they are."""
     limits = {windows: _driver_limits(cuda, windows=windows) for windows in (False, True)}
     classes: dict[tuple[bool, DriverVersion | None], tuple[bool, ...]] = {}
     found: dict[tuple[object, ...], list[Machine]] = {}

@@ -61,7 +61,7 @@ Thing = Release | Toolkit | CudnnRelease | Owner | Version | DriverVersion | Lib
 
 
 class Candidate(NamedTuple):
-    """One possible choice for an identifier; None stands for a fact nobody stated, which admits every limit."""
+    """One possible choice for an identifier; None stands for an unstated fact, which admits every limit."""
 
     identifier: str
     thing: Thing

@@ -160,7 +160,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return kept
 
     def level(self, release: Release) -> object:
-        """What the policy compares first; builds that it then tells apart have the same."""
+        """What the policy compares first; builds that it then distinguishes have the same."""
         return self._preference.level(release)
 
     def running(self, identifier: str) -> Iterator[Candidate]:

@@ -56,7 +56,7 @@ _OWNED = {owner: OwnedBy(owner) for owner in Owner}
 
 
 class Rules:
-    """What each candidate requires, for one problem. Facts are put into words only where somebody reads them."""
+    """What each candidate requires, for one problem. Facts are put into words only where they are read."""
 
     def __init__(self, problem: Problem, catalogue: Catalogue, *, by_pip: bool = False) -> None:
         self._problem = problem

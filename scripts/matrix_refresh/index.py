@@ -224,7 +224,7 @@ def _wheel_files(project: str, filename: str, url: str, sha256: str | None) -> I
 
 def _is_ours(tag: Tag) -> bool:
     """Whether a tag names a CPython, or any Python 3, with its ordinary ABI."""
-    if tag.interpreter == "py3":
+    if tag.interpreter.startswith("py3"):
         return True
     return tag.interpreter.startswith("cp") and not (tag.abi.startswith("cp") and tag.abi.endswith("t"))
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.binary.package_facts import READ_ALL, PackageFacts, facts_in
+from envsolve.binary.package_facts import PackageFacts, brings_cuda, facts_in
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
 
 
-def facts(members: dict[str, bytes], budget: int = READ_ALL, *, named: bool = False) -> PackageFacts:
+def facts(members: dict[str, bytes], budget: int = 10**9, *, named: bool = False) -> PackageFacts:
     def chunks(name: str) -> Iterator[bytes]:
         yield members[name]
 
@@ -23,7 +23,7 @@ def test_the_libraries_of_a_wheel_are_one() -> None:
         "a/libb.so.2": fat_binary((90,), (90,)) + b"numpy.core._multiarray_umath",
         "a/readme.txt": fat_binary((50,)),
     })  # fmt: skip
-    assert found == PackageFacts(("8.0", "9.0"), ("9.0",), (12,), None, 1)
+    assert found == PackageFacts(("8.0", "9.0"), ("9.0",), (12,), None, 1, ptx_cuda="12.4")
 
 
 def test_a_cuda_library_in_the_wheel_meets_what_loads_it() -> None:
@@ -46,3 +46,21 @@ def test_only_what_speaks_of_cuda_is_read_where_nothing_else_does() -> None:
 def test_the_newest_runtime_that_is_linked_in_counts() -> None:
     old, new = (RUNTIME + fat_binary((), (80,), isa=(isa, 0)) for isa in (8, 9))
     assert facts({"a.so": old, "b.so": new, "c.so": b""}).linked_cuda == 13
+
+
+def test_a_runtime_in_the_wheel_needs_its_driver() -> None:
+    for bundled in ("a.libs/libcudart.3eda8113.so.13", "a/lib/libcudart-c64a25f3.so.13.0.96", "a/cudart64_13.dll"):
+        assert facts({"a/_C.so": b"", bundled: b""}).linked_cuda == 13
+    assert facts({"a/_C.so": b"", "a/lib/libcudart_static.so.13": b""}).linked_cuda is None
+
+
+def test_a_library_of_nvidia_in_the_wheel_says_nothing_of_its_kernels() -> None:
+    members = {"a/_C.so": fat_binary((80,)), "a.libs/libnvjpeg.36e11081.so.13": fat_binary((50, 90), (120,))}
+    assert facts(members) == PackageFacts(("8.0",))
+
+
+def test_who_requires_a_package_of_nvidia_without_a_runtime_brings_no_cuda() -> None:
+    brings = {"nvidia-cuda-runtime-cu12", "nvidia-cublas", "nvidia-cudnn-cu12", "cuda-toolkit"}
+    assert {
+        it for it in (*brings, "nvidia-cudnn-frontend", "nvidia-ml-py", "cuda-bindings") if brings_cuda(it)
+    } == brings

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from envsolve.binary.streamed_library import StreamedLibrary, read_stream
+from tests.binary.device_library import device_library
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
@@ -30,9 +33,30 @@ def test_the_cuda_of_the_libraries_that_it_names(names: bytes, majors: set[int])
         assert read(b"\x7fELF" + names + b"more", piece=piece).cuda == majors
 
 
+@pytest.mark.parametrize("piece", [100, 5000, 1 << 20])
+def test_libraries_that_are_needed_count_before_those_that_are_only_named(tmp_path: Path, piece: int) -> None:
+    texts = b"\0libcublas.so.13\0libcudart.so.13\0"
+    library = device_library(tmp_path / "a.so", texts, needed=("libcudart.so.12", "libz.so.1")).read_bytes()
+    assert read(library, piece=piece).cuda == {12}
+    assert read(library[:-3000], piece=piece).cuda in ({12}, {12, 13})  # as far as it goes
+    alone = device_library(tmp_path / "b.so", texts, needed=("libz.so.1",)).read_bytes()
+    assert read(alone, piece=piece).cuda == {13}
+
+
+@pytest.mark.parametrize("damage", [b"\x7fELF", b"\x7fELF\x02\x01" + b"\xff" * 100, b"\x7fELF\x01\x01" + bytes(100)])
+def test_a_damaged_beginning_says_nothing(damage: bytes) -> None:
+    assert read(damage + b"\0libcudart.so.12\0").cuda == {12}
+
+
 def test_a_target_of_one_file_in_many_is_none_of_the_library() -> None:
     code = read(fat_binary((52,)) + fat_binary((80, 90), (90,)) * 150).code
     assert (list(map(str, code.sass)), list(map(str, code.ptx))) == (["8.0", "9.0"], ["9.0"])
+
+
+@pytest.mark.parametrize(("flag", "target"), [(0x100000, "10.0a"), (0x200000, "10.0f"), (0x1000000, "10.0")])
+def test_code_for_one_architecture_or_family_is_told_apart(flag: int, target: str) -> None:
+    code = read(fat_binary((100,), flags=0x11 | flag)).code
+    assert list(map(str, code.sass)) == [target]
 
 
 @pytest.mark.parametrize(("isa", "major"), [((7, 8), 11), ((8, 8), 12), ((9, 4), 13)])
@@ -40,6 +64,13 @@ def test_ptx_says_which_cuda_is_linked_in(isa: tuple[int, int], major: int) -> N
     code = fat_binary((80,), (80,), isa=isa)
     assert read(RUNTIME + code).linked_cuda == major
     assert read(code).linked_cuda is None
+
+
+@pytest.mark.parametrize(
+    ("isa", "cuda"), [((7, 8), (11, 8)), ((8, 5), (12, 5)), ((8, 7), (12, 8)), ((9, 4), (13, 4)), ((6, 5), None)]
+)
+def test_ptx_says_which_toolkit_wrote_it(isa: tuple[int, int], cuda: tuple[int, int] | None) -> None:
+    assert read(fat_binary((80,), (80,), isa=isa)).ptx_cuda == cuda
 
 
 def test_machine_code_says_it_from_cuda_13_on() -> None:

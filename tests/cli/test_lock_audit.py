@@ -60,12 +60,25 @@ def test_the_framework_follows_the_cuda_that_a_package_loads(
 def test_a_runtime_that_is_linked_in_needs_a_driver_for_it(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
-    for_12, for_13 = (RUNTIME + fat_binary((), (75,), isa=isa) for isa in ((8, 5), (9, 0)))
+    for_12, for_13 = (RUNTIME + fat_binary((80,), (80,), isa=isa) for isa in ((8, 5), (9, 0)))
     world.add("kernels", [kernels("1.0", for_12), kernels("2.0", for_13)])
     asked = ("torch", "kernels", "--gpu", "8.6")
     assert pins(envsolve, world, tmp_path, *asked, "--driver", "550.54.14")["kernels"] == "1.0"
     assert pins(envsolve, world, tmp_path, *asked, "--driver", "580.65.06")["kernels"] == "2.0"
     assert pins(envsolve, world, tmp_path, *asked, "--cuda", "12.*")["kernels"] == "1.0"
+
+
+def test_ptx_that_the_driver_does_not_compile_is_no_code(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    old, new = (fat_binary((80,), (80,), isa=isa) for isa in ((8, 0), (8, 7)))
+    world.add("kernels", [kernels("1.0", old), kernels("2.0", new)])
+    asked = ("torch", "kernels", "--cuda", "12.*")
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "9.0", "--driver", "535.183.01")["kernels"] == "1.0"
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "9.0", "--driver", "570.86.15")["kernels"] == "2.0"
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "8.6", "--driver", "535.183.01")["kernels"] == "2.0"
+    refused = lock(envsolve, world, tmp_path, *asked, "kernels==2.0", "--gpu", "9.0", "--driver", "535.183.01")
+    assert "kernels==2.0 has only PTX of CUDA 12.8 for compute capability 9.0" in refused.err
 
 
 def test_what_was_compiled_with_numpy_1_does_not_stand_beside_numpy_2(
@@ -96,6 +109,20 @@ def test_a_wheel_is_read_once(envsolve: Envsolve, world: IndexServer, tmp_path: 
     assert lock(envsolve, world, tmp_path, *asked).out == first.out
     assert lock(envsolve, world, tmp_path, *asked, "--offline").out == first.out
     assert world.count("/files/kernels/*.whl") == asked_before
+
+
+def test_where_some_is_not_read_it_is_taken_to_be_like_what_was(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    xformers = [
+        wheel("xformers", "0.0.20", ["torch"], tags=f"cp311-cp311-{LINUX}"),
+        wheel("xformers", "0.0.5", ["torch"]),
+    ]
+    world.add("xformers", xformers)
+    world.fault("*xformers-0.0.20*.whl", status=403)
+    asked = ("torch", "xformers", "--driver", "580.65.06")
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "8.6")["xformers"] == "0.0.20"
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "5.0")["xformers"] == "0.0.5"
 
 
 @pytest.mark.parametrize("fault", [{"status": 403}, {"cut": True}, {"body": b"no archive"}])

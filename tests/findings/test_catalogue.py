@@ -22,8 +22,8 @@ LONGEST_SENTENCE = 40
 """Words, commands and paths included."""
 CATALOGUE = shipped()
 ENTRIES = [it for name in CATALOGUE for it in (CATALOGUE.entry(name), *CATALOGUE.entry(name).variants)]
-PROVIDED_ELSEWHERE = {"check"}
-"""Facts that the caller gives: no module of envsolve/diagnose/facts has them."""
+PROVIDED_ELSEWHERE = {"check", "case"}
+"""Facts that the caller gives, and properties of Case: no module of envsolve/diagnose/facts has them."""
 
 
 def written(directory: Path, text: str) -> Catalogue:
@@ -133,6 +133,7 @@ def test_every_declared_fact_has_its_function_and_the_other_way_round() -> None:
         module = import_module(f"envsolve.diagnose.facts.{group}")
         public = {name for name, it in vars(module).items() if _is_own(module.__name__, name, it)}
         assert public == {name for name, of in CATALOGUE.facts.items() if of == group}, group
+    assert [name for name, group in CATALOGUE.facts.items() if group == "case" and not hasattr(Case, name)] == []
 
 
 def _is_own(module: str, name: str, value: object) -> bool:
@@ -152,7 +153,8 @@ def _type_of(name: str) -> type | None:
     """The type of a fact, or of its part; None for a part that its fact has not."""
     whole, _, part = name.rpartition(".")
     if not whole:
-        found = getattr(import_module(f"envsolve.diagnose.facts.{CATALOGUE.facts[part]}"), part)
+        group = CATALOGUE.facts[part]
+        found = getattr(Case if group == "case" else import_module(f"envsolve.diagnose.facts.{group}"), part)
     elif (of := _type_of(whole)) is None:
         return None
     elif hasattr(parts, part):
@@ -163,7 +165,8 @@ def _type_of(name: str) -> type | None:
         found = getattr(of, part, None)
         if part in of.__annotations__:
             return _plain(get_type_hints(of)[part])
-    return None if found is None else _plain(get_type_hints(getattr(found, "fget", None) or found)["return"])
+    function = getattr(found, "fget", None) or getattr(found, "func", found)
+    return None if found is None else _plain(get_type_hints(function)["return"])
 
 
 def _plain(hint: object) -> type:
@@ -175,5 +178,5 @@ def _plain(hint: object) -> type:
 
 def test_every_fact_of_a_family_is_named() -> None:
     texts = [path.read_text(encoding="utf-8") for path in CATALOGUE.directory.glob("*.toml") if path.stem != "facts"]
-    special = [name for name, group in CATALOGUE.facts.items() if group not in {"general", "functions"}]
+    special = [name for name, group in CATALOGUE.facts.items() if group not in {"case", "general", "functions"}]
     assert [name for name in special if not any(re.search(rf"\b{name}\b", text) for text in texts)] == []

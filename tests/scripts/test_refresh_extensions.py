@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -26,11 +27,13 @@ def warp(version: str, content: bytes, *requires: str, **more: bytes) -> BuiltFi
     return wheel("warp-lang", version, members, tags="py3-none-manylinux_2_28_x86_64", requires=requires)
 
 
-def read(index: ServedIndex, directory: Path, *options: str, code: int = 0) -> dict[str, Any]:
-    arguments = ["warp-lang", "--matrix", str(directory), "--index-url", index.endpoint]
+def read(
+    index: ServedIndex, directory: Path, *options: str, code: int = 0, package: str = "warp-lang"
+) -> dict[str, Any]:
+    arguments = [package, "--matrix", str(directory), "--index-url", index.endpoint]
     done = CliRunner().invoke(refresh, [*arguments, "--cache-dir", str(directory / "cache"), *options])
     assert done.exit_code == code, done.output
-    path = directory / "extensions" / "warp-lang.toml"
+    path = directory / "extensions" / f"{package}.toml"
     return tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
@@ -43,12 +46,21 @@ def test_releases_in_a_row_that_hold_the_same_are_one_row(index: ServedIndex, tm
     assert [(row["sass"], row["ptx"]) for row in rows] == [(["7.0", "8.0"], ["8.0"]), (["7.5", "8.0"], ["9.0"])]
 
 
-def test_a_wheel_that_brings_its_cuda_needs_none_of_the_stack(index: ServedIndex, tmp_path: Path) -> None:
+def test_a_wheel_that_requires_its_cuda_needs_none_of_the_stack(index: ServedIndex, tmp_path: Path) -> None:
     index.add(warp("1.0", CUDA_12 + fat_binary((70,)), "nvidia-cuda-runtime-cu12"))
-    index.add(warp("1.1", CUDA_12 + fat_binary((70,)), **{"warp.libs/libcudart-5a.so.12.0": b"\x7fELF"}))
+    index.add(warp("1.1", CUDA_12 + fat_binary((70,)), "nvidia-cuda-runtime-cu12; sys_platform == 'linux'"))
+    index.add(warp("1.2", CUDA_12 + fat_binary((70,)), "nvidia-cuda-runtime-cu12; sys_platform == 'win32'"))
+    none, of_stack = read(index, tmp_path)["build"]
+    assert none["versions"] == ">=1.0,<1.2"
+    assert "cuda" not in none
+    assert of_stack["cuda"] == "==12.*"
+
+
+def test_a_runtime_in_the_wheel_needs_its_driver(index: ServedIndex, tmp_path: Path) -> None:
+    index.add(warp("1.0", CUDA_12 + fat_binary((70,)), **{"warp.libs/libcudart-5a.so.12.0": b"\x7fELF"}))
     (row,) = read(index, tmp_path)["build"]
-    assert row["versions"] == ">=1.0,<=1.1"
     assert "cuda" not in row
+    assert row["linked_cuda"] == "12"
 
 
 def test_a_runtime_that_is_linked_in_is_a_row(index: ServedIndex, tmp_path: Path) -> None:
@@ -71,14 +83,72 @@ def test_a_stray_target_counts_for_nothing(index: ServedIndex, tmp_path: Path) -
     assert row["sass"] == ["8.0"]
 
 
-def test_only_the_newest_are_read_and_none_a_second_time(index: ServedIndex, tmp_path: Path) -> None:
-    index.add(*(warp(f"1.{minor}", fat_binary((80,))) for minor in range(5)))
-    first = read(index, tmp_path, "--releases", "2")
-    assert first["build"][0]["versions"] == "<=1.4"
-    assert "releases before 1.3 were not read" in first["evidence"]["v1-3"]["reference"]
-    asked = index.wheels_asked
-    assert read(index, tmp_path, "--releases", "2", "--offline") == first
-    assert index.wheels_asked == asked
+def test_releases_of_the_last_months_are_read_and_none_a_second_time(index: ServedIndex, tmp_path: Path) -> None:
+    wheels = [warp(f"1.{minor}", fat_binary((80,))) for minor in range(14)]
+    index.add(*wheels)
+    index.uploaded = {it.name: "2020-01-01T00:00:00Z" for it in wheels[:2]}
+    index.uploaded |= {it.name: f"{dt.datetime.now(dt.UTC):%Y-%m-%d}T00:00:00Z" for it in wheels[2:]}
+    first = read(index, tmp_path)
+    assert first["build"][0]["versions"] == "<=1.13"
+    assert "12 releases, 1.2 to 1.13" in first["evidence"]["v1-2"]["reference"]
+    assert "releases before 1.2 were not read" in first["evidence"]["v1-2"]["reference"]
+    asked = index.wheels_asked()
+    assert read(index, tmp_path, "--offline") == first
+    assert index.wheels_asked() == asked
+
+
+def test_ten_releases_are_read_however_old(index: ServedIndex, tmp_path: Path) -> None:
+    wheels = [warp(f"1.{minor}", fat_binary((80,))) for minor in range(12)]
+    index.add(*wheels)
+    index.uploaded = {it.name: "2020-01-01T00:00:00Z" for it in wheels}
+    assert "10 releases, 1.2 to 1.11" in read(index, tmp_path)["evidence"]["v1-2"]["reference"]
+
+
+def test_a_platform_whose_wheels_hold_something_else_has_rows_of_its_own(index: ServedIndex, tmp_path: Path) -> None:
+    def on(platform: str, content: bytes, version: str = "1.0") -> BuiltFile:
+        return wheel("warp-lang", version, {"warp/bin/warp.so": content}, tags=f"py3-none-{platform}")
+
+    index.add(on("manylinux_2_28_x86_64", CUDA_13 + fat_binary((80,))), on("win_amd64", b"nothing"))
+    index.add(on("manylinux_2_28_aarch64", CUDA_13 + fat_binary((80,))))
+    index.add(on("manylinux_2_28_aarch64", CUDA_13 + fat_binary((90,)), "1.1"))
+    first, second = read(index, tmp_path)["build"]
+    assert first["platforms"] == second["platforms"] == ["linux-64", "linux-aarch64"]
+    assert [it["versions"] for it in (first, second)] == [">=1.0,<1.1", "==1.1"]
+
+
+def test_a_wheel_with_a_library_for_each_cuda_serves_these(index: ServedIndex, tmp_path: Path) -> None:
+    def bitsandbytes(version: str) -> BuiltFile:
+        members = {
+            "bitsandbytes/libbitsandbytes_cuda118.so": b"\0libcudart.so.11.0\0" + fat_binary((50, 80)),
+            "bitsandbytes/libbitsandbytes_cuda124.so": CUDA_12 + fat_binary((60, 80)),
+            "bitsandbytes/libbitsandbytes_cuda128.so": CUDA_12 + fat_binary((75, 80), (120,)),
+        }
+        return wheel("bitsandbytes", version, members, tags="py3-none-manylinux_2_24_x86_64")
+
+    index.add(bitsandbytes("0.49.0"), bitsandbytes("0.50.0"))
+    directory = tiny_matrix(tmp_path).directory
+    rows = read(index, directory, package="bitsandbytes")["build"]
+    served = [(row["versions"], row.get("cuda", row.get("with_cuda")), row.get("sass")) for row in rows]
+    old, new = ">=0.49.0,<0.50.0", "==0.50.0"
+    assert served == [
+        (old, ">=11.8,<12.9", None),
+        (old, ">=11.8,<11.9", ["5.0", "8.0"]),
+        (old, ">=12.4,<12.5", ["6.0", "8.0"]),
+        (old, ">=12.8,<12.9", ["7.5", "8.0"]),
+        (new, ">=11.8,<13", None),
+        (new, ">=11.8,<12", ["5.0", "8.0"]),
+        (new, ">=12.4,<12.5", ["6.0", "8.0"]),
+        (new, ">=12.8,<13", ["7.5", "8.0"]),
+    ]
+
+
+def test_what_runs_in_part_says_so(index: ServedIndex, tmp_path: Path) -> None:
+    members = {"xformers/_C.so": CUDA_12 + fat_binary((80,))}
+    index.add(wheel("xformers", "0.0.35", members, tags="py39-none-manylinux_2_28_x86_64"))
+    found = read(index, tmp_path, package="xformers")
+    (row,) = found["build"]
+    assert row["loss"].startswith("without its C++ library")
+    assert "_cpp_lib.py" in found["evidence"][row["evidence"][-1]]["reference"]
 
 
 def test_a_package_without_kernels_is_no_file(index: ServedIndex, tmp_path: Path) -> None:
@@ -93,5 +163,5 @@ def test_what_was_read_is_what_the_matrix_knows(index: ServedIndex, tmp_path: Pa
     (facts,) = Matrix(matrix.directory).build_facts("warp-lang")
     assert facts.covers("1.0")
     assert facts.cuda_text == "CUDA 12"
-    assert facts.without_code_for([VOLTA]) == VOLTA
+    assert facts.without_code_for([VOLTA], None) == VOLTA
     assert Matrix(matrix.directory).check() == []

@@ -143,7 +143,8 @@ def _is_marked(directory: Path) -> bool:
 
 def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mapping[str, str]) -> Finding:
     if error.code == _TOO_OLD:
-        return _too_old(directory, error)
+        evidence = (str(program_of(directory)),)
+        return make_finding("interpreter-too-old", {"reason": error.message}, evidence, about="python")
     if is_missing(program) and is_conda_without_python(directory):
         return _without_python(directory)
     seen = tuple(_seen(directory, program))
@@ -229,7 +230,3 @@ def _said(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
         yield f"it needs {shared[1]}, which the loader does not find"
     if _OTHER_MACHINE.search(f"{error.message}\n{text}"):
         yield "it is a program for another processor"
-
-
-def _too_old(directory: Path, error: EnvsolveError) -> Finding:
-    return make_finding("interpreter-too-old", {"reason": error.message}, (str(program_of(directory)),), about="python")

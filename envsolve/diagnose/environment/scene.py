@@ -62,7 +62,7 @@ class Scene:
     def build_facts(self, package: Package) -> tuple[BuildFacts, ...]:
         """What is known of the builds of ``package``; where the matrix does not know this one, from its libraries."""
         if package.name not in self._build_facts:
-            known = self.matrix.build_facts(package.name)
+            known = self.matrix.build_facts(package.name, self.platform)
             if is_unknown(package.name, package.version, known):
                 read = facts_of_installed(package, self.packages)
                 known = (*known, *([] if read is None else [read]))

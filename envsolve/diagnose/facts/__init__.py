@@ -1,7 +1,7 @@
 """The facts that conditions and sentences of ``data/findings`` may name, each in the module that ``facts.toml`` says.
 
-A fact is a function of the case and of the lines that are judged, or a clue. A function of the catalogue takes
-arguments beside.
+A fact is a function of the case and of the lines that are judged, a property of the case, or a clue. A function of the
+catalogue takes arguments beside.
 A part of a fact is an attribute of its value, or a function of ``parts``.
 """
 
@@ -41,6 +41,8 @@ class CaseFacts:
         module = self._declared.get(name)
         if module is None or module == "check":
             return self._case.clue(name)
+        if module == "case":
+            return getattr(self._case, name)
         fact = getattr(import_module(f"{__name__}.{module}"), name)
         if module == "functions":
             return partial(fact, self._case, self._sightings)

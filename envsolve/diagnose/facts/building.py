@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.pytorch import pytorch_cuda
 from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
 from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion
 
-Lines = tuple[Sighting, ...]
 _GCC_SINCE = {8: "10.1", 9: "11.0", 10: "11.1", 11: "11.4", 12: "12.0", 13: "12.4", 14: "12.8", 15: "13.0"}
 """The first CUDA that takes a gcc as host compiler (host_config.h of the toolkits, as gathered in ax3l/9489132)."""
 _SINCE = {

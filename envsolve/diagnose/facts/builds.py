@@ -6,13 +6,12 @@ import re
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines, Sighting
 from envsolve.diagnose.facts.shared.gpu_code import first_field
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
 
-Lines = tuple[Sighting, ...]
 _FAILED_PARTS = ("library-missing", "cuda-libraries-not-found")
 """Symptoms of other subjects that say which library was not found."""
 _NAMES_OF_CPU = ("local", "build_string", "cpuonly", "mutex", "none")

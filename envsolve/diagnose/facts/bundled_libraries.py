@@ -7,12 +7,10 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines, Sighting
 from envsolve.diagnose.facts.shared.programs import importer_of, program_of
 from envsolve.diagnose.facts.shared.seen_libraries import library, places_in_prefix, whole_messages
 from envsolve.model.versions import CudaVersion, parsed_version
-
-Lines = tuple[Sighting, ...]
 
 # ------------------------------------------------------------------------------------------------ JAX
 

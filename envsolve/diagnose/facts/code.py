@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from envsolve.diagnose.case import TITLES, Case, Sighting
+from envsolve.diagnose.case import TITLES, Case, Lines
 from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.shared.gpu_code import (
     Build,
@@ -31,7 +31,6 @@ from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, parsed_version
 
-Lines = tuple[Sighting, ...]
 _COVERED, _TOO_NEW, _TOO_OLD, _BETWEEN = "covered", "too new", "too old", "between"
 _BLACKWELL = ComputeCapability(10, 0)
 _LEAST = ("least", "least_of", "minimum")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.code import gpu_capability
 from envsolve.diagnose.facts.shared.gpu_code import (
@@ -18,8 +18,6 @@ from envsolve.diagnose.facts.shared.gpu_code import (
 from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
-
-Lines = tuple[Sighting, ...]
 
 # ---------------------------------------------------------------------------------------------- lists of targets
 

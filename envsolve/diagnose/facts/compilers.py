@@ -9,7 +9,7 @@ import re
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.shared.gpu_code import (
     Build,
@@ -26,7 +26,6 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, parsed_version
 
-Lines = tuple[Sighting, ...]
 _KEPLER = ComputeCapability(3, 0)
 _MAXWELL = ComputeCapability(5, 0)
 _PASCAL = ComputeCapability(6, 0)

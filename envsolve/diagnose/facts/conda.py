@@ -9,13 +9,11 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.gpu_packages import about_gpus, is_of_gpus
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion, parsed_cuda, parsed_version
-
-Lines = tuple[Sighting, ...]
 
 _PYTORCH_CUDA = ("11.6", "11.7", "11.8", "12.1", "12.4")
 """The versions of the metapackage pytorch-cuda (records of the channel pytorch, PyTorch's previous-versions page)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines, Sighting
 from envsolve.diagnose.facts.libraries import cuda_of_program
 from envsolve.diagnose.facts.shared.library_names import Owner, cudnn_major, is_plain, owner_of, span_of
 from envsolve.diagnose.facts.shared.programs import program_of
@@ -16,7 +16,6 @@ from envsolve.diagnose.facts.shared.seen_libraries import cudnns, library, whole
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion, DriverVersion
 
-Lines = tuple[Sighting, ...]
 _OLD_NUMBERS = 1_000
 _NEW_NUMBERS = 10_000
 """From cuDNN 9 on a version is counted 9.1.0 = 90100, before 8.9.7 = 8907."""

@@ -11,14 +11,13 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines, Sighting
 from envsolve.diagnose.facts.shared.gpu_packages import of_module, package_of
 from envsolve.diagnose.facts.shared.library_names import Owner, owner_of
 from envsolve.diagnose.facts.shared.programs import importer_of
 from envsolve.diagnose.facts.shared.seen_libraries import cudnns, library, reported_with_libdevice
 from envsolve.model.versions import parsed_version
 
-Lines = tuple[Sighting, ...]
 _NOT_FOUND, _OTHER_VERSION, _DOES_NOT_START, _NO_APPLICATION = "126", "127", "1114", "193"
 _WORDS = {
     _DOES_NOT_START: (

@@ -12,14 +12,13 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from envsolve.diagnose.case import TITLES, Case, Sighting, merged
+from envsolve.diagnose.case import TITLES, Case, Lines, merged
 from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.shared.gpu_code import cuda_of_ptx
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import Architecture, Release, Source
 from envsolve.model.versions import CudaVersion, DriverVersion, parsed_cuda
 
-Lines = tuple[Sighting, ...]
 _FIRST_WITH_MINOR_COMPATIBILITY = 11
 """The first CUDA major whose minor versions a driver runs all."""
 _ROOTS = (

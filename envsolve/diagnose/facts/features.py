@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.shared.gpu_code import capability_from, capability_in, first_field
 from envsolve.model.capability import ComputeCapability
 
-Lines = tuple[Sighting, ...]
 _NEEDS = {
     "bfloat16-needs-ampere": (8, 0),
     "flash-attention-needs-ampere": (8, 0),

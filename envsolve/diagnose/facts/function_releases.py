@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.model.versions import CudaVersion, parsed_cuda
-
-Lines = tuple[Sighting, ...]
 
 _NCCL = {
     "2.4.2": "CommGetAsyncError CommAbort",

@@ -6,11 +6,9 @@ import re
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.versions import CudaVersion
-
-Lines = tuple[Sighting, ...]
 
 
 def saw(case: Case, _lines: Lines, *symptoms: str) -> bool:

@@ -6,7 +6,7 @@ import re
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
 from envsolve.diagnose.facts.shared.requested import (
     FRAMEWORK_OF,
@@ -18,8 +18,6 @@ from envsolve.diagnose.facts.shared.requested import (
 )
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
-
-Lines = tuple[Sighting, ...]
 
 _CUDA_BUILD = re.compile(r"cu\d{2,3}")
 _LAST_TENSORFLOW_GPU = {Platform.WIN_64: Version("2.10.1")}

@@ -8,10 +8,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines
 from envsolve.model.versions import CudaVersion
 
-Lines = tuple[Sighting, ...]
 _MAJORS = {
     "r32": "JetPack 4", "r34": "JetPack 5", "r35": "JetPack 5", "r36": "JetPack 6", "r38": "JetPack 7",
     "r39": "JetPack 7",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.jetpack import JETPACKS, installed_jetpack
 from envsolve.diagnose.facts.shared.library_names import Owner, Span, is_plain, owner_of, span_of
 from envsolve.diagnose.facts.shared.programs import program_of
@@ -19,7 +19,6 @@ from envsolve.diagnose.facts.shared.seen_libraries import (
 )
 from envsolve.model.versions import CudaVersion
 
-Lines = tuple[Sighting, ...]
 _ALONE = (Owner.PYTORCH, Owner.TENSORFLOW, Owner.ONNXRUNTIME, Owner.LLAMA, Owner.ZLIB, Owner.VISUAL_CPP, Owner.SYSTEM)
 """Owners each of whose libraries is a failure of its own."""
 _TOGETHER = (Owner.CUDA, Owner.CUDNN, Owner.TENSORRT)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from envsolve.diagnose.case import TITLES, Case, Sighting
+from envsolve.diagnose.case import TITLES, Case, Lines
 from envsolve.diagnose.facts.libraries import cuda_of_library
 from envsolve.diagnose.facts.pytorch import pytorch_cuda
 from envsolve.diagnose.facts.shared.programs import NOT_EXTENSIONS, importer_of, named_program, title_of
@@ -13,7 +13,6 @@ from envsolve.diagnose.facts.shared.seen_libraries import toolkits, versions_bui
 from envsolve.model.names import normalized
 from envsolve.model.versions import CudaVersion
 
-Lines = tuple[Sighting, ...]
 _WITH_AND_CUDA = (2, 14)
 _ONE_CUDA_A_VERSION = ("tensorflow", "onnxruntime")
 """Frameworks each version of which is built for one CUDA only."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.model.versions import parsed_version
 
-Lines = tuple[Sighting, ...]
 _HARDWARE_XIDS = {
     "48": "an ECC error of two bits",
     "62": "a halt of the internal microcontroller",

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 
-Lines = tuple[Sighting, ...]
 _STATUS = re.compile(r"(?:CUBLAS|CUDNN|CUSOLVER|CUSPARSE)_STATUS_\w+", re.IGNORECASE)
 _OLD_WORDS = {
     "resource allocation failed": "ALLOC_FAILED",

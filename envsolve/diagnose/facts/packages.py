@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, Sighting, merged
 from envsolve.diagnose.facts.shared.gpu_packages import (
     about_gpus,
     of_module,
@@ -18,7 +18,6 @@ from envsolve.diagnose.facts.shared.gpu_packages import (
 from envsolve.diagnose.facts.symbols import symbol_package
 from envsolve.model.versions import CudaVersion, parsed_version
 
-Lines = tuple[Sighting, ...]
 _OF_TABLES = 2
 """The major of torch that the tables below are of."""
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.gpu_packages import torch_folder
 from envsolve.model.versions import CudaVersion, parsed_version
-
-Lines = tuple[Sighting, ...]
 
 
 def pytorch_version(case: Case, _lines: Lines) -> str | None:

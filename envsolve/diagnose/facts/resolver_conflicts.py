@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
 from envsolve.model.names import normalized
 from envsolve.model.versions import parsed_version
 
-Lines = tuple[Sighting, ...]
 _NAME = r"[A-Za-z][\w.-]*(?:\[[\w,.-]+\])?(?:\{[^{}]*\})?"
 _NEED = re.compile(
     rf"(?:(?P<who>{_NAME}(?:(?:[ =]{{1,2}}|[<>~]=?)\(?\d[\w.+*]*\)?)?) (?:depends on|requires) (?:both )?"
@@ -86,12 +85,9 @@ def conflicts(case: Case, lines: Lines) -> tuple[str, ...]:
     """Everything that is named as excluding something else, of GPU packages."""
     needs = [f"{it.get('who') or 'the framework'} requires {it.get('need')}" for it in lines if it.get("need")]
     named = [it.rstrip(".,") for it in case.every("conflict") if _names_gpus(it)]
-    others = dict.fromkeys(it for it in named if not any(_same(it, other) for other in needs))
+    wanted = {it.rsplit(maxsplit=1)[-1] for it in needs}
+    others = dict.fromkeys(it for it in named if it.rsplit(maxsplit=1)[-1] not in wanted)
     return (*needs, *others)[:8]
-
-
-def _same(one: str, other: str) -> bool:
-    return one.rsplit(maxsplit=1)[-1] == other.rsplit(maxsplit=1)[-1]
 
 
 def _names_gpus(text: str) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.gpu_packages import (
     about_gpus,
     cuda_major,
@@ -23,8 +23,6 @@ from envsolve.diagnose.facts.shared.gpu_packages import (
 )
 from envsolve.diagnose.facts.shared.library_names import Span, span_of
 from envsolve.model.versions import CudaVersion, parsed_cuda, parsed_version
-
-Lines = tuple[Sighting, ...]
 
 
 class _Library(NamedTuple):

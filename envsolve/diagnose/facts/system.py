@@ -7,13 +7,12 @@ import re
 import sys
 from typing import NamedTuple
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, Sighting, merged
 from envsolve.diagnose.facts.shared.gpu_packages import about_gpus, package_of
 from envsolve.model.host import Platform
 from envsolve.model.release import KnownBad
 from envsolve.model.versions import parsed_version
 
-Lines = tuple[Sighting, ...]
 _GLIBC = {
     "2.17": ("CentOS 7", "centos:7"),
     "2.27": ("Ubuntu 18.04", "ubuntu:18.04"),

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.shared.gpu_code import capability_from, capability_in, first_field
 from envsolve.diagnose.facts.shared.library_names import Owner, owner_of
 from envsolve.diagnose.facts.shared.seen_libraries import library
 from envsolve.model.capability import ComputeCapability
 
-Lines = tuple[Sighting, ...]
 _REMOVED = {
     "8": (
         "Builder.build_cuda_engine", "Builder.max_workspace_size", "Builder.fp16_mode", "Builder.int8_mode",

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting
+from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.shared.requested import (
     FRAMEWORK_OF,
     Requested,
@@ -26,7 +26,6 @@ from envsolve.diagnose.facts.shared.requested import (
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 
-Lines = tuple[Sighting, ...]
 _LAST_INTEL_MAC = Version("2.2.2")
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.requested import pythons_of, requested, wheels_of
 from envsolve.model.host import Platform
 
-Lines = tuple[Sighting, ...]
 _TAG = re.compile(r"-(?P<python>(?:cp|py|pp)\d+(?:\.(?:cp|py)\d+)*)-(?P<abi>[\w.]+)-(?P<platform>[\w.]+)\.whl$")
 _UNICODE = {"cp26m": "narrow", "cp27m": "narrow", "cp26mu": "wide", "cp27mu": "wide"}
 """The ABIs of Python 2: m has 2 bytes for a character, mu 4 (PEP 513)."""
@@ -52,16 +51,13 @@ def wheel_is_foreign(case: Case, lines: Lines) -> bool:
     """Whether it is not for the system that the text shows, beyond the name of the wheel itself."""
     match, platform, file = _tags(lines), case.platform, merged(lines).get("file", "")
     facts = ("platform", "macos", "windows", "linux", "aarch64", "wsl")
+    given = case.given.platform is not None or case.given.host is not None
     beside = any(file not in it.line for fact in facts for it in case.clues.get(fact, ()))
-    if match is None or platform is None or match["platform"] == "any" or not (_is_given(case) or beside):
+    if match is None or platform is None or match["platform"] == "any" or not (given or beside):
         return False
     tag = match["platform"]
     system = "win" if tag.startswith("win") else "osx" if tag.startswith("macosx") else "linux"
     return not platform.value.startswith(system) or ("aarch64" in tag) != (platform is Platform.LINUX_AARCH64)
-
-
-def _is_given(case: Case) -> bool:
-    return case.given.platform is not None or case.given.host is not None
 
 
 def unicode_width(_case: Case, lines: Lines) -> str | None:

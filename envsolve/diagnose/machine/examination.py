@@ -113,7 +113,8 @@ def examine_machine(surroundings: Surroundings, matrix: Matrix) -> MachineReport
     findings = [finding for check in CHECKS for finding in _findings(check, survey, failures)]
     inventory = printable_inventory(inventory_of(survey))
     gaps = [f"{path} could not be looked at: {why}" for path, why in survey.files.gaps.items()]
-    findings += _unseen([*failures, *gaps])
+    if unseen := [*failures, *gaps]:
+        findings.append(make_finding("places-not-checked", {"places": tuple(unseen)}, unseen))
     return MachineReport(nearest_the_cause(map(printable, findings)), inventory)
 
 
@@ -127,7 +128,3 @@ def _findings(check: Check, survey: Survey, failures: list[str]) -> list[Finding
     except Exception as error:  # noqa: BLE001 - the other checks are worth more than a traceback
         failures.append(f"{check.subject} could not be looked at: {type(error).__name__}: {error}")
     return []
-
-
-def _unseen(gaps: list[str]) -> list[Finding]:
-    return [make_finding("places-not-checked", {"places": tuple(gaps)}, gaps)] if gaps else []

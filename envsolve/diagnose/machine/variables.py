@@ -23,17 +23,13 @@ def _is_on(value: str) -> bool:
     return value.strip() not in ("", "0")
 
 
-def _is_off(value: str) -> bool:
-    return value.strip() == "0"
-
-
 RULES = (
     Rule(("CUDA_DISABLE_PTX_JIT", "CUDA_DISABLE_JIT"), _is_on, "ptx-compilation-disabled-by-variable"),
     Rule(("CUDA_FORCE_PTX_JIT", "CUDA_FORCE_JIT"), _is_on, "ptx-compilation-forced"),
     Rule(("CUDA_LAUNCH_BLOCKING",), _is_on, "launch-blocking"),
     Rule(("CUDA_MODULE_LOADING",), lambda value: value.strip().upper() == "EAGER", "eager-module-loading"),
     Rule(("CUDA_CACHE_DISABLE",), _is_on, "jit-cache-disabled"),
-    Rule(("NVIDIA_TF32_OVERRIDE",), _is_off, "tf32-switched-off"),
+    Rule(("NVIDIA_TF32_OVERRIDE",), lambda value: value.strip() == "0", "tf32-switched-off"),
     Rule(("JAX_PLATFORMS", "JAX_PLATFORM_NAME"), lambda value: value.strip().lower() == "cpu", "framework-kept-on-cpu"),
 )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from packaging.version import Version
 
@@ -40,6 +41,7 @@ _ASSEMBLER = "nvidia-cuda-nvcc-cu"
 is machine code, which every driver of the major runs."""
 _FIRST_NCCL_WITHOUT_MAXWELL = "2.28.3"
 _PASCAL = ComputeCapability(6, 0)
+_NONE = CudaVersion(0, 0)
 
 
 FactsOf = Callable[[str], tuple[BuildFacts, ...]]
@@ -75,26 +77,46 @@ def may_stand_beside(name: str, major: int, facts_of: FactsOf) -> bool:
     return named < major and not is_of_framework
 
 
-def without_code(name: str, gpus: Collection[ComputeCapability], facts_of: FactsOf) -> Iterator[tuple[BuildFacts, str]]:
-    """The builds of a package that have no code for one of ``gpus``, each with the sentence that says so."""
+def without_code(
+    name: str, gpus: Collection[ComputeCapability], cuda: CudaVersion, drivers: Drivers, facts_of: FactsOf
+) -> Iterator[tuple[BuildFacts, str]]:
+    """The builds of a package without code for one of ``gpus`` in a stack of ``cuda``, each with a sentence on it."""
     looked_into = [it for it in facts_of(name) if it.code is not None]
-    lacking = [(it, it.without_code_for(gpus)) for it in looked_into]
+    lacking = [(it, it.without_code_for(gpus, cuda, drivers.compile)) for it in looked_into]
     of_all = all(gpu is not None for _, gpu in lacking)
     for facts, gpu in lacking:
-        if gpu is not None:
+        if gpu is None:
+            continue
+        if facts.without_code_for([gpu], cuda) is None:
+            lacks = f"{name}{facts.versions} has only PTX of CUDA {facts.ptx_cuda} for compute capability {gpu}"
+            yield facts, f"{lacks}, the driver compiles that of CUDA {drivers.compile} at most"
+        else:
             lacks = f"no known {name} wheel has" if of_all else f"{name}{facts.versions} has no"
             yield facts, f"{lacks} code for compute capability {gpu}"
 
 
-def newest_cuda_of_drivers(problem: Problem, table: CudaTable) -> int | None:
-    """The newest major of CUDA that every driver of ``problem`` runs machine code of; None where one is unknown."""
-    majors = []
-    for machine in problem.machines:
-        if machine.driver is None:
-            return None
-        floors = ((it.version.major, it.floor(windows=machine.windows_driver)) for it in table.toolkits)
-        majors.append(max((major for major, floor in floors if floor <= machine.driver), default=0))
-    return min(majors, default=None)
+class Drivers(NamedTuple):
+    """What all drivers of a problem can do; None where one is unknown.
+
+    They ``run`` machine code of a CUDA up to this major, and ``compile`` PTX of toolkits up to this one.
+    """
+
+    run: int | None = None
+    compile: CudaVersion | None = None
+
+
+def drivers_of(problem: Problem, table: CudaTable) -> Drivers:
+    """What the drivers of ``problem`` can do."""
+    known = [(it.driver, it.windows_driver) for it in problem.machines if it.driver is not None]
+    if not known or len(known) < len(problem.machines):
+        return Drivers()
+    run, compiled = [], []
+    for driver, windows in known:
+        runs = (it.version.major for it in table.toolkits if it.floor(windows=windows) <= driver)
+        run.append(max(runs, default=0))
+        full = ((it.version, it.full(windows=windows)) for it in table.toolkits)
+        compiled.append(max((cuda for cuda, needed in full if needed is not None and needed <= driver), default=_NONE))
+    return Drivers(min(run), min(compiled))
 
 
 class Bounds:
@@ -168,29 +190,46 @@ class Bounds:
 
     def _of_builds(self, name: str, cuda: CudaVersion) -> Iterator[Limit]:
         """Versions of a package whose builds load the libraries of another CUDA, or have no code for a GPU."""
-        for facts, because in without_code(name, self._solution.problem.gpus, self._facts_of):
+        for facts, because in without_code(name, self._solution.problem.gpus, cuda, self._drivers, self._facts_of):
             yield Limit(str(facts.versions), because, is_exclusion=True)
         for facts in self._of_other_cuda(name, cuda):
             because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"
             yield Limit(str(facts.versions), because, is_exclusion=True)
-        linked = [it for it in self._facts_of(name) if it.linked_cuda is not None]
-        newest = newest_cuda_of_drivers(self._solution.problem, self._table()) if linked else None
-        limit = f"this stack is for CUDA {cuda}" if newest is None else f"the driver runs CUDA {newest} at most"
-        for facts in linked:
-            if not facts.run_with(newest or cuda.major):
-                because = f"{name}{facts.versions} has the runtime of CUDA {facts.linked_cuda} linked in, {limit}"
-                yield Limit(str(facts.versions), because, is_exclusion=True)
+        for facts in self._facts_of(name):
+            if (too_old := self._driver_is_too_old(facts)) is not None:
+                yield Limit(str(facts.versions), f"{name}{facts.versions} {too_old}", is_exclusion=True)
+
+    def _driver_is_too_old(self, facts: BuildFacts) -> str | None:
+        """Half a sentence on a runtime that is part of a build and newer than the driver, or than the stack's CUDA."""
+        toolkit = self._solution.toolkit
+        if facts.linked_cuda is None or toolkit is None:
+            return None
+        newest = self._drivers.run
+        limit = (
+            f"this stack is for CUDA {toolkit.version}" if newest is None else f"the driver runs CUDA {newest} at most"
+        )
+        fits = facts.run_with(newest or toolkit.version.major)
+        return None if fits else f"has the runtime of CUDA {facts.linked_cuda} linked in, {limit}"
 
     def _of_other_cuda(self, name: str, cuda: CudaVersion) -> Iterator[BuildFacts]:
         known = () if name in self._with_stack else self._facts_of(name)
         return (facts for facts in known if not facts.go_with(cuda))
 
     def lost(self, name: str, version: str) -> Iterator[str]:
-        """What a version of a package loses, as it loads the libraries of another CUDA than that of the stack."""
+        """What a version of a package loses, as its builds are for another CUDA, driver or GPU."""
         toolkit = self._solution.toolkit
-        for facts in () if toolkit is None else self._of_other_cuda(name, toolkit.version):
-            if facts.covers(version):
+        if toolkit is None:
+            return
+        for facts in self._facts_of(name):
+            if not facts.loss or not facts.covers(version):
+                continue
+            gpu = facts.without_code_for(self._solution.problem.gpus, toolkit.version, self._drivers.compile)
+            if name not in self._with_stack and not facts.go_with(toolkit.version):
                 yield f"{name} {version} loads the libraries of {facts.cuda_text}: {facts.loss}"
+            elif gpu is not None:
+                yield f"{name} {version} has no code for compute capability {gpu}: {facts.loss}"
+            elif (too_old := self._driver_is_too_old(facts)) is not None:
+                yield f"{name} {version} {too_old}: {facts.loss}"
 
     def _follows_toolkit(self, name: str) -> bool:
         """Whether a package must not be newer than the stack's toolkit: a compiler, where it makes PTX on the machine.
@@ -202,6 +241,10 @@ class Bounds:
             return False
         compiled = any(it.startswith("compute_") for choice in self._solution.choices for it in choice.runs_as.values())
         return compiled and name in self._toolkit_parts
+
+    @cached_property
+    def _drivers(self) -> Drivers:
+        return drivers_of(self._solution.problem, self._table())
 
     @cached_property
     def _toolkit_parts(self) -> Mapping[str, Version]:

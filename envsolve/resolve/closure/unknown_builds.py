@@ -16,9 +16,10 @@ _NAMES = ("cuda", "gpu")
 
 def is_unknown(name: str, version: str, facts: Iterable[BuildFacts]) -> bool:
     """Whether nothing says what a wheel holds: no ``facts`` of its package, and no rule for the parts of a stack."""
+    facts = tuple(facts)
     if name in FRAMEWORK_OF_WHEEL or name.startswith(_OF_NVIDIA):
         return False
-    if any(it.is_installed_as(name) or it.has_gpu_code(name) for it in FRAMEWORKS.values()):
+    if not facts and any(it.is_installed_as(name) or it.has_gpu_code(name) for it in FRAMEWORKS.values()):
         return False
     if name in BUILT_WITH and Version(version).local:
         return False  # from PyTorch's own index, for the CUDA of its folder

@@ -83,9 +83,9 @@ def cuda_major(path: str, names: LibraryNames) -> str | None:
     others = [file.name for file in place.parent.glob("lib*.so.*")]
     with suppress(UnreadableLibraryError):
         others += read_library(place, truncated=True).needed
-    majors = {next(iter(majors)) for name in others if len(majors := names.cuda_majors(name)) == 1}
-    majors = majors & own if own else majors
-    return next(iter(majors)) if len(majors) == 1 else None
+    sure = {next(iter(majors)) for name in others if len(majors := names.cuda_majors(name)) == 1}
+    sure = sure & own if own else sure
+    return next(iter(sure)) if len(sure) == 1 else None
 
 
 def _foreign(name: str, path: str, own: str, loading: Loading, scene: Scene) -> Finding:

@@ -6,7 +6,7 @@ import pytest
 from packaging.version import Version
 
 from envsolve.diagnose.case import Given
-from envsolve.diagnose.facts import installing, wheel_pythons
+from envsolve.diagnose.facts import installing
 from envsolve.model.host import Platform
 from tests.diagnose.facts.library_cases import case_of
 from tests.diagnose.facts.package_cases import causes_of, words_of
@@ -15,23 +15,6 @@ NOT_FOUND = "ERROR: Could not find a version that satisfies the requirement {} (
 ON_3_12 = "2.2.0, 2.2.1, 2.2.2, 2.3.0, 2.3.1, 2.4.0, 2.4.1"
 ON_3_8 = "1.4.0, 1.5.0, 1.6.0, 1.7.0, 1.8.0, 1.13.1, 2.0.0, 2.4.1"
 ON_MAC = "1.4.0, 1.5.0, 1.6.0, 1.7.0, 2.0.0, 2.2.0, 2.2.1, 2.2.2"
-LINUX = Given(platform=Platform.LINUX_64)
-
-
-@pytest.mark.parametrize(
-    ("requirement", "versions", "python"),
-    [
-        ("torch==1.13.1", ON_3_12, "3.12"),
-        ("torch==2.5.1", ON_3_8, "3.8"),
-        ("torch==1.7.1", "2.6.0, 2.7.0", None),
-        ("tensorflow==2.16.1", "2.2.0, 2.3.0, 2.13.1", "3.8"),
-        ("tensorflow==1.15", "2.12.0, 2.13.0", "3.11"),
-        ("torchvision==0.15", "0.1.6, 0.2.0", None),
-    ],
-)
-def test_the_list_of_versions_tells_the_python(requirement: str, versions: str, python: str | None) -> None:
-    case = case_of(NOT_FOUND.format(requirement, versions), LINUX)
-    assert wheel_pythons.listed_python(case, case.sightings) == python
 
 
 @pytest.mark.parametrize(
@@ -52,14 +35,6 @@ def test_what_pip_was_asked_for(requirement: str, version: str | None) -> None:
 def test_placeholders_of_old_are_no_versions() -> None:
     case = case_of(NOT_FOUND.format("torch", "0.1.2, 0.1.2.post2, none"))
     assert installing.lists_none(case, case.sightings)
-
-
-@pytest.mark.parametrize(
-    ("requirement", "pythons"), [("torchvision==0.14.1", "3.7 to 3.11"), ("torchvision==9.9", None)]
-)
-def test_wheels_of_a_companion_are_those_of_its_torch(requirement: str, pythons: str | None) -> None:
-    case = case_of(NOT_FOUND.format(requirement, "none"), LINUX)
-    assert wheel_pythons.wheel_pythons(case, case.sightings) == pythons
 
 
 @pytest.mark.parametrize(
@@ -149,7 +124,7 @@ def test_packages_that_are_not_for_gpus_are_not_spoken_of(text: str) -> None:
         ),
         (
             "ERROR: torch-2.1.0-cp38-cp38-win_amd64.whl is not a supported wheel on this platform.",
-            LINUX,
+            Given(platform=Platform.LINUX_64),
             ["wheel-of-other-platform"],
             "Windows on x86_64",
         ),
@@ -227,26 +202,6 @@ def test_why_an_installer_refuses(text: str, given: Given | None, causes: list[s
     assert told in words_of(text, given)
 
 
-NOT_AVAILABLE = "PackagesNotFoundError: The following packages are not available from current channels:\n  - {}\n{}"
-
-
-@pytest.mark.parametrize(
-    ("wanted", "channels", "cause"),
-    [
-        ("cudatoolkit=12.1", "", "conda-cudatoolkit-ended"),
-        ("cudatoolkit=11.7", "", "conda-pytorch-cuda"),
-        ("cudatoolkit=11.1", "", "conda-cudatoolkit-missing"),
-        ("cudatoolkit=8.0", "", "conda-cudatoolkit-old"),
-        ("cudatoolkit=11.3", "https://conda.anaconda.org/pytorch/osx-64", "conda-no-cuda-for-platform"),
-        ("cudatoolkit=10.2", "https://conda.anaconda.org/pytorch/win-32", "conda-32-bit"),
-        ("pytorch=2.6.0", "https://conda.anaconda.org/pytorch/linux-64", "conda-pytorch-channel-ended"),
-        ("cudnn=99", "", "conda-package-missing"),
-    ],
-)
-def test_what_conda_does_not_find(wanted: str, channels: str, cause: str) -> None:
-    assert causes_of(NOT_AVAILABLE.format(wanted, channels)) == [cause]
-
-
 @pytest.mark.parametrize(
     ("text", "told"),
     [
@@ -273,88 +228,6 @@ ON_CU124 = "Looking in indexes: https://download.pytorch.org/whl/cu124\n"
 )
 def test_what_a_wheel_pins_and_the_index_has_lost(text: str, platform: Platform, causes: list[str]) -> None:
     assert causes_of(text, Given(platform=platform)) == causes
-
-
-WANTS = (
-    "  - package {} requires pytorch-cuda {}, but none of the providers can be installed\n"
-    "Could not solve for environment specs\n"
-)
-ASKED = "├─ pytorch-cuda =={} ha16c6d3_5 is requested and can be installed;"
-
-
-@pytest.mark.parametrize(
-    ("package", "asked", "told"),
-    [
-        ("torchaudio-2.0.2-py310_cu117", "12.1", "pytorch-cuda 11.7 and 11.8"),
-        ("torchaudio-0.13.1-py310_cu117", "11.8", "PyTorch 1.13"),
-        ("torchvision-0.16.0-py310_cu118", "12.4", "PyTorch 2.1"),
-    ],
-)
-def test_a_pytorch_that_was_not_built_for_the_pytorch_cuda(package: str, asked: str, told: str) -> None:
-    assert told in words_of(WANTS.format(package, "11.7.*") + ASKED.format(asked))
-
-
-def test_a_pytorch_cuda_that_fits_is_not_blamed() -> None:
-    assert "was not built" not in words_of(
-        WANTS.format("pytorch-2.1.0-py310_cuda11.8", "11.8.*") + ASKED.format("12.1")
-    )
-    assert "was not built" not in words_of(WANTS.format("pytorch-2.1.0-py310_cuda11.8", "11.8.*"))
-
-
-NEEDED = "  - nothing provides cuda 11.7.* needed by pytorch-cuda-11.7-h67b0de4_0"
-MISSING = "Could not solve for environment specs: pytorch\n└─ {} , which does not exist (perhaps a missing channel)."
-
-
-@pytest.mark.parametrize(
-    ("text", "platform", "causes"),
-    [
-        (NEEDED, Platform.OSX_ARM64, ["conda-no-cuda-for-platform"]),
-        (NEEDED, Platform.LINUX_64, ["conda-unsatisfiable"]),
-        (MISSING.format("cuda 11.7.*") + "\n" + MISSING.format("cuda 11.8.*"), None, ["conda-package-missing"]),
-        (MISSING.format("python_abi 3.13.*"), None, ["conda-unsatisfiable"]),
-    ],
-)
-def test_what_others_need_and_no_channel_has(text: str, platform: Platform | None, causes: list[str]) -> None:
-    assert causes_of(text, Given(platform=platform)) == causes
-
-
-@pytest.mark.parametrize(
-    ("asked", "listed", "platform", "told"),
-    [
-        ("torch==2.3.0", "2.0.0, 2.2.1, 2.2.2", Platform.OSX_64, "2.2.2 is its last release for macOS on Intel"),
-        ("torch==2.3.0", "1.11.0, 1.13.1", Platform.OSX_64, "torch==2.2.2"),
-        ("torchvision==0.18.0", "0.15.0, 0.17.2", Platform.OSX_64, "no wheel for macOS on Intel (x86_64)"),
-    ],
-)
-def test_a_version_that_exists_on_other_platforms_is_not_called_unpublished(
-    asked: str, listed: str, platform: Platform, told: str
-) -> None:
-    text, given = NOT_FOUND.format(asked, listed), Given(platform=platform)
-    assert causes_of(text, given) == ["wheel-of-other-platform"]
-    assert told in words_of(text, given)
-
-
-UNSUPPORTED = "ERROR: {} is not a supported wheel on this platform."
-
-
-@pytest.mark.parametrize(
-    ("file", "python", "causes"),
-    [
-        ("torch-0.2.0-cp27-cp27m-manylinux1_x86_64.whl", "2.7", ["wheel-of-other-unicode", "wheel-tags-differ"]),
-        ("torch-0.2.0-cp27-cp27mu-linux_x86_64.whl", None, ["wheel-tags-differ", "wheel-of-other-unicode"]),
-        ("tensorflow_gpu-1.13.1-cp35-cp35m-win_amd64.whl", "3.5.1", ["wheel-for-64-bit", "wheel-tags-differ"]),
-        ("torch-2.1.0-cp38-cp38-win_amd64.whl", None, ["wheel-tags-differ", "wheel-for-64-bit"]),
-        ("torch-2.1.0-cp38-cp38-manylinux2014_aarch64.whl", "3.8", ["wheel-of-newer-pip", "wheel-tags-differ"]),
-        ("torch-0.3.0-cp35-cp35m-macosx_10_6_x86_64.whl", "3.6", ["wheel-of-other-python"]),
-    ],
-)
-def test_how_a_python_differs_from_that_of_a_wheel(file: str, python: str | None, causes: list[str]) -> None:
-    assert causes_of(UNSUPPORTED.format(file), Given(python=python)) == causes
-
-
-def test_a_wheel_of_the_other_unicode_is_named() -> None:
-    text = UNSUPPORTED.format("torch-0.2.0-cp27-cp27m-manylinux1_x86_64.whl")
-    assert "torch-0.2.0-cp27-cp27mu-manylinux1_x86_64.whl" in words_of(text, Given(python="2.7"))
 
 
 def test_jax_has_cuda_for_linux_alone() -> None:
@@ -389,11 +262,17 @@ def test_nobody_on_a_mac_is_sent_to_linux(requirement: str, versions: str) -> No
     assert "Linux" not in words_of(text, given)
 
 
-def test_the_end_of_a_tree_of_libmamba_names_the_pytorch_cuda() -> None:
-    tree = (
-        "mamba install pytorch==2.3.0 pytorch-cuda=12.4 -c pytorch\n"
-        "Could not solve for environment specs\n"
-        "├─ pytorch 2.3.0 would require\n"
-        "│  └─ pytorch-cuda >=11.8,<11.9 , which conflicts with any installable versions previously reported;"
-    )
-    assert "PyTorch 2.3 was not built for pytorch-cuda 12.4" in words_of(tree)
+@pytest.mark.parametrize(
+    ("asked", "listed", "platform", "told"),
+    [
+        ("torch==2.3.0", "2.0.0, 2.2.1, 2.2.2", Platform.OSX_64, "2.2.2 is its last release for macOS on Intel"),
+        ("torch==2.3.0", "1.11.0, 1.13.1", Platform.OSX_64, "torch==2.2.2"),
+        ("torchvision==0.18.0", "0.15.0, 0.17.2", Platform.OSX_64, "no wheel for macOS on Intel (x86_64)"),
+    ],
+)
+def test_a_version_that_exists_on_other_platforms_is_not_called_unpublished(
+    asked: str, listed: str, platform: Platform, told: str
+) -> None:
+    text, given = NOT_FOUND.format(asked, listed), Given(platform=platform)
+    assert causes_of(text, given) == ["wheel-of-other-platform"]
+    assert told in words_of(text, given)

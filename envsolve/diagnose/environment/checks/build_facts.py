@@ -27,17 +27,21 @@ _OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
 def packages_without_code(scene: Scene) -> Iterator[Finding]:
     """Packages whose wheels have no code for a GPU of this machine."""
     for package, facts in _known(scene):
-        gpu = facts.without_code_for(scene.host.capabilities if scene.has_gpu else ())
+        build = _build_beside(package, scene)
+        cuda = None if build is None else build.cuda_version
+        compiles = scene.host.driver_cuda
+        gpu = facts.without_code_for(scene.host.capabilities if scene.has_gpu else (), cuda, compiles)
         if gpu is None:
             continue
-        others = (it for it in scene.matrix.build_facts(package.name) if it.code is not None)
+        others = (it for it in scene.matrix.build_facts(package.name, scene.platform) if it.code is not None)
         said = {
             "capability": str(gpu),
             "gpu": next(it.name for it in scene.host.gpus if it.compute_capability == gpu),
-            "versions": _versions(it for it in others if it.without_code_for([gpu]) is None),
+            "versions": _versions(it for it in others if it.without_code_for([gpu], cuda, compiles) is None),
         }
         evidence = (f"GPU: {gpu}", f"{package.label}: {listed(facts.code or DeviceCode(()))}")
-        yield _finding("package-without-code-for-gpu", package, facts, said, evidence, scene)
+        severity = Severity.WARNING if facts.loss else Severity.ERROR
+        yield _finding("package-without-code-for-gpu", package, facts, said, evidence, scene, severity)
 
 
 def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
@@ -47,7 +51,7 @@ def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
         cuda = build.cuda_version if build is not None else None
         if build is None or cuda is None or facts.cuda is None or facts.go_with(cuda):
             continue
-        others = (it for it in scene.matrix.build_facts(package.name) if it.cuda is not None)
+        others = (it for it in scene.matrix.build_facts(package.name, scene.platform) if it.cuda is not None)
         said = {
             "loss": facts.loss[:1].upper() + facts.loss[1:],
             "framework": build.title,

@@ -9,13 +9,12 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Sighting, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.release import Release
 from envsolve.model.versions import parsed_version
 
-Lines = tuple[Sighting, ...]
 FRAMEWORK_OF = {
     "torch": "pytorch",
     "torchvision": "pytorch",

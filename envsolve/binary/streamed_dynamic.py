@@ -1,0 +1,78 @@
+"""Where the names of needed libraries stand in an ELF file that is read as a stream, from its dynamic segment.
+
+The segments are listed at the beginning, the dynamic one lies behind the code: what it points to has passed by then, so
+that it tells which of the names that were seen are needed (DT_NEEDED). See the System V ABI, chapters 4 and 5.
+"""
+
+from __future__ import annotations
+
+import struct
+
+_HEADER = struct.Struct("<4s5B7x2HI3QI3H")
+"""Of 64-bit files of little-endian processors: all that have a CUDA toolkit."""
+_SEGMENT = struct.Struct("<2I6Q")
+_ENTRY = struct.Struct("<2Q")
+_64_BIT, _LITTLE_ENDIAN = 2, 1
+_LOAD, _DYNAMIC = 1, 2
+_NEEDED, _STRING_TABLE = 1, 5
+_LONGEST_BEGINNING = 1 << 16
+_LONGEST_SEGMENT = 1 << 20
+
+
+class DynamicSegment:
+    """The dynamic segment of a file whose bytes are shown to it in order."""
+
+    def __init__(self) -> None:
+        self._beginning: bytearray | None = bytearray()
+        """The first bytes, until the list of segments is whole; None from then on."""
+        self._loads: list[tuple[int, int, int]] = []
+        """Offset in the file, address and size of what is loaded."""
+        self._start = self._end = 0
+        self._content = bytearray()
+        self._position = 0
+
+    def show(self, chunk: bytes) -> None:
+        """Take note of what matters in the next bytes."""
+        start, self._position = self._position, self._position + len(chunk)
+        if self._beginning is not None:
+            self._beginning += chunk
+            self._read_segments(self._beginning)
+        if start < self._end and self._start < self._position:
+            self._content += chunk[max(self._start - start, 0) : self._end - start]
+
+    @property
+    def needed(self) -> frozenset[int] | None:
+        """The offsets of the names of needed libraries; None where the file does not say, or was not read so far."""
+        if not self._content or len(self._content) < self._end - self._start:
+            return None
+        entries = list(_ENTRY.iter_unpack(self._content[: len(self._content) // _ENTRY.size * _ENTRY.size]))
+        table = next((self._offset(value) for tag, value in entries if tag == _STRING_TABLE), None)
+        return None if table is None else frozenset(table + value for tag, value in entries if tag == _NEEDED)
+
+    def _offset(self, address: int) -> int | None:
+        found = (offset + address - start for offset, start, size in self._loads if start <= address < start + size)
+        return next(found, None)
+
+    def _read_segments(self, beginning: bytearray) -> None:
+        if len(beginning) < _HEADER.size:
+            return
+        magic, bits, order, *_, place, _, _, _, size, count = _HEADER.unpack_from(beginning)
+        end = place + count * size
+        if (magic, bits, order, size) != (
+            b"\x7fELF",
+            _64_BIT,
+            _LITTLE_ENDIAN,
+            _SEGMENT.size,
+        ) or end > _LONGEST_BEGINNING:
+            self._beginning = None
+            return
+        if end > len(beginning):
+            return
+        segments = (_SEGMENT.unpack_from(beginning, place + number * size) for number in range(count))
+        for kind, _, offset, address, _, length, *_ in segments:
+            if kind == _LOAD:
+                self._loads.append((offset, address, length))
+            elif kind == _DYNAMIC and length <= _LONGEST_SEGMENT:
+                self._start, self._end = offset, offset + length
+        self._content += beginning[self._start : self._end]
+        self._beginning = None
