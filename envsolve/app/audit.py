@@ -19,7 +19,7 @@ from envsolve.app.stack_wheels import bounds_of
 from envsolve.index.one_index import Shelf
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
-from envsolve.model.capability import ComputeCapability, DeviceCode
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
@@ -131,21 +131,28 @@ class WheelAudit:
         for pin, facts in found:
             if facts is None or facts.unread:
                 self._unread[pin.name, pin.version] = (pin.files[0].size or 0) if facts is None else facts.unread
-                yield from _like_all(pin, known(pin.name))
+                yield from _like_the_next(pin, known(pin.name))
             said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
             if said is not None:
                 yield said
 
 
-def _like_all(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
-    """What holds for all known releases of a package is taken to hold for one that was not read, too."""
-    codes = [it.code for it in known if it.code is not None]
-    if codes:
-        targets = {target for code in codes for target in code.sass}, {target for code in codes for target in code.ptx}
-        code = DeviceCode(*(tuple(sorted(it)) for it in targets))
-        evidence = known[0].evidence[0]._replace(reference=f"{pin.name}: what any release has that was read")
-        versions = SpecifierSet(f"=={Version(pin.version)}")
-        yield BuildFacts(pin.name, versions, None, (), (), "", (evidence,), code=code)
+def _like_the_next(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
+    """What is known of the next newer release that was read, else of the newest, for one that was not."""
+    oldest = {first for it in known if it.are_of_cuda and (first := _first_of(it)) is not None}
+    newer = [it for it in oldest if it > Version(pin.version)]
+    next_one = min(newer) if newer else max(oldest, default=None)
+    for it in known:
+        if next_one is not None and _first_of(it) == next_one:
+            inferred = f"{it.evidence[0].reference}; {pin.name} {pin.version} is taken to be like it"
+            evidence = (it.evidence[0]._replace(reference=inferred),)
+            yield it._replace(versions=SpecifierSet(f"=={Version(pin.version)}"), evidence=evidence)
+
+
+def _first_of(facts: BuildFacts) -> Version | None:
+    """The oldest version that ``facts`` name; None where they are about all up to some version."""
+    named = [Version(it.version.removesuffix(".*")) for it in facts.versions if it.operator in (">=", "==")]
+    return max(named, default=None)
 
 
 def _say_code(facts: BuildFacts) -> bool:
