@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from envsolve.app.wheel_facts import WheelReader
     from envsolve.binary.package_facts import PackageFacts
 
-_BUDGET = 64_000_000
+BUDGET = 64_000_000
 """Bytes of the libraries of one wheel, packed, that are read without being asked to."""
-_ALL = 4_000_000_000
+ALL = 4_000_000_000
 """More than any wheel has: the libraries of PyTorch have 3 GB."""
 _LARGE = 20_000_000
 """Bytes from which on a wheel is looked into that nothing connects with CUDA: kernels for several GPUs are large."""
@@ -153,10 +153,10 @@ def _extent_of(pin: Pin, mode: Audit, *, has_kernels: bool) -> tuple[int, bool] 
     if not file.is_wheel or not file.is_archive or (file.name.endswith(_PURE) and not has_kernels):
         return None
     if mode is Audit.FULL:
-        return _ALL, False
+        return ALL, False
     if has_kernels or goes_with_cuda(pin.name, pin.requires):
-        return _BUDGET, False
-    return (_BUDGET, True) if (file.size or 0) >= _LARGE else None
+        return BUDGET, False
+    return (BUDGET, True) if (file.size or 0) >= _LARGE else None
 
 
 def with_known_builds(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> Matrix:

@@ -11,6 +11,7 @@ from envsolve.boundary.secrets import masked
 from envsolve.diagnose.case import TITLES, Case, Given
 from envsolve.diagnose.cause import Cause, Remedy
 from envsolve.diagnose.diagnosis import WordedDiagnosis, diagnoses_of
+from envsolve.diagnose.installer import for_installer
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.diagnose.reading.interest import interesting
 from envsolve.diagnose.scan import Seen, anchors_of, scan
@@ -71,7 +72,8 @@ def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str])
     given = _given(asked, matrix, environ)
     seen = scan(interesting(stream, anchors_of(tables)), tables)
     case = Case(seen.sightings, seen.clues, _with_this_machine(given, seen, asked, matrix, environ), Knowledge(matrix))
-    return Explained(_findings(case, tables), tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
+    findings = tuple(for_installer(it, case) for it in _findings(case, tables))
+    return Explained(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
 
 
 def findings_in(text: str, given: Given, matrix: Matrix) -> tuple[Finding, ...]:

@@ -28,7 +28,8 @@ class BuildFacts(NamedTuple):
     stack in which ``code`` is what they use, None if in all; ``platforms`` are those that they are for, () if all.
     ``ptx_cuda`` is the toolkit that wrote their PTX, which older drivers do not compile.
 
-    Where they name a ``loss`` alone, nothing of their kernels or of their CUDA has to fit.
+    Where they name a ``loss`` alone, nothing of their kernels or of their CUDA has to fit. ``read_here`` is as in a
+    Release.
     """
 
     package: str
@@ -44,6 +45,7 @@ class BuildFacts(NamedTuple):
     with_cuda: SpecifierSet | None = None
     platforms: tuple[Platform, ...] = ()
     ptx_cuda: CudaVersion | None = None
+    read_here: bool = False
 
     def covers(self, version: str) -> bool:
         """Whether they are about ``version``.

@@ -22,9 +22,9 @@ from envsolve.binary.fat_binary import DeviceTargets
 from envsolve.binary.package_facts import brings_cuda, libraries_in, together
 from envsolve.binary.streamed_library import StreamedLibrary, read_stream
 from envsolve.model.versions import CudaVersion
+from envsolve.releases.reader import Observation, Read
+from envsolve.releases.wheels import Listing, WheelFile
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import Shelf, WheelFile
-from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.wheel import Wheel
 
 EDITION = "extensions-6"
@@ -188,7 +188,7 @@ def _brought(metadata: str, platform: str | None) -> Iterator[str]:
 
 
 def rows_of(
-    extension: Extension, shelf: Shelf, released: Mapping[str, str], read: Read, *, today: dt.date, toolkits: Toolkits
+    extension: Extension, shelf: Listing, released: Mapping[str, str], read: Read, *, today: dt.date, toolkits: Toolkits
 ) -> list[Row]:
     """The releases of a package that are read, those in a row that hold the same together.
 
@@ -220,7 +220,7 @@ def _chosen(
     return versions[-max(_LEAST, len(recent)) :]
 
 
-def _wheels(package: str, version: Version, shelf: Shelf) -> dict[str, WheelFile]:
+def _wheels(package: str, version: Version, shelf: Listing) -> dict[str, WheelFile]:
     """The wheels of a release that are read, of the newest Python: one for each platform."""
     found: dict[str, WheelFile] = {}
     for file in shelf.wheels(package, version):

@@ -81,9 +81,11 @@ NO_LOG_FOUND = {
     "cudnn-dropped-gpu",
     "cudnn-gpu-too-old",
     "driver-too-old-for-gpu",
+    "gpudirect-module-not-built",
     "harmless-advice",
     "jetson-device-files",
     "uuid-not-there",
+    "wheel-on-release-page",
     "zlib-missing-on-linux",
     "xla-before-blackwell",
 }

@@ -12,6 +12,55 @@ from envsolve.model.versions import CudaVersion
 
 _GCC_SINCE = {8: "10.1", 9: "11.0", 10: "11.1", 11: "11.4", 12: "12.0", 13: "12.4", 14: "12.8", 15: "13.0"}
 """The first CUDA that takes a gcc as host compiler (host_config.h of the toolkits, as gathered in ax3l/9489132)."""
+_SINCE = {
+    "compress-mode": "12.8",
+    "static-global-template-stub": "12.8",
+    "split-compile": "12.1",
+    "c++20": "12.0",
+    "native": "11.6",
+    "threads": "11.2",
+    "diag-suppress": "11.2",
+    "c++17": "11.0",
+    "extended-lambda": "11.0",
+    "generate-dependencies-with-compile": "10.2",
+}
+"""The first CUDA whose nvcc has an option, or a value of one (its documentation and release notes)."""
+_WHEELS = {
+    "sageattention": "https://github.com/woct0rdho/SageAttention/releases",
+    "qattn": "https://github.com/woct0rdho/SageAttention/releases",
+    "flash": "https://github.com/mjun0812/flash-attention-prebuild-wheels/releases",
+    "nunchaku": "https://github.com/nunchux-ai/nunchaku/releases",
+    "causal-conv1d": "https://github.com/Dao-AILab/causal-conv1d/releases",
+    "mamba": "https://github.com/state-spaces/mamba/releases",
+}
+_FOR_WINDOWS = ("sageattention", "qattn")
+"""Packages whose built wheels are for Windows only."""
+_DISTRIBUTIONS = {
+    "flash_attn_interface": "flash-attn",
+    "flashinfer": "flashinfer-python",
+    "spconv": "spconv-cu126",
+    "transformer_engine": "'transformer-engine[pytorch]' --no-build-isolation",
+    "sgl_kernel": "sglang",
+    "tensorrt": "tensorrt-cu12 --extra-index-url https://pypi.nvidia.com",
+    "onnxruntime": "onnxruntime-gpu",
+    "cuda.bindings": "cuda-python",
+    "numba_cuda": "numba-cuda",
+    "awq": "autoawq",
+    "pynvml": "nvidia-ml-py",
+}
+"""What to install for a module of another name."""
+_REPOSITORIES = {
+    "nvdiffrast": "https://github.com/NVlabs/nvdiffrast.git",
+    "pytorch3d": "https://github.com/facebookresearch/pytorch3d.git",
+    "detectron2": "https://github.com/facebookresearch/detectron2.git",
+    "tinycudann": "https://github.com/NVlabs/tiny-cuda-nn/#subdirectory=bindings/torch",
+    "apex": "https://github.com/NVIDIA/apex.git",
+    "kaolin": "https://github.com/NVIDIAGameWorks/kaolin.git",
+}
+_SIMPLE = (
+    "bitsandbytes", "deepspeed", "flashinfer", "gsplat", "spconv", "transformer_engine", "sgl_kernel", "vllm",
+    "tensorrt", "onnxruntime", "cuda.bindings", "numba_cuda", "awq", "gptqmodel", "pynvml",
+)  # fmt: skip
 _NAMES = {"FlashAttention": "flash-attn", "flash_attn": "flash-attn"}
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 
@@ -60,7 +109,42 @@ def build_toolkit(case: Case, lines: Lines) -> CudaVersion | None:
 def least_toolkit(_case: Case, lines: Lines) -> str | None:
     """The oldest CUDA toolkit that a package can be built with."""
     fields = merged(lines)
-    return fields.get("least") or fields.get("least_of_nvcc") or ("12.8" if fields.get("since_12_8") else None)
+    since = _SINCE.get(fields.get("option") or fields.get("value") or "")
+    return fields.get("least") or fields.get("least_of_nvcc") or since
+
+
+def wheel_is_of_gpus(_case: Case, lines: Lines) -> bool:
+    """Whether a package whose wheel could not be built is one for CUDA."""
+    return is_of_gpus(merged(lines).get("wheel", ""))
+
+
+def absent_package(_case: Case, lines: Lines) -> str | None:
+    """The name to install of a module that is not there."""
+    module = merged(lines).get("absent_module")
+    return None if module is None else _DISTRIBUTIONS.get(module, module.replace("_", "-"))
+
+
+def absent_repository(_case: Case, lines: Lines) -> str | None:
+    """Where such a package is that is not on PyPI."""
+    return _REPOSITORIES.get(merged(lines).get("absent_module") or "")
+
+
+def absent_simple(_case: Case, lines: Lines) -> bool:
+    """Whether pip's plain command installs it."""
+    return (merged(lines).get("absent_module") or "") in _SIMPLE
+
+
+def flashinfer_of_vllm(case: Case, lines: Lines) -> bool:
+    """Whether FlashInfer compiles kernels while vLLM starts, which can do without."""
+    texts = (*case.every("gpu_name"), *(it.line for it in lines))
+    return any("vllm" in it.casefold() or "EngineCore" in it for it in texts)
+
+
+def wheels_page(case: Case, _lines: Lines) -> str | None:
+    """Where a package that the text names has built wheels that are not on PyPI."""
+    texts = " ".join((*case.packages, *case.every("gpu_name"), *(it.line for it in case.sightings))).casefold()
+    pages = _WHEELS if case.windows else {name: page for name, page in _WHEELS.items() if name not in _FOR_WINDOWS}
+    return next((page for name, page in pages.items() if name in texts), None)
 
 
 # ---------------------------------------------------------------------------------------------- where nvcc is
@@ -107,14 +191,20 @@ def in_image(case: Case, lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- host compilers
 
 
-def gcc_major(_case: Case, lines: Lines) -> int | None:
+def gcc_major(case: Case, lines: Lines) -> int | None:
     """The newest gcc that this nvcc takes."""
     fields = merged(lines)
     if "gcc" in fields:
         return int(fields["gcc"].partition(".")[0])
-    if "cuda" not in fields:
+    if "cuda" in fields:
+        return _newest_gcc(CudaVersion.parse(fields["cuda"]))
+    if case.toolkit is None or "headers_of" not in fields:
         return None
-    cuda = CudaVersion.parse(fields["cuda"])
+    newest = _newest_gcc(case.toolkit)
+    return newest if newest is not None and newest < int(fields["headers_of"]) else None
+
+
+def _newest_gcc(cuda: CudaVersion) -> int | None:
     return max((gcc for gcc, since in _GCC_SINCE.items() if CudaVersion.parse(since) <= cuda), default=None)
 
 

@@ -26,11 +26,13 @@ from envsolve.diagnose.facts.shared.gpu_code import (
     runs_code_of,
     targets_in,
 )
+from envsolve.diagnose.facts.shared.pip_commands import torch_command
 from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, parsed_version
 
 _COVERED, _TOO_NEW, _TOO_OLD, _BETWEEN = "covered", "too new", "too old", "between"
+_BLACKWELL = ComputeCapability(10, 0)
 _LEAST = ("least", "least_of", "minimum")
 """Groups that hold the least capability that a build or program runs on."""
 
@@ -133,8 +135,9 @@ def _by_matrix(case: Case, capability: ComputeCapability) -> _Verdict:
             return _Verdict(_TOO_NEW, sure=True)
         if span[1] is not None and cuda > span[1]:
             return _Verdict(_TOO_OLD, sure=True)
-    dropped = span is None or span[1] is not None
-    return _Verdict(_TOO_OLD if dropped else _TOO_NEW, sure=False)
+    if span is None or span[1] is not None:
+        return _Verdict(_TOO_OLD, sure=False)
+    return _Verdict(_TOO_NEW if capability >= _BLACKWELL else _BETWEEN, sure=False)  # others are in builds of years
 
 
 def _compared(capability: ComputeCapability, targets: Sequence[ComputeCapability]) -> str:
@@ -266,9 +269,10 @@ def bad_builds(case: Case, lines: Lines) -> tuple[str, ...]:
 
 def build_command(case: Case, lines: Lines) -> str | None:
     """The command that installs a build for the GPU: of the same version, else one of an old CUDA, or the last."""
-    good, version = good_builds(case, lines), public_version(case, lines)
+    good = good_builds(case, lines)
     if good:
-        return f"pip install torch=={version} --index-url https://download.pytorch.org/whl/{good[0]}"
+        releases = case.knowledge.releases("pytorch", public_version(case, lines) or "", case.platform)
+        return torch_command(next(it for it in releases if it.build == good[0]), again=True)
     having, capability = _having(case, lines), _capability_of_builds(case, lines)
     if not having or capability is None:
         return None

@@ -126,12 +126,19 @@ def built_before_gpu(case: Case, lines: Lines) -> bool:
     return cuda < span[0] and not runs_code_of(case, capability, cuda)
 
 
+_TOOLKIT = re.compile(r"toolkit|runtime|nvcc|compil|platform", re.IGNORECASE)
+"""What a line says that is about a toolkit, and not about what the driver supports."""
+
+
 def driver_fits_gpu(case: Case, lines: Lines) -> bool:
     """Whether driver and CUDA are known and fit each other and the GPU, the driver being of that CUDA or newer."""
     cuda, capability = case.built_cuda or case.toolkit, gpu_capability(case, lines)
     span = None if capability is None else case.knowledge.cuda_for(capability)
     if case.driver is None or cuda is None or span is None:
         return False
+    is_named = any(_TOOLKIT.search(clue.line) for clue in case.clues.get("toolkit", ()))
+    if case.built_cuda is None and not is_named and cuda == case.knowledge.cuda_of(case.driver):
+        return False  # most often what nvidia-smi says of the driver, and no toolkit
     full = case.knowledge.full_driver(cuda, windows=case.windows)
     within = span[0] <= cuda and (span[1] is None or cuda <= span[1])
     return within and full is not None and case.driver.meets(full)

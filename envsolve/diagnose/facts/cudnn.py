@@ -187,6 +187,12 @@ def driver_for_build(case: Case, _lines: Lines) -> DriverVersion | None:
     return floor if too_old else None
 
 
+def memory_is_free(case: Case, _lines: Lines) -> bool:
+    """Whether the text says that more than half of the GPU's memory is free."""
+    free, total = (int(it) for it in re.findall(r"\d+", case.clue("memory_usage") or "0 0"))
+    return free * 2 > total
+
+
 def gpu_left_by_cudnn(case: Case, _lines: Lines) -> bool:
     """Whether the GPU is one that cuDNN 9.11 left out, and the cuDNN may be that or a newer one."""
     if case.capability is None or case.capability >= _FIRST_GPU_OF_LATER:

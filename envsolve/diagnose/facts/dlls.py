@@ -39,7 +39,7 @@ _BY_WORDS = tuple((code, re.compile(words, re.IGNORECASE)) for code, words in _W
 _TENSORFLOW = re.compile(r"_?pywrap_(tensorflow|tfe)|_pywrap|native TensorFlow runtime", re.IGNORECASE)
 _ELSEWHERE = re.compile(r"zluda|WinError 1455", re.IGNORECASE)
 """Lines that have findings of their own: ZLUDA is for AMD, whatever is missing; 1455 is a matter of memory."""
-_EXTENSION = re.compile(r"(_C|_ext|C|_cpu|_cuda|\w+_(cuda|ext|cpp|C|ops))\Z")
+_EXTENSION = re.compile(r"(_C|_ext|C|_cpu|_cuda|\w+_(cuda|ext|cpp|C|ops)|_fused|_qattn\w*)\Z")
 """Extension modules that are built against PyTorch."""
 _OTHERS = re.compile(
     r"(win32\w*|_win32\w*|pywintypes|Qt\w+|_sqlite3|_ssl|_hashlib|_ctypes|_bz2|_lzma|_tkinter|cv2|_?scipy\w*|_ufuncs|"

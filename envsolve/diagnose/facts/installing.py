@@ -196,6 +196,11 @@ def other_systems(case: Case, lines: Lines) -> tuple[str, ...]:
     return tuple(name for platform, name in _SYSTEMS.items() if wheels_of(case, asked, platform))
 
 
+def old_system(case: Case, _lines: Lines) -> str | None:
+    """A distribution whose C library is older than current wheels need."""
+    return case.clue("old_linux")
+
+
 def this_system(case: Case, _lines: Lines) -> str | None:
     """The system of the case in words."""
     return None if case.platform is None else _SYSTEMS[case.platform]

@@ -41,6 +41,11 @@ def visible_value(case: Case, _lines: Lines) -> str | None:
     return ((seen[0].get("value") or "").strip("'\" ") or "empty") if seen else None
 
 
+def built_by_gcc(case: Case, _lines: Lines) -> str | None:
+    """The major of the gcc that the kernel was built by."""
+    return case.clue("kernel_gcc")
+
+
 def several_buses(_case: Case, lines: Lines) -> bool:
     """Whether lines are of several GPUs."""
     return len({it.get("bus") for it in lines}) > 1

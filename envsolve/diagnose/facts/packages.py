@@ -18,6 +18,10 @@ from envsolve.diagnose.facts.shared.gpu_packages import (
 from envsolve.diagnose.facts.symbols import symbol_package
 from envsolve.model.versions import CudaVersion, parsed_version
 
+_OF_TABLES = 2
+"""The major of torch that the tables below are of."""
+
+
 # ---------------------------------------------------------------------------------------------- companions of PyTorch
 
 
@@ -69,6 +73,41 @@ def companion_wanted(case: Case, lines: Lines) -> str | None:
     """The version of the companion that belongs to the installed torch."""
     torch = parsed_version(case.version_of("pytorch"))
     return case.knowledge.companions_of("pytorch", torch, case.platform).get(_companion(case, lines) or "")
+
+
+_TORCHCODEC = {6: "0.2", 7: "0.5", 8: "0.7", 9: "0.9", 10: "0.10", 11: "0.11"}
+"""The TorchCodec for each 2.x of torch: the table in its README. From 0.12 on it is for several."""
+_TRITON = {6: 2, 7: 3, 8: 4, 9: 5, 10: 6, 11: 6}
+"""The minor of Triton 3 that each 2.x of torch pins for Linux."""
+_CUDA_FILE = re.compile(r"lib(?:nvrtc|cudart|npp\w*|cuda)\.so[\d.]*")
+
+
+def _torch_minor(case: Case) -> int | None:
+    torch = parsed_version(case.version_of("pytorch"))
+    return torch.minor if torch is not None and torch.major == _OF_TABLES else None
+
+
+def torchcodec_of_torch(case: Case, _lines: Lines) -> str | None:
+    """The TorchCodec for the installed torch: 0.7."""
+    return _TORCHCODEC.get(_torch_minor(case) or 0)
+
+
+def torchcodec_library(case: Case, _lines: Lines) -> str | None:
+    """A CUDA library that TorchCodec misses, by which it is a build for another CUDA."""
+    missed = (it.get("library") or "" for it in case.of("library-missing"))
+    return next((it for it in missed if _CUDA_FILE.fullmatch(it)), None)
+
+
+def torchcodec_ffmpeg(case: Case, _lines: Lines) -> str | None:
+    """The only FFmpeg that this build of TorchCodec has a library for: 7."""
+    tried = case.every("torchcodec_core")
+    return tried[0] if len(tried) == 1 and case.clue("torchcodec_no_core") is not None else None
+
+
+def triton_below(case: Case, _lines: Lines) -> str | None:
+    """The first Triton that is too new for the installed torch."""
+    pinned = _TRITON.get(_torch_minor(case) or 0)
+    return None if pinned is None else f"3.{pinned + 1}"
 
 
 # ---------------------------------------------------------------------------------------------- xFormers
@@ -185,6 +224,22 @@ _CHANGES = (
     _Change("torch", r"torch\.(float8_e4m3fn|float8_e5m2|compiler)", since="2.1", users=("transformers", "diffusers")),
     _Change("torch", r"torch\.(uint16|uint32|uint64|xpu)", since="2.3", users=("diffusers", "transformers")),
     _Change("torch", r"torch\.int1", since="2.6", users=("torchao",)),
+    _Change("torch", r"torch\.nn\.attention", since="2.3", users=("transformers", "diffusers")),
+    _Change("torch", r"torch\.nn\.attention\.(sdpa_kernel|SDPBackend)", since="2.3", users=("diffusers",)),
+    _Change("torch", r"torch\.nn\.attention\.flex_attention(\.\w+)?", since="2.5", users=("transformers", "vllm")),
+    _Change("torch", r"torch\.nn(\.functional)?\.(RMSNorm|rms_norm)", since="2.4", users=("ComfyUI", "diffusers")),
+    _Change("torch", r"torch\.amp\.GradScaler", since="2.3", users=("Ultralytics",)),
+    _Change("torch", r"torch\.amp\.(custom_fwd|custom_bwd)", since="2.4", users=("mamba-ssm", "fla", "unsloth")),
+    _Change("torch", r"torch\.serialization\.add_safe_globals", since="2.4", users=("transformers",)),
+    _Change("torch", r"torch\.serialization\.safe_globals", since="2.5", users=("transformers", "lightning")),
+    _Change("torch", r"torch\.(get_default_device|get_device_module)", since="2.3", users=("transformers",)),
+    _Change("torch", r"torch\.accelerator", since="2.6", users=("transformers", "accelerate")),
+    _Change("torch", r"torch\.library\.(triton_op|wrap_triton)", since="2.6", users=("torchao", "fla")),
+    _Change("torch", r"torch\.float8_e8m0fnu", since="2.7", users=("torchao", "transformers", "vllm")),
+    _Change("torch", r"torch\.float4_e2m1fn_x2", since="2.8", users=("torchao", "vllm")),
+    _Change("torch", r"torch\.distributed\.device_mesh(\.\w+)?", since="2.2", users=("accelerate", "transformers")),
+    _Change("torch", r"torch\.distributed\.tensor\.(DTensor|Shard|Replicate|distribute_tensor)", since="2.5"),
+    _Change("torch", r"torch\.distributed\.fsdp\.(fully_shard|FSDPModule)", since="2.6", users=("accelerate",)),
     _Change("torch", r"torch\.(compile|_dynamo)", since="2.0", users=("transformers", "diffusers")),
     _Change("torch", r"torch\.utils\._pytree\.register_pytree_node", since="2.2", users=("transformers",)),
     _Change(

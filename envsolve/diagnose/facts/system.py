@@ -63,7 +63,7 @@ def c_library(case: Case, lines: Lines) -> str | None:
     """Which library is too old, glibc or libstdc++; None for a program that is none of Python or CUDA."""
     it = lines[0]
     by = it.get("by") or ""
-    ours = it.get("conda") or re.search(r"(?:site|dist)-packages|\.cpython-|\.abi3\.so", by)
+    ours = it.get("conda") or re.search(r"(?:site|dist)-packages|\.cpython-|\.abi3\.so|singularity\.d/libs", by)
     if not ours and not about_gpus(case, package_of(by)):
         return None
     return "glibc" if (it.get("version") or "GLIBC_").startswith("GLIBC_") else "libstdc++"

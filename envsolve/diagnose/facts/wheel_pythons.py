@@ -53,6 +53,12 @@ def best_python(case: Case, lines: Lines) -> str | None:
     return found[-1] if found else None
 
 
+def usual_python(case: Case, lines: Lines) -> str | None:
+    """A Python with a wheel of the version, before the newest one: that is most often the one that has none."""
+    found = pythons_of(wheels_of(case, requested(case, lines)))
+    return found[-2] if len(found) > 1 else None
+
+
 def interpreter(case: Case, _lines: Lines = ()) -> str | None:
     """The Python that runs, ``3.12`` of ``3.12.4``; tags of wheels (``310``) are of files and say nothing of it."""
     python = case.given.python or next((it for it in case.every("python") if "." in it), None)

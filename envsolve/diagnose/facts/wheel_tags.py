@@ -94,3 +94,18 @@ def manylinux_glibc(case: Case, lines: Lines) -> str | None:
     """The glibc that it stands for: 2.31."""
     match = re.match(r"manylinux_(\d+)_(\d+)", manylinux_tag(case, lines) or "")
     return None if match is None else f"{match[1]}.{match[2]}"
+
+
+def wheel_glibc(_case: Case, lines: Lines) -> str | None:
+    """The glibc that the wheels for this processor need, if that of the system is older: 2.28."""
+    fields = merged(lines)
+    here = re.fullmatch(r"manylinux_2_(\d+)_(\w+)", fields.get("tag") or "")
+    if here is None:
+        return None
+    minors = [int(it) for it in re.findall(rf"manylinux_2_(\d+)_{here[2]}\b", fields.get("tags") or "")]
+    return f"2.{min(minors)}" if minors and min(minors) > int(here[1]) else None
+
+
+def wheels_are_here(case: Case, lines: Lines) -> bool:
+    """Whether the matrix has wheels of the version for the platform of the case."""
+    return bool(wheels_of(case, requested(case, lines)))

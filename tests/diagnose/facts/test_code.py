@@ -165,7 +165,7 @@ def test_the_build_is_older_or_newer_than_the_gpu(text: str, known: Known, expec
         (Known("V100", {"tensorflow": "2.20.0"}), ["7.0"]),
         (
             Known("V100", torch("2.11.0")),
-            ["cu126 and not in cu130, cu129 and cu128", "pip install torch==2.11.0 --index-url", "/whl/cu126"],
+            ["cu126 and not in cu130, cu129 and cu128", "pip install --force-reinstall torch==2.11.0", "/whl/cu126"],
         ),
     ],
 )

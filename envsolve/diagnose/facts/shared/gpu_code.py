@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from envsolve.diagnose.case import TITLES, Case, Sighting
+from envsolve.diagnose.facts.shared.pip_commands import torch_command
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
@@ -155,7 +156,7 @@ class Build(NamedTuple):
 
 def _install_command(release: Release) -> str:
     if release.source is Source.PYTORCH:
-        return f"pip install torch=={release.version} --index-url https://download.pytorch.org/whl/{release.build}"
+        return torch_command(release)
     if release.source.is_wheel:
         extras = f"[{','.join(release.extras)}]" if release.extras else ""
         return f"pip install '{release.package}{extras}=={release.version}'"

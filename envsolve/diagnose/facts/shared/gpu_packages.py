@@ -25,6 +25,7 @@ GPU_PACKAGE = re.compile(
 """Packages that are built for CUDA or belong to what is."""
 
 _OF_MODULE = {
+    "_fused": "sageattention",
     "flash_attn_2_cuda": "flash-attn",
     "flash_attn_cuda": "flash-attn",
     "flash_attn_3": "flash-attn",

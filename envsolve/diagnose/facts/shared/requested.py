@@ -35,6 +35,7 @@ _OF_CUDA = re.compile(
     r"(?:onnxruntime|tensorflow|paddlepaddle)-gpu|cupy-cuda\w+|jax-cuda1\d-\w+|nvidia-(?!ml-py|pyindex).+|.+-cu1\d"
 )
 """Packages that hold code for CUDA in every wheel."""
+_PLACEHOLDER = Version("0.0.0")
 _FIRST_TORCH = Version("0.4")
 """What is older on the index are placeholders without a wheel."""
 _WITHOUT_VERSION = ("no-matching-distribution", "placeholder-package")
@@ -80,14 +81,15 @@ def requested_package(lines: Lines) -> str | None:
 
 
 def _asked_for(package: str, specifier: str, versions: str | None) -> Requested:
-    """What a line of an installer names. Placeholders of torch are no versions."""
+    """What a line of an installer names. Placeholders, such as 0.0.0.dev0, are no versions."""
     specifiers = _specifiers(specifier)
     pinned = next((it.version for it in specifiers if it.operator in ("==", "===")), None)
     pinned = pinned or next((it.version.rpartition(".")[0] for it in specifiers if it.operator == "~="), None)
     listed = None
     if versions is not None:
         found = (parsed_version(text.strip()) for text in versions.split(","))
-        listed = tuple(it for it in found if it is not None and (normalized(package) != "torch" or it >= _FIRST_TORCH))
+        first = _FIRST_TORCH if normalized(package) == "torch" else _PLACEHOLDER
+        listed = tuple(it for it in found if it is not None and it.release > _PLACEHOLDER.release and it >= first)
     return Requested(normalized(package), parsed_version(pinned.removesuffix(".*")) if pinned else None, listed)
 
 

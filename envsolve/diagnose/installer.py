@@ -1,0 +1,117 @@
+"""Commands for the installer, the interpreter and the shell that a text shows.
+
+Findings name commands as everybody knows them, ``pip install NAME``. In the environment of a text there may be no pip
+(uv), another Python on PATH (a portable program), or an installer that undoes what pip does (uv's projects, pixi).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from envsolve.diagnose.case import Case
+from envsolve.diagnose.environment.shells import Shell
+from envsolve.model.finding import Finding
+
+_PIP = re.compile(r"pip (?:install|uninstall|list|show|check|freeze)\b")
+_PIP_ALONE = re.compile(r" (?:-r|-e|-y|--no-deps|--no-build-isolation|--no-binary|--target|--user|--find-links|-f)\b")
+"""Options of pip that ``uv add`` does not have, or that are for once."""
+_INDEX = re.compile(r" --(?:extra-)?index-url (?P<url>\S+)")
+_CONDA = re.compile(r"conda install (?:-y )?(?:-c conda-forge )?(?P<specs>(?!-)[^-].*)")
+_QUOTED = re.compile(r"(?<!\S)'([^']*)'(?!\S)")
+_ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
+
+
+def for_installer(finding: Finding, case: Case) -> Finding:
+    """``finding`` with its commands, and those that tell its causes apart, for what ``case`` is installed with."""
+
+    def all_typed(commands: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(it for command in commands for it in typed(command, case)))
+
+    causes = tuple(
+        it._replace(commands=all_typed(it.commands), check=" && ".join(typed(it.check, case)) if it.check else "")
+        for it in finding.possible_causes
+    )
+    return finding._replace(commands=all_typed(finding.commands), possible_causes=causes)
+
+
+def typed(command: str, case: Case) -> tuple[str, ...]:
+    """``command`` as it is typed there, on Windows as several where it sets variables."""
+    made = _with_installer(command, case)
+    return tuple(_on_windows(made, case)) if case.windows else (made,)
+
+
+def _with_installer(command: str, case: Case) -> str:
+    if (portable := case.clue("portable")) is not None and case.windows:
+        return _of_portable(command, re.sub(r"\\+", r"\\", portable))
+    if case.clue("pixi") is not None:
+        return _of_pixi(command)
+    return _with_pip(command, case) if _PIP.match(command) else command
+
+
+def _with_pip(command: str, case: Case) -> str:
+    """A command of pip for what installs into the environment."""
+    tool, project = case.clue("uv_tool"), case.clue("uv_project") is not None
+    if project and tool is None and command.startswith("pip install") and not _PIP_ALONE.search(command):
+        return _of_uv_project(command)
+    if tool is not None or project or case.clue("uv") is not None:
+        return _of_uv(command, "" if tool is None else f" --python {tool}")
+    if case.clue("poetry") is not None:
+        return f"poetry run {command}"
+    return f"%{command}" if case.clue("notebook") is not None else command
+
+
+def _of_portable(command: str, folder: str) -> str:
+    python = rf"{folder}\python.exe"
+    python = f'"{python}"' if " " in python else python
+    if _PIP.match(command):
+        return f"{python} -m {command}"
+    return f"{python}{command.removeprefix('python')}" if command.startswith("python -") else command
+
+
+def _of_uv(command: str, options: str = "") -> str:
+    _, verb, *_ = command.split(" ")
+    return f"uv pip {verb}{options}{command.removeprefix(f'pip {verb}').replace(' -y ', ' ')}"
+
+
+def _of_uv_project(command: str) -> str:
+    """``uv add``, which notes the package and its index in the project: the next sync keeps them."""
+
+    def index(match: re.Match[str]) -> str:
+        name = "pytorch" if "pytorch.org" in match["url"] else "nvidia" if "nvidia" in match["url"] else "extra"
+        return f" --index {name}={match['url']}"
+
+    specs = command.removeprefix("pip install ").replace("--force-reinstall", "--reinstall")
+    specs = re.sub(r"(?<!\S)(?:-U|--upgrade|--no-cache-dir) ", "", specs).replace("--pre ", "--prerelease allow ")
+    return f"uv add {_INDEX.sub(index, specs)}"
+
+
+def _of_pixi(command: str) -> str:
+    if (match := _CONDA.fullmatch(command)) is not None:
+        return f"pixi add {match['specs']}"
+    if command.startswith("pip install ") and " -" not in command.replace(" -U ", " "):
+        return f"pixi add --pypi {command.removeprefix('pip install ').removeprefix('-U ')}"
+    return command
+
+
+def _on_windows(command: str, case: Case) -> Iterator[str]:
+    """A command of a POSIX shell for that of Windows; one with paths of Windows or with variables as it is."""
+    shell = Shell.POWERSHELL if case.clue("powershell") is not None else Shell.CMD
+    if "$" in command or "\\" in command or "|" in command:
+        # of a portable Python only the quotes are not those of Windows
+        yield _QUOTED.sub(r'"\1"', command) if '"' not in command and "$" not in command else command
+        return
+    words = shlex.split(command) if command.count('"') % 2 == 0 and command.count("'") % 2 == 0 else []
+    match words:
+        case [] | ["set", *_]:
+            yield command
+        case ["unset", *names]:
+            yield from shell.unset(names)
+        case ["export", assigned] if (match := _ASSIGNED.fullmatch(assigned)) is not None:
+            yield shell.set(match[1], match[2])
+        case [assigned, *rest] if (match := _ASSIGNED.fullmatch(assigned)) is not None and rest:
+            yield shell.set(match[1], match[2])
+            yield from _on_windows(shlex.join(rest), case)
+        case _:
+            yield _QUOTED.sub(r'"\1"', command) if '"' not in command else command
