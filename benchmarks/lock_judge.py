@@ -259,7 +259,7 @@ class Judge:
             for facts in self._matrix.build_facts(name):
                 if not facts.covers(version) or (facts.beside and (held is None or facts.beside not in held.releases)):
                     continue
-                if facts.without_code_for([self._capability(machine)]) is not None:
+                if facts.without_code_for([self._capability(machine)], cuda) is not None:
                     yield f"{name} {version} has no code for {machine.gpu}"
                 wanted = str(facts.cuda).removeprefix("==").removesuffix(".*")
                 if cuda and not facts.loss and not facts.go_with(cuda) and f"nvidia-cublas-cu{wanted}" not in pins:

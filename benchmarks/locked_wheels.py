@@ -102,7 +102,7 @@ PACKAGES: dict[str, tuple[str, ...]] = {
 }
 """The packages that requests name, and older releases that a fifth of them pin."""
 OWN_KERNELS = re.compile(
-    r"nvidia-(?!dali|modelopt).*|cuda-.*|cutensor.*|cusparselt.*|tensorrt.*|libnv.*|nvtx|cuquantum.*|custatevec.*"
+    r"nvidia-(?!dali|modelopt).*|cuda-.*|cutensor.*|cusparselt.*|tensorrt.*|nvtx|cuquantum.*|custatevec.*"
 )
 """Packages of NVIDIA's libraries, by name."""
 _SONAME_MAJORS = re.compile(
@@ -362,7 +362,7 @@ def tables(
         ("of which have kernels", len(judge.with_kernels)),
         ("libraries that cuobjdump reads otherwise", len(judge.disagree)),
         ("libraries that cuobjdump does not read", len(judge.fails)),
-        ("GB downloaded", f"{store.taken / 1e9:.1f}"),
+        ("GB of wheels kept", f"{store.taken / 1e9:.1f}"),
         ("wheels not judged, for the cap", len(store.left_out)),
         ("packages not judged, NVIDIA's own", len(judge.own)),
     ]

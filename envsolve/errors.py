@@ -107,6 +107,7 @@ class UnsolvableError(EnvsolveError):
 
     ``constraints`` cannot hold together, and would without any one of them. ``groups`` are hosts that have a stack in
     common where all together have none; ``forced_by`` are those without any one of which one stack would do.
+    ``unknown`` is a framework with the versions that were requested, where the matrix has no release of these.
     """
 
     exit_code = 1
@@ -114,6 +115,7 @@ class UnsolvableError(EnvsolveError):
     constraints: tuple[str, ...] = ()
     groups: tuple[HostGroup, ...] = ()
     forced_by: tuple[str, ...] = ()
+    unknown: tuple[str, str] | None = None
 
     def as_json(self) -> dict[str, object]:
         """The ``error`` object of the JSON contract, what cannot hold together, and the day of the matrix that says."""

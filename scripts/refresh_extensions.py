@@ -21,11 +21,12 @@ sys.path.insert(0, str(ROOT))
 
 from envsolve.matrix.load import Matrix  # noqa: E402
 from envsolve.model.versions import CudaVersion  # noqa: E402
+from envsolve.releases.wheels import Listing  # noqa: E402
 from scripts.matrix_refresh.cache import write_whole  # noqa: E402
 from scripts.matrix_refresh.credentials import endpoint_of  # noqa: E402
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
 from scripts.matrix_refresh.extensions import Observer, extensions_in, rows_of, toml_of  # noqa: E402
-from scripts.matrix_refresh.index import Index, Shelf  # noqa: E402
+from scripts.matrix_refresh.index import Index  # noqa: E402
 from scripts.matrix_refresh.observation import Observations  # noqa: E402
 from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
 from scripts.matrix_refresh.wheel import new_session  # noqa: E402
@@ -71,7 +72,7 @@ def refresh(
         extension = known[package]
         observations = Observations(cache, extension.edition, Observer(extension), session, offline=offline)
         try:
-            shelf, released = Shelf(index.wheels(package)), index.released(package)
+            shelf, released = Listing(index.wheels(package)), index.released(package)
             rows = rows_of(extension, shelf, released, observations.read, today=today, toolkits=toolkits)
             write_whole(matrix / "extensions" / f"{package}.toml", toml_of(extension, rows, today.isoformat()))
         except RefreshError as error:

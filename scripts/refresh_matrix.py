@@ -21,10 +21,10 @@ import click
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
+from envsolve.releases.reader import Reader  # noqa: E402
+from envsolve.releases.wheels import Listing  # noqa: E402
 from scripts.matrix_refresh.ending import UNREADABLE, run_to_the_end  # noqa: E402
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
-from scripts.matrix_refresh.index import Shelf  # noqa: E402
-from scripts.matrix_refresh.reader import Reader  # noqa: E402
 from scripts.matrix_refresh.report import lines_of  # noqa: E402
 from scripts.matrix_refresh.run import WORKERS, Refresh, Settings  # noqa: E402
 from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
@@ -95,7 +95,7 @@ def _refresh(run: Refresh, reader: Reader, *, dry_run: bool) -> tuple[bool, tupl
     """
     started = time.monotonic()
     file = run.file(reader)
-    shelf = Shelf(run.wheels(reader))
+    shelf = Listing(run.wheels(reader))
     read = run.read(reader, shelf, run.versions(reader, shelf), lambda text: click.echo(f"read {text}", err=True))
     unread = unread_rows(file.rows(), read.rows, reader.source, read.failed)
     today = dt.datetime.now(tz=dt.UTC).date().isoformat()

@@ -67,6 +67,7 @@ def pytest_collection_finish() -> None:
 def _kept_matrix(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep the parsed matrix, as a user's first command does, and leave the cache of whoever runs the tests alone."""
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
+    os.environ["XDG_DATA_HOME"] = str(tmp_path_factory.mktemp("data"))
     os.environ["XDG_STATE_HOME"] = str(tmp_path_factory.mktemp("state"))
     shipped = Matrix(find_matrix())
     for name in shipped.framework_names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from envsolve.api.results import LockFiles
 from envsolve.app.network import Network
@@ -11,6 +12,9 @@ from envsolve.errors import Hint, UsageError
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.request import Request
+
+if TYPE_CHECKING:
+    from envsolve.app.solving import Solved
 
 PLATFORM = "{platform}"
 """Stands for the platform in the name of an existing lock."""
@@ -24,6 +28,7 @@ def python_lock(request: Request, matrix: Matrix, network: Network, existing: st
     from envsolve.app.conda_asked import is_environment_file
     from envsolve.app.held_locks import held_by_python_lock, locks_in
     from envsolve.app.locking import LockRequest, lock
+    from envsolve.app.unknown_releases import knowing_new_releases
 
     of_conda = [*request.channels, *filter(is_environment_file, request.packages.files)]
     if of_conda:
@@ -32,7 +37,11 @@ def python_lock(request: Request, matrix: Matrix, network: Network, existing: st
     asked = LockRequest(request, network)
     if existing is not None:
         asked = asked._replace(held=held_by_python_lock(locks_in(_file_for(existing))))
-    solved = lock(asked, matrix, os.environ)
+
+    def made(known: Matrix) -> Solved:
+        return lock(asked, known, os.environ)
+
+    solved = knowing_new_releases(made, request, matrix, network, os.environ)
     return LockFiles(solved.texts, solved.solutions, solved.notes)
 
 

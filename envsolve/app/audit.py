@@ -19,12 +19,13 @@ from envsolve.app.stack_wheels import bounds_of
 from envsolve.index.one_index import Shelf
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
-from envsolve.model.capability import DeviceCode
+from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.request import Audit, Request
 from envsolve.model.solution import Solution
+from envsolve.model.versions import CudaVersion
 from envsolve.resolve.closure.resolve import Progress
 from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
 
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
     from envsolve.app.wheel_facts import WheelReader
     from envsolve.binary.package_facts import PackageFacts
 
-_BUDGET = 64_000_000
+BUDGET = 64_000_000
 """Bytes of the libraries of one wheel, packed, that are read without being asked to."""
-_ALL = 4_000_000_000
+_LARGER_BUDGET = 256_000_000
+"""The same where no release that is known suits."""
+ALL = 4_000_000_000
 """More than any wheel has: the libraries of PyTorch have 3 GB."""
 _LARGE = 20_000_000
 """Bytes from which on a wheel is looked into that nothing connects with CUDA: kernels for several GPUs are large."""
@@ -61,10 +64,11 @@ class WheelAudit:
         known = partial(matrix.build_facts, platform=solution.problem.platform)
         unread = (it for it in pins if (it.name, it.version) not in self._read)
         new = [it for it in unread if is_unknown(it.name, it.version, known(it.name))]
+        gpus, cuda = solution.problem.gpus, solution.toolkit.version
         extents = {
             pin: extent
             for pin in new
-            if (extent := _extent_of(pin, mode, has_kernels=bool(known(pin.name)))) is not None
+            if (extent := _extent_of(pin, mode, list(filter(_say_code, known(pin.name))), gpus, cuda)) is not None
         }
         if not extents:
             return ()
@@ -144,19 +148,28 @@ def _like_all(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
         yield BuildFacts(pin.name, versions, None, (), (), "", (evidence,), code=code)
 
 
-def _extent_of(pin: Pin, mode: Audit, *, has_kernels: bool) -> tuple[int, bool] | None:
+def _say_code(facts: BuildFacts) -> bool:
+    return facts.code is not None
+
+
+def _extent_of(
+    pin: Pin, mode: Audit, known: Sequence[BuildFacts], gpus: Sequence[ComputeCapability], cuda: CudaVersion
+) -> tuple[int, bool] | None:
     """How the wheel that an installer takes is read: up to so many bytes, and whether only libraries named for CUDA.
 
-    None where it is not read. ``has_kernels``: other releases have.
+    None where it is not read. ``known`` are what releases hold that have kernels: where none of them suits, a release
+    that nobody knows is the only way to an answer.
     """
     file = pin.files[0]
-    if not file.is_wheel or not file.is_archive or (file.name.endswith(_PURE) and not has_kernels):
+    if not file.is_wheel or not file.is_archive or (file.name.endswith(_PURE) and not known):
         return None
     if mode is Audit.FULL:
-        return _ALL, False
-    if has_kernels or goes_with_cuda(pin.name, pin.requires):
-        return _BUDGET, False
-    return (_BUDGET, True) if (file.size or 0) >= _LARGE else None
+        return ALL, False
+    if known and all(it.without_code_for(gpus, cuda) is not None for it in known):
+        return _LARGER_BUDGET, False
+    if known or goes_with_cuda(pin.name, pin.requires):
+        return BUDGET, False
+    return (BUDGET, True) if (file.size or 0) >= _LARGE else None
 
 
 def with_known_builds(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> Matrix:

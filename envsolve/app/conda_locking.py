@@ -232,6 +232,7 @@ class _Locking:
         for asked in self._on.values():
             yield from asked.notes
         yield from self.parts.notes
+        yield from self.parts.matrix_notes
         yield from self.parts.index_notes
         yield from self._hidden
         if self.parts.has_logins and not self._hidden:

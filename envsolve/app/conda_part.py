@@ -14,6 +14,7 @@ from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import CondaAsked, Split, asked_in, split
 from envsolve.app.conda_refusal import Unfit
 from envsolve.app.network import Network
+from envsolve.app.own_rows import pins_are_own, stack_is_own
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target
 from envsolve.app.virtual_packages import virtual_packages
@@ -155,6 +156,11 @@ class Parts:
         return any(bare != given for bare, given in self._opened_by.items())
 
     @property
+    def matrix_notes(self) -> tuple[Note, ...]:
+        """What was ignored of the matrix."""
+        return self._matrix.notes
+
+    @property
     def index_notes(self) -> tuple[Note, ...]:
         """What to know of the settings and the cache of package indexes."""
         return () if self._beside is None else self._beside.notes
@@ -293,7 +299,7 @@ class Parts:
         if solution is None:
             return None
         command = recorded_command(self._asked.recorded or self._request)
-        date, own = matrix_date_of(target.problem, self._matrix), not self._matrix.is_shipped
+        date, own = matrix_date_of(target.problem, self._matrix), stack_is_own(self._matrix, solution)
         return Answer(solution, target.hosts, command, date, __version__, own)
 
 
@@ -306,7 +312,7 @@ def made(recorded: Request, exclude_newer: str | None, lock: Lock, targets: Sequ
         recorded_command(recorded),
         requirements,
         max((matrix_date_of(it.problem, matrix) for it in targets), default=None),
-        bool(targets) and not matrix.is_shipped,
+        bool(targets) and pins_are_own(matrix, lock.pins, Platform(lock.platform)),
         exclude_newer,
         asked_digest=asked.digest,
         options=options,

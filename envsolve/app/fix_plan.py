@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from envsolve import __version__
 from envsolve.app.doctoring import Diagnosed, DoctorRequest
+from envsolve.app.own_rows import stack_is_own
 from envsolve.app.solving import framework_requests, matrix_date_of, notes_of, solve_request, stacks_of
 from envsolve.app.targets import Target
 from envsolve.diagnose.environment.builds import Build
@@ -199,7 +200,7 @@ class _Planner:
         yield from (it for it in dict.fromkeys((*mine, *companions)) if it.is_wheel and not it.is_of_conda)
 
     def _answer(self, target: Target, solution: Solution, beside: tuple[Asked, ...]) -> Answer:
-        date, own = matrix_date_of(target.problem, self._matrix), not self._matrix.is_shipped
+        date, own = matrix_date_of(target.problem, self._matrix), stack_is_own(self._matrix, solution)
         return Answer(solution, target.hosts, self._environment.plan, date, __version__, own_matrix=own, asked=beside)
 
     def _beside(self, solution: Solution) -> Iterator[Asked]:

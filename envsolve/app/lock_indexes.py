@@ -6,7 +6,7 @@ An index that is named replaces the settings, so that the command in the head of
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from envsolve.app.wheel_facts import WheelReader
     from envsolve.index.direct import DirectReader
     from envsolve.index.http import HttpFetcher
+    from envsolve.releases.reader import Reader
+    from envsolve.releases.remote import Observations
 
 _EARLY = 16
 
@@ -105,6 +107,13 @@ class Lines:
 
         fetcher, shelf, _, offline, _ = self._of_direct
         return WheelReader(fetcher, shelf, offline=offline)
+
+    def observations(self, reader: Reader, largest: int | None, progress: Callable[[str], None]) -> Observations:
+        """Reads the wheels of a framework; see Observations."""
+        from envsolve.releases.remote import Observations
+
+        fetcher, shelf, _, offline, _ = self._of_direct
+        return Observations(reader, fetcher, shelf, offline=offline, largest=largest, progress=progress)
 
     def close(self) -> None:
         """End all connections; once."""

@@ -11,6 +11,7 @@ from envsolve.app.command import command_of, recorded_command, recorded_options
 from envsolve.app.lock_frameworks import left_out
 from envsolve.app.lock_indexes import Places
 from envsolve.app.lock_stacks import Attempt
+from envsolve.app.own_rows import notes_on_own_rows, pins_are_own, stack_is_own
 from envsolve.app.solving import matrix_date_of, request_without_secrets
 from envsolve.app.stack_wheels import index_of, notes_of, runs_in_part
 from envsolve.app.targets import Target
@@ -77,7 +78,8 @@ class Result:
                 recorded_command(bare),
                 matrix_date,
                 __version__,
-                own_matrix=not self._matrix.is_shipped,
+                own_matrix=stack_is_own(self._matrix, solution)
+                or pins_are_own(self._matrix, pins, attempt.problem.platform),
             )
         default = without_secrets(self._where.default).rstrip("/")
         used = {pin.index_url.rstrip("/") for pin in pins if pin.index_url is not None}
@@ -103,9 +105,9 @@ class Result:
             default_is_plain=self._where.is_plain,
             indexes=others,
         )
-        told = left_out(self._wanted, pins, interpreter)
+        absent = left_out(self._wanted, pins, interpreter)
         in_part = () if solution is None else runs_in_part(pins, solution, self._matrix)
-        notes = (*beside, *self._notes(attempt), *in_part, *told, *(note for pin in pins for note in notes_of(pin)))
+        notes = (*beside, *self._notes(attempt), *in_part, *absent, *(note for pin in pins for note in notes_of(pin)))
         if not attempt.problem.cpu and attempt.problem.gpus:
             notes = (*notes, *_for_the_cpu(pins))
         if any(machine.assumed_glibc for machine in attempt.problem.machines):
@@ -135,7 +137,8 @@ class Result:
             text = f"locked for Python {solution.python} (use {named} to choose another version)"
             notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
         notes += self._without_cuda(solution)
-        return (*notes, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
+        own = (*notes_on_own_rows(solution), *self._matrix.notes)
+        return (*notes, *own, *(it for it in solution.notes if it.code != SHARED_DEPENDENCIES))
 
     def _without_cuda(self, solution: Solution) -> Iterator[Note]:
         """What the machine itself must have, for wheels that install no CUDA and name none that pip would install."""

@@ -154,16 +154,16 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
         before = it.text if it.text in recorded else None
         place = f"{it.origin.removeprefix('-r ').removeprefix('-c ')}: " if it.origin else ""
         if before is not None:
-            told, code = f"{named}{it.text} is required", f"{kind}-not-met"
+            text, code = f"{named}{it.text} is required", f"{kind}-not-met"
             if it.is_met is not False:
                 continue
         elif (before := gone.pop(it.name, None)) is not None:
-            told, code = f"{named}{it.text} instead of {before}", f"{kind}-changed"
+            text, code = f"{named}{it.text} instead of {before}", f"{kind}-changed"
         else:
-            told, code = f"{named}{it.text} is new", f"{kind}-new"
+            text, code = f"{named}{it.text} is new", f"{kind}-new"
         held = " and ".join(f"{package.name} {package.version}".strip() for package in it.found) or None
         but = f", but the lock file has {held or f'no {it.name}'}" if it.is_met is False else ""
-        note = Note(code, f"{place}{told}{but}").about(name=it.name, wanted=it.text, recorded=before, locked=held)
+        note = Note(code, f"{place}{text}{but}").about(name=it.name, wanted=it.text, recorded=before, locked=held)
         yield Difference(note, it.is_met)
     for name, text in gone.items():  # a lock does not tell which packages it alone brought
         note = Note(f"{kind}-removed", f"{named}{text} was removed").about(name=name, recorded=text)

@@ -33,6 +33,7 @@ from envsolve.model.reference import as_typed
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Packages, Request
 from envsolve.model.solution import Problem
+from envsolve.model.versions import CudaVersion
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import (
     THE_STACK,
@@ -403,23 +404,21 @@ class Worlds:
         known = [it for it in self._facts_of(name) if it.covers(version)]
         self.met_what_runs_in_part |= any(it.loss and it.need_cuda for it in known)
         counting = [it for it in known if not (self.in_part and it.loss)]
-        if any(it.without_code_for(self._problem.gpus, None, self._drivers.compile) is not None for it in counting):
-            yield from (among(framework_identifier(framework), ()) for framework in self.builds)
-            return
         for facts in counting:
             for framework, rows in self.builds.items():
                 yield among(framework_identifier(framework), self._that_go_with(facts, name, rows))
 
     def _that_go_with(self, facts: BuildFacts, name: str, rows: Sequence[Release]) -> Iterator[int]:
         for number, row in enumerate(rows):
-            if row.cuda is None:
-                yield number
-                continue
             is_own_index = row.source is Source.PYTORCH and name in OWN_INDEX
-            goes_with = is_own_index or facts.go_with(row.cuda)
-            has_code = facts.without_code_for(self._problem.gpus, row.cuda, self._drivers.compile) is None
-            if goes_with and has_code and facts.run_with(self._drivers.run or row.cuda.major):
+            if is_own_index or self._suit(facts, row.cuda):
                 yield number
+
+    def _suit(self, facts: BuildFacts, cuda: CudaVersion | None) -> bool:
+        """Whether builds with ``facts`` run beside a framework for ``cuda``, None if it is for the CPU."""
+        if facts.without_code_for(self._problem.gpus, cuda, self._drivers.compile) is not None:
+            return False
+        return cuda is None or (facts.go_with(cuda) and facts.run_with(self._drivers.run or cuda.major))
 
     def _facts_of(self, name: str) -> tuple[BuildFacts, ...]:
         return self._matrix.build_facts(name, self._problem.platform)

@@ -35,6 +35,14 @@ class Overview(NamedTuple):
     wheels_read: int
 
 
+class ReadHere(NamedTuple):
+    """A build that was read on this machine: its name and version, which build it is, and the day."""
+
+    release: str
+    build: str
+    seen: str
+
+
 class Shown(NamedTuple):
     """Builds of one framework with everything that is known about them beside their rows."""
 
@@ -52,6 +60,25 @@ class Shown(NamedTuple):
 def overview(matrix: Matrix) -> list[Overview]:
     """One entry for each framework."""
     return [_overview(name, matrix.framework(name, None).releases) for name in matrix.framework_names]
+
+
+def read_here(matrix: Matrix) -> list[ReadHere]:
+    """What was read on this machine and counts beside the shipped rows, frameworks first."""
+    tables = [matrix.framework(name, None) for name in matrix.framework_names if matrix.overlays]
+    found = [
+        ReadHere(f"{it.framework} {it.version}", f"{it.source}, {it.build}, {it.platform}", it.evidence[0].seen)
+        for table in tables
+        for it in table.releases
+        if it.read_here
+    ]
+    packages = sorted({name for overlay in matrix.overlays for name in overlay.packages})
+    found += [
+        ReadHere(f"{name} {str(it.versions).removeprefix('==')}", "pypi", it.evidence[0].seen)
+        for name in packages
+        for it in matrix.build_facts(name)
+        if it.read_here
+    ]
+    return found
 
 
 def show(text: str, filters: Filters, matrix: Matrix, environ: Mapping[str, str]) -> Shown:

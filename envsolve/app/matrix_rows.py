@@ -59,6 +59,8 @@ def build_row(build: Build) -> Row:
         "note": release.note or None,
         "known_bad": [known_bad_row(entry) for entry in build.known_bad],
     }
+    if release.read_here:
+        row["read_here"] = True
     if build.runs_as:
         row["runs_as"] = {str(gpu): runs_as for gpu, runs_as in build.runs_as.items()}
     return row

@@ -7,6 +7,7 @@ that still runs; what it makes possible is noted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
@@ -16,6 +17,7 @@ from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
 from envsolve.app.solving import Solved, solve_request
 from envsolve.app.status import Verdict
 from envsolve.app.targets import platforms_of, targets_of
+from envsolve.app.unknown_releases import knowing_new_releases
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, stack_lock, write_conda_lock
@@ -129,14 +131,9 @@ class _Locking:
 
     def lock(self, project: Project, asked: Asked) -> None:
         """Take the file of ``asked``, or its files for several platforms, in."""
-        request = asked.request
+        solve = partial(self._found, asked)
         try:
-            if request.format in PYTHON_FORMATS:
-                found = self._python(asked)
-            elif request.format in CONDA_FORMATS:
-                found = self._conda(asked)
-            else:
-                found = self._stack(asked)
+            found = knowing_new_releases(solve, asked.request, self._matrix, self._how.network, self._environ)
         except EnvsolveError as error:
             raise _named(error, asked) from error
         if found is None:
@@ -151,6 +148,12 @@ class _Locking:
             before, is_current = self._before(Path(path)), self._is_current(asked, it)
             lock, solution = it.locks[0], stacks.get(it.platform)
             self.files.append(LockedFile(asked, path, it.platform, before, it.text, lock, solution, is_current))
+
+    def _found(self, asked: Asked, matrix: Matrix) -> _Files | None:
+        self._matrix = matrix
+        if asked.request.format in PYTHON_FORMATS:
+            return self._python(asked)
+        return self._conda(asked) if asked.request.format in CONDA_FORMATS else self._stack(asked)
 
     def _is_stale(self, asked: Asked) -> bool:
         """Whether files themselves show that they are not as they should be; they are taken in as they are."""

@@ -54,6 +54,8 @@ def _error(code: str, message: str, conflict: Conflict) -> UnsolvableError:
     causes = tuple(step.requirement for step in conflict.steps)
     error = UnsolvableError(code, message, causes, conflict=conflict.steps)
     error.constraints = conflict.spelled
+    if conflict.unknown is not None:
+        error.unknown = (conflict.unknown.framework, str(conflict.unknown.specifier))
     return error
 
 

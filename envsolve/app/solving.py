@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from envsolve import __version__
 from envsolve.app.channel_order import in_order, solver_of
 from envsolve.app.command import command_of, recorded_command, recorded_options
+from envsolve.app.own_rows import notes_on_own_rows, stack_is_own
 from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
@@ -72,7 +73,7 @@ def solve_request(
     options, command = recorded_options(bare), _command_of(bare, targets)
 
     def answer(target: Target, solution: Solution, command: str) -> Answer:
-        date, own = matrix_date_of(target.problem, matrix), not matrix.is_shipped
+        date, own = matrix_date_of(target.problem, matrix), stack_is_own(matrix, solution)
         return Answer(solution, target.hosts, command, date, __version__, own, options)
 
     answers = []
@@ -89,7 +90,7 @@ def solve_request(
             others = _alternatives(target, solution, solver)
             found = found._replace(alternatives=tuple(answer(target, it, command_of(it.request)) for it in others))
         answers.append(found)
-    notes = [*notes_of(targets, solutions), *differing, *beside, *hidden]
+    notes = [*notes_of(targets, solutions), *differing, *beside, *hidden, *matrix.notes]
     return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions, answers=tuple(answers))
 
 
@@ -167,7 +168,8 @@ def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) ->
     for target, solution in zip(targets, solutions, strict=True):
         newer = () if solution is None or target.fell_to_cpu else solution.newer_elsewhere
         of_stack = () if solution is None else solution.notes
-        found = (*target.notes, *of_stack, *(it.note for it in newer))
+        own = () if solution is None else notes_on_own_rows(solution)
+        found = (*target.notes, *of_stack, *own, *(it.note for it in newer))
         yield from (it.of(target.problem.platform) for it in found) if len(targets) > 1 else found
 
 
@@ -205,7 +207,7 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
     normalized = name.lower().replace("_", "-").replace(".", "-")
     known = {name: name for name in matrix.framework_names}
     if normalized not in known:
-        known |= _aliases(matrix)
+        known = framework_names(matrix)
     if normalized in known:
         return FrameworkRequest(known[normalized], specifier)
     import difflib
@@ -231,9 +233,10 @@ def framework_requests(texts: Sequence[str], matrix: Matrix) -> tuple[FrameworkR
     return tuple(sorted(asked.values(), key=lambda it: it.framework))
 
 
-def _aliases(matrix: Matrix) -> dict[str, str]:
+def framework_names(matrix: Matrix) -> dict[str, str]:
+    """The frameworks by each of their names."""
     tables = [matrix.framework(name, Platform.LINUX_64) for name in matrix.framework_names]
-    return {alias: table.name for table in tables for alias in table.aliases}
+    return {name: table.name for table in tables for name in (*table.aliases, table.name)}
 
 
 def matrix_date_of(problem: Problem, matrix: Matrix) -> str:

@@ -208,8 +208,8 @@ def notes_of(pin: Pin) -> Iterator[Note]:
         kind = kind_of(pin.files[0].url).value
         yield Note("built-at-install", f"{pin.name} is from a {kind}: installing it runs its code")
     for extra in pin.unknown_extras:
-        told = Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
-        yield told.about(name=pin.name, version=pin.version, extra=extra)
+        note = Note("extra-unknown", f"{pin.name} {pin.version} has no extra {extra}")
+        yield note.about(name=pin.name, version=pin.version, extra=extra)
     if all(file.yanked is not None for file in pin.files):
         reason = pin.files[0].yanked
         text = f"{pin.name} {pin.version} was withdrawn (yanked){f': {reason}' if reason else ''}"

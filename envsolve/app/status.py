@@ -20,7 +20,6 @@ from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UnsolvableError, UsageError
-from envsolve.frameworks import BUILT_WITH
 from envsolve.index.store import store_at
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.matrix.load import FrameworkTable, Matrix
@@ -263,8 +262,7 @@ def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iter
             gpu = gpus[0] if None not in gpus else None
             if gpu is not None:
                 yield f"{label} has no code for compute capability {gpu}"
-            is_own_build = pin.name in BUILT_WITH and "+" in pin.version
-            if cudas and not is_own_build and not any(map(facts.go_with, cudas)):
+            if cudas and not any(map(facts.go_with, cudas)):
                 beside = _listed(map(str, sorted(cudas)))
                 yield f"{label} loads the libraries of {facts.cuda_text}, and the frameworks are for CUDA {beside}"
             if drivers.run is not None and not facts.run_with(drivers.run):

@@ -29,10 +29,12 @@ _DETAILS_OFFSET = 24
 _FLAGS = struct.Struct("<Q")
 _FLAGS_OFFSET = 40
 _ARCHITECTURE_SPECIFIC, _FAMILY_SPECIFIC = 0x100000, 0x200000
-_PTX, _MACHINE_CODE = 1, 2
+_PTX, _MACHINE_CODE, _INTERMEDIATE = 1, 2, 8
 _FIRST_OF_NEW_FORM = 100
 _STRAY = 100
 """A target counts from one in so many fat binaries on. The rarest real one of cuBLASLt 12.8, 6.1, is in one of 36."""
+_DEFAULT = {(False, 52), (True, 52)}
+"""The code of a file for which no target was named, in CUDA 11 and 12 (nvcc --help, --gpu-architecture)."""
 _NEWEST = 999
 """Architectures have two or three digits; a longer number is damage."""
 _ISA_OF_CUDA_11, _ISA_OF_CUDA_12, _LAST_IN_STEP = 7, 8, 5
@@ -108,21 +110,25 @@ class CommonCode:
         self.every: set[Code] = set()
         """All pieces, strays too."""
         self._counted: Counter[Code] = Counter()
-        self._total = 0
+        self._of_default: Counter[Code] = Counter()
+        self._total = self._defaults = 0
 
     def add(self, codes: set[Code]) -> None:
         """Count one fat binary."""
         self.every |= codes
-        self._counted.update({it._replace(form=(0, 0)) for it in codes})
+        targets = {it._replace(form=(0, 0)) for it in codes}
+        is_default = {(it.is_ptx, it.architecture) for it in codes} == _DEFAULT
+        (self._of_default if is_default else self._counted).update(targets)
+        self._defaults += is_default
         self._total += 1
 
     @property
     def targets(self) -> DeviceTargets:
-        """The targets that are no strays."""
+        """The targets that are no strays, nor those of a few files that name none: the others do not run there."""
+        are_few = self._defaults * 2 < self._total
+        counted = self._counted if are_few else self._counted + self._of_default
         return targets_of_code(
-            code
-            for code, times in self._counted.items()
-            if times * _STRAY >= self._total and code.architecture <= _NEWEST
+            code for code, times in counted.items() if times * _STRAY >= self._total and code.architecture <= _NEWEST
         )
 
 
@@ -140,9 +146,12 @@ def device_code(chunks: Iterable[bytes], *, enough: int | None = None) -> set[Co
 
 
 def streamed_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None) -> Iterator[set[Code]]:
-    """The code of each fat binary in a stream of bytes, or of the first ``enough`` of them. Raises as above."""
-    for container in islice(_streamed(chunks), enough):
-        yield set(_entries(container, 0, len(container)))
+    """The code of each fat binary in a stream of bytes, or of the first ``enough`` of them. Raises as above.
+
+    Those that hold intermediate code alone, which is linked into others on the machine (LTO), are passed over.
+    """
+    found = (set(_entries(container, 0, len(container))) for container in _streamed(chunks))
+    yield from islice((it for it in found if it), enough)
 
 
 def held_fat_binaries(held: bytes | mmap, start: int, end: int) -> Iterator[set[Code]]:
@@ -213,12 +222,13 @@ def _entries(held: bytes | mmap, start: int, end: int) -> Iterator[Code]:
     position = start + _CONTAINER.size
     while position + _SMALLEST_ENTRY <= end:
         kind, _, header, size = _ENTRY.unpack_from(held, position)
-        if kind not in (_PTX, _MACHINE_CODE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
+        if kind not in (_PTX, _MACHINE_CODE, _INTERMEDIATE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
             return
         minor, major, architecture = _DETAILS.unpack_from(held, position + _DETAILS_OFFSET)
         has_flags = _FLAGS_OFFSET + _FLAGS.size <= min(header, end - position)
         flags = _FLAGS.unpack_from(held, position + _FLAGS_OFFSET)[0] if has_flags else 0
-        yield Code(kind == _PTX, architecture, (major, minor), _feature_set(flags))
+        if kind != _INTERMEDIATE:
+            yield Code(kind == _PTX, architecture, (major, minor), _feature_set(flags))
         position += header + size
 
 

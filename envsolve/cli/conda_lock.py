@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from envsolve.cli.options import network_of
 from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.progress import Progress
 from envsolve.cli.python_lock import described, require_file_for_each, require_other_file
@@ -34,9 +35,8 @@ _KINDS = {
 def conda_session(options: dict[str, Any]) -> AbstractContextManager[Session]:
     """The session with the solver of conda packages, which starts while the rest is still being loaded."""
     from envsolve.app.conda_sessions import conda_session as opened
-    from envsolve.app.network import Network
 
-    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
+    network = network_of(options)
     return opened(network, options["channels"], options["platforms"] or _this_platform(), os.environ)
 
 
@@ -99,9 +99,8 @@ def conda_lock(
     """Make the lock with progress on a terminal; ``held`` gives what the one holds that is there, None without one."""
     from envsolve.app.conda_locking import lock_conda
     from envsolve.app.conda_part import CondaLockRequest
-    from envsolve.app.network import Network
 
-    network = Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
+    network = network_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     session.meanwhile = load_conda_writers
     asked = CondaLockRequest(request, session, network, progress=progress.show, counted=progress.packages)

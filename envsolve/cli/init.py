@@ -15,8 +15,7 @@ from click.core import ParameterSource
 
 from envsolve.boundary.files import FileError, read_bytes, read_head
 from envsolve.boundary.secrets import without_secrets
-from envsolve.cli.lock import network_of
-from envsolve.cli.options import FileName, matrix_option, option, output_options
+from envsolve.cli.options import FileName, matrix_option, network_of, option, output_options
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from envsolve.cli.options import FileName, Parsed, matrix_option, option, output_options, package_name
+from envsolve.cli.options import FileName, Parsed, matrix_option, network_of, option, output_options, package_name
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
@@ -22,7 +22,6 @@ from envsolve.model.note import Note
 from envsolve.model.reference import editable
 
 if TYPE_CHECKING:
-    from envsolve.app.network import Network
     from envsolve.app.project_changes import Change, FileChange, Possible
     from envsolve.app.project_locking import LockedProject
     from envsolve.model.fact import Fact
@@ -135,15 +134,6 @@ def project_file(directory: str | None) -> Path:
             hints=(*misspelled_table(start), WRITE_ONE),
         )
     return found
-
-
-def network_of(options: dict[str, Any]) -> Network:
-    """How the command goes out, wherever it works."""
-    from envsolve.app.network import Network
-
-    cache = options["cache_dir"]
-    absolute = None if cache is None else str(Path(cache).absolute())
-    return Network(options["offline"], options["refresh"], absolute, options["no_cache"])
 
 
 def _answer(changes: Sequence[FileChange], notes: Sequence[Note], options: dict[str, Any]) -> str:

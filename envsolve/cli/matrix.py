@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.options import Member, Parsed, color_option, matrix_of, matrix_option, option, quiet_option, stacked
+from envsolve.cli.options import (
+    FileName,
+    Member,
+    Parsed,
+    color_option,
+    matrix_of,
+    matrix_option,
+    network_of,
+    option,
+    quiet_option,
+    stacked,
+)
 from envsolve.cli.output import deliver
+from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note, report
-from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import parse_cuda_versions, parse_versions
@@ -20,10 +33,14 @@ from envsolve.model.versions import DriverVersion
 from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from packaging.specifiers import SpecifierSet
 
     from envsolve.app.builds import Filters
+    from envsolve.app.matrix_update import Updated, UpdateRequest
     from envsolve.matrix.load import Matrix
+    from envsolve.model.note import Note
 
 filter_options = stacked(
     click.option(
@@ -93,26 +110,27 @@ def matrix() -> None:
 def list_builds(**options: Any) -> None:
     """List the frameworks and how far their releases go; with a filter, the builds it means."""
     from envsolve.app.builds import Filters, find_builds
-    from envsolve.app.matrix import matrix_date, overview
+    from envsolve.app.matrix import matrix_date, overview, read_here
     from envsolve.app.matrix_rows import build_row, overview_row
     from envsolve.cli.matrix_page import builds_page, overview_page
 
     data, filters = matrix_of(options), _filters(options, frameworks=options["frameworks"])
     date = matrix_date(data, (*data.framework_names, "cuda"))
     if filters == Filters():
-        entries = overview(data)
+        entries, here = overview(data), read_here(data)
         if options["as_json"]:
-            _deliver_json({"frameworks": [overview_row(entry) for entry in entries], "matrix_date": date})
+            beside = {"read_here": [it._asdict() for it in here]} if here else {}
+            _deliver_json({"frameworks": [overview_row(it) for it in entries], **beside, "matrix_date": date})
         else:
-            _deliver_page(overview_page(entries), date, options)
+            _deliver_page(overview_page(entries, here), date, options)
+        _tell(data.notes, options)
         return
     found = find_builds(filters, data, os.environ)
     if options["as_json"]:
         _deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
     else:
         _deliver_page(builds_page(found.builds), date, options)
-    for it in found.notes:
-        note(it, quiet=options["quiet"])
+    _tell((*found.notes, *data.notes), options)
 
 
 @matrix.command(short_help="Show every build of a framework with its evidence, or the table of cuda or cudnn.")
@@ -148,8 +166,7 @@ def show(what: str, **options: Any) -> None:
         _deliver_json(document)
     else:
         _deliver_page(shown_page(shown), date, options)
-    for it in shown.found.notes:
-        note(it, quiet=options["quiet"])
+    _tell((*shown.found.notes, *data.notes), options)
 
 
 @matrix.command(short_help="Check the files of the matrix against their rules and laws.")
@@ -183,6 +200,104 @@ def check(**options: Any) -> int:
         hints=(Hint("fix the rows listed on stdout. README.md in their directory has the rules"),),
     )
     return report(error, (), as_json=False)
+
+
+@matrix.command(short_help="Read releases that the matrix does not have yet from package indexes.")
+@click.argument("names", metavar="[PACKAGE]...", nargs=-1, shell_complete=known_values.frameworks)
+@click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if the matrix lacks a release.")
+@click.option("--clear", "clears", is_flag=True, help="Remove everything that was read here.")
+@option("--index-url", metavar="URL", help="The package index. Default: that of uv's and pip's settings.")
+@option(
+    "--extra-index-url",
+    "extra_index_urls",
+    multiple=True,
+    metavar="URL",
+    help="A further package index, asked before the default. Repeatable.",
+)
+@option(
+    "--pytorch-index-url",
+    metavar="URL",
+    help="A mirror of https://download.pytorch.org/whl, with its folders cpu, cu126 and so on.",
+)
+@option("--offline", is_flag=True, help="Do not use the network: read the cache.")
+@option("--refresh", is_flag=True, help="Fetch cached index data again.")
+@option("--cache-dir", metavar="DIR", type=FileName("directory"), help="Use DIR as the cache directory.")
+@option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+@option("--no-progress", is_flag=True, help="Do not show progress.")
+@common_options
+def update(names: tuple[str, ...], **options: Any) -> int:
+    """Read releases that the matrix does not have yet from package indexes, and keep them for this user.
+
+    Without PACKAGE: all frameworks, and the packages with GPU kernels that the matrix covers. With PACKAGE: these
+    frameworks or packages, any of the index. The wheels are read, not installed: machine code, CUDA, cuDNN, Python.
+    What is found counts in later commands beside the shipped matrix, whose own builds come first. It is kept in
+    ENVSOLVE_DATA_DIR (default: envsolve in the user's data directory); --clear removes it.
+
+    Exits 3 if a release could not be read; the others are kept.
+    """
+    from envsolve.app.matrix_update import clear, directory_here, look_for_new, write
+
+    _refuse_contradictions(names, options)
+    directory = directory_here()
+    if options["clears"]:
+        there = clear(directory)
+        deliver(f"removed {directory}\n" if there else f"nothing to remove: {directory} does not exist\n", None)
+        return 0
+    data = matrix_of(options)
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="reading")
+    try:
+        found = look_for_new(_update_request(names, options, progress), data, os.environ)
+    finally:
+        progress.clear()
+    if not options["only_check"]:
+        write(found.documents, directory)
+    _deliver_found(found, directory, options)
+    _tell((*found.notes, *data.notes), options)
+    if found.failures:
+        count = "a release" if len(found.failures) == 1 else f"{len(found.failures)} releases"
+        hint = Hint("run the command again to read them")
+        error = OutsideError("releases-unread", f"{count} could not be read", found.failures, (hint,))
+        return error.exit_code if options["as_json"] else report(error, (), as_json=False)
+    return 1 if options["only_check"] and not found.matrix_is_complete else 0
+
+
+def _refuse_contradictions(names: tuple[str, ...], options: dict[str, Any]) -> None:
+    if options["clears"] and (names or options["only_check"]):
+        message = "--clear removes everything that was read here, and takes no PACKAGE and no --check"
+        raise UsageError("contradictory-options", message)
+    if options["matrix_directory"] and not options["only_check"]:
+        message = "what is read here counts beside the shipped matrix, not beside that of --matrix"
+        raise UsageError("contradictory-options", message, hints=(Hint("omit --matrix, or use --check"),))
+
+
+def _update_request(names: tuple[str, ...], options: dict[str, Any], progress: Progress) -> UpdateRequest:
+    from envsolve.app.matrix_update import UpdateRequest
+
+    return UpdateRequest(
+        names,
+        options["index_url"],
+        options["extra_index_urls"],
+        options["pytorch_index_url"],
+        network_of(options),
+        progress.show,
+    )
+
+
+def _deliver_found(found: Updated, directory: Path, options: dict[str, Any]) -> None:
+    from envsolve.app.matrix_update import shown
+
+    if options["as_json"]:
+        new = [{"file": f"{it.file}.toml", **it.row} for it in found.new]
+        kept_in = None if options["only_check"] else str(directory)
+        notes = [it.as_json() for it in found.notes]
+        _deliver_json({"new": new, "directory": kept_in, "notes": notes, "failures": list(found.failures)})
+        return
+    if not found.new:
+        deliver("no new releases\n", None)
+        return
+    deliver("".join(f"{line}\n" for line in shown(found.new)), None)
+    if not options["only_check"]:
+        note(f"kept in {directory}", quiet=options["quiet"])
 
 
 def _show_platform_table(
@@ -232,6 +347,11 @@ def _deliver_page(text: str, date: str, options: dict[str, Any]) -> None:
     """A table on stdout; of which day it is stands on stderr, where it does not get between the rows."""
     deliver(text, None, color=Palette.wanted())
     note(f"from the compatibility matrix of {date}", quiet=options["quiet"])
+
+
+def _tell(notes: Iterable[Note], options: dict[str, Any]) -> None:
+    for it in notes:
+        note(it, quiet=options["quiet"])
 
 
 def _deliver_json(document: dict[str, Any]) -> None:

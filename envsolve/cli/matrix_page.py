@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 from envsolve.app.builds import Build
-from envsolve.app.matrix import Overview, Shown
+from envsolve.app.matrix import Overview, ReadHere, Shown
 from envsolve.cli.table import heading, table
 from envsolve.model.fact import Evidence
 from envsolve.model.release import CudnnRelease, Disagreement, KnownBad, PlatformLimit, Release, Source, Toolkit
@@ -43,8 +43,8 @@ class References:
         return iter(enumerate(self._items, 1))
 
 
-def overview_page(entries: Sequence[Overview]) -> str:
-    """One line for each framework."""
+def overview_page(entries: Sequence[Overview], here: Sequence[ReadHere]) -> str:
+    """One line for each framework, and below them one for each build that was read on this machine."""
     sources = [source for source in Source if any(source in entry.sources for entry in entries)]
     rows = [
         [entry.framework, f"{entry.oldest} to {entry.newest}", str(entry.builds)]
@@ -52,7 +52,8 @@ def overview_page(entries: Sequence[Overview]) -> str:
         + [str(entry.wheels_read)]
         for entry in entries
     ]
-    return table(["framework", "versions", "builds", *sources, "from wheels"], rows)
+    text = table(["framework", "versions", "builds", *sources, "from wheels"], rows)
+    return text + _section("Read on this machine", [f"{it.release} ({it.build}), {it.seen}" for it in here])
 
 
 def builds_page(builds: Sequence[Build]) -> str:

@@ -14,6 +14,7 @@ from envsolve.model.words import member_of
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from envsolve.app.network import Network
     from envsolve.matrix import Matrix
 
     _ParamType = click.ParamType[Any]
@@ -131,6 +132,17 @@ def matrix_of(options: Mapping[str, Any]) -> Matrix:
 
     directory = options["matrix_directory"]
     return Matrix(directory)
+
+
+def network_of(options: Mapping[str, Any]) -> Network:
+    """How the command goes out, wherever it works."""
+    from pathlib import Path
+
+    from envsolve.app.network import Network
+
+    cache = options["cache_dir"]
+    absolute = None if cache is None else str(Path(cache).absolute())
+    return Network(options["offline"], options["refresh"], absolute, options["no_cache"])
 
 
 environment_options = stacked(

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from envsolve.boundary.secrets import without_secrets
+from envsolve.cli.options import network_of
 from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import refuse_to_replace
@@ -22,7 +23,6 @@ from envsolve.model.request import Request
 
 if TYPE_CHECKING:
     from envsolve.app.lock_start import Start
-    from envsolve.app.network import Network
     from envsolve.app.solving import Solved
     from envsolve.lockfile import Answer
     from envsolve.lockfile.lock import Lock
@@ -77,7 +77,7 @@ def _started(words: Request, options: dict[str, Any]) -> Iterator[Start]:
     """The lock begun, so that servers answer while the solver and the matrix are loaded."""
     from envsolve.app.lock_start import start
 
-    started = start(words, _network(options), os.environ)
+    started = start(words, network_of(options), os.environ)
     try:
         yield started
     finally:
@@ -89,19 +89,19 @@ def python_lock(
 ) -> Solved:
     """Make the lock with progress on a terminal; ``held`` gives the pins of the one that is there, None without one."""
     from envsolve.app.locking import LockRequest, lock
+    from envsolve.app.unknown_releases import knowing_new_releases
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
-    asked = LockRequest(request._replace(channels=()), _network(options), progress=progress.packages)
+    asked = LockRequest(request._replace(channels=()), network_of(options), progress=progress.packages)
+    asked = asked if held is None else asked._replace(held=held)
+
+    def made(known: Matrix) -> Solved:
+        return lock(asked, known, os.environ, started if known is matrix else None)
+
     try:
-        return lock(asked if held is None else asked._replace(held=held), matrix, os.environ, started)
+        return knowing_new_releases(made, request, matrix, asked.network, os.environ)
     finally:
         progress.clear()
-
-
-def _network(options: dict[str, Any]) -> Network:
-    from envsolve.app.network import Network
-
-    return Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"])
 
 
 def refuse_what_is_condas(request: Request) -> None:

@@ -14,6 +14,7 @@ from envsolve.cli.options import (
     Member,
     Parsed,
     matrix_option,
+    network_of,
     option,
     output_options,
     package_name,
@@ -253,11 +254,17 @@ def solve(**options: Any) -> int:
 
 def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
     from envsolve.app.solving import solve_request
+    from envsolve.app.unknown_releases import knowing_new_releases
 
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
     refuse_to_replace(request, matrix, options)
-    solved = solve_request(request, matrix, os.environ, _held_on(options))
+    held = _held_on(options)
+
+    def solve(matrix: Matrix) -> Solved:
+        return solve_request(request, matrix, os.environ, held)
+
+    solved = knowing_new_releases(solve, request, matrix, network_of(options), os.environ)
     _deliver(solved, options["output"])
     for it in solved.notes:
         note(it, quiet=options["quiet"])

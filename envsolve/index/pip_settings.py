@@ -42,7 +42,7 @@ def from_files(machine: Machine) -> _Values:
 
 
 def configured(values: _Values) -> Configured:
-    """The values as settings. The place of the index is told, else that of the first value there is."""
+    """The values as settings. The place is that of the index, else that of the first value there is."""
     if not values:
         return Configured("")
     origin = (values.get("index-url") or next(iter(values.values())))[0]

@@ -137,7 +137,7 @@ class _Reading:
 
 
 def _real(name: str) -> str:
-    """The file that is meant, whatever leads to it. A name that no file can have stays, and is told when it is read."""
+    """The file that is meant, whatever leads to it. A name that no file has fails when it is read."""
     try:
         return name if name == "-" else os.path.realpath(name)
     except ValueError:

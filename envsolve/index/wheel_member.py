@@ -22,7 +22,7 @@ _FIRST = 16_384
 """Bytes asked for at first, from the end: the table of contents of most wheels, and their metadata, which tools write
 last. A wheel of many thousand files takes one request more."""
 _NEXT = 65_536
-_AHEAD = 4_000_000
+_AHEAD = 8_000_000
 """Bytes that are fetched at once of a member that is read from its beginning to its end."""
 _CHUNK = 1 << 18
 _PART_LIMIT = 50_000_000

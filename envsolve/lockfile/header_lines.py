@@ -54,8 +54,10 @@ def _form(template: str) -> str:
 _BY = "# Made by envsolve {version}"
 _FROM = f"{_BY} from the compatibility matrix of {{date}}"
 MADE_BY = Line(f"{_FROM}:", f"{_BY}:")
-MADE_BY_OWN_MATRIX = Line(f"{_FROM} that --matrix gave:", f"{_BY} that --matrix gave:")
-"""The same where the matrix is not the one that envsolve ships; it is read first."""
+_OWN = "with rows that are not shipped:"
+_OWN_OF_OLD = "that --matrix gave:"
+MADE_BY_OWN_MATRIX = Line(f"{_FROM} {_OWN}", f"{_BY} {_OWN}", f"{_FROM} {_OWN_OF_OLD}", f"{_BY} {_OWN_OF_OLD}")
+"""The same where the matrix, or a row of it, is not the one that envsolve ships; it is read first."""
 COMMAND = Line("#   {command}")
 FOR = Line("# For: {platform}, {machines}", "# For: {platform}")
 NEEDS = Line("# Needs: NVIDIA driver {floor} or newer")

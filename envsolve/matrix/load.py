@@ -6,15 +6,17 @@ touches.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from packaging.specifiers import SpecifierSet
 
+from envsolve.boundary.cache_directory import data_directory
 from envsolve.boundary.document import WHOLE_DIRECTORY, Document, Kept, read_document
 from envsolve.errors import Hint, MatrixError
 from envsolve.matrix.names import GpuNames, gpu_rows, read_gpus, read_pci_ids
@@ -60,6 +62,10 @@ from envsolve.model.release import (
 )
 from envsolve.model.versions import CudaVersion, DriverVersion
 
+if TYPE_CHECKING:
+    from envsolve.matrix.overlay import Overlay
+    from envsolve.model.note import Note
+
 T = TypeVar("T")
 
 SCHEMA_VERSION = 1
@@ -68,6 +74,8 @@ _KEYS = ("framework", "aliases", "uses_cudnn")
 """What a framework's file says on top."""
 EXTENSIONS = "extensions"
 """The folder with a file for each package whose wheels a refresh reads, besides packages.toml."""
+_OVERLAY = "matrix"
+"""The folder of the rows that were read on this machine, in the user's data directory."""
 PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries", "packages")
 
 
@@ -139,19 +147,40 @@ def find_matrix() -> Path:
     return installed if installed.is_dir() else package.parent / "data" / "compat_matrix"
 
 
+def overlay_directory() -> Path | None:
+    """Where the rows that were read on this machine are; None for a user without a home."""
+    data = data_directory()
+    return None if data is None else data / _OVERLAY
+
+
+def _overlays_here() -> tuple[Overlay, ...]:
+    """The rows that were read on this machine. Where there are none, this is one look at the disk."""
+    directory = overlay_directory()
+    if directory is None or not os.path.isdir(directory):  # noqa: PTH112 - it never raises, and costs half as much
+        return ()
+    from envsolve.matrix.overlay import Overlay, opened
+
+    return (Overlay(opened(directory)),)
+
+
 class Matrix:
     """The matrix in ``directory``, by default the one that envsolve comes with, read file by file as needed.
+
+    The default one has the rows that ``envsolve matrix update`` read on this machine beside those that were shipped.
 
     Every method raises MatrixError when a file is missing, is not TOML, or holds mistakes.
     """
 
     def __init__(self, directory: str | PathLike[str] | None = None) -> None:
         self.directory = Path(directory) if directory else find_matrix()
+        self.grows = not directory
+        """Whether it has, or may get, rows beside those of its files: one that is named stays as it is."""
         self._files: dict[str, Document] = {}
         self._kept: dict[str, Kept] = {}
         self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}
         self._read_here: dict[str, tuple[BuildFacts, ...]] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
+        self._overlays: tuple[Overlay, ...] = () if directory else _overlays_here()
 
     @cached_property
     def is_shipped(self) -> bool:
@@ -176,12 +205,15 @@ class Matrix:
         key = (name, platform)
         if key not in self._frameworks:
             table = None if platform is None else self._sound_framework(name, platform)
-            self._frameworks[key] = table or self._checked_framework(name, platform)
+            table = table or self._checked_framework(name, platform)
+            for overlay in self._overlays:
+                table = overlay.beside(table, platform, self)
+            self._frameworks[key] = table
         return self._frameworks[key]
 
     def _checked_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
         """Read strictly; what holds no mistake is kept, to be read quickly from then on."""
-        table = _without_mistakes(f"{name}.toml", partial(self._read_framework, name, platform))
+        table = without_mistakes(f"{name}.toml", partial(self._read_framework, name, platform))
         if platform is not None:
             self._forms_of(name).keep(platform.value, part_of(self._document(name), platform))
         return table
@@ -193,32 +225,35 @@ class Matrix:
             return None
         known = evidence_of(part)
         releases = releases_of(name, part, platform, known)
-        return self._framework_table(name, part, releases, known, Mistakes(f"{name}.toml"))
+        return _framework_table(name, part, releases, known, Mistakes(f"{name}.toml"))
 
     @cached_property
     def cuda(self) -> CudaTable:
         """The table of toolkits, driver branches and GPU generations."""
-        return _without_mistakes("cuda.toml", self._read_cuda)
+        return without_mistakes("cuda.toml", self._read_cuda)
 
     @cached_property
     def cudnn(self) -> tuple[CudnnRelease, ...]:
         """All cuDNN releases, newest first."""
-        return _without_mistakes("cudnn.toml", self._read_cudnn)
+        return without_mistakes("cudnn.toml", self._read_cudnn)
 
     @cached_property
     def components(self) -> ComponentTable:
         """The exact toolkit releases and their components on the Python index."""
-        return _without_mistakes("cuda_components.toml", self._read_components)
+        return without_mistakes("cuda_components.toml", self._read_components)
 
     def build_facts(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
         """What is known of the builds of ``package``, by its normalized name, beyond their metadata.
 
-        Those for ``platform``, or for any where it is None.
+        Those for ``platform``, or for any where it is None; those of newer versions come first.
         """
         known = (facts for facts in self._packages.builds if facts.package == package)
         curated = tuple(known) if package in self._package_names else ()
-        shipped = (*curated, *self._extension(package)) if package in self._extensions else curated
-        every = (*shipped, *self._read_here.get(package, ()))
+        of_wheels = self._extension(package) if package in self._extensions else ()
+        facts = (*of_wheels, *curated)
+        for overlay in self._overlays:
+            facts = overlay.beside_builds(package, facts)
+        every = (*facts, *self._read_here.get(package, ()))
         return tuple(it for it in every if platform is None or not it.platforms or platform in it.platforms)
 
     def with_builds(self, facts: Iterable[BuildFacts]) -> Matrix:
@@ -229,6 +264,22 @@ class Matrix:
         more._read_here = read  # noqa: SLF001 - a copy of this one
         return more
 
+    def with_overlay(self, overlay: Overlay) -> Matrix:
+        """The same matrix with further rows."""
+        more = copy(self)
+        more._overlays, more._frameworks = (*self._overlays, overlay), {}  # noqa: SLF001 - a copy of this one
+        return more
+
+    @property
+    def overlays(self) -> tuple[Overlay, ...]:
+        """The rows beside those of the files in ``directory``."""
+        return self._overlays
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was ignored of the rows that were read on this machine, as far as they were needed yet."""
+        return tuple(dict.fromkeys(note for overlay in self._overlays for note in overlay.notes))
+
     @property
     def places(self) -> tuple[Place, ...]:
         """The folders and libraries that one package at a time may have."""
@@ -236,7 +287,7 @@ class Matrix:
 
     @cached_property
     def _packages(self) -> PackageTable:
-        return _without_mistakes("packages.toml", self._read_packages)
+        return without_mistakes("packages.toml", self._read_packages)
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
@@ -263,7 +314,7 @@ class Matrix:
     def _extension(self, package: str) -> tuple[BuildFacts, ...]:
         if package not in self._read_extensions:
             name = f"{EXTENSIONS}/{package}"
-            facts = _without_mistakes(f"{name}.toml", partial(self._read_extension, name))
+            facts = without_mistakes(f"{name}.toml", partial(self._read_extension, name))
             self._read_extensions[package] = facts
         return self._read_extensions[package]
 
@@ -275,7 +326,7 @@ class Matrix:
     @cached_property
     def pci_ids(self) -> dict[str, tuple[str, ComputeCapability]]:
         """NVIDIA's PCI device ids with product name and compute capability."""
-        return _without_mistakes("pci_ids.toml", partial(read_pci_ids, self._document("pci_ids")))
+        return without_mistakes("pci_ids.toml", partial(read_pci_ids, self._document("pci_ids")))
 
     def gpu_of_pci_id(self, device: str) -> tuple[str, ComputeCapability] | None:
         """What ``pci_ids`` holds on a device; the table is read only when a GPU is looked up in it."""
@@ -312,36 +363,7 @@ class Matrix:
         read_pci_ids(document, mistakes)
 
     def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
-        document = self._document(name)
-        evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        check_tables(document, (*_KEYS, "dates", "release", "known_bad", "platform_limit", "disagreement"), mistakes)
-        if document.get("framework") != name:
-            mistakes.add("framework", f"must be {name!r}, as the file is called")
-        dates = parse_rows("dates", document, parse_dates, evidence, mistakes)
-        released = {version: day for of_row in dates for version, day in of_row.items()}
-        parse = parse_release(name, released, uses_cudnn=_uses_cudnn(document, mistakes))
-        releases = parse_rows("release", document, parse, evidence, mistakes, platform=platform)
-        if platform is None and not releases:
-            mistakes.add("release", "is missing: a framework needs releases")
-        return self._framework_table(name, document, releases, evidence, mistakes)
-
-    @staticmethod
-    def _framework_table(
-        name: str,
-        document: Document,
-        releases: tuple[Release, ...],
-        evidence: Mapping[str, Evidence],
-        mistakes: Mistakes,
-    ) -> FrameworkTable:
-        return FrameworkTable(
-            name=name,
-            aliases=_aliases(document, mistakes),
-            updated=_updated(document, mistakes),
-            releases=releases,
-            known_bad=parse_rows("known_bad", document, parse_known_bad, evidence, mistakes),
-            platform_limits=parse_rows("platform_limit", document, parse_platform_limit, evidence, mistakes),
-            disagreements=parse_rows("disagreement", document, parse_disagreement, evidence, mistakes),
-        )
+        return read_framework(name, self._document(name), platform, mistakes)
 
     def _read_cuda(self, mistakes: Mistakes) -> CudaTable:
         document = self._document("cuda")
@@ -399,14 +421,7 @@ class Matrix:
         )
 
     def _read_extension(self, name: str, mistakes: Mistakes) -> tuple[BuildFacts, ...]:
-        document = self._document(name)
-        check_tables(document, ("build",), mistakes)
-        evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        _updated(document, mistakes)
-        rows = parse_rows("build", document, parse_build_facts, evidence, mistakes)
-        if any(f"{EXTENSIONS}/{row.package}" != name for row in rows):
-            mistakes.add("build", "must be about the package that the file is called by")
-        return rows
+        return read_extension(name, self._document(name), mistakes)
 
     def document(self, name: str) -> Document:
         """One file as it stands. Raises MatrixError where it cannot be read, is not TOML or needs a newer envsolve."""
@@ -424,12 +439,56 @@ class Matrix:
     def _document(self, name: str) -> Document:
         if name not in self._files:
             document = read_document(self._path(name), self._forms_of(name))
-            _require_schema(name, document)
+            require_schema(name, document)
             self._files[name] = document
         return self._files[name]
 
 
-def _require_schema(name: str, document: Document) -> None:
+def read_framework(name: str, document: Document, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
+    """The table in the file of a framework, with the releases of ``platform`` or, for None, of all platforms."""
+    evidence = parse_evidence(document.get("evidence", {}), mistakes)
+    check_tables(document, (*_KEYS, "dates", "release", "known_bad", "platform_limit", "disagreement"), mistakes)
+    if document.get("framework") != name:
+        mistakes.add("framework", f"must be {name!r}, as the file is called")
+    dates = parse_rows("dates", document, parse_dates, evidence, mistakes)
+    released = {version: day for of_row in dates for version, day in of_row.items()}
+    parse = parse_release(name, released, uses_cudnn=_uses_cudnn(document, mistakes))
+    releases = parse_rows("release", document, parse, evidence, mistakes, platform=platform)
+    if platform is None and not releases:
+        mistakes.add("release", "is missing: a framework needs releases")
+    return _framework_table(name, document, releases, evidence, mistakes)
+
+
+def _framework_table(
+    name: str,
+    document: Document,
+    releases: tuple[Release, ...],
+    evidence: Mapping[str, Evidence],
+    mistakes: Mistakes,
+) -> FrameworkTable:
+    return FrameworkTable(
+        name=name,
+        aliases=_aliases(document, mistakes),
+        updated=_updated(document, mistakes),
+        releases=releases,
+        known_bad=parse_rows("known_bad", document, parse_known_bad, evidence, mistakes),
+        platform_limits=parse_rows("platform_limit", document, parse_platform_limit, evidence, mistakes),
+        disagreements=parse_rows("disagreement", document, parse_disagreement, evidence, mistakes),
+    )
+
+
+def read_extension(name: str, document: Document, mistakes: Mistakes) -> tuple[BuildFacts, ...]:
+    """The rows of the file ``name`` of a package whose wheels were read."""
+    check_tables(document, ("build",), mistakes)
+    evidence = parse_evidence(document.get("evidence", {}), mistakes)
+    _updated(document, mistakes)
+    rows = parse_rows("build", document, parse_build_facts, evidence, mistakes)
+    if any(f"{EXTENSIONS}/{row.package}" != name for row in rows):
+        mistakes.add("build", "must be about the package that the file is called by")
+    return rows
+
+
+def require_schema(name: str, document: Document) -> None:
     """Raise MatrixError for a file in a form that came after this envsolve: its rows could be misread."""
     version = document.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
@@ -480,7 +539,7 @@ def _mistakes_of(file: str, read: Callable[[Mistakes], object]) -> list[str]:
     return mistakes.found
 
 
-def _without_mistakes(file: str, read: Callable[[Mistakes], T]) -> T:
+def without_mistakes(file: str, read: Callable[[Mistakes], T]) -> T:
     """What ``read`` gives. Raises MatrixError with every mistake it found in ``file``."""
     mistakes = Mistakes(file)
     table = read(mistakes)

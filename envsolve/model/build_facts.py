@@ -28,7 +28,8 @@ class BuildFacts(NamedTuple):
     stack in which ``code`` is what they use, None if in all; ``platforms`` are those that they are for, () if all.
     ``ptx_cuda`` is the toolkit that wrote their PTX, which older drivers do not compile.
 
-    Where they name a ``loss`` alone, nothing of their kernels or of their CUDA has to fit.
+    Where they name a ``loss`` alone, nothing of their kernels or of their CUDA has to fit. ``read_here`` is as in a
+    Release.
     """
 
     package: str
@@ -44,11 +45,18 @@ class BuildFacts(NamedTuple):
     with_cuda: SpecifierSet | None = None
     platforms: tuple[Platform, ...] = ()
     ptx_cuda: CudaVersion | None = None
+    read_here: bool = False
 
     def covers(self, version: str) -> bool:
-        """Whether they are about ``version``; where they name no local label, whatever label it has."""
-        public = Version(version).public
-        return any(self.versions.contains(Version(it), prereleases=True) for it in (public, version))
+        """Whether they are about ``version``.
+
+        One with a local label (``+cu126``) was built elsewhere: what is said of CUDA is not about it, unless they name
+        the label.
+        """
+        known = Version(version)
+        if known.local and self.need_cuda and "+" not in str(self.versions):
+            return False
+        return any(self.versions.contains(it, prereleases=True) for it in (Version(known.public), known))
 
     @property
     def are_of_cuda(self) -> bool:

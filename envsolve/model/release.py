@@ -50,7 +50,8 @@ class CudaLibraries(StrEnum):
 class Release(NamedTuple):
     """One framework version in one packaged form; ``cuda`` is None for a CPU build. Fields as in the matrix README.
 
-    ``released`` is the day of its version, as ``2026-10-07``; None where it is not known.
+    ``released`` is the day of its version, as ``2026-10-07``; None where it is not known. ``read_here`` says that its
+    row was read on this machine and not shipped.
     """
 
     framework: str
@@ -78,6 +79,7 @@ class Release(NamedTuple):
     wheel: str = ""
     jit: tuple[tuple[CodeTarget, CudaVersion], ...] = ()
     released: str | None = None
+    read_here: bool = False
 
     @property
     def brings_cudnn(self) -> bool:

@@ -214,7 +214,8 @@ def _nothing_to_try(
     newest = max(release.version for release in offered)
     oldest = min(release.version for release in offered)
     message = f"no {kind} build of {asked} is known {where}: the releases known there go from {oldest} to {newest}"
-    return Conflict("no-such-release", message, (step,))
+    is_known = any(release.lies_in(asked.specifier) for release in table.releases)
+    return Conflict("no-such-release", message, (step,), unknown=None if is_known else asked)
 
 
 def _too_new(asked: FrameworkRequest, request: Request, named: Sequence[Release], *, cpu: bool) -> Conflict:

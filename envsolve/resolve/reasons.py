@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import NamedTuple, TypeVar
 
 from envsolve.errors import ConflictStep
+from envsolve.model.request import FrameworkRequest
 from envsolve.resolve.conflict import Constraint
 from envsolve.resolve.parts import Requirement
 
@@ -16,7 +17,8 @@ T = TypeVar("T")
 class Conflict(NamedTuple):
     """Why there is no stack: a stable code, one sentence, the chain of facts behind it, and what cannot hold together.
 
-    ``minimal`` is a smallest set of constraints without a stack; ``spelled`` names them in words.
+    ``minimal`` is a smallest set of constraints without a stack; ``spelled`` names them in words. ``unknown`` is what
+    was requested of a framework where no release of it is known at all.
     """
 
     code: str
@@ -24,6 +26,7 @@ class Conflict(NamedTuple):
     steps: tuple[ConflictStep, ...]
     minimal: tuple[Constraint, ...] = ()
     spelled: tuple[str, ...] = ()
+    unknown: FrameworkRequest | None = None
 
 
 def step_of(requirement: Requirement) -> ConflictStep:

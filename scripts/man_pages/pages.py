@@ -26,6 +26,9 @@ _VARIABLES = {
         "lists those it reads."
     ),
     "ENVSOLVE_CACHE_SIZE": "How much the cache may hold when `envsolve cache prune` is done; default: 1GB.",
+    "ENVSOLVE_DATA_DIR": (
+        "Where `envsolve matrix update` keeps what it read; default: envsolve in the user's data directory."
+    ),
     "ENVSOLVE_PROBE_TIMEOUT": "Seconds to wait for an answer of the NVIDIA driver; default: 10.",
     "ENVSOLVE_DEBUG": "Raise an error nobody thought of as it is, for a report.",
     "CONDA_OVERRIDE_CUDA, CONDA_OVERRIDE_CUDA_ARCH, UV_CUDA_DRIVER_VERSION": (

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from envsolve.releases.errors import ReleaseError
+
 _CREDENTIALS = re.compile(r"//[^/\s?#]*@")
 
 
-class RefreshError(Exception):
+class RefreshError(ReleaseError):
     """An index does not answer, a wheel cannot be read, or a file is no matrix.
 
     What other libraries say becomes part of it, on one line and without the user and password of a URL.

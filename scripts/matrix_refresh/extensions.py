@@ -22,12 +22,12 @@ from envsolve.binary.fat_binary import DeviceTargets
 from envsolve.binary.package_facts import brings_cuda, libraries_in, together
 from envsolve.binary.streamed_library import StreamedLibrary, read_stream
 from envsolve.model.versions import CudaVersion
+from envsolve.releases.reader import Observation, Read
+from envsolve.releases.wheels import Listing, WheelFile
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import Shelf, WheelFile
-from scripts.matrix_refresh.observation import Observation, Read
 from scripts.matrix_refresh.wheel import Wheel
 
-EDITION = "extensions-5"
+EDITION = "extensions-6"
 _PLATFORMS = ("linux-64", "linux-aarch64", "win-64")
 _RECENT = dt.timedelta(days=548)
 """18 months."""
@@ -50,7 +50,8 @@ class Extension(NamedTuple):
     Where these have groups ``major`` and ``minor``, there is one for each CUDA; from release ``nearest_from`` on one
     for a near CUDA of the same major will do. ``first`` is the release from which on all are read, None where the age
     decides. ``needs_own_cuda``: it refuses a framework of another CUDA even if it has a runtime of its own. ``loss`` is
-    what is lost where its CUDA is another, with the ``loss_seen`` that says so.
+    what is lost where its CUDA is another, with the ``loss_seen`` that says so; ``works_without_code``: where it has no
+    code for the GPU, too.
     """
 
     package: str
@@ -60,6 +61,7 @@ class Extension(NamedTuple):
     needs_own_cuda: bool = False
     loss: str = ""
     loss_seen: str = ""
+    works_without_code: bool = False
 
     @property
     def edition(self) -> str:
@@ -125,6 +127,7 @@ def _extension(name: str, row: Mapping[str, str | bool]) -> Extension:
         bool(row.get("needs_own_cuda")),
         str(row.get("loss", "")),
         str(row.get("loss_seen", "")),
+        bool(row.get("works_without_code")),
     )
 
 
@@ -185,7 +188,7 @@ def _brought(metadata: str, platform: str | None) -> Iterator[str]:
 
 
 def rows_of(
-    extension: Extension, shelf: Shelf, released: Mapping[str, str], read: Read, *, today: dt.date, toolkits: Toolkits
+    extension: Extension, shelf: Listing, released: Mapping[str, str], read: Read, *, today: dt.date, toolkits: Toolkits
 ) -> list[Row]:
     """The releases of a package that are read, those in a row that hold the same together.
 
@@ -217,7 +220,7 @@ def _chosen(
     return versions[-max(_LEAST, len(recent)) :]
 
 
-def _wheels(package: str, version: Version, shelf: Shelf) -> dict[str, WheelFile]:
+def _wheels(package: str, version: Version, shelf: Listing) -> dict[str, WheelFile]:
     """The wheels of a release that are read, of the newest Python: one for each platform."""
     found: dict[str, WheelFile] = {}
     for file in shelf.wheels(package, version):
@@ -292,11 +295,11 @@ def _facts_by_cuda(observation: Observation, toolkits: Sequence[CudaVersion], *,
 def _stacks(served: Sequence[CudaVersion], known: Sequence[CudaVersion], *, is_near: bool) -> str:
     """The specifier of the stacks of ``served``, among all CUDA that is ``known``.
 
-    Where ``is_near`` those that will be released later belong to it, too.
+    The newest of a major stands for the rest of it where a newer major is known, or ``is_near``.
     """
     first, last = served[0], served[-1]
     later = next((it for it in known if it > last), None)
-    is_open = is_near and (later is None or later.major != last.major)
+    is_open = is_near if later is None else later.major != last.major
     end = f"{last.major + 1}" if is_open else f"{last.major}.{last.minor + 1}"
     gaps = [f"!={it}" for it in known if first < it < last and it not in served]
     return ",".join([f">={first}", f"<{end}", *gaps])
@@ -318,7 +321,7 @@ def toml_of(extension: Extension, rows: Sequence[Row], today: str) -> str:
     if extension.loss:
         lines += ["", "[evidence.loss]", 'kind = "wheel"', f"reference = {_quoted(extension.loss_seen)}"]
         lines += [f'seen = "{today}"']
-    for row, following in zip(rows, (*rows[1:], None), strict=True):
+    for row, following in reversed(list(zip(rows, (*rows[1:], None), strict=True))):  # the newest first
         if row in known:
             is_next = following is not None and following.platforms == row.platforms
             for build in _builds(extension, row, following if is_next else None):
@@ -343,19 +346,19 @@ def _evidence(extension: Extension, row: Row, today: str) -> Iterator[str]:
 
 def _builds(extension: Extension, row: Row, following: Row | None) -> Iterator[list[str]]:
     facts = row.facts
-    evidence = [_name(row), *(["loss"] if extension.loss else [])]
     about = ["[[build]]", f'package = "{extension.package}"', f'versions = "{_specifier(row, following)}"']
     about += [f"platforms = {_listed(row.platforms)}"] if row.platforms else []
-    end = [f'loss = "{extension.loss}"'] if extension.loss else []
-    end += [f"evidence = {_listed(evidence)}"]
+    in_full = [f"evidence = {_listed([_name(row)])}"]
+    in_part = [f'loss = "{extension.loss}"', f"evidence = {_listed([_name(row), 'loss'])}"]
     cuda = [f'cuda = "{facts.cuda}"'] if facts.cuda is not None else []
-    linked = [f'linked_cuda = "{facts.linked_cuda}"'] if facts.linked_cuda is not None else []
-    code = [*_code(facts.targets), *([f'ptx_cuda = "{facts.ptx_cuda}"'] if facts.ptx_cuda is not None else [])]
-    if cuda or linked or code:
-        yield [*about, *cuda, *linked, *code, *end]
-    for stacks, targets in facts.by_cuda:
-        if code := list(_code(targets)):
-            yield [*about, f'with_cuda = "{stacks}"', *code, *end]
+    rest = [f'linked_cuda = "{facts.linked_cuda}"'] if facts.linked_cuda is not None else []
+    rest += [*_code(facts.targets), *([f'ptx_cuda = "{facts.ptx_cuda}"'] if facts.ptx_cuda is not None else [])]
+    if extension.works_without_code or not extension.loss:
+        parts = [([*cuda, *rest], in_part if extension.loss else in_full)]
+    else:
+        parts = [(cuda, in_part), (rest, in_full)]
+    parts += [([f'with_cuda = "{stacks}"', *_code(targets)], in_full) for stacks, targets in facts.by_cuda]
+    yield from ([*about, *what, *end] for what, end in parts if what)
 
 
 def _code(targets: DeviceTargets) -> Iterator[str]:

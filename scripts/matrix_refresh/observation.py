@@ -10,19 +10,16 @@ from typing import TypeGuard
 
 import requests
 
+from envsolve.releases.reader import Observation
+from envsolve.releases.wheels import WheelFile
 from scripts.matrix_refresh.cache import keep, kept
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import WheelFile
 from scripts.matrix_refresh.wheel import Wheel
-
-Observation = dict[str, list[str]]
-"""What a reader saw in one wheel, by name of the fact; ``read`` lists the members it looked into."""
 
 _HELD_BACK = "held back"
 """The fact that a large library was left unread; a deep run reads such a wheel again."""
 
 Observe = Callable[[Wheel], Observation]
-Read = Callable[[WheelFile], Observation]
 
 
 class Observations:

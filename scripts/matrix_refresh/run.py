@@ -13,12 +13,14 @@ from requests import Session
 
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix
+from envsolve.releases.errors import ReleaseError
+from envsolve.releases.frameworks import readers
+from envsolve.releases.reader import KEY, Reader, ReadRow
+from envsolve.releases.wheels import Listing, WheelFile
 from scripts.matrix_refresh.credentials import endpoint_of
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.frameworks import readers
-from scripts.matrix_refresh.index import Index, Shelf, WheelFile
+from scripts.matrix_refresh.index import Index
 from scripts.matrix_refresh.observation import Observations
-from scripts.matrix_refresh.reader import KEY, Reader, ReadRow
 from scripts.matrix_refresh.toml_file import MatrixFile
 from scripts.matrix_refresh.wheel import new_session
 
@@ -117,7 +119,7 @@ class Refresh:
             self._indexes[endpoint] = Index(endpoint, settings.cache, self._session, offline=settings.offline)
         return self._indexes[endpoint]
 
-    def versions(self, reader: Reader, shelf: Shelf) -> list[Version]:
+    def versions(self, reader: Reader, shelf: Listing) -> list[Version]:
         """The releases that the matrix holds, newest first. Raises RefreshError where the index has none."""
         found = {version for project in reader.releases_of for version in shelf.versions(project)}
         if not found:
@@ -135,7 +137,7 @@ class Refresh:
         return days
 
     def read(
-        self, reader: Reader, shelf: Shelf, versions: Sequence[Version], progress: Callable[[str], None]
+        self, reader: Reader, shelf: Listing, versions: Sequence[Version], progress: Callable[[str], None]
     ) -> FrameworkRead:
         """The rows of ``versions``; a release whose wheels cannot be read is named and left as it is."""
         settings = self.settings
@@ -152,7 +154,7 @@ class Refresh:
         def rows_of(version: Version) -> list[ReadRow] | str:
             try:
                 rows = list(reader.rows(version, shelf, observations.read))
-            except RefreshError as error:
+            except ReleaseError as error:
                 return str(error)
             except (ValueError, LookupError) as error:
                 said = f"its wheels, or what was kept of them, say what its reader cannot use: {error!r}"

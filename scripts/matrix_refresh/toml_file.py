@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
+from envsolve.releases.reader import KEY, ReadEvidence, ReadRow, Value
 from scripts.matrix_refresh.cache import write_whole
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.reader import KEY, ReadEvidence, ReadRow, Value
 from scripts.matrix_refresh.toml_text import blocks_of, inserted, key_text, new_block, odd_headers, path_of, with_field
 
 FIELDS = (

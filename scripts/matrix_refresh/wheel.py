@@ -14,8 +14,8 @@ from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
 from urllib3.util import Retry
 
+from envsolve.releases.wheels import WheelFile
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import WheelFile
 
 USER_AGENT = "envsolve-matrix-refresh"
 _TIMEOUT = 60.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,18 @@ def test_machine_code_says_it_from_cuda_13_on() -> None:
 )
 def test_the_numpy_that_it_was_compiled_with(text: bytes, major: int | None) -> None:
     assert read(text, piece=5).numpy == major
+
+
+def test_files_of_no_target_among_others_say_nothing() -> None:
+    """nvcc compiles a file that names no target for 5.2; what is beside it does not run there."""
+    default = fat_binary((52,), (52,))
+    found = read(default + fat_binary((70, 80)) * 4 + fat_binary((52, 70))).code
+    assert (list(map(str, found.sass)), list(map(str, found.ptx))) == (["5.2", "7.0", "8.0"], [])
+    assert list(map(str, read(default + fat_binary((70, 80)) * 4).code.sass)) == ["7.0", "8.0"]
+    assert list(map(str, read(default * 3).code.sass)) == ["5.2"]
+
+
+def test_intermediate_code_is_passed_over() -> None:
+    intermediate = fat_binary((75,)).replace(struct.pack("<H", 2), struct.pack("<H", 8), 1)
+    found = read_stream([intermediate * 3 + fat_binary((80,))], enough=1)
+    assert list(map(str, found.code.sass)) == ["8.0"]

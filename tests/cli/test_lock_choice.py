@@ -166,14 +166,14 @@ def test_a_framework_that_is_held_back_is_told_with_what_holds_it(envsolve: Envs
 
 def test_what_a_build_loads_holds_it_back_and_is_told(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
-    loads = "torchcodec<0.18,>=0.14 loads the libraries of CUDA 13, this stack has CUDA 12.8"
+    loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
     assert f"note: torchcodec 0.7.0 is 8 months older than 0.17.0: {loads}" in done.err
 
 
 def test_a_build_that_loads_the_libraries_of_another_cuda_is_refused(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.15.*", "bitsandbytes")
     assert (done.code, done.out) == (1, "")
-    assert "bitsandbytes<0.48,>=0.46.1 loads the libraries of CUDA >=11.8,<13, this stack has CUDA 13.2" in done.err
+    assert "bitsandbytes<0.48.0,>=0.47.0 loads the libraries of CUDA >=11.8,<13, this stack has CUDA 13.2" in done.err
 
 
 def test_what_runs_in_part_is_taken_where_nothing_else_is_left_and_told(envsolve: Envsolve, world: IndexServer) -> None:

@@ -320,7 +320,7 @@ def test_a_matrix_of_ones_own_is_recorded_and_said(matrix: Matrix) -> None:
     assert lock.made is not None
     own = lock._replace(made=lock.made._replace(own_matrix=True))
     assert facts_of(own)["own_matrix"] is True
-    assert "matrix of 2026-11-01 that --matrix gave:" in requirements_txt.write(own).splitlines()[0]
+    assert "matrix of 2026-11-01 with rows that are not shipped:" in requirements_txt.write(own).splitlines()[0]
 
 
 def test_facts_further_down_than_the_header_are_nobodys() -> None:

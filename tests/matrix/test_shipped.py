@@ -35,7 +35,7 @@ def test_it_covers_the_frameworks(matrix: Matrix) -> None:
         ("pytorch", "1.0", "2.15"),
         ("jax", "0.3", "0.12"),
         ("cupy", "10.0", "14.2"),
-        ("onnxruntime", "1.10", "1.31"),
+        ("onnxruntime", "1.10", "1.32"),
     ],
 )
 def test_it_covers_the_versions(matrix: Matrix, framework: str, oldest: str, newest: str) -> None:

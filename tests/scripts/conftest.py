@@ -10,10 +10,11 @@ import requests
 from packaging.version import Version
 
 from envsolve.matrix import Matrix
-from scripts.matrix_refresh.index import Index, Shelf
+from envsolve.releases.reader import Reader, ReadRow
+from envsolve.releases.requirements import CudaReleases
+from envsolve.releases.wheels import Listing
+from scripts.matrix_refresh.index import Index
 from scripts.matrix_refresh.observation import Observations
-from scripts.matrix_refresh.reader import Reader, ReadRow
-from scripts.matrix_refresh.requirements import CudaReleases
 from scripts.matrix_refresh.wheel import new_session
 from tests.scripts.served import ServedIndex, served_index
 from tests.scripts.tables import component_table
@@ -55,8 +56,8 @@ def rows_of(index: ServedIndex, session: requests.Session, tmp_path: Path) -> Ro
 
     def read(reader: Reader, version: str, *, deep: bool = False) -> list[ReadRow]:
         listing = Index(index.endpoint, tmp_path / "cache", session, offline=False)
-        shelf = Shelf(wheel for project in reader.projects for wheel in listing.wheels(project))
+        wheels = Listing(wheel for project in reader.projects for wheel in listing.wheels(project))
         observations = Observations(tmp_path / "cache", reader.edition, reader.observe, session, deep=deep)
-        return list(reader.rows(Version(version), shelf, observations.read))
+        return list(reader.rows(Version(version), wheels, observations.read))
 
     return read

@@ -8,10 +8,9 @@ from packaging.version import Version
 
 from envsolve.matrix import Matrix
 from envsolve.matrix.load import find_matrix
-from scripts.matrix_refresh.index import Shelf, WheelFile
-from scripts.matrix_refresh.observation import Observation
-from scripts.matrix_refresh.reader import Reader, ReadRow
-from scripts.matrix_refresh.requirements import CudaReleases
+from envsolve.releases.reader import Observation, Reader, ReadRow
+from envsolve.releases.requirements import CudaReleases
+from envsolve.releases.wheels import Listing, WheelFile
 from scripts.matrix_refresh.wheel import Wheel
 from tests.scripts.wheels import AARCH64, LINUX, MAC_ARM, MAC_INTEL, WINDOWS
 
@@ -75,4 +74,4 @@ def rows_of(reader: Reader, wheels: Mapping[WheelFile, Mapping[str, bytes]]) -> 
         return {**seen, "read": wheel.read}
 
     versions = sorted({file.version for file in wheels}, reverse=True)
-    return [row for version in versions for row in reader.rows(version, Shelf(wheels), read)]
+    return [row for version in versions for row in reader.rows(version, Listing(wheels), read)]

@@ -8,9 +8,10 @@ import pytest
 from click.testing import CliRunner
 from packaging.version import Version
 
+from envsolve.releases.frameworks.pytorch import PyTorchIndexReader
+from envsolve.releases.wheels import WheelFile
 from scripts.check_matrix import check
-from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader
-from scripts.matrix_refresh.index import ShuffledShelf, WheelFile
+from scripts.matrix_refresh.index import ShuffledShelf
 from scripts.refresh_matrix import refresh
 from tests.matrix.tiny import tiny_matrix
 from tests.scripts.served import ServedIndex

@@ -9,8 +9,9 @@ import pytest
 import requests
 from packaging.version import Version
 
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import Index, Shelf, WheelFile, glibc_of, pythons_of
+from scripts.matrix_refresh.index import Index
 from tests.scripts.served import Failure, ServedIndex
 from tests.scripts.wheels import BuiltFile
 
@@ -197,7 +198,7 @@ def _wheel(pythons: tuple[str, ...], glibc: str | None, tags: str = "", build: s
 
 def test_wheels_stand_newest_python_first() -> None:
     wheels = [_wheel((python,), "2.28") for python in ("3.9", "3.11", "3.10")]
-    chosen = Shelf([*wheels, _wheel((), "2.28")]).wheels("thing", Version("1.0"))
+    chosen = Listing([*wheels, _wheel((), "2.28")]).wheels("thing", Version("1.0"))
     assert [wheel.pythons for wheel in chosen] == [("3.11",), ("3.10",), ("3.9",), ()]
 
 
@@ -206,7 +207,7 @@ def test_of_several_wheels_for_one_python_the_one_that_pip_takes_comes_first() -
     first = _wheel(("3.12",), "2.28")
     second = _wheel(("3.12",), "2.28", build="-2")
     tenth = _wheel(("3.12",), "2.28", build="-10")
-    assert Shelf([first, old, tenth, second]).wheels("thing", Version("1.0")) == [tenth, second, first, old]
+    assert Listing([first, old, tenth, second]).wheels("thing", Version("1.0")) == [tenth, second, first, old]
 
 
 @pytest.mark.parametrize(

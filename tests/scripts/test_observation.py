@@ -11,10 +11,12 @@ from typing import NamedTuple
 import pytest
 import requests
 
+from envsolve.releases.reader import Observation
+from envsolve.releases.wheels import WheelFile
 from scripts.matrix_refresh.cache import keep, kept
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import Index, WheelFile
-from scripts.matrix_refresh.observation import Observation, Observations
+from scripts.matrix_refresh.index import Index
+from scripts.matrix_refresh.observation import Observations
 from scripts.matrix_refresh.wheel import Wheel
 from tests.scripts.served import ServedIndex
 from tests.scripts.wheels import torch_wheel, wheel

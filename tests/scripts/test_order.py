@@ -8,9 +8,9 @@ import pytest
 import requests
 
 from envsolve.matrix import Matrix
+from envsolve.releases.reader import ReadRow, Value
+from envsolve.releases.requirements import CudaReleases, requirements
 from scripts.matrix_refresh.index import Index
-from scripts.matrix_refresh.reader import ReadRow, Value
-from scripts.matrix_refresh.requirements import CudaReleases, requirements
 from scripts.matrix_refresh.toml_file import MatrixFile
 from tests.scripts.served import ServedIndex
 from tests.scripts.wheels import BuiltFile

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from scripts.matrix_refresh.frameworks.pytorch import PyTorchIndexReader
+from envsolve.releases.frameworks.pytorch import PyTorchIndexReader
 from scripts.matrix_refresh.settings import default_cache, default_endpoint
 from scripts.refresh_matrix import ROOT, refresh
 from tests.matrix.tiny import tiny_matrix

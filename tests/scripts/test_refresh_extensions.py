@@ -41,16 +41,16 @@ def test_releases_in_a_row_that_hold_the_same_are_one_row(index: ServedIndex, tm
     old, new = fat_binary((70, 80), (80,)), fat_binary((75, 80), (90,))
     index.add(warp("1.0", CUDA_12 + old), warp("1.1", CUDA_12 + old), warp("1.2", CUDA_13 + new))
     rows = read(index, tmp_path)["build"]
-    assert [row["versions"] for row in rows] == [">=1.0,<1.2", "==1.2"]
-    assert [row["cuda"] for row in rows] == ["==12.*", "==13.*"]
-    assert [(row["sass"], row["ptx"]) for row in rows] == [(["7.0", "8.0"], ["8.0"]), (["7.5", "8.0"], ["9.0"])]
+    assert [row["versions"] for row in rows] == ["==1.2", ">=1.0,<1.2"]
+    assert [row["cuda"] for row in rows] == ["==13.*", "==12.*"]
+    assert [(row["sass"], row["ptx"]) for row in rows] == [(["7.5", "8.0"], ["9.0"]), (["7.0", "8.0"], ["8.0"])]
 
 
 def test_a_wheel_that_requires_its_cuda_needs_none_of_the_stack(index: ServedIndex, tmp_path: Path) -> None:
     index.add(warp("1.0", CUDA_12 + fat_binary((70,)), "nvidia-cuda-runtime-cu12"))
     index.add(warp("1.1", CUDA_12 + fat_binary((70,)), "nvidia-cuda-runtime-cu12; sys_platform == 'linux'"))
     index.add(warp("1.2", CUDA_12 + fat_binary((70,)), "nvidia-cuda-runtime-cu12; sys_platform == 'win32'"))
-    none, of_stack = read(index, tmp_path)["build"]
+    of_stack, none = read(index, tmp_path)["build"]
     assert none["versions"] == ">=1.0,<1.2"
     assert "cuda" not in none
     assert of_stack["cuda"] == "==12.*"
@@ -74,7 +74,7 @@ def test_a_release_of_which_nothing_is_known_is_in_no_row(index: ServedIndex, tm
     without = wheel("warp-lang", "1.3", {"warp/__init__.py": ""}, tags="py3-none-manylinux_2_28_x86_64")
     index.add(warp("1.0", code), warp("1.1", b"nothing"), warp("1.2", code), without, warp("1.4", code))
     rows = read(index, tmp_path)["build"]
-    assert [row["versions"] for row in rows] == [">=1.0,<1.1", ">=1.2,<1.3", "==1.4"]
+    assert [row["versions"] for row in rows] == ["==1.4", ">=1.2,<1.3", ">=1.0,<1.1"]
 
 
 def test_a_stray_target_counts_for_nothing(index: ServedIndex, tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_platform_whose_wheels_hold_something_else_has_rows_of_its_own(index: 
     index.add(on("manylinux_2_28_aarch64", CUDA_13 + fat_binary((90,)), "1.1"))
     first, second = read(index, tmp_path)["build"]
     assert first["platforms"] == second["platforms"] == ["linux-64", "linux-aarch64"]
-    assert [it["versions"] for it in (first, second)] == [">=1.0,<1.1", "==1.1"]
+    assert [it["versions"] for it in (first, second)] == ["==1.1", ">=1.0,<1.1"]
 
 
 def test_a_wheel_with_a_library_for_each_cuda_serves_these(index: ServedIndex, tmp_path: Path) -> None:
@@ -131,14 +131,14 @@ def test_a_wheel_with_a_library_for_each_cuda_serves_these(index: ServedIndex, t
     served = [(row["versions"], row.get("cuda", row.get("with_cuda")), row.get("sass")) for row in rows]
     old, new = ">=0.49.0,<0.50.0", "==0.50.0"
     assert served == [
-        (old, ">=11.8,<12.9", None),
-        (old, ">=11.8,<11.9", ["5.0", "8.0"]),
-        (old, ">=12.4,<12.5", ["6.0", "8.0"]),
-        (old, ">=12.8,<12.9", ["7.5", "8.0"]),
         (new, ">=11.8,<13", None),
         (new, ">=11.8,<12", ["5.0", "8.0"]),
         (new, ">=12.4,<12.5", ["6.0", "8.0"]),
         (new, ">=12.8,<13", ["7.5", "8.0"]),
+        (old, ">=11.8,<12.9", None),
+        (old, ">=11.8,<12", ["5.0", "8.0"]),
+        (old, ">=12.4,<12.5", ["6.0", "8.0"]),
+        (old, ">=12.8,<12.9", ["7.5", "8.0"]),
     ]
 
 
@@ -146,9 +146,18 @@ def test_what_runs_in_part_says_so(index: ServedIndex, tmp_path: Path) -> None:
     members = {"xformers/_C.so": CUDA_12 + fat_binary((80,))}
     index.add(wheel("xformers", "0.0.35", members, tags="py39-none-manylinux_2_28_x86_64"))
     found = read(index, tmp_path, package="xformers")
-    (row,) = found["build"]
-    assert row["loss"].startswith("without its C++ library")
-    assert "_cpp_lib.py" in found["evidence"][row["evidence"][-1]]["reference"]
+    cuda, code = found["build"]
+    assert (cuda["cuda"], cuda["loss"][:24]) == ("==12.*", "without its C++ library ")
+    assert "_cpp_lib.py" in found["evidence"][cuda["evidence"][-1]]["reference"]
+    assert code["sass"] == ["8.0"]
+    assert "loss" not in code
+
+
+def test_what_runs_without_its_code_says_so(index: ServedIndex, tmp_path: Path) -> None:
+    members = {"xgboost/lib/libxgboost.so": RUNTIME + fat_binary((80,), (80,), isa=(9, 0))}
+    index.add(wheel("xgboost", "3.4.1", members, tags="py3-none-manylinux_2_28_x86_64"))
+    (row,) = read(index, tmp_path, package="xgboost")["build"]
+    assert (row["linked_cuda"], row["sass"], row["loss"]) == ("13", ["8.0"], "it computes on the CPU alone")
 
 
 def test_a_package_without_kernels_is_no_file(index: ServedIndex, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from packaging.version import Version
 
+from envsolve.releases.reader import ReadEvidence, ReadRow, Value
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.reader import ReadEvidence, ReadRow, Value
 from scripts.matrix_refresh.toml_file import Change, MatrixFile, unread_rows
 from tests.laws import examples
 

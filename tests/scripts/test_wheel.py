@@ -11,8 +11,8 @@ import pytest
 import requests
 from packaging.version import Version
 
+from envsolve.releases.wheels import WheelFile
 from scripts.matrix_refresh.errors import RefreshError
-from scripts.matrix_refresh.index import WheelFile
 from scripts.matrix_refresh.wheel import Wheel
 from tests.scripts.served import Failure, ServedIndex
 from tests.scripts.wheels import BuiltFile, noise, wheel

@@ -136,8 +136,8 @@ def driver_fits_gpu(case: Case, lines: Lines) -> bool:
     span = None if capability is None else case.knowledge.cuda_for(capability)
     if case.driver is None or cuda is None or span is None:
         return False
-    told = any(_TOOLKIT.search(clue.line) for clue in case.clues.get("toolkit", ()))
-    if case.built_cuda is None and not told and cuda == case.knowledge.cuda_of(case.driver):
+    is_named = any(_TOOLKIT.search(clue.line) for clue in case.clues.get("toolkit", ()))
+    if case.built_cuda is None and not is_named and cuda == case.knowledge.cuda_of(case.driver):
         return False  # most often what nvidia-smi says of the driver, and no toolkit
     full = case.knowledge.full_driver(cuda, windows=case.windows)
     within = span[0] <= cuda and (span[1] is None or cuda <= span[1])

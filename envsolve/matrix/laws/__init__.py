@@ -6,9 +6,11 @@ the law in the first line of its docstring and why below, and name it in the tup
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import date, datetime, timedelta, timezone
 from typing import NamedTuple
 
+from envsolve.boundary.document import Document
 from envsolve.matrix.laws.facts import Facts, Law, gather
 from envsolve.matrix.laws.of_bookkeeping import BOOKKEEPING
 from envsolve.matrix.laws.of_platforms import PLATFORMS
@@ -27,9 +29,10 @@ class Verdict(NamedTuple):
     violations: tuple[str, ...]
 
 
-def judge(matrix: Matrix, today: date) -> tuple[Verdict, ...]:
-    """Every law held against every file. Raises MatrixError where a file cannot be read."""
+def judge(matrix: Matrix, today: date, beside: Mapping[str, Document] | None = None) -> tuple[Verdict, ...]:
+    """Every law held against every file, and those ``beside`` them. Raises MatrixError, as Matrix does."""
     facts = gather(matrix, today)
+    facts = facts._replace(documents={**facts.documents, **(beside or {})})
     return tuple(_verdict(law, facts) for law in LAWS)
 
 

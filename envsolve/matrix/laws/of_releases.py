@@ -201,7 +201,7 @@ def known_bad_rows_mean_a_build(facts: Facts) -> Iterator[str]:
 def platform_limits_mean_a_version_and_hold(facts: Facts) -> Iterator[str]:
     """Every platform_limit names a version of its file, and no GPU build there contradicts it.
 
-    The limit is what a user is told when nothing is found: it must be about something, and true.
+    The limit is what a user reads when nothing is found: it must be about something, and true.
     """
     for table in facts.frameworks:
         for number, limit in enumerate(table.platform_limits, 1):

@@ -6,7 +6,7 @@ it failed for, and so skips picks of which another version would have helped. He
 versions failed for, and what bounds it counts as well (conflict-directed backjumping, Prosser 1993).
 
 What is picked: a pick that does not meet a later requirement loses its own requirements, and where the later one goes
-again, resolvelib takes it for picked without them. Here it has to be picked anew.
+again, resolvelib takes it for picked without them. Here it has to be picked again.
 """
 
 from __future__ import annotations

@@ -189,13 +189,15 @@ class Bounds:
                     yield Limit(need.specifier, f"{release.package} {release.version} breaks without {need}")
 
     def _of_builds(self, name: str, cuda: CudaVersion) -> Iterator[Limit]:
-        """Versions of a package whose builds load the libraries of another CUDA, or have no code for a GPU."""
+        """Versions of a package whose builds are for another CUDA, driver or GPU."""
+        if name in self._with_stack:
+            return
         for facts, because in without_code(name, self._solution.problem.gpus, cuda, self._drivers, self._facts_of):
             yield Limit(str(facts.versions), because, is_exclusion=True)
-        for facts in self._of_other_cuda(name, cuda):
-            because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"
-            yield Limit(str(facts.versions), because, is_exclusion=True)
         for facts in self._facts_of(name):
+            if not facts.go_with(cuda):
+                because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"
+                yield Limit(str(facts.versions), because, is_exclusion=True)
             if (too_old := self._driver_is_too_old(facts)) is not None:
                 yield Limit(str(facts.versions), f"{name}{facts.versions} {too_old}", is_exclusion=True)
 
@@ -211,20 +213,16 @@ class Bounds:
         fits = facts.run_with(newest or toolkit.version.major)
         return None if fits else f"has the runtime of CUDA {facts.linked_cuda} linked in, {limit}"
 
-    def _of_other_cuda(self, name: str, cuda: CudaVersion) -> Iterator[BuildFacts]:
-        known = () if name in self._with_stack else self._facts_of(name)
-        return (facts for facts in known if not facts.go_with(cuda))
-
     def lost(self, name: str, version: str) -> Iterator[str]:
         """What a version of a package loses, as its builds are for another CUDA, driver or GPU."""
         toolkit = self._solution.toolkit
-        if toolkit is None:
+        if toolkit is None or name in self._with_stack:
             return
         for facts in self._facts_of(name):
             if not facts.loss or not facts.covers(version):
                 continue
             gpu = facts.without_code_for(self._solution.problem.gpus, toolkit.version, self._drivers.compile)
-            if name not in self._with_stack and not facts.go_with(toolkit.version):
+            if not facts.go_with(toolkit.version):
                 yield f"{name} {version} loads the libraries of {facts.cuda_text}: {facts.loss}"
             elif gpu is not None:
                 yield f"{name} {version} has no code for compute capability {gpu}: {facts.loss}"

@@ -402,7 +402,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         key = (releases.project.name, extra, position, depth, len(self.troubled))
         if key not in self._dead:
             self._dead[key] = False  # what requires itself in a circle is not dead for that
-            with suppress(OutsideError):  # what cannot be read is not dead: it is told when it is picked
+            with suppress(OutsideError):  # what cannot be read is not dead: its error comes when it is picked
                 needs = self.world.needs(releases, fit.best, extra)
                 asked = () if needs is None else (need for need in needs if need.name in self.troubled)
                 unmet = next((need for need in asked if not self._can_be_met(need, depth)), None)
@@ -472,11 +472,11 @@ _BATCH = 16
 
 def _telling(asks: Iterable[Ask]) -> list[Ask]:
     """``asks`` without those that ask for no other versions than one before them, from the same place."""
-    told: dict[tuple[str, str, int, bool, bool], Ask] = {}
+    distinct: dict[tuple[str, str, int, bool, bool], Ask] = {}
     for ask in asks:
         wanted = (ask.mask, is_pin(ask.specifier), _names_prerelease(ask.specifier))
-        told.setdefault((ask.identifier, ask.origin, *wanted), ask)
-    return list(told.values())
+        distinct.setdefault((ask.identifier, ask.origin, *wanted), ask)
+    return list(distinct.values())
 
 
 def is_pin(specifier: str) -> bool:

@@ -248,8 +248,8 @@ def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
     found = list(causes)
     found += [Cause(*it) for it in provider.dead_ends([ask for ask, _ in causes])]
     names = {ask.name for ask, _ in found}
-    told = {id(ask) for ask, _ in found}
-    whole = [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in told)]
+    known = {id(ask) for ask, _ in found}
+    whole = [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in known)]
     return [it for it in whole if not provider.is_met_by_present(it.requirement)]
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from envsolve.app.stack_wheels import bounds_of
 from envsolve.app.targets import target_of
 from envsolve.matrix import Matrix
 from envsolve.model.build_facts import BuildFacts
+from envsolve.model.capability import CodeTarget, DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
@@ -15,6 +20,7 @@ from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.closure.bounds import NEVER, Bounds
+from envsolve.resolve.closure.unknown_builds import is_unknown
 from envsolve.resolve.solver import Solver
 
 
@@ -86,6 +92,61 @@ def test_a_runtime_that_is_linked_in_needs_the_driver_or_the_stack_for_it(matrix
     limits = bounds(more, solution(more, "jax", "6.1"))  # CUDA 12, whatever the driver
     assert limits.of("x")[0].because.endswith("has the runtime of CUDA 13 linked in, this stack is for CUDA 12.9")
     assert matrix.build_facts("x") == ()
+
+
+CODE = DeviceCode((CodeTarget.parse("7.5"),), ())
+
+
+def of_builds(**facts: Any) -> BuildFacts:
+    evidence = (Evidence(EvidenceKind.WHEEL, "x.whl", "2026-11-26"),)
+    known: dict[str, Any] = {"cuda": None, "loss": "", **facts}
+    return BuildFacts("x", SpecifierSet(">=2"), requires=(), constraints=(), evidence=evidence, **known)
+
+
+def test_code_for_the_cuda_of_another_stack_is_no_bound(matrix: Matrix) -> None:
+    for cuda, expected in ((">=12.4,<13", [">=2"]), (">=13,<14", []), (">=11.8,<12.9", [])):
+        more = matrix.with_builds([of_builds(code=CODE, with_cuda=SpecifierSet(cuda))])
+        assert specifiers(bounds(more, solution(more, "jax", "6.1")), "x") == expected  # CUDA 12.9
+
+
+def test_what_is_known_of_another_platform_is_no_bound(matrix: Matrix) -> None:
+    more = matrix.with_builds([of_builds(code=CODE, platforms=(Platform.WIN_64,))])
+    assert bounds_of(solution(more, "jax", "6.1"), more).of("x") == ()
+    assert more.build_facts("x", Platform.WIN_64) == more.build_facts("x")
+
+
+def test_builds_from_where_the_stack_is_from_are_for_its_gpus(matrix: Matrix) -> None:
+    more = matrix.with_builds([of_builds(code=CODE, cuda=SpecifierSet("==13.*"), linked_cuda=13)])
+    found = solution(more, "jax", "6.1")
+    tables = partial(Bounds, found, lambda: more.cuda, lambda: more.components, more.cudnn, {}, more.build_facts)
+    assert tables(["x"]).of("x") == ()
+    assert len(tables().of("x")) == 3
+
+
+def test_what_is_lost_is_said_of_cuda_gpu_and_driver(matrix: Matrix) -> None:
+    for facts, why in (
+        ({"cuda": SpecifierSet("==13.*")}, "loads the libraries of CUDA 13"),
+        ({"code": CODE}, "has no code for compute capability 6.1"),
+        ({"linked_cuda": 13}, "has the runtime of CUDA 13 linked in, this stack is for CUDA 12.9"),
+    ):
+        more = matrix.with_builds([of_builds(loss="it is slow", **facts)])
+        found = solution(more, "jax", "6.1")
+        assert list(bounds(more, found).lost("x", "2.0")) == [f"x 2.0 {why}: it is slow"]
+        assert bounds_of(found, more, in_part=True).of("x") == ()
+
+
+def test_kernels_that_are_optional_are_known_and_no_bound(matrix: Matrix) -> None:
+    facts = of_builds(loss="kernels for some GPUs")
+    more = matrix.with_builds([facts])
+    limits = bounds(more, solution(more, "jax", "6.1"))
+    assert (limits.of("x"), list(limits.lost("x", "2.0"))) == ((), [])
+    assert not is_unknown("x", "2.0", [facts])
+
+
+def test_what_is_known_of_cuda_is_not_about_a_build_from_elsewhere(matrix: Matrix) -> None:
+    assert of_builds(code=CODE).covers("2.1")
+    assert not of_builds(code=CODE).covers("2.1+cu126")
+    assert of_builds(loss="kernels for some GPUs").covers("2.1+cu126")
 
 
 @pytest.mark.parametrize(("source", "expected"), [(Source.PYPI, ["<2"]), (Source.CONDA_FORGE, [])])

@@ -1,0 +1,54 @@
+"""Answers that rest on rows which were not shipped: they say so, as another machine may not have these rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.note import Note
+from envsolve.model.package import Pin
+from envsolve.model.release import Release
+from envsolve.model.solution import Solution
+
+_GPU_CODE = "sass"
+_WORDS = {"sass": "machine code", "ptx": "PTX", "cuda": "CUDA", "cudnn": "cuDNN"}
+
+
+def stack_is_own(matrix: Matrix, solution: Solution) -> bool:
+    """Whether the matrix is not the shipped one, or a build of the stack is not from it."""
+    return not matrix.is_shipped or any(choice.release.read_here for choice in solution.choices)
+
+
+def pins_are_own(matrix: Matrix, pins: Iterable[Pin], platform: Platform) -> bool:
+    """Whether the matrix is not the shipped one, or what it says of one of ``pins`` was read on this machine."""
+    if not matrix.is_shipped:
+        return True
+    return bool(matrix.overlays) and any(_was_read_here(pin, matrix, platform) for pin in pins)
+
+
+def _was_read_here(pin: Pin, matrix: Matrix, platform: Platform) -> bool:
+    from envsolve.frameworks import FRAMEWORK_OF_WHEEL
+
+    if any(it.read_here and it.covers(pin.version) for it in matrix.build_facts(pin.name)):
+        return True
+    framework = FRAMEWORK_OF_WHEEL.get(pin.name)
+    releases = () if framework is None else matrix.framework(framework, platform).releases
+    return any(it.read_here and (it.package, str(it.full_version)) == (pin.name, pin.version) for it in releases)
+
+
+def notes_on_own_rows(solution: Solution) -> Iterator[Note]:
+    """The builds of a stack that the shipped matrix has not, and how to have read what was only inferred."""
+    for choice in solution.choices:
+        if choice.release.read_here:
+            yield _note(choice.release)
+
+
+def _note(release: Release) -> Note:
+    if _GPU_CODE not in release.inferred:
+        text = f"{release.label} is not in the shipped matrix: it was read on this machine"
+        return Note("read-here", text).about(release=release.label, seen=release.evidence[0].seen)
+    words = " and ".join(_WORDS[it] for it in release.inferred if it in _WORDS)
+    text = f"{release.label} is not in the matrix yet: its {words} are inferred ({release.note}). To read them instead:"
+    command = f"envsolve matrix update {release.framework}"
+    return Note("inferred", text, command).about(release=release.label, fields=", ".join(release.inferred))

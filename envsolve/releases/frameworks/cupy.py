@@ -1,0 +1,124 @@
+"""CuPy: its kernels are compiled at run time; what it holds ready is in the fat binaries of a few of its modules.
+
+All modules with device code are compiled with one list of architectures, so the smallest, the random generator, is
+read for them, and its PTX for the toolkit that compiled it: the wheel itself says no more than ``12.x``. METADATA
+describes for which CUDA the wheel is, ``_wheel.json`` the cuDNN that it was compiled with, up to CuPy 13.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from envsolve.binary.fat_binary import device_code, targets_of_code
+from envsolve.releases.compiler import toolkit_of
+from envsolve.releases.device_code import GlibcWatch
+from envsolve.releases.errors import ReleaseError
+from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
+from envsolve.releases.requirements import CudaReleases, extras, header, requirements
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
+
+_ONE_CUDA = ("117", "116", "115", "114", "113", "112", "111", "110", "102")
+"""Wheels of old are for one toolkit each, which their name tells."""
+_DEVICE_CODE = re.compile(r"/_generator_api\.[\w.-]+\.(so|pyd)$")
+_MEANT_FOR = re.compile(r"wheel \(precompiled binary\) package for CUDA (\d+)\.(\d+|x)(?: [~-] [\d.x]+)?\.")
+_LIBRARIES = "ctk"
+"""The extra that asks for the CUDA libraries, from CuPy 14 on."""
+
+
+class CupyReader:
+    """Reads cupy-cuda13x, cupy-cuda12x, cupy-cuda11x and, from CuPy 10 on, the wheels for one toolkit each."""
+
+    name = "cupy"
+    endpoints: tuple[str, ...] = ()
+    framework = "cupy"
+    source = "pypi"
+    edition = "cupy-2"
+    oldest = Version("10.0")
+    projects: tuple[str, ...] = (
+        *("cupy-cuda13x", "cupy-cuda12x", "cupy-cuda11x"),
+        *(f"cupy-cuda{cuda}" for cuda in _ONE_CUDA),
+    )
+    releases_of: tuple[str, ...] = projects
+
+    def __init__(self, cuda_releases: CudaReleases) -> None:
+        self._cuda_releases = cuda_releases
+
+    def observe(self, wheel: OpenWheel) -> Observation:
+        """CUDA, device code and requirements of one wheel."""
+        metadata = wheel.text(".dist-info/METADATA") or ""
+        seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        meant = _MEANT_FOR.search(metadata)
+        if meant is not None:
+            seen["meant_for"] = [f"{meant[1]}.{meant[2]}", *(["and later"] if " " in _range_of(meant[0]) else [])]
+        preloads = json.loads(wheel.text(".data/_wheel.json") or "{}")
+        if "cudnn" in preloads:
+            seen["cudnn"] = [preloads["cudnn"]["version"]]
+        member = next((name for name in wheel.members if _DEVICE_CODE.search(name)), None)
+        if member is None:
+            return seen
+        glibc = GlibcWatch()
+        code = device_code(glibc.passing(wheel.chunks(member)))
+        targets = targets_of_code(code)
+        seen["sass"], seen["ptx"] = list(targets.sass), list(targets.ptx)
+        toolkit = toolkit_of(code)
+        if toolkit is not None:
+            seen["cuda"] = [toolkit]
+        if glibc.newest is not None:
+            seen["glibc"] = [glibc.newest]
+        return seen
+
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
+        """One row for every platform of each project."""
+        for project in self.releases_of:
+            for platform in listing.platforms(project, version):
+                wheels = listing.wheels(project, version, platform)
+                yield self._row(wheels, read(wheels[0]))
+
+    def _row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+        file = wheels[0]
+        cuda = first(seen, "cuda") or _only(seen)
+        if "meant_for" not in seen or (cuda is None and "sass" in seen):
+            raise ReleaseError(f"{file.filename} does not tell for which CUDA it is, or what compiled it")
+        values: dict[str, Value] = {
+            "version": str(file.version),
+            "source": self.source,
+            "platform": file.platform,
+            "build": file.project.removeprefix("cupy-").removesuffix("x"),
+            "package": file.project,
+            "pythons": pythons_of(wheels),
+            "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
+            "cudnn": first(seen, "cudnn"),
+        }
+        if "sass" in seen:
+            values |= {"cuda": cuda, "sass": seen["sass"], "ptx": seen["ptx"] or None}
+        return ReadRow(values | self._libraries(seen), {}, (evidence_of(file, seen),))
+
+    def _libraries(self, seen: Observation) -> dict[str, Value]:
+        meant = _specifier(seen["meant_for"])
+        if _LIBRARIES not in extras(seen["requires"]):
+            return {"cuda_requires": meant, "cuda_libraries": "none"}
+        admitted = self._cuda_releases.admitted(requirements(seen["requires"], extra=_LIBRARIES))
+        return {"cuda_requires": admitted or meant, "cuda_libraries": "dependencies", "extras": [_LIBRARIES]}
+
+
+def _only(seen: Observation) -> str | None:
+    """The one toolkit a wheel is for: those for Jetson under CUDA 10.2 hold no PTX that would tell."""
+    meant = seen.get("meant_for", [])
+    return meant[0] if len(meant) == 1 and not meant[0].endswith("x") else None
+
+
+def _range_of(text: str) -> str:
+    """What a description says after ``CUDA``: ``12.x.``, ``11.4.``, ``11.2 ~ 11.x.``."""
+    return text.partition(" CUDA ")[2]
+
+
+def _specifier(meant: list[str]) -> str:
+    """``==11.4``, ``>=12.0,<13`` for 12.x, ``>=11.2,<12`` for 11.2 and later of its major."""
+    major, _, minor = meant[0].partition(".")
+    if minor == "x":
+        return f">={major}.0,<{int(major) + 1}"
+    return f">={meant[0]},<{int(major) + 1}" if len(meant) > 1 else f"=={meant[0]}"

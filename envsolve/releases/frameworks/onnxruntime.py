@@ -1,0 +1,158 @@
+"""ONNX Runtime: a small file says CUDA, from 1.20 on; everything else is in the library of the CUDA provider.
+
+That library has 100 to 270 MB in the wheel and is read whole: its fat binaries hold the machine code, its PTX tells the
+toolkit where no file does, and among its strings are the libraries it loads, which tell the majors of CUDA and cuDNN.
+The extras ``cuda`` and ``cudnn`` ask for them, from 1.21 on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from envsolve.binary.fat_binary import device_code, targets_of_code
+from envsolve.releases.compiler import toolkit_of
+from envsolve.releases.device_code import GlibcWatch
+from envsolve.releases.errors import ReleaseError
+from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
+from envsolve.releases.requirements import CudaReleases, extras, header, requirements
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
+
+_CUDA = re.compile(r"^cuda_version = ['\"](\d+\.\d+)", re.MULTILINE)
+_SAYS_CUDA = ("capi/build_and_package_info.py", "capi/version_info.py")
+_PROVIDER = ("libonnxruntime_providers_cuda.so", "onnxruntime_providers_cuda.dll")
+_LIBRARY = re.compile(rb"cu(blas|dnn)(?:64_(\d+)\.dll|\.so\.(\d+))\0")
+"""It begins with fixed letters, which are found in hundreds of MB ten times as fast as a choice."""
+_LONGEST_NAME = 64
+_EXTRAS = ("cuda", "cudnn")
+
+
+class OnnxRuntimeReader:
+    """Reads onnxruntime-gpu for its CUDA builds and onnxruntime for those without."""
+
+    name = "onnxruntime"
+    endpoints: tuple[str, ...] = ()
+    framework = "onnxruntime"
+    source = "pypi"
+    edition = "onnxruntime-1"
+    oldest = Version("1.10")
+    projects: tuple[str, ...] = ("onnxruntime", "onnxruntime-gpu")
+    releases_of: tuple[str, ...] = projects
+
+    def __init__(self, cuda_releases: CudaReleases) -> None:
+        self._cuda_releases = cuda_releases
+
+    def observe(self, wheel: OpenWheel) -> Observation:
+        """CUDA, cuDNN, device code and requirements of one wheel."""
+        metadata = wheel.text(".dist-info/METADATA") or ""
+        seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        said = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
+        cuda = next((match[1] for match in said if match is not None), None)
+        provider = next((name for ending in _PROVIDER if (name := wheel.find(ending)) is not None), None)
+        if provider is None:
+            return seen | {"cuda": [cuda]} if cuda is not None else seen
+        glibc, names = GlibcWatch(), LibraryWatch()
+        code = device_code(names.passing(glibc.passing(wheel.chunks(provider))))
+        targets = targets_of_code(code)
+        seen |= {"sass": list(targets.sass), "ptx": list(targets.ptx), **names.majors}
+        cuda = cuda or toolkit_of(code)
+        if cuda is not None:
+            seen["cuda"] = [cuda]
+        if glibc.newest is not None:
+            seen["glibc"] = [glibc.newest]
+        return seen
+
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
+        """One row for every platform of both projects."""
+        for project in self.projects:
+            for platform in listing.platforms(project, version):
+                wheels = listing.wheels(project, version, platform)
+                yield self._row(wheels, read(wheels[0]))
+
+    def _row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+        file = wheels[0]
+        values: dict[str, Value] = {
+            "version": str(file.version),
+            "source": self.source,
+            "platform": file.platform,
+            "build": "cpu",
+            "package": file.project,
+            "pythons": pythons_of(wheels),
+            "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
+        }
+        defaults: dict[str, Value] = {}
+        if "sass" in seen or "cuda" in seen:
+            cuda = _toolkit(file, seen) if "sass" in seen else seen["cuda"][0]
+            values |= {"build": f"cuda{cuda.partition('.')[0]}", "cuda": cuda}
+            values |= {"sass": seen["sass"], "ptx": seen["ptx"] or None} if "sass" in seen else {}
+            brought = self._libraries(seen)
+            values |= brought or {"cuda_libraries": "none"}
+            defaults = {} if brought else _by_custom(cuda, first(seen, "cudnn"))
+        return ReadRow(values, defaults, (evidence_of(file, seen),))
+
+    def _libraries(self, seen: Observation) -> dict[str, Value]:
+        """What the extras ask for; empty without them, and in 1.27, whose extras name packages that are not there."""
+        if not set(_EXTRAS) <= extras(seen["requires"]):
+            return {}
+        asked = [it for extra in _EXTRAS for it in requirements(seen["requires"], extra=extra)]
+        admitted = self._cuda_releases.admitted(asked)
+        if admitted is None:
+            return {}
+        cudnn = next(it for it in asked if it.name.startswith("nvidia-cudnn"))
+        return {
+            "cuda_requires": admitted,
+            "cuda_libraries": "dependencies",
+            "cudnn_requires": _plain(str(cudnn.specifier)),
+            "cudnn_package": str(canonicalize_name(cudnn.name)),
+            "extras": list(_EXTRAS),
+        }
+
+
+class LibraryWatch:
+    """Notes the majors of cuBLAS and cuDNN among the names of libraries in the bytes that pass by."""
+
+    def __init__(self) -> None:
+        self._found: set[tuple[str, str]] = set()
+
+    def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """``chunks``, unchanged."""
+        tail = b""
+        for chunk in chunks:
+            window = tail + chunk
+            for library, windows, linux in _LIBRARY.findall(window):
+                self._found.add((f"cu{library.decode()}", (windows or linux).decode()))
+            tail = window[-_LONGEST_NAME:]
+            yield chunk
+
+    @property
+    def majors(self) -> Observation:
+        """The majors by name, ``cublas`` and ``cudnn``."""
+        names = sorted({library for library, _ in self._found})
+        return {name: sorted({major for library, major in self._found if library == name}) for name in names}
+
+
+def _toolkit(file: WheelFile, seen: Observation) -> str:
+    """The toolkit, which must be of the major whose cuBLAS the library loads. Raises ReleaseError where it is not."""
+    cuda = first(seen, "cuda")
+    if cuda is None or [cuda.partition(".")[0]] != seen.get("cublas"):
+        named = ", ".join(seen.get("cublas", [])) or "none"
+        raise ReleaseError(f"{file.filename} says CUDA {cuda}, and loads cuBLAS {named}")
+    return cuda
+
+
+def _by_custom(cuda: str, cudnn: str | None) -> dict[str, Value]:
+    """Without extras: the toolkit it was compiled with or a later one of its major, and the major of cuDNN it loads."""
+    after = int(cuda.partition(".")[0]) + 1
+    return {
+        "cuda_requires": f">={cuda},<{after}",
+        "cudnn_requires": None if cudnn is None else f">={cudnn},<{int(cudnn) + 1}",
+    }
+
+
+def _plain(specifier: str) -> str:
+    """``~=9.0`` as ``>=9.0,<10``."""
+    match = re.fullmatch(r"~=(\d+)\.\d+", specifier)
+    return specifier if match is None else f">={specifier.removeprefix('~=')},<{int(match[1]) + 1}"

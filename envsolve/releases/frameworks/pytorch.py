@@ -1,0 +1,154 @@
+"""PyTorch, on the default index and on its own.
+
+``version.py`` says CUDA, Requires-Dist the libraries, libtorch_python the list of architectures.
+
+The list (``sm_75 sm_80 ...``) is a string in the read-only data of libtorch_python, some 5 MB into the wheel's member;
+reading stops there. 1.0 to 1.5 have no such string: the fat binaries of a small library of caffe2 are read instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from envsolve.binary.fat_binary import DeviceTargets, scan_fat_binaries
+from envsolve.releases.device_code import GlibcWatch, find_flags, targets_of_flags
+from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
+from envsolve.releases.requirements import (
+    CudaReleases,
+    header,
+    holds_on,
+    only_version,
+    requirements,
+    specifier_text,
+)
+from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
+
+_CUDA = re.compile(r"^cuda(?:: [^=]+)? = '(\d+\.\d+)", re.MULTILINE)
+_BUILDS = (
+    *("cpu", "cu92", "cu100", "cu101", "cu102", "cu110", "cu111", "cu113", "cu115", "cu116", "cu117", "cu118"),
+    *("cu121", "cu124", "cu126", "cu128", "cu129", "cu130", "cu132"),
+)
+"""The folders of PyTorch's index that held a release. A new one goes in here."""
+_BUILD = re.compile(r"cpu|cu\d+")
+_FLAGS_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
+_SYSTEM_LIBRARIES = re.compile(r"torch/lib/lib(gomp|c10)[-.\w]*\.so[.\d]*$")
+"""Small libraries that come along and ask the system for the newest symbols; the OpenMP runtime for those of 2.17."""
+_SMALL_CUDA_LIBRARIES = ("torch/lib/libcaffe2_detectron_ops_gpu.so", "torch/lib/caffe2_detectron_ops_gpu.dll")
+
+
+class PyTorchReader:
+    """Reads torch from the default index: the CUDA build for Linux, CPU builds for the others."""
+
+    name = "pytorch"
+    endpoints: tuple[str, ...] = ()
+    framework = "pytorch"
+    source = "pypi"
+    edition = "pytorch-5"
+    oldest = Version("1.0")
+    releases_of: tuple[str, ...] = ("torch",)
+    projects: tuple[str, ...] = ("torch",)
+
+    def __init__(self, cuda_releases: CudaReleases) -> None:
+        self._cuda_releases = cuda_releases
+
+    def observe(self, wheel: OpenWheel) -> Observation:
+        """CUDA, architectures and requirements of one wheel."""
+        metadata = wheel.text(".dist-info/METADATA") or ""
+        seen: Observation = {"requires": header(metadata, "Requires-Dist")}
+        match = _CUDA.search(wheel.text("torch/version.py") or "")
+        if match is None:
+            return seen
+        seen["cuda"] = [match[1]]
+        glibc = GlibcWatch()
+        targets = _targets(wheel)
+        if _tag_says_too_little(wheel.file):
+            for name in filter(_SYSTEM_LIBRARIES.search, wheel.members):
+                deque(glibc.passing(wheel.chunks(name)), maxlen=0)
+        if targets is not None:
+            seen["sass"], seen["ptx"] = list(targets.sass), list(targets.ptx)
+        if glibc.newest is not None:
+            seen["glibc"] = [glibc.newest]
+        return seen
+
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
+        """One row for every platform."""
+        for platform in listing.platforms("torch", version):
+            wheels = listing.wheels("torch", version, platform)
+            yield self.row(wheels, read(wheels[0]))
+
+    def row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
+        """The row of one release on one platform."""
+        cuda = first(seen, "cuda")
+        values: dict[str, Value] = {
+            "version": wheels[0].version.public,
+            "source": self.source,
+            "platform": wheels[0].platform,
+            "build": wheels[0].version.local or ("cpu" if cuda is None else f"cu{cuda.replace('.', '')}"),
+            "package": "torch",
+            "pythons": pythons_of(wheels),
+            "glibc": highest(glibc_of(wheels), first(seen, "glibc")),
+        }
+        if cuda is not None:
+            values |= self._gpu_values(cuda, wheels[0], seen)
+        return ReadRow(values, {}, (evidence_of(wheels[0], seen),))
+
+    def _gpu_values(self, cuda: str, file: WheelFile, seen: Observation) -> dict[str, Value]:
+        values: dict[str, Value] = {"cuda": cuda}
+        if "sass" in seen:
+            values |= {"sass": seen["sass"], "ptx": seen["ptx"]}
+        asked = [it for it in requirements(seen["requires"]) if holds_on(it, file.platform, file.pythons)]
+        cudnn = next((it for it in asked if it.name.startswith("nvidia-cudnn")), None)
+        if cudnn is None:
+            return values | {"cuda_libraries": "bundled", "cuda_requires": f"=={cuda}"}
+        return values | {
+            "cuda_libraries": "dependencies",
+            "cuda_requires": self._cuda_releases.admitted(asked) or f"=={cuda}",
+            "cudnn": only_version(cudnn.specifier),
+            "cudnn_requires": specifier_text(cudnn.specifier),
+            "cudnn_package": str(canonicalize_name(cudnn.name)),
+        }
+
+
+class PyTorchIndexReader(PyTorchReader):
+    """Reads torch from PyTorch's own index: one folder for each build, which the local version names as well.
+
+    A wheel without a local version (the default build up to 1.8.0) does not say which folder it is of: such rows are
+    written by hand.
+    """
+
+    name = "pytorch-index"
+    endpoints = tuple(f"https://download.pytorch.org/whl/{build}/" for build in _BUILDS)
+    source = "pytorch"
+
+    def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
+        """One row for every platform of a build; none for a version that names no build."""
+        if _BUILD.fullmatch(version.local or ""):
+            yield from super().rows(version, listing, read)
+
+
+def _tag_says_too_little(file: WheelFile) -> bool:
+    """Whether a tag promises an older system than PyTorch was built on, or none; the library's symbols say more."""
+    linux = (file.platform or "").startswith("linux")
+    return linux and (file.glibc is None or Version(file.glibc) < Version("2.17"))
+
+
+def _targets(wheel: OpenWheel) -> DeviceTargets | None:
+    for ending in _FLAGS_LIBRARIES:
+        member = wheel.find(ending)
+        if member is None:
+            continue
+        flags = find_flags(wheel.chunks(member))
+        if flags is not None:
+            return targets_of_flags(flags)
+    for ending in _SMALL_CUDA_LIBRARIES:
+        member = wheel.find(ending)
+        if member is not None:
+            targets = scan_fat_binaries(wheel.chunks(member))
+            if targets.sass:
+                return targets
+    return None

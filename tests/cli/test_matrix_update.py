@@ -1,0 +1,365 @@
+"""New releases without a new envsolve: read into this user's data, or, where one is requested, inferred."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from envsolve.matrix import Matrix
+from tests.cli.locked import pins_in
+from tests.cli.worlds import LINUX, fill
+from tests.conftest import Envsolve, Result
+from tests.index.packages import IndexFile, wheel
+from tests.index.server import IndexServer
+from tests.scripts.fat_binary import fat_binary
+from tests.scripts.wheels import BuiltFile, jax_wheels, torch_library, torch_wheel
+
+CUDA_13 = ("nvidia-cudnn-cu13==9.26.0.51", "nvidia-cublas<14", "typing-extensions>=4.10")
+SM = "sm_75 sm_80 sm_90 sm_120 compute_120"
+GPU = ("--gpu", "8.6", "--driver", "580.65.06", "--platform", "linux-64")
+LOCK = (*GPU, "--python", "3.12", "--format", "requirements")
+
+
+def listed(built: BuiltFile, day: str | None = "2026-11-25T10:00:00Z") -> IndexFile:
+    """A built wheel as an index lists it."""
+    digest = hashlib.sha256(built.content).hexdigest()
+    return IndexFile(built.name, built.content, None, digest, None, len(built.content), upload_time=day)
+
+
+def new_torch(version: str = "2.16.0", cuda: str = "13.0", **more: object) -> IndexFile:
+    """A wheel of PyTorch whose libraries are no small files."""
+    library = torch_library(SM, before=1_200_000)
+    return listed(torch_wheel(version, cuda=cuda, requires=CUDA_13, library=library, **more))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def world() -> Iterator[IndexServer]:
+    """An index with a PyTorch that is newer than the matrix."""
+    with IndexServer(recorded=False) as server:
+        fill(server)
+        server.add("torch", [new_torch()])
+        yield server
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, envsolve: Envsolve) -> Path:
+    """This user's data directory; commands read the shipped matrix and the rows in it."""
+    monkeypatch.setenv("ENVSOLVE_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setattr("envsolve.matrix.Matrix", Matrix)
+    return tmp_path / "data" / "matrix"
+
+
+def on(world: IndexServer) -> tuple[str, ...]:
+    return ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl", "--no-cache")
+
+
+def update(envsolve: Envsolve, world: IndexServer, *arguments: str) -> Result:
+    return envsolve("matrix", "update", *arguments, *on(world))
+
+
+def test_a_release_is_read_and_counts_from_then_on(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    result = update(envsolve, world, "torch")
+    assert result.code == 0, result.err
+    assert result.out == (
+        "pytorch.toml:\n"
+        "  + 2.16.0 pypi linux-64 cu130 torch\n"
+        "      pythons 3.12, cuda 13.0, cudnn 9.26.0.51, sass 7.5 8.0 9.0 12.0, ptx 12.0\n"
+    )
+    assert result.err == f"note: kept in {data}\n"
+    assert [it.name for it in data.iterdir()] == ["pytorch.toml"]
+    solved = envsolve("-f", "torch==2.16", *GPU)
+    assert solved.code == 0, solved.err
+    assert solved.out.splitlines()[0].endswith(" with rows that are not shipped:")
+    assert "    - torch==2.16.0 " in solved.out
+    assert (
+        "note: pytorch 2.16.0 (pypi, cu130) is not in the shipped matrix: it was read on this machine\n" in solved.err
+    )
+    again = update(envsolve, world, "torch")
+    assert (again.code, again.out) == (0, "no new releases\n")
+
+
+def test_a_lock_that_rests_on_what_was_read_here_says_so(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    assert update(envsolve, world, "torch").code == 0
+    asked = ("--python", "3.12", *on(world), *GPU)
+    lock = envsolve("torch==2.16", "--format", "requirements", *asked)
+    assert lock.code == 0, lock.err
+    assert pins_in(lock.out)["torch"] == "2.16.0"
+    assert lock.out.splitlines()[0].endswith(" with rows that are not shipped:")
+    pylock = envsolve("torch==2.16", "--format", "pylock", *asked)
+    assert "own_matrix = true" in pylock.out
+    older = envsolve("torch==2.15.0", "--format", "requirements", *on(world), *GPU, "--python", "3.11")
+    assert older.code == 0, older.err
+    assert "not shipped" not in older.out.splitlines()[0]
+    answer = json.loads(envsolve("-f", "torch==2.16", *GPU, "--json").out)
+    assert answer["own_matrix"] is True
+
+
+def test_the_list_says_what_is_shipped_and_what_was_read_here(
+    envsolve: Envsolve, world: IndexServer, data: Path
+) -> None:
+    before = envsolve("matrix", "list")
+    assert "Read on this machine" not in before.out
+    assert update(envsolve, world, "torch").code == 0
+    shown = envsolve("matrix", "list").out
+    head, _, here = shown.partition("\nRead on this machine\n")
+    assert " to 2.16.0 " in next(line for line in head.splitlines() if line.startswith("pytorch"))
+    (line,) = here.splitlines()
+    assert line.startswith("  pytorch 2.16.0 (pypi, cu130, linux-64), 20")
+    (row,) = json.loads(envsolve("matrix", "list", "-f", "torch==2.16", "--json").out)["releases"]
+    assert row["read_here"] is True
+    assert row["released"] == "2026-11-25"
+    assert row["evidence"][0]["sha256"]
+
+
+def test_a_check_says_what_is_missing_and_writes_nothing(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    result = update(envsolve, world, "torch", "--check")
+    assert result.code == 1
+    assert "  + 2.16.0 pypi linux-64 cu130 torch\n" in result.out
+    assert not data.exists()
+    assert update(envsolve, world, "torch").code == 0
+    assert update(envsolve, world, "torch", "--check").code == 0
+
+
+def test_clear_undoes_it(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    assert update(envsolve, world, "torch").code == 0
+    assert envsolve("matrix", "update", "--clear").out == f"removed {data}\n"
+    assert not data.exists()
+    assert envsolve("matrix", "update", "--clear").out == f"nothing to remove: {data} does not exist\n"
+    assert envsolve("-f", "torch==2.16", *GPU, "--offline").code == 1
+
+
+def test_builds_of_pytorchs_own_index_are_read_too(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    cu130 = world.index("/whl/cu130/", "pytorch")
+    cu130.add("torch", [new_torch("2.16.0+cu130")])
+    result = update(envsolve, world, "torch")
+    assert "  + 2.16.0 pytorch linux-64 cu130 torch\n" in result.out
+
+
+def test_jax_is_read_in_all_its_parts(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    for built in jax_wheels("0.99.0"):
+        world.add(built.name.partition("-")[0].replace("_", "-"), [listed(built)])
+    result = update(envsolve, world, "jax")
+    assert result.code == 0, result.err
+    assert "  + 0.99.0 pypi linux-64 cuda12 jax\n" in result.out
+    assert "  + 0.99.0 pypi linux-64 cpu jax\n" in result.out
+
+
+def kernels(version: str, *targets: int) -> IndexFile:
+    """A wheel of warp-lang for some GPUs."""
+    members = {"warp/bin/warp.so": b"\x7fELF\0libcublas.so.13\0" + fat_binary(targets)}
+    return wheel("warp-lang", version, tags=f"py3-none-{LINUX}", members=members)
+
+
+def test_packages_with_kernels_are_read_by_name(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    world.add("warp-lang", [kernels("99.0", 80, 90), kernels("0.1", 80)])
+    result = update(envsolve, world, "warp-lang")
+    assert result.code == 0, result.err
+    assert result.out == "extensions/warp-lang.toml:\n  + warp-lang ==99.0\n      cuda ==13.*, sass 8.0 9.0, ptx \n"
+    assert (data / "extensions" / "warp-lang.toml").is_file()
+    assert "warp-lang 99.0 (pypi)" in envsolve("matrix", "list").out
+    (facts,) = (it for it in Matrix().build_facts("warp-lang") if it.covers("99.0"))
+    assert facts.code is not None
+    assert update(envsolve, world, "warp-lang").out == "no new releases\n"
+    lock = envsolve("warp-lang", "torch==2.15.0", *on(world), *GPU, "--format", "requirements", "--python", "3.11")
+    assert lock.code == 0, lock.err
+    assert lock.out.splitlines()[0].endswith(" with rows that are not shipped:")
+
+
+def test_a_package_that_no_index_has_is_an_honest_no(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    result = update(envsolve, world, "no-such-thing")
+    assert (result.code, result.out) == (1, "")
+    assert result.err.startswith("error: no-such-package\n  the index has no wheel of no-such-thing for linux-64\n")
+    assert result.err.endswith("hint: check the name, or name the index that has it with --index-url\n")
+
+
+def test_an_index_without_the_framework_is_a_note(envsolve: Envsolve, data: Path) -> None:
+    with IndexServer(recorded=False) as empty:
+        result = update(envsolve, empty, "torch")
+    assert (result.code, result.out) == (0, "no new releases\n")
+    assert result.err == "note: the index has no wheels of torch\n"
+
+
+def test_a_damaged_wheel_is_named_and_the_others_are_kept(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    world.add("torch", [new_torch("2.16.1")._replace(content=b"no archive")])
+    result = update(envsolve, world, "torch")
+    assert result.code == 3
+    assert "  + 2.16.0 pypi linux-64 cu130 torch\n" in result.out
+    assert "error: releases-unread\n  a release could not be read\n" in result.err
+    assert "cause: pytorch 2.16.1: torch-2.16.1-cp312-cp312-manylinux_2_28_x86_64.whl cannot be read: " in result.err
+    assert (data / "pytorch.toml").is_file()
+
+
+def test_a_release_for_an_unknown_cuda_is_left_out_with_the_law_that_it_breaks(
+    envsolve: Envsolve, world: IndexServer, data: Path
+) -> None:
+    world.add("torch", [new_torch("2.17.0", "13.9")])
+    result = update(envsolve, world, "torch")
+    assert result.code == 0
+    assert "2.16.0" in result.out
+    assert "2.17.0" not in result.out
+    assert "note: pytorch 2.17.0 is not added: " in result.err
+    assert "13.9" in result.err
+    assert update(envsolve, world, "torch", "--check").code == 1
+
+
+def test_without_a_network_nothing_is_written(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    offline = update(envsolve, world, "torch", "--offline")
+    assert offline.code == 3
+    assert offline.err.startswith("error: not-kept\n")
+    world.fault("/simple/torch/", status=404)
+    world.fault("/whl/*", status=503)
+    failed = update(envsolve, world, "torch")
+    assert failed.code == 3
+    assert not data.exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "why"),
+    [
+        ("schema_version = 1", "schema_version = 0", "schema_version: must be 1, not 0"),
+        ("schema_version = 1", "schema_version = 2", "schema_version: is 2"),
+        ('version = "2.16.0"', 'version = "two"', "release[1].version: 'two' is not a version"),
+        ('package = "torch"', 'package = "torch', "pytorch.toml: "),
+        ('evidence = ["torch', 'evidence = ["tarch', "which is not in [evidence]"),
+    ],
+)
+def test_rows_that_cannot_be_used_are_ignored_with_one_note(
+    before: str, after: str, why: str, envsolve: Envsolve, world: IndexServer, data: Path
+) -> None:
+    assert update(envsolve, world, "torch").code == 0
+    text = (data / "pytorch.toml").read_text("utf-8")
+    assert before in text
+    (data / "pytorch.toml").write_text(text.replace(before, after, 1), "utf-8")
+    result = envsolve("-f", "torch", *GPU)
+    assert result.code == 0
+    assert "2.16.0" not in result.out
+    assert result.err.count("rows of pytorch that `envsolve matrix update` read are ignored: ") == 1
+    assert why in result.err
+    assert update(envsolve, world, "torch").code == 0
+    assert "ignored" not in envsolve("-f", "torch", *GPU).err
+
+
+def test_a_shipped_row_for_the_same_build_wins(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    assert update(envsolve, world, "torch").code == 0
+    text = (data / "pytorch.toml").read_text("utf-8")
+    text = text.replace('"2.16.0"', '"2.15.0"').replace("cu130", "cu132").replace('["3.12"]', '["3.9"]')
+    (data / "pytorch.toml").write_text(text, "utf-8")
+    rows = json.loads(envsolve("matrix", "list", "-f", "torch==2.15.0", "--source", "pypi", "--json").out)["releases"]
+    (row,) = (it for it in rows if it["build"] == "cu132" and it["platform"] == "linux-64")
+    assert "3.9" not in row["pythons"]
+    assert "read_here" not in row
+
+
+def test_two_updates_at_once_leave_one_whole_file(world: IndexServer, data: Path) -> None:
+    command = [sys.executable, "-m", "envsolve", "matrix", "update", "torch", *on(world)]
+    environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
+    running = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) for _ in range(3)]
+    assert [it.wait(timeout=120) for it in running] == [0, 0, 0]
+    assert [it.name for it in data.iterdir()] == ["pytorch.toml"]
+    assert any(it.read_here for it in Matrix().framework("pytorch", None).releases)
+
+
+def test_a_requested_release_that_is_not_known_is_inferred_and_said_so(
+    envsolve: Envsolve, world: IndexServer, data: Path
+) -> None:
+    result = envsolve("-f", "torch==2.16", *GPU, *on(world))
+    assert result.code == 0, result.err
+    assert "    - torch==2.16.0 " in result.out
+    assert result.out.splitlines()[0].endswith(" with rows that are not shipped:")
+    assert result.err == (
+        "note: pytorch 2.16.0 (pypi, cu130) is not in the matrix yet: its machine code and PTX are inferred "
+        "(as in 2.14.1 (cu130)). To read them instead:\n"
+        "  envsolve matrix update pytorch\n"
+    )
+    assert not data.exists()
+    lock = envsolve("torch==2.16", *LOCK, *on(world))
+    assert lock.code == 0, lock.err
+    assert pins_in(lock.out)["torch"] == "2.16.0"
+    assert "envsolve matrix update pytorch\n" in lock.err
+
+
+def test_only_small_files_are_read_for_it(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    assert envsolve("-f", "torch==2.16", *GPU, *on(world)).code == 0
+    small = sum(world.count(path) for path in ("/files/torch/torch-2.16.0-*",))
+    assert 0 < small <= 4
+
+
+def test_a_release_that_no_index_has_either_stays_a_no(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    result = envsolve("-f", "torch==2.99", *GPU, *on(world))
+    assert result.code == 1
+    assert result.err.startswith("error: no-such-release\n")
+    assert "matrix update" not in result.err
+    offline = envsolve("-f", "torch==2.99", *GPU, *on(world), "--offline")
+    assert offline.code == 1
+    assert "cause: whether an index has pytorch==2.99 is not known: " in offline.err
+
+
+def test_a_release_without_a_lane_is_a_no_that_says_how_to_read_it(
+    envsolve: Envsolve, world: IndexServer, data: Path
+) -> None:
+    world.add("torch", [new_torch("2.17.0", "11.8")])
+    result = envsolve("-f", "torch==2.17", *GPU, *on(world))
+    assert result.code == 1
+    assert "no release for CUDA 11 on linux-64 is known to infer its GPUs from" in result.err
+    assert result.err.endswith("  envsolve matrix update pytorch\n")
+
+
+def test_a_matrix_that_is_named_stays_as_it_is(
+    envsolve: Envsolve, world: IndexServer, data: Path, matrix: Matrix
+) -> None:
+    assert update(envsolve, world, "torch").code == 0
+    own = ("--matrix", str(matrix.directory))
+    assert envsolve("-f", "torch==2.16", *GPU, *on(world), *own).code == 1
+    refused = update(envsolve, world, "torch", *own)
+    assert (refused.code, refused.out) == (2, "")
+
+
+def test_a_place_that_cannot_be_written_is_named(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    data.parent.write_text("", "utf-8")
+    result = update(envsolve, world, "torch")
+    assert result.code == 3
+    assert result.err.startswith(f"error: data-failed\n  {data} cannot be written: ")
+
+
+def test_a_project_is_locked_with_an_inferred_release(
+    envsolve: Envsolve, world: IndexServer, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        f"""[tool.envsolve]
+frameworks = ["torch==2.16"]
+gpus = ["8.6"]
+driver = "580.65.06"
+platforms = ["linux-64"]
+python = "3.12"
+index-url = "{world.index_url}"
+pytorch-index-url = "{world.url}/whl"
+outputs = ["requirements.txt"]
+""",
+        "utf-8",
+    )
+    monkeypatch.chdir(tmp_path)
+    cache = ("--cache-dir", str(tmp_path / "cache"))
+    result = envsolve("lock", *cache)
+    assert result.code == 0, result.err
+    assert pins_in((tmp_path / "requirements.txt").read_text("utf-8"))["torch"] == "2.16.0"
+    assert "envsolve matrix update pytorch\n" in result.err
+    assert envsolve("lock", "--check", *cache).code == 0
+    assert update(envsolve, world, "torch").code == 0
+    assert envsolve("lock", "--check", *cache).code == 0
+
+
+def test_without_rows_of_its_own_a_command_looks_once_and_loads_nothing(data: Path) -> None:
+    script = (
+        "import sys\nfrom envsolve.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: print(*sys.modules)"
+    )
+    command = [sys.executable, "-c", script, "-f", "jax", "--gpu", "none"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert "envsolve.matrix.load" in ran.stdout
+    assert not {"envsolve.matrix.overlay", "envsolve.releases", "envsolve.app.inferring"} & set(ran.stdout.split())
