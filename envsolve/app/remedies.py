@@ -62,14 +62,7 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> 
         if attempt is not request and _only_compiled_at_start(solutions[0]):
             continue
         return Advice("", (command_of(attempt),), _stack_text(solutions[0], request))
-    if refused is None or _has_own_index(frameworks):
-        return None
-    return _refused(refused)
-
-
-def _has_own_index(frameworks: tuple[FrameworkRequest, ...]) -> bool:
-    """Whether newer wheels are on an index that the matrix does not have, so that a refusal says little."""
-    return any(it.framework == "paddlepaddle" for it in frameworks)
+    return None if refused is None else _refused(refused)
 
 
 def _request(frameworks: tuple[FrameworkRequest, ...], remedy: Remedy, case: Case) -> Request | None:

@@ -79,8 +79,8 @@ def _of_uv_project(command: str) -> str:
     """``uv add``, which notes the package and its index in the project: the next sync keeps them."""
 
     def index(match: re.Match[str]) -> str:
-        name = "pytorch" if "pytorch.org" in match["url"] else "nvidia" if "nvidia" in match["url"] else "extra"
-        return f" --index {name}={match['url']}"
+        host = match["url"].partition("://")[2].partition("/")[0]
+        return f" --index {host.split('.')[-2] if '.' in host else 'extra'}={match['url']}"
 
     specs = command.removeprefix("pip install ").replace("--force-reinstall", "--reinstall")
     specs = re.sub(r"(?<!\S)(?:-U|--upgrade|--no-cache-dir) ", "", specs).replace("--pre ", "--prerelease allow ")
