@@ -128,6 +128,7 @@ def test_what_people_read_may_name_a_framework() -> None:
 
 MAY_NAME = {
     "validation/inside/on_*": "the probes, one for each framework",
+    "releases/frameworks/*": "readers of wheels, one for each framework whose new releases are read",
     "diagnose/facts/*": "facts about what one program prints, which data/findings names",
     "boundary/redaction": "names of users and machines that say nothing of anyone",
     "diagnose/machine/overrides": "a variable that uv reads",
