@@ -83,19 +83,21 @@ class WheelAudit:
         """Whether a package of ``pins`` is ruled out by ``facts``, which ``matrix`` has."""
         versions = {pin.name: pin.version for pin in pins}
         bounds = bounds_of(solution, matrix)
+        out: set[str] = set()
         found = False
         for it in facts:
             version = versions[it.package]
             limits = [(limit.specifier, limit.is_exclusion) for limit in bounds.of(it.package)]
-            is_out = any(SpecifierSet(text).contains(version, prereleases=True) is out for text, out in limits)
+            if any(SpecifierSet(text).contains(version, prereleases=True) is excludes for text, excludes in limits):
+                out.add(it.package)
             broken = [
                 need
                 for need in it.requires
                 if need.name in versions and versions[need.name] not in SpecifierSet(need.specifier, prereleases=True)
             ]
-            self._unsuitable[it.package] += is_out
-            found = found or is_out or bool(broken)
-        return found
+            found = found or bool(broken)
+        self._unsuitable.update(out)
+        return found or bool(out)
 
     def like(self, facts: Iterable[BuildFacts]) -> Iterator[BuildFacts]:
         """``facts`` for older releases too, of packages of which many were read and none suits."""
