@@ -78,6 +78,12 @@ def library_owner(case: Case, lines: Lines) -> str:
     return owner.value
 
 
+def python_of_library(_case: Case, lines: Lines) -> str | None:
+    """The Python whose shared library it is: 3.10."""
+    match = re.match(r"libpython(\d\.\d+)", library(lines[0]))
+    return match[1] if match else None
+
+
 def missing_library(case: Case, lines: Lines) -> str | None:
     """The missing file; of several the one whose name says most about its CUDA."""
     return _missing(case, lines)[0] or None

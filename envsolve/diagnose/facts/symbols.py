@@ -61,7 +61,7 @@ _LIBRARIES = (
 _DRIVER_FUNCTION = re.compile(r"cu[A-Z]\w+")
 _PYTHON_SYMBOL = re.compile(r"_?Py[A-Z_]\w+")
 _TORCH_TYPES = re.compile(
-    r"_?_Z\w*?(?:2at\d|3c10\d|5torch\d|6caffe2|4c10d|N2at|N3c10|N5torch)|THP\w+|_?THC?\w*Check|THCState|aoti_torch\w+|THTensor\w*"
+    r"_?_Z\w*?(?:2at\d|3c10\d|5torch\d|6caffe2|4c10d|N2at|N3c10|N5torch)|THP\w+|_?THC?\w*Check|THCState|(?:aoti_)?torch_\w+|THTensor\w*"
 )
 _TENSORFLOW_TYPES = re.compile(r"_?_Z\w*?(?:10tensorflow|3tsl\d|6tflite|15stream_executor)")
 _OF_TORCH = ("at", "c10", "c10d", "torch", "caffe2", "std")
