@@ -3,7 +3,7 @@
 A wheel is downloaded and its libraries are unpacked. ``readelf`` says what each needs and where its sections are, fat
 binaries are walked in the sections that the linker put them into, each with its entries, and names of libraries that
 may be given to dlopen are texts of the file. Nothing here is shared with envsolve, and where NVIDIA's cuobjdump is
-there (package nvidia-cuda-cuobjdump) it is asked for the same list.
+there (package nvidia-cuda-cuobjdump) it lists the same.
 """
 
 from __future__ import annotations

@@ -166,8 +166,8 @@ def _extent_of(
 ) -> tuple[int, bool] | None:
     """How the wheel that an installer takes is read: up to so many bytes, and whether only libraries named for CUDA.
 
-    None where it is not read. ``known`` are what releases hold that have kernels: where none of them suits, a release
-    that nobody knows is the only way to an answer.
+    None where it is not read. ``known`` is what releases with kernels hold: where none of them suits, only a release
+    that was not read yet can be an answer.
     """
     file = pin.files[0]
     if not file.is_wheel or not file.is_archive or (file.name.endswith(_PURE) and not known):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from envsolve.app.network import Network
-from envsolve.boundary.cache_directory import cache_directory
+from envsolve.boundary.user_directories import cache_directory
 from envsolve.model.host import Platform
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """A release that the matrix does not know yet: its small files are read, and the rest is inferred from its lane.
 
 A lane is one build of a framework, release after release: ``cu130`` of PyTorch's wheels for one platform. Its newest
-known release tells what the GPU code of the next one is most likely compiled for.
+known release shows what the GPU code of the next one is most likely compiled for.
 """
 
 from __future__ import annotations

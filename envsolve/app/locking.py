@@ -247,7 +247,7 @@ class _Lock:
             return self._result.finished(made.attempt, notes.pins, (*notes, *audit.notes(notes.pins)), self._passed)
 
     def _reads_what_does_not_suit(self, made: Resolved, audit: WheelAudit) -> bool:
-        """Read wheels that nobody knows; whether one of them does not suit, so that another answer is to be found."""
+        """Read wheels that the matrix does not know; whether one does not suit, so that another answer is needed."""
         solution, pins = made.attempt.solution, made.found.pins
         read = audit.facts_of(pins, solution, self._matrix)
         if not read or solution is None:

@@ -364,9 +364,9 @@ def shown(new: Iterable[New]) -> Iterator[str]:
             file = it.file
             yield f"{file}.toml:"
         yield f"  + {' '.join(str(it.row[key]) for key in (*KEY, 'versions') if key in it.row)}"
-        held = ", ".join(f"{key} {_value(it.row[key])}" for key in _SHOWN if key in it.row)
-        if held:
-            yield f"      {held}"
+        values = ", ".join(f"{key} {_value(it.row[key])}" for key in _SHOWN if key in it.row)
+        if values:
+            yield f"      {values}"
 
 
 def _value(value: object) -> str:

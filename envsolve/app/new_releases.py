@@ -197,8 +197,8 @@ def _major(cuda: object) -> str:
 def _taking_over(row: Row, lane: Row, names: Sequence[str]) -> Row:
     """``row`` with the fields ``names`` of ``lane``."""
     if "jit" in names:
-        held = set(texts(row, "sass") or texts(lane, "sass"))
-        names = [it for it in names if it != "jit" or set(_mapping(lane["jit"])) <= held]
+        has_code = set(texts(row, "sass") or texts(lane, "sass"))
+        names = [it for it in names if it != "jit" or set(_mapping(lane["jit"])) <= has_code]
     if not names:
         return row
     more = {name: lane[name] for name in names}

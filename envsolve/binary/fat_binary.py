@@ -4,7 +4,7 @@ A fat binary is NVIDIA's container of device code inside a library. Its header i
 were taken from what cuobjdump prints of the same files and from the public description in VivekPanyam/cudaparsers:
 magic 0xba55ed50, version 1, then one entry per architecture with kind (1 PTX, 2 ELF), sizes, the architecture as ``sm``
 number, and flags, of which one says that the code is architecture-specific (``9.0a``), one that it is family-specific
-(``12.0f``). cuobjdump 13 tells the former apart (sm_90a, sm_100a, sm_103a and sm_120a of sgl-kernel 0.3.21 and
+(``12.0f``). cuobjdump 13 lists the former as such (sm_90a, sm_100a, sm_103a and sm_120a of sgl-kernel 0.3.21 and
 transformer-engine-cu12 2.20.2) and not the latter: its flag is on the code that vLLM 0.21 and Transformer Engine 2.20
 ask for as 10.0f and 12.0f.
 """

@@ -1,7 +1,7 @@
 """Where the names of needed libraries stand in an ELF file that is read as a stream, from its dynamic segment.
 
 The segments are listed at the beginning, the dynamic one lies behind the code: what it points to has passed by then, so
-that it tells which of the names that were seen are needed (DT_NEEDED). See the System V ABI, chapters 4 and 5.
+that it says which of the names that were seen are needed (DT_NEEDED). See the System V ABI, chapters 4 and 5.
 """
 
 from __future__ import annotations

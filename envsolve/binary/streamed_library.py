@@ -1,4 +1,4 @@
-"""What a library tells of the CUDA that it needs, read as a stream: inside a wheel it is packed and has no headers.
+"""What a library says of the CUDA that it needs, read as a stream: inside a wheel it is packed and has no headers.
 
 Names of libraries stand as they are in the bytes: those in DT_NEEDED in .dynstr, those given to dlopen in .rodata,
 those of a DLL in its import table. The number in the name of libcudart, libcublas, libcublasLt and libnvrtc is the

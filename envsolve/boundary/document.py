@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from envsolve.boundary.cache_directory import cache_directory
 from envsolve.boundary.files import FileError, decoded, read_bytes, toml_document
+from envsolve.boundary.user_directories import cache_directory
 from envsolve.errors import Hint, MatrixError
 
 Document = dict[str, object]

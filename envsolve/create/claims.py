@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, json_value, read_bytes
+from envsolve.boundary.user_directories import state_directory
 from envsolve.create.record import LOCKS
-from envsolve.model.state_directory import state_directory
 
 _FOLDER = "environments"
 _BEAT = 1.0

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from envsolve.boundary.cache_directory import cache_directory
 from envsolve.boundary.files import open_regular
+from envsolve.boundary.user_directories import cache_directory
 from envsolve.errors import UsageError
 
 DEFAULT_LIMIT = 1_000_000_000

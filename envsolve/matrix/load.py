@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.boundary.cache_directory import data_directory
 from envsolve.boundary.document import WHOLE_DIRECTORY, Document, Kept, read_document
+from envsolve.boundary.user_directories import data_directory
 from envsolve.errors import Hint, MatrixError
 from envsolve.matrix.names import GpuNames, gpu_rows, read_gpus, read_pci_ids
 from envsolve.matrix.parse import (

@@ -40,7 +40,7 @@ class RemoteRelease:
         return min((name for name in self.members if name.endswith(ending)), key=len, default=None)
 
     def may_read_deep(self) -> bool:
-        """Never: releases of which nothing small tells the facts are older than any that is read here."""
+        """Never: only releases older than any that is read here have no small file with the facts."""
         return False
 
     def text(self, ending: str) -> str | None:

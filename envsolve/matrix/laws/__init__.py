@@ -30,7 +30,7 @@ class Verdict(NamedTuple):
 
 
 def judge(matrix: Matrix, today: date, beside: Mapping[str, Document] | None = None) -> tuple[Verdict, ...]:
-    """Every law held against every file, and those ``beside`` them. Raises MatrixError, as Matrix does."""
+    """Every law checked on every file, and on those ``beside`` them. Raises MatrixError, as Matrix does."""
     facts = gather(matrix, today)
     facts = facts._replace(documents={**facts.documents, **(beside or {})})
     return tuple(_verdict(law, facts) for law in LAWS)

@@ -1,7 +1,7 @@
 """Compiled wheels from before NumPy 2: what their metadata do not say of NumPy.
 
 What was compiled with NumPy 1 crashes beside NumPy 2 (NumPy 2.0.0 release notes, ABI changes). Until its first
-pre-release nobody could compile with NumPy 2, and most wheels of that time set no upper bound.
+pre-release no one could compile with NumPy 2, and most wheels of that time set no upper bound.
 """
 
 from __future__ import annotations

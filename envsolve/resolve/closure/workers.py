@@ -91,7 +91,7 @@ class Workers:
                 job()
             except OutsideError:
                 continue
-            except Exception as error:  # noqa: BLE001 - raised by whoever closes: a thread has nobody to raise to
+            except Exception as error:  # noqa: BLE001 - raised by whoever closes: nothing catches it in a thread
                 self.failure = error
             self._learn(perf_counter() - start)
 
