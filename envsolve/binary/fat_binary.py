@@ -37,7 +37,8 @@ _DEFAULT = {(False, 52), (True, 52)}
 """The code of a file for which no target was named, in CUDA 11 and 12 (nvcc --help, --gpu-architecture)."""
 _NEWEST = 999
 """Architectures have two or three digits; a longer number is damage."""
-_ISA_OF_CUDA_11, _ISA_OF_CUDA_12, _LAST_IN_STEP = 7, 8, 5
+_ISA_OF_CUDA_9, _LAST_OF_CUDA_9 = 6, 2
+_ISA_OF_CUDA_12, _LAST_IN_STEP = 8, 5
 _SMALLEST_ENTRY, _LARGEST_HEADER = 32, 4096
 _LARGEST_CONTAINER = 1 << 28
 """A container of a stream is held in memory, in each thread, and is the code of one source file for all architectures:
@@ -70,33 +71,29 @@ class Code(NamedTuple):
         return f"{self.architecture // 10}.{self.architecture % 10}{self.feature_set}"
 
     @property
-    def ptx_isa(self) -> str | None:
-        """The version of the PTX ISA, ``8.4``; None for machine code."""
-        return f"{self.form[0]}.{self.form[1]}" if self.is_ptx else None
-
-    @property
     def ptx_cuda(self) -> tuple[int, int] | None:
         """The toolkit that wrote this PTX, which a driver compiles from its CUDA on; None for machine code.
 
-        PTX ISA 7.n is of CUDA 11.n, 8.n of 12.n up to 8.5 (also that of 12.6), 8.6 to 8.8 of 12.7 to 12.9, 9.n of 13.n
-        (PTX ISA, release notes).
+        PTX ISA 7.n is of CUDA 11.n, 8.n of 12.n up to 8.5 (also that of 12.6), 8.6 to 8.8 of 12.7 to 12.9, 9.n of 13.n,
+        and before these 6.0 to 6.2 of 9.0 to 9.2, 6.3 to 6.5 of 10.0 to 10.2 (PTX ISA, release notes).
         """
         isa, minor = self.form
-        if not self.is_ptx or isa < _ISA_OF_CUDA_11:
+        if not self.is_ptx or isa < _ISA_OF_CUDA_9:
             return None
+        if isa == _ISA_OF_CUDA_9:
+            return (10, minor - 3) if minor > _LAST_OF_CUDA_9 else (9, minor)
         return isa + 4, minor + 1 if isa == _ISA_OF_CUDA_12 and minor > _LAST_IN_STEP else minor
 
     @property
     def cuda_major(self) -> int | None:
         """The major of the CUDA whose compiler wrote it; None where its form does not say.
 
-        PTX ISA 7 is that of CUDA 11, 8 that of CUDA 12, 9 that of CUDA 13 (PTX ISA, release notes). Machine code for
-        capabilities below 10.0 has form 1.8 from CUDA 13 on and 1.7 before; for 10.0 and newer it is 1.8 in CUDA 12.9,
-        too (wheels of warp-lang 1.19, CuPy 14.2, xformers 0.0.35, ctranslate2 4.8).
+        Machine code for capabilities below 10.0 has form 1.8 from CUDA 13 on and 1.7 before; for 10.0 and newer it is
+        1.8 in CUDA 12.9, too (wheels of warp-lang 1.19, CuPy 14.2, xformers 0.0.35, ctranslate2 4.8).
         """
-        if self.is_ptx:
-            return self.form[0] + 4
-        return 13 if self.form >= (1, 8) and self.architecture < _FIRST_OF_NEW_FORM else None
+        if self.ptx_cuda is not None:
+            return self.ptx_cuda[0]
+        return 13 if not self.is_ptx and self.form >= (1, 8) and self.architecture < _FIRST_OF_NEW_FORM else None
 
 
 class CommonCode:

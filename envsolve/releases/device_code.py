@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from envsolve.binary.fat_binary import DeviceTargets
+from envsolve.binary.fat_binary import DeviceTargets, device_code, targets_of_code
+from envsolve.releases.reader import Observation
 
 _FLAG = rb"(?:sm|compute)_\d{2,3}[af]?"
 _FLAGS = re.compile(_FLAG + rb"(?:[ ;,]" + _FLAG + rb"){0,40}(?=\0)")
@@ -47,6 +48,20 @@ def find_flags(chunks: Iterable[bytes]) -> list[str] | None:
             return re.split(r"[ ;,]", match[0].decode())
         tail = window[-1024:]
     return None
+
+
+def observed_code(chunks: Iterable[bytes]) -> Observation:
+    """The kernels of a library, the toolkit that compiled them where their PTX says it, and the glibc it asks for."""
+    glibc = GlibcWatch()
+    code = device_code(glibc.passing(chunks))
+    targets = targets_of_code(code)
+    toolkit = max((it.ptx_cuda for it in code if it.ptx_cuda is not None), default=None)
+    seen: Observation = {"sass": list(targets.sass), "ptx": list(targets.ptx)}
+    if toolkit is not None:
+        seen["cuda"] = [f"{toolkit[0]}.{toolkit[1]}"]
+    if glibc.newest is not None:
+        seen["glibc"] = [glibc.newest]
+    return seen
 
 
 class GlibcWatch:

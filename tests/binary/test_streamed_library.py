@@ -68,7 +68,16 @@ def test_ptx_says_which_cuda_is_linked_in(isa: tuple[int, int], major: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("isa", "cuda"), [((7, 8), (11, 8)), ((8, 5), (12, 5)), ((8, 7), (12, 8)), ((9, 4), (13, 4)), ((6, 5), None)]
+    ("isa", "cuda"),
+    [
+        ((7, 8), (11, 8)),
+        ((8, 5), (12, 5)),
+        ((8, 7), (12, 8)),
+        ((9, 4), (13, 4)),
+        ((6, 5), (10, 2)),
+        ((6, 1), (9, 1)),
+        ((5, 0), None),
+    ],
 )
 def test_ptx_says_which_toolkit_wrote_it(isa: tuple[int, int], cuda: tuple[int, int] | None) -> None:
     assert read(fat_binary((80,), (80,), isa=isa)).ptx_cuda == cuda

@@ -13,9 +13,7 @@ from collections.abc import Iterator
 
 from packaging.version import Version
 
-from envsolve.binary.fat_binary import device_code, targets_of_code
-from envsolve.releases.compiler import toolkit_of
-from envsolve.releases.device_code import GlibcWatch
+from envsolve.releases.device_code import observed_code
 from envsolve.releases.errors import ReleaseError
 from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
 from envsolve.releases.requirements import CudaReleases, extras, header, requirements
@@ -58,18 +56,7 @@ class CupyReader:
         if "cudnn" in preloads:
             seen["cudnn"] = [preloads["cudnn"]["version"]]
         member = next((name for name in wheel.members if _DEVICE_CODE.search(name)), None)
-        if member is None:
-            return seen
-        glibc = GlibcWatch()
-        code = device_code(glibc.passing(wheel.chunks(member)))
-        targets = targets_of_code(code)
-        seen["sass"], seen["ptx"] = list(targets.sass), list(targets.ptx)
-        toolkit = toolkit_of(code)
-        if toolkit is not None:
-            seen["cuda"] = [toolkit]
-        if glibc.newest is not None:
-            seen["glibc"] = [glibc.newest]
-        return seen
+        return seen if member is None else seen | observed_code(wheel.chunks(member))
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """One row for every platform of each project."""

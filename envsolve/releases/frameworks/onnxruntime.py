@@ -13,9 +13,7 @@ from collections.abc import Iterable, Iterator
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from envsolve.binary.fat_binary import device_code, targets_of_code
-from envsolve.releases.compiler import toolkit_of
-from envsolve.releases.device_code import GlibcWatch
+from envsolve.releases.device_code import observed_code
 from envsolve.releases.errors import ReleaseError
 from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
 from envsolve.releases.requirements import CudaReleases, extras, header, requirements
@@ -54,16 +52,9 @@ class OnnxRuntimeReader:
         provider = next((name for ending in _PROVIDER if (name := wheel.find(ending)) is not None), None)
         if provider is None:
             return seen | {"cuda": [cuda]} if cuda is not None else seen
-        glibc, names = GlibcWatch(), LibraryWatch()
-        code = device_code(names.passing(glibc.passing(wheel.chunks(provider))))
-        targets = targets_of_code(code)
-        seen |= {"sass": list(targets.sass), "ptx": list(targets.ptx), **names.majors}
-        cuda = cuda or toolkit_of(code)
-        if cuda is not None:
-            seen["cuda"] = [cuda]
-        if glibc.newest is not None:
-            seen["glibc"] = [glibc.newest]
-        return seen
+        names = LibraryWatch()
+        seen |= observed_code(names.passing(wheel.chunks(provider)))
+        return seen | names.majors | ({"cuda": [cuda]} if cuda is not None else {})
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
         """One row for every platform of both projects."""
