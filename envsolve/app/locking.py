@@ -48,7 +48,7 @@ from envsolve.model.need import Markers, Need, is_limited, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Held, Request
+from envsolve.model.request import Audit, Held, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.releases import Sources, Wanted
@@ -122,7 +122,8 @@ def locked_again(
     targets = targets_of(request, matrix, environ)
     require_platforms([it.problem.platform for it in targets], request.format)
     network = lock_request.network
-    shelf = None if network.no_cache else store_at(network.cache_directory, environ)
+    is_audited = request.packages.audit is not Audit.OFF and not network.no_cache
+    shelf = store_at(network.cache_directory, environ) if is_audited else None
     locks: list[Locked] = []
     for target in targets:
         old = there(target.problem.platform)

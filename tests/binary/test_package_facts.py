@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.binary.package_facts import PackageFacts, brings_cuda, facts_in
+from envsolve.model.fact import Evidence, EvidenceKind
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
@@ -64,3 +65,14 @@ def test_who_requires_a_package_of_nvidia_without_a_runtime_brings_no_cuda() -> 
     assert {
         it for it in (*brings, "nvidia-cudnn-frontend", "nvidia-ml-py", "cuda-bindings") if brings_cuda(it)
     } == brings
+
+
+def test_code_that_may_be_in_what_was_not_read_is_not_missed() -> None:
+    evidence = Evidence(EvidenceKind.WHEEL, "a.whl", "2026-11-26")
+    whole = PackageFacts(("8.0",), (), (12,)).build_facts("a", "1.0", [], evidence)
+    part = PackageFacts(("8.0",), (), (12,), unread=5).build_facts("a", "1.0", [], evidence)
+    assert whole is not None
+    assert part is not None
+    assert (whole.code is None, part.code is None) == (False, True)
+    assert whole.cuda_text == part.cuda_text == "CUDA 12"
+    assert PackageFacts(cuda=(12,)).build_facts("a", "1.0", ["nvidia-cublas-cu12"], evidence) is None

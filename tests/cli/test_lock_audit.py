@@ -166,3 +166,22 @@ def test_status_judges_every_package_of_a_lock(
     ]
     linked = "kernels 1.0 has the runtime of CUDA 13 linked in, the driver runs CUDA 12 at most"
     assert reasons("--gpu", "8.6", "--driver", "560.35.03") == [linked]
+
+
+def test_a_check_of_a_lock_uses_what_was_read_since(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((70, 80))), kernels("2.0", fat_binary((80,)))])
+    world.fault("*kernels-2.0*.whl", status=403, times=2)
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    asked = ("torch", "kernels", "--driver", "580.65.06", "--platform", "linux-64", "--python", "3.11.7")
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    assert envsolve("init", "-f", "pytorch", "kernels", *asked[2:], *where, "--gpu", "7.0").code == 0
+    assert envsolve("lock").code == 0
+    assert 'version = "2.0"' in (tmp_path / "pylock.toml").read_text()
+    assert envsolve("lock", "--check").code == 0
+    assert pins(envsolve, world, tmp_path / "cache", *asked[:4], "--gpu", "8.6")["kernels"] == "2.0"
+    done = envsolve("lock", "--check")
+    assert done.code == 1
+    assert "kernels" in done.err + done.out
