@@ -32,6 +32,7 @@ from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
 if TYPE_CHECKING:
     from envsolve.app.wheel_facts import WheelReader
     from envsolve.binary.package_facts import PackageFacts
+    from envsolve.model.host import Platform
 
 BUDGET = 64_000_000
 """Bytes of the libraries of one wheel, packed, that are read without being asked to."""
@@ -45,6 +46,7 @@ _MOST_UNSUITABLE = 4
 """Releases of a package that are read and do not suit, until older ones are taken to be like them."""
 _FEW = 4
 _PURE = "-any.whl"
+_PYTORCH = "pytorch"
 
 
 class WheelAudit:
@@ -57,14 +59,17 @@ class WheelAudit:
         self._unsuitable: Counter[str] = Counter()
 
     def facts_of(self, pins: Sequence[Pin], solution: Solution | None, matrix: Matrix) -> tuple[BuildFacts, ...]:
-        """What was read of ``pins`` that is new; nothing where no GPU is involved."""
+        """What was read of ``pins`` that is new; nothing where neither a GPU nor PyTorch is involved."""
         mode = self._request.packages.audit
-        if solution is None or solution.toolkit is None or mode is Audit.OFF:
+        if solution is None or mode is Audit.OFF:
             return ()
-        known = partial(matrix.build_facts, platform=solution.problem.platform)
+        if solution.toolkit is None and not any(it.release.framework == _PYTORCH for it in solution.choices):
+            return ()
+        platform = solution.problem.platform
+        known = partial(matrix.build_facts, platform=platform)
         unread = (it for it in pins if (it.name, it.version) not in self._read)
         new = [it for it in unread if is_unknown(it.name, it.version, known(it.name))]
-        gpus, cuda = solution.problem.gpus, solution.toolkit.version
+        gpus, cuda = solution.problem.gpus, solution.toolkit and solution.toolkit.version
         extents = {
             pin: extent
             for pin in new
@@ -77,7 +82,8 @@ class WheelAudit:
         self._read.update((pin.name, pin.version) for pin in extents)
         readings = [Reading(pin.files[0], *extent) for pin, extent in extents.items()]
         found = self._reader().read(readings, partial(self._say, len(pins)))
-        return tuple(self._known(zip(extents, found, strict=True), known))
+        is_for_gpu = solution.toolkit is not None
+        return tuple(self._known(zip(extents, found, strict=True), matrix, platform, is_for_gpu=is_for_gpu))
 
     def do_not_suit(self, facts: Iterable[BuildFacts], pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> bool:
         """Whether a package of ``pins`` is ruled out by ``facts``, which ``matrix`` has."""
@@ -90,25 +96,29 @@ class WheelAudit:
             limits = [(limit.specifier, limit.is_exclusion) for limit in bounds.of(it.package)]
             if any(SpecifierSet(text).contains(version, prereleases=True) is excludes for text, excludes in limits):
                 out.add(it.package)
-            broken = [
-                need
-                for need in it.requires
-                if need.name in versions and versions[need.name] not in SpecifierSet(need.specifier, prereleases=True)
-            ]
-            found = found or bool(broken)
+            found = found or any(it.unmet(versions))
         self._unsuitable.update(out)
         return found or bool(out)
 
     def like(self, facts: Iterable[BuildFacts]) -> Iterator[BuildFacts]:
-        """``facts`` for older releases too, of packages of which many were read and none suits."""
+        """``facts`` for older releases too, of packages of which many were read and none suits.
+
+        None of them was compiled for a newer PyTorch.
+        """
         for it in facts:
+            evidence = it.evidence[0]
+            inferred = f"{evidence.reference}; older releases are taken to be like it"
+            older = it._replace(
+                versions=SpecifierSet(f"<{str(it.versions).removeprefix('==')}"),
+                evidence=(evidence._replace(reference=inferred),),
+            )
+            own = tuple(need for need in it.requires if not need.because)
+            of_torch = [need for need in it.requires if need.because and "<" in need.specifier]
+            newest = tuple(need._replace(specifier=_upper_part(need.specifier)) for need in of_torch)
             if self._unsuitable[it.package] >= _MOST_UNSUITABLE:
-                version = str(it.versions).removeprefix("==")
-                evidence = it.evidence[0]
-                inferred = f"{evidence.reference}; older releases are taken to be like it"
-                yield it._replace(
-                    versions=SpecifierSet(f"<{version}"), evidence=(evidence._replace(reference=inferred),)
-                )
+                yield older._replace(requires=(*own, *newest))
+            elif newest:
+                yield older._replace(cuda=None, code=None, linked_cuda=None, ptx_cuda=None, requires=newest)
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
         """What was not read of ``pins``."""
@@ -128,15 +138,18 @@ class WheelAudit:
             self._progress(count, f"reading {file}")
 
     def _known(
-        self, found: Iterable[tuple[Pin, PackageFacts | None]], known: Callable[[str], Sequence[BuildFacts]]
+        self,
+        found: Iterable[tuple[Pin, PackageFacts | None]],
+        matrix: Matrix,
+        platform: Platform,
+        *,
+        is_for_gpu: bool,
     ) -> Iterator[BuildFacts]:
         for pin, facts in found:
-            if facts is None or facts.unread:
+            if is_for_gpu and (facts is None or facts.unread):
                 self._unread[pin.name, pin.version] = (pin.files[0].size or 0) if facts is None else facts.unread
-                yield from _like_the_next(pin, known(pin.name))
-            said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
-            if said is not None:
-                yield said
+                yield from _like_the_next(pin, matrix.build_facts(pin.name, platform))
+            yield from () if facts is None else _facts_of(pin, facts, matrix, platform)
 
 
 def _like_the_next(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
@@ -151,6 +164,16 @@ def _like_the_next(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts
             yield it._replace(versions=SpecifierSet(f"=={Version(pin.version)}"), evidence=evidence)
 
 
+def _facts_of(pin: Pin, facts: PackageFacts, matrix: Matrix, platform: Platform) -> Iterator[BuildFacts]:
+    """What was read of the wheel of ``pin``, as facts on its builds."""
+    torch = matrix.torch_for(facts.torch, platform)
+    return facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]), torch)
+
+
+def _upper_part(specifier: str) -> str:
+    return next(it for it in specifier.split(",") if it.startswith("<"))
+
+
 def _first_of(facts: BuildFacts) -> Version | None:
     """The oldest version that ``facts`` name; None where they are about all up to some version."""
     named = [Version(it.version.removesuffix(".*")) for it in facts.versions if it.operator in (">=", "==")]
@@ -162,7 +185,7 @@ def _say_code(facts: BuildFacts) -> bool:
 
 
 def _extent_of(
-    pin: Pin, mode: Audit, known: Sequence[BuildFacts], gpus: Sequence[ComputeCapability], cuda: CudaVersion
+    pin: Pin, mode: Audit, known: Sequence[BuildFacts], gpus: Sequence[ComputeCapability], cuda: CudaVersion | None
 ) -> tuple[int, bool] | None:
     """How the wheel that an installer takes is read: up to so many bytes, and whether only libraries named for CUDA.
 
@@ -181,20 +204,19 @@ def _extent_of(
     return (BUDGET, True) if (file.size or 0) >= _LARGE else None
 
 
-def with_known_builds(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> Matrix:
+def with_known_builds(matrix: Matrix, pins: Iterable[Pin], platform: Platform, shelf: Shelf) -> Matrix:
     """``matrix`` with what was read before of the wheels of ``pins``; no index is queried."""
     from envsolve.app.wheel_facts import known_facts
 
-    found = []
+    found: list[BuildFacts] = []
     for pin in pins:
         if pin.files and pin.version and is_unknown(pin.name, pin.version, matrix.build_facts(pin.name)):
             facts = next((it for file in pin.files if (it := known_facts(shelf, file)) is not None), None)
-            said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
-            found += [said] if said is not None else []
+            found += () if facts is None else _facts_of(pin, facts, matrix, platform)
     return matrix.with_builds(found) if found else matrix
 
 
 def evidence_of(file: PackageFile) -> Evidence:
     """Where facts of a wheel come from that was read."""
-    reference = f"{file.name}: fat binaries and names of CUDA libraries, read for this lock"
+    reference = f"{file.name}: fat binaries, names of CUDA libraries and symbols of PyTorch, read for this lock"
     return Evidence(EvidenceKind.WHEEL, reference, "", dict(file.hashes).get("sha256"))

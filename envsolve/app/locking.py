@@ -30,6 +30,7 @@ from envsolve.app.stack_wheels import (
     Limits,
     Rivals,
     bounds_of,
+    facts_beside,
     indexes_for,
     needs_of,
     places_of,
@@ -132,7 +133,7 @@ def locked_again(
         if not all(it.is_met for it in differences(old, recorded, target)):
             return None
         now = as_in_lock(wanted, old.addresses)
-        known = matrix if shelf is None else with_known_builds(matrix, old.pins, shelf)
+        known = matrix if shelf is None else with_known_builds(matrix, old.pins, target.problem.platform, shelf)
         again = _Lock(lock_request, known, with_frameworks(target, now, where), now, where).again(old)
         if again is None:
             return None
@@ -220,7 +221,10 @@ class _Lock:
         if solution is None:
             return True
         bounds = bounds_of(solution, self._matrix, in_part=True)
-        return all(
+        versions = {pin.name: pin.version for pin in old.pins}
+        frameworks = {it.release.framework for it in solution.choices}
+        known = (facts_beside(*it, frameworks, solution.problem.platform, self._matrix) for it in versions.items())
+        return not any(any(facts.unmet(versions)) for of_package in known for facts in of_package) and all(
             SpecifierSet(limit.specifier).contains(pin.version, prereleases=True) is not limit.is_exclusion
             for pin in old.pins
             for limit in bounds.of(pin.name)
@@ -369,7 +373,11 @@ class _Lock:
             limits=limits,
             held={} if chosen is None else chosen.versions,
             judge=required_by_builds(
-                self._matrix, places, {it.package: it.framework for it in attempt.releases}, self._rivals
+                self._matrix,
+                attempt.problem.platform,
+                places,
+                {it.package: it.framework for it in attempt.releases},
+                self._rivals,
             ),
             virtual=places,
             floors=floors or {},

@@ -141,7 +141,7 @@ def file_status(
     held = held_stack(Path(name), platform, matrix)
     if held is None:
         return _with_reasons(name, target, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
-    matrix = with_known_builds(matrix, held.lock.pins, store_at(None, environ))
+    matrix = with_known_builds(matrix, held.lock.pins, platform, store_at(None, environ))
     found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
     return found._replace(notes=tuple(_age(held, matrix, target.problem)), held=held)
 
@@ -251,6 +251,7 @@ def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iter
     """Further packages that do not run on the GPUs, with the driver, or beside the CUDA of the file."""
     cudas = {row.cuda for rows in held.releases.values() for row in rows if row.cuda is not None}
     drivers = drivers_of(problem, matrix.cuda)
+    versions = {pin.name: pin.version for pin in held.lock.pins}
     for pin in held.lock.pins:
         is_known = pin.version and parsed_version(pin.version) is not None
         known = matrix.build_facts(pin.name, problem.platform) if is_known else ()
@@ -258,6 +259,7 @@ def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iter
             if not facts.covers(pin.version) or facts.loss or (facts.beside and facts.beside not in held.releases):
                 continue
             label = f"{pin.name} {pin.version}"
+            yield from (f"{label} {it}" for it in facts.unmet(versions))
             gpus = [facts.without_code_for(problem.gpus, cuda, drivers.compile) for cuda in cudas or (None,)]
             gpu = gpus[0] if None not in gpus else None
             if gpu is not None:

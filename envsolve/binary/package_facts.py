@@ -13,7 +13,7 @@ from envsolve.binary.streamed_library import StreamedLibrary, read_stream
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import CodeTarget, DeviceCode
 from envsolve.model.fact import Evidence
-from envsolve.model.need import parse_need
+from envsolve.model.need import Need, parse_need
 from envsolve.model.versions import CudaVersion
 
 _LIBRARY = re.compile(r".*\.(?:so(?:\.\d+)*|pyd|dll)", re.IGNORECASE)
@@ -36,7 +36,7 @@ class PackageFacts(NamedTuple):
     ``sass`` and ``ptx`` are the targets of their kernels, ``cuda`` the majors of the CUDA libraries that they load and
     that are not part of the package, ``linked_cuda`` that of a runtime that is part of them or of the package.
     ``numpy`` is the oldest major of NumPy that one of them was compiled with. ``unread`` are the bytes of libraries,
-    packed, that were left out.
+    packed, that were left out. ``torch`` are the symbols of PyTorch's C++ interface that they need.
     """
 
     sass: tuple[str, ...] = ()
@@ -46,6 +46,7 @@ class PackageFacts(NamedTuple):
     numpy: int | None = None
     unread: int = 0
     ptx_cuda: str | None = None
+    torch: tuple[str, ...] = ()
 
     @property
     def code(self) -> DeviceCode | None:
@@ -54,26 +55,33 @@ class PackageFacts(NamedTuple):
             return None
         return DeviceCode(tuple(map(CodeTarget.parse, self.sass)), tuple(map(CodeTarget.parse, self.ptx)))
 
-    def build_facts(self, name: str, version: str, requires: Iterable[str], evidence: Evidence) -> BuildFacts | None:
+    def build_facts(
+        self, name: str, version: str, requires: Iterable[str], evidence: Evidence, torch: Need | None = None
+    ) -> Iterator[BuildFacts]:
         """What that means for the builds of one version, whose metadata require the packages ``requires``.
 
-        None where they may stand beside anything. Who requires packages of NVIDIA brings CUDA along, and who loads the
-        libraries of several takes the one that is there. Where libraries were left out, these may have the code that
-        others lack.
+        ``torch`` is the PyTorch that has all the symbols that they need: a row of its own where the metadata do not
+        require it, since libraries for PyTorch may then be optional. Nothing where they may stand beside anything. Who
+        requires packages of NVIDIA brings CUDA along, and who loads the libraries of several takes the one that is
+        there. Where libraries were left out, these may have the code that others lack.
         """
-        majors = () if any(map(brings_cuda, requires)) else self.cuda
+        names = set(requires)
+        majors = () if any(map(brings_cuda, names)) else self.cuda
         cuda = SpecifierSet(f"=={majors[0]}.*") if len(majors) == 1 else None
         needed = (_OLDER_NUMPY,) if self.numpy == 1 else ()
+        if torch is not None and torch.name in names:
+            needed = (*needed, torch)
         code = None if self.unread else self.code
-        if cuda is None and code is None and self.linked_cuda is None and not needed:
-            return None
         versions = SpecifierSet(f"=={Version(version)}")
-        return BuildFacts(
-            *(name, versions, cuda, needed, (), "", (evidence,)),
-            code=code,
-            linked_cuda=self.linked_cuda,
-            ptx_cuda=None if self.ptx_cuda is None else CudaVersion.parse(self.ptx_cuda),
-        )
+        if torch is not None and torch.name not in names:
+            yield BuildFacts(name, versions, None, (torch,), (), "", (evidence,), beside="pytorch")
+        if cuda is not None or code is not None or self.linked_cuda is not None or needed:
+            yield BuildFacts(
+                *(name, versions, cuda, needed, (), "", (evidence,)),
+                code=code,
+                linked_cuda=self.linked_cuda,
+                ptx_cuda=None if self.ptx_cuda is None else CudaVersion.parse(self.ptx_cuda),
+            )
 
 
 def facts_in(
@@ -124,4 +132,5 @@ def together(found: Sequence[StreamedLibrary], members: Iterable[str], unread: i
         min((it.numpy for it in found if it.numpy is not None), default=None),
         unread,
         None if newest is None else f"{newest[0]}.{newest[1]}",
+        tuple(sorted({name for it in found for name in it.torch})),
     )

@@ -7,7 +7,7 @@ touches.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from functools import cached_property, partial
 from os import PathLike
@@ -43,10 +43,12 @@ from envsolve.matrix.parse import (
 )
 from envsolve.matrix.row import Mistakes
 from envsolve.matrix.sound import evidence_of, part_of, releases_of
+from envsolve.matrix.torch_symbols import TorchSymbols, parse_symbols
 from envsolve.model.build_facts import BuildFacts, Place
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
+from envsolve.model.need import Need
 from envsolve.model.release import (
     Architecture,
     ComponentPatch,
@@ -76,7 +78,9 @@ EXTENSIONS = "extensions"
 """The folder with a file for each package whose wheels a refresh reads, besides packages.toml."""
 _OVERLAY = "matrix"
 """The folder of the rows that were read on this machine, in the user's data directory."""
-PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries", "packages")
+PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries", "packages", "torch_symbols")
+_LATER = ("packages", "torch_symbols")
+"""The platform tables that a directory from before them does without."""
 
 
 class FrameworkTable(NamedTuple):
@@ -256,6 +260,16 @@ class Matrix:
         every = (*facts, *self._read_here.get(package, ()))
         return tuple(it for it in every if platform is None or not it.platforms or platform in it.platforms)
 
+    def torch_for(self, symbols: Collection[str], platform: Platform) -> Need | None:
+        """The PyTorch that a library for ``platform`` was compiled for that needs ``symbols``; None if not known."""
+        if not symbols or platform is not Platform.LINUX_64 or "torch_symbols" not in self.tables:
+            return None
+        return self._torch_symbols.need_of(symbols)
+
+    @cached_property
+    def _torch_symbols(self) -> TorchSymbols:
+        return without_mistakes("torch_symbols.toml", self._read_torch_symbols)
+
     def with_builds(self, facts: Iterable[BuildFacts]) -> Matrix:
         """The same matrix with ``facts`` of further builds."""
         more, read = copy(self), dict(self._read_here)
@@ -291,8 +305,8 @@ class Matrix:
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
-        """The files that are about no framework; a directory from before packages.toml does without it."""
-        return tuple(it for it in PLATFORM_TABLES if it != "packages" or self._path(it).is_file())
+        """The files that are about no framework."""
+        return tuple(it for it in PLATFORM_TABLES if it not in _LATER or self._path(it).is_file())
 
     @cached_property
     def _package_names(self) -> frozenset[object]:
@@ -345,6 +359,8 @@ class Matrix:
         found += _mistakes_of("libraries.toml", self._read_libraries)
         if "packages" in self.tables:
             found += _mistakes_of("packages.toml", self._read_packages)
+        if "torch_symbols" in self.tables:
+            found += _mistakes_of("torch_symbols.toml", self._read_torch_symbols)
         for name in self.extension_tables:
             found += _mistakes_of(f"{name}.toml", partial(self._read_extension, name))
         return found
@@ -419,6 +435,13 @@ class Matrix:
             parse_rows("build", document, parse_build_facts, evidence, mistakes),
             parse_rows("place", document, parse_place, evidence, mistakes),
         )
+
+    def _read_torch_symbols(self, mistakes: Mistakes) -> TorchSymbols:
+        document = self._document("torch_symbols")
+        check_tables(document, ("symbols",), mistakes)
+        evidence = parse_evidence(document.get("evidence", {}), mistakes)
+        _updated(document, mistakes)
+        return TorchSymbols(parse_rows("symbols", document, parse_symbols, evidence, mistakes))
 
     def _read_extension(self, name: str, mistakes: Mistakes) -> tuple[BuildFacts, ...]:
         return read_extension(name, self._document(name), mistakes)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.binary.streamed_library import StreamedLibrary, read_stream
-from tests.binary.device_library import device_library
+from envsolve.binary.streamed_library import StreamedLibrary, read_stream, torch_symbols_of
+from tests.binary.device_library import device_library, library_for_torch
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
@@ -114,3 +114,13 @@ def test_intermediate_code_is_passed_over() -> None:
     intermediate = fat_binary((75,)).replace(struct.pack("<H", 2), struct.pack("<H", 8), 1)
     found = read_stream([intermediate * 3 + fat_binary((80,))], enough=1)
     assert list(map(str, found.code.sass)) == ["8.0"]
+
+
+@pytest.mark.parametrize("piece", [100, 5000, 1 << 20])
+def test_the_symbols_of_pytorch_that_it_needs_and_has(piece: int) -> None:
+    device, error, tensor = "_ZN3c104cuda9SetDeviceEa", "_ZTIN3c105ErrorE", "_ZNK2at6Tensor3addEv"
+    other, library = "_ZN3foo3c10E", "_ZN5torch7LibraryC1Ev"
+    content = library_for_torch(needs=(device, error, other), has=(tensor, other + "v"), weak=(library,))
+    assert read(content, piece=piece).torch == {device, error}
+    assert torch_symbols_of([content]) == {tensor}
+    assert read(content[:-10_000], piece=piece).torch == frozenset()  # its last segment says where they are

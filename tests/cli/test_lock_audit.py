@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.binary.device_library import library_for_torch
 from tests.cli.locked import pins_in
 from tests.cli.worlds import LINUX
 from tests.conftest import Envsolve, Result
@@ -15,6 +16,9 @@ from tests.index.server import IndexServer
 from tests.scripts.fat_binary import fat_binary
 
 TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--format", "requirements")
+FOR_2_7 = ("_ZN3c104cuda10set_deviceEa", "_ZN3c1011LogAPIUsageERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE")
+"""A symbol that PyTorch had up to 2.7, and one that it has from then on (data/compat_matrix/torch_symbols.toml)."""
+FROM_2_8 = ("_ZN3c1021c10_compute_alignmentEm",)
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
 
 
@@ -24,6 +28,11 @@ def kernels(
     """A wheel for this Python whose extension module is ``library``."""
     members = {"kernels/_C.so": b"\x7fELF" + library}
     return wheel("kernels", version, requires, tags=f"cp311-cp311-{LINUX}", members=members)
+
+
+def for_torch(version: str, symbols: tuple[str, ...], requires: tuple[str, ...] = ("torch",)) -> IndexFile:
+    """A wheel whose extension module needs some symbols of PyTorch."""
+    return kernels(version, library_for_torch(needs=symbols).removeprefix(b"\x7fELF"), requires=requires)
 
 
 def lock(envsolve: Envsolve, world: IndexServer, directory: Path, *arguments: str) -> Result:
@@ -138,10 +147,30 @@ def test_a_wheel_that_cannot_be_read_is_said_to_be_unverified(
     assert "--audit full" in result.err
 
 
-def test_without_a_gpu_nothing_is_read(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+def test_without_a_gpu_only_what_goes_with_pytorch_is_read(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
     assert pins(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "none")["kernels"] == "1.0"
-    assert world.count("/files/kernels/*.whl") == 0
+    assert world.count("/files/kernels/*.whl") == 1
+    world.add("kernels", [kernels("2.0", fat_binary((80,)), requires=())])
+    assert pins(envsolve, world, tmp_path, "kernels", "--gpu", "none", "--refresh")["kernels"] == "2.0"
+    assert world.count("/files/kernels/*2.0*.whl") == 0
+
+
+def test_what_was_compiled_for_one_pytorch_goes_with_no_other(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    asked = ("--gpu", "8.6", "--driver", "580.65.06")
+    world.add("kernels", [for_torch("1.0", FOR_2_7), for_torch("2.0", FROM_2_8)])
+    newest = pins(envsolve, world, tmp_path, "torch", "kernels", *asked)
+    assert newest["kernels"] == "2.0"
+    assert pins(envsolve, world, tmp_path, "torch==2.7.1", "kernels", *asked)["kernels"] == "1.0"
+    assert pins(envsolve, world, tmp_path, "torch", "kernels==1.0", *asked)["torch"] == "2.7.1"
+    refused = lock(envsolve, world, tmp_path, "torch==2.8.0", "kernels==1.0", *asked)
+    assert refused.code == 1
+    assert "kernels 1.0 requires torch>=2.7,<2.8, as it was compiled for that PyTorch" in refused.err
+    assert "which PyTorch 2.8 does not have" in refused.err
 
 
 def test_status_judges_every_package_of_a_lock(
