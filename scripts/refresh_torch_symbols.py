@@ -35,7 +35,7 @@ from scripts.matrix_refresh.settings import default_cache, default_endpoint  # n
 from scripts.matrix_refresh.wheel import Wheel, new_session  # noqa: E402
 
 _EDITION = "torch-symbols-1"
-_FIRST = Version("1.13")
+_FIRST = Version("1.4")
 _PLATFORM = "linux-64"
 _OF_TORCH = re.compile(r"torch/lib/lib(c10(?:_cuda)?|torch(?:_\w+)?)\.so")
 _LARGEST = 200 << 20

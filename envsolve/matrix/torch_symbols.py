@@ -17,6 +17,7 @@ from envsolve.model.fact import Evidence
 from envsolve.model.need import Need
 
 _PART = re.compile(r"(\d+)|C[1-3](?=E)|D[0-2](?=E)")
+_SHOWN = 60
 _SPECIAL = {"V": "the virtual table of ", "I": "the type information of "}
 
 
@@ -55,14 +56,15 @@ class TorchSymbols:
         between = [it for it in self._minors if fit[0] < it < fit[-1] and it not in fit]
         bounds = [f">={fit[0]}"] if before else []
         bounds += [f"<{it}" for it in after[:1]] + [f"!={it}.*" for it in between]
-        other = (*after, *reversed(before), *between)[0]
-        lacking = next(name for name, it in known.items() if other not in it)
-        because = f"it was compiled for that PyTorch: it needs {readable(lacking)}, which PyTorch {other} does not have"
+        others = (*before[-1:], *between[:1], *after[:1])
+        lacking = {it: min((name for name, having in known.items() if it not in having), key=len) for it in others}
+        reasons = " and ".join(f"PyTorch {it} does not have {readable(name)}" for it, name in lacking.items())
+        because = f"it was compiled for that PyTorch: {reasons}"
         return Need("torch", (), ",".join(bounds), "", because=because)
 
 
 def readable(symbol: str) -> str:
-    """A mangled name of a nested name in C++ (Itanium C++ ABI, 5.1), and the name itself, which loaders report.
+    """A mangled name of a nested name in C++ (Itanium C++ ABI, 5.1), and how that begins, as loaders report it.
 
     Parameters and templates are left out.
     """
@@ -79,4 +81,4 @@ def readable(symbol: str) -> str:
         if symbol[position : position + 1] == "B":  # a tag of the ABI, as in name[abi:cxx11]
             break
     what = _SPECIAL.get(symbol[3:4], "") if symbol.startswith("_ZT") else ""
-    return f"{what}{'::'.join(parts)} ({symbol})"
+    return f"{what}{'::'.join(parts)} ({symbol[:_SHOWN]}{'...' if len(symbol) > _SHOWN else ''})"

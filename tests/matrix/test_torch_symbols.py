@@ -34,10 +34,10 @@ def test_the_releases_that_have_all_of_them(names: tuple[str, ...], torch: str |
     assert (None if found is None else str(found)) == torch
 
 
-def test_the_reason_names_a_symbol_and_a_release_without_it() -> None:
-    found = TABLE.need_of(["of-8-and-9", "of-all"])
+def test_the_reason_names_a_symbol_for_each_neighbour_without_it() -> None:
+    found = TABLE.need_of(["of-8-and-9", "from-9", "of-all"])
     assert found is not None
-    assert found.because.endswith("(of-8-and-9), which PyTorch 2.10 does not have")
+    assert "PyTorch 2.8 does not have  (from-9) and PyTorch 2.10 does not have  (of-8-and-9)" in found.because
 
 
 @pytest.mark.parametrize(
@@ -56,3 +56,7 @@ def test_the_reason_names_a_symbol_and_a_release_without_it() -> None:
 )
 def test_a_mangled_name_is_readable(symbol: str, name: str) -> None:
     assert readable(symbol) == f"{name} ({symbol})"
+
+
+def test_a_long_name_is_cut() -> None:
+    assert readable("_ZN3c103fooE" + "v" * 100) == f"c10::foo (_ZN3c103fooE{'v' * 48}...)"
