@@ -197,6 +197,26 @@ def test_status_judges_every_package_of_a_lock(
     assert reasons("--gpu", "8.6", "--driver", "560.35.03") == [linked]
 
 
+def test_a_lock_from_before_is_judged_by_the_pytorch_that_a_package_was_compiled_for(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [for_torch("1.0", FOR_2_7)])
+    world.fault("*kernels-1.0*.whl", status=403, times=2)
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    machine = ("--gpu", "8.6", "--driver", "580.65.06", "--platform", "linux-64")
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    assert envsolve("init", "-f", "pytorch==2.8.0", "kernels", *machine, "--python", "3.11.7", *where).code == 0
+    assert envsolve("lock").code == 0
+    assert envsolve("lock", "--check").code == 0
+    assert pins(envsolve, world, tmp_path / "cache", "torch==2.7.1", "kernels", *machine[:4])["kernels"] == "1.0"
+    status = envsolve("status", "pylock.toml", *machine, "--json")
+    (reason,) = json.loads(status.out)["files"][0]["reasons"]
+    assert reason.startswith("kernels 1.0 requires torch>=2.7,<2.8, as it was compiled for that PyTorch")
+    assert reason.endswith("and torch is 2.8.0")
+    assert envsolve("lock", "--check").code == 1
+
+
 def test_a_check_of_a_lock_uses_what_was_read_since(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import tomllib
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 from click.testing import CliRunner
 
 from envsolve.matrix import Matrix
+from envsolve.matrix.load import find_matrix
 from envsolve.model.capability import ComputeCapability
 from scripts.refresh_extensions import refresh
+from tests.binary.device_library import library_for_torch
 from tests.matrix.tiny import tiny_matrix
 from tests.scripts.fat_binary import fat_binary
 from tests.scripts.served import ServedIndex
@@ -174,3 +177,15 @@ def test_what_was_read_is_what_the_matrix_knows(index: ServedIndex, tmp_path: Pa
     assert facts.cuda_text == "CUDA 12"
     assert facts.without_code_for([VOLTA], None) == VOLTA
     assert Matrix(matrix.directory).check() == []
+
+
+def test_the_pytorch_that_a_release_was_compiled_for_is_a_row_where_its_metadata_pin_none(
+    index: ServedIndex, tmp_path: Path
+) -> None:
+    copy(find_matrix() / "torch_symbols.toml", tmp_path)
+    content = library_for_torch(needs=("_ZN3c104cuda10set_deviceEa",))
+    for version, need in (("0.5", "torch==2.7.0"), ("0.6", "torch>=2.5"), ("0.7", "torch (==2.7.1)")):
+        members = {"torchrl/_torchrl.so": content}
+        index.add(wheel("torchrl", version, members, tags="cp312-cp312-manylinux_2_28_x86_64", requires=(need,)))
+    (row,) = read(index, tmp_path, package="torchrl")["build"]
+    assert (row["versions"], row["requires"]) == (">=0.6,<0.7", ["torch>=1.8,<2.8"])
