@@ -56,6 +56,7 @@ class WheelAudit:
         self._request, self._reader, self._progress = request, reader, progress
         self._read: set[tuple[str, str]] = set()
         self._unread: dict[tuple[str, str], int] = {}
+        self._modules: dict[tuple[str, str], tuple[tuple[str, int], ...]] = {}
         self._unsuitable: Counter[str] = Counter()
 
     def facts_of(self, pins: Sequence[Pin], solution: Solution | None, matrix: Matrix) -> tuple[BuildFacts, ...]:
@@ -121,7 +122,9 @@ class WheelAudit:
                 yield older._replace(cuda=None, code=None, linked_cuda=None, ptx_cuda=None, requires=newest)
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
-        """What was not read of ``pins``."""
+        """What was not read of ``pins``, and which of them overwrite one another."""
+        pins = tuple(pins)
+        yield from self._of_shared_modules(pins)
         unread = {f"{it.name} {it.version}": self._unread.get((it.name, it.version)) for it in pins}
         sizes = {name: size for name, size in sorted(unread.items()) if size is not None}
         if sizes:
@@ -132,6 +135,16 @@ class WheelAudit:
             full = self._request._replace(packages=self._request.packages._replace(audit=Audit.FULL))
             hint = way_out(text, full, self._request)
             yield Note("not-verified", hint.text, hint.command).about(count=len(names))
+
+    def _of_shared_modules(self, pins: Iterable[Pin]) -> Iterator[Note]:
+        by_module: dict[str, dict[str, int]] = {}
+        for it in pins:
+            for module, checksum in self._modules.get((it.name, it.version), ()):
+                by_module.setdefault(module, {})[f"{it.name} {it.version}"] = checksum
+        for module, owners in by_module.items():
+            if len(set(owners.values())) > 1:
+                text = f"{' and '.join(owners)} install different files of the module {module}: the last one wins"
+                yield Note("same-module", text).about(module=module)
 
     def _say(self, count: int, file: str) -> None:
         if self._progress is not None:
@@ -149,7 +162,9 @@ class WheelAudit:
             if is_for_gpu and (facts is None or facts.unread):
                 self._unread[pin.name, pin.version] = (pin.files[0].size or 0) if facts is None else facts.unread
                 yield from _like_the_next(pin, matrix.build_facts(pin.name, platform))
-            yield from () if facts is None else _facts_of(pin, facts, matrix, platform)
+            if facts is not None:
+                self._modules[pin.name, pin.version] = facts.modules
+                yield from _facts_of(pin, facts, matrix, platform)
 
 
 def _like_the_next(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:

@@ -36,7 +36,8 @@ class PackageFacts(NamedTuple):
     ``sass`` and ``ptx`` are the targets of their kernels, ``cuda`` the majors of the CUDA libraries that they load and
     that are not part of the package, ``linked_cuda`` that of a runtime that is part of them or of the package.
     ``numpy`` is the oldest major of NumPy that one of them was compiled with. ``unread`` are the bytes of libraries,
-    packed, that were left out. ``torch`` are the symbols of PyTorch's C++ interface that they need.
+    packed, that were left out. ``torch`` are the symbols of PyTorch's C++ interface that they need. ``modules`` are the
+    Python packages that it installs, each with a checksum.
     """
 
     sass: tuple[str, ...] = ()
@@ -47,6 +48,7 @@ class PackageFacts(NamedTuple):
     unread: int = 0
     ptx_cuda: str | None = None
     torch: tuple[str, ...] = ()
+    modules: tuple[tuple[str, int], ...] = ()
 
     @property
     def code(self) -> DeviceCode | None:

@@ -48,7 +48,7 @@ def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
 class RemoteWheel:
     """A wheel at a distance, open for reading. Every method raises BrokenArchiveError and OutsideError.
 
-    ``members`` has the bytes that each of its files takes in the archive.
+    ``members`` has the bytes that each of its files takes in the archive, ``checksums`` the CRC-32 of its content.
     """
 
     def __init__(self, fetcher: Fetcher, file: PackageFile) -> None:
@@ -56,6 +56,7 @@ class RemoteWheel:
         with _archive_errors():
             self._archive = zipfile.ZipFile(self._bytes)
             self.members = {it.filename: it.compress_size for it in self._archive.infolist()}
+            self.checksums = {it.filename: it.CRC for it in self._archive.infolist()}
 
     def __enter__(self) -> Self:
         return self

@@ -234,3 +234,16 @@ def test_a_check_of_a_lock_uses_what_was_read_since(
     done = envsolve("lock", "--check")
     assert done.code == 1
     assert "kernels" in done.err + done.out
+
+
+def test_packages_that_install_one_module_are_named(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    for name, content in (("cv", b"1"), ("cv-headless", b"2"), ("cv-alike", b"2"), ("of-cv", b"3")):
+        code = bytes(range(256)) * 2 + content
+        files = {"kernels/_C.so": b"\x7fELF", "cv/__init__.py": code, "shared/__init__.py": content}
+        files = {"kernels/_C.so": b"\x7fELF", "cv/of/__init__.py": code} if name == "of-cv" else files
+        world.add(name, [wheel(name, "1.0", ["torch"], tags=f"cp311-cp311-{LINUX}", members=files)])
+    machine = ("torch", "--gpu", "8.6", "--driver", "580.65.06")
+    both = lock(envsolve, world, tmp_path, *machine, "cv", "cv-headless")
+    assert "cv 1.0 and cv-headless 1.0 install different files of the module cv: the last one wins" in both.err
+    alike = lock(envsolve, world, tmp_path, *machine, "cv-alike", "cv-headless", "of-cv")
+    assert "install different files" not in alike.err
