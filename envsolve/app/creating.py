@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.app.making import CreateRequest, Progress, make
+from envsolve.app.project_changes import Change
+from envsolve.app.syncing import can_change, change
 from envsolve.create.builds import refuse_builds, refuse_variables
 from envsolve.create.claims import claiming, release
 from envsolve.create.interpreter import runs
@@ -36,17 +38,19 @@ class Outcome(StrEnum):
     """What became of the place."""
 
     MADE = "made"
+    CHANGED = "changed"
     UP_TO_DATE = "up-to-date"
 
 
 class Created(NamedTuple):
-    """The environment: where it is, its interpreter if it has one, and notes."""
+    """The environment: where it is, its interpreter if it has one, notes, and what changed in one that was there."""
 
     prefix: Path
     kind: Kind
     python: Path | None
     outcome: Outcome
     notes: tuple[Note, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], progress: Progress) -> Created:
@@ -65,8 +69,12 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
         settle(prefix)
         place = place_of(asked.prefix)
         python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
-        if place.record is not None and place.record.state is State.FINISHED:
-            if not asked.force and place.record.is_of(plan):
+        if place.record is not None and place.record.state is not State.UNFINISHED:
+            if asked.changes and python is not None and can_change(place, plan, python, environ):
+                found, notes = change(asked, plan, place, matrix, environ, progress)
+                outcome = Outcome.CHANGED if found else Outcome.UP_TO_DATE
+                return Created(prefix, plan.kind, python, outcome, (*plan.notes, *notes), found)
+            if not asked.force and not asked.changes and place.record.is_of(plan):
                 progress(f"querying {python}")
                 _require_whole(place, python, environ)
                 return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
@@ -113,10 +121,14 @@ def _require_file(lock: Path) -> None:
 
 
 def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
-    if asked.force:
+    if asked.force or asked.changes:
         return
     record = place.record
     assert record is not None
+    if record.state is State.CHANGING:
+        hints = (Hint("go on with it", "envsolve sync"), Hint("or replace it with --force"))
+        message = f"{place.path} is between two locks: envsolve sync did not finish"
+        raise UsageError("prefix-in-use", message, hints=hints)
     made_of = "another lock"
     if isinstance(asked.lock, Path) and record.lock_path == str(asked.lock.absolute()):
         is_same = record.lock_sha256 == record_of(plan, "", State.FINISHED).lock_sha256

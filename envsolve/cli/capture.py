@@ -11,7 +11,7 @@ import click
 from envsolve.cli import known_values
 from envsolve.cli.export import asking, index_options, network_options, output_option, wanted_format
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import environment_options, matrix_option, option, output_options
+from envsolve.cli.options import Command, environment_options, matrix_option, option, output_options
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note
@@ -21,7 +21,7 @@ from envsolve.lockfile.formats import format_of_name
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 
 
-@click.command()
+@click.command(cls=Command)
 @environment_options
 @click.option(
     "--format",

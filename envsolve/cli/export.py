@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.options import FileName, Member, Parsed, file_name, option, output_options, stacked
+from envsolve.cli.options import Command, FileName, Member, Parsed, file_name, option, output_options, stacked
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note
@@ -59,7 +59,7 @@ network_options = stacked(
 )
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("file", metavar="FILE", type=FileName("file"))
 @format_option
 @output_option

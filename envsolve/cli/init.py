@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from envsolve.boundary.files import FileError, read_bytes, read_head
 from envsolve.boundary.secrets import without_secrets
-from envsolve.cli.options import FileName, matrix_option, network_of, option, output_options
+from envsolve.cli.options import Command, FileName, matrix_option, network_of, option, output_options
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
@@ -61,7 +61,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     context.exit()
 
 
-@click.command()
+@click.command(cls=Command)
 @options_of_solve((*REQUEST, "platforms", "allow_builds"))
 @option(
     "-o",

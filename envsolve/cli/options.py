@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +24,31 @@ else:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+_MISTAKES = "envsolve.mistakes"
+
+
+class Command(click.Command):
+    """A command that reads all of its options before it refuses those that it cannot read, so that all are told."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the line. Raises SeveralMistakes, or the one mistake itself."""
+        mistakes: list[click.BadParameter] = ctx.meta.setdefault(_MISTAKES, [])
+        rest = super().parse_args(ctx, args)
+        if len(mistakes) > 1:
+            raise SeveralMistakes(mistakes, ctx)
+        if mistakes:
+            raise mistakes[0]
+        return rest
+
+
+class SeveralMistakes(click.UsageError):
+    """More than one option that cannot be read."""
+
+    def __init__(self, mistakes: Sequence[click.BadParameter], ctx: click.Context) -> None:
+        super().__init__(f"{len(mistakes)} options cannot be read", ctx)
+        self.mistakes = tuple(mistakes)
+
+
 class Parsed(_ParamType):
     """An option read by a function that raises ValueError with a sentence for the user.
 
@@ -43,7 +68,11 @@ class Parsed(_ParamType):
         try:
             return self._parse(value)
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            mistake = click.BadParameter(str(error), ctx, param)
+            if ctx is None or not isinstance(ctx.command, Command):
+                raise mistake from None
+            ctx.meta[_MISTAKES].append(mistake)
+            return None
 
 
 def file_name(text: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from envsolve.cli import known_values
 from envsolve.cli.options import (
+    Command,
     FileName,
     Member,
     Parsed,
@@ -35,13 +36,12 @@ if TYPE_CHECKING:
     from envsolve.app.solving import HeldOn, Solved
     from envsolve.matrix import Matrix
 
-_COMMANDS = ("solve", "init", "lock", "create", "validate", "doctor", "explain", "detect", "status", "matrix", "cache")
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
 _FILE = FileName("file")
 
 
-@click.command()
+@click.command(cls=Command)
 @click.argument("requirements", nargs=-1, metavar="[REQUIREMENT]...")
 @option(
     "-f",
@@ -237,7 +237,7 @@ def solve(**options: Any) -> int:
 
     With a GPU present or named a CPU build is never chosen; if no GPU build fits, the answer is why not and what fits.
     """
-    _refuse_command_out_of_place(options)
+    _refuse_requirements_alone(options)
     format_name = _format(options)
     _require_exact_environment(options, format_name)
     if format_name in CONDA_FORMATS or options["exact"]:
@@ -403,8 +403,10 @@ def _packages(options: dict[str, Any]) -> Packages:
     )
 
 
-def _refuse_command_out_of_place(options: dict[str, Any]) -> None:
-    meant = next((word for word in options["requirements"] if word in _COMMANDS), None)
-    if meant is not None and len(options["requirements"]) == 1:
-        message = f"put the command first: envsolve {meant} ..."
-        raise UsageError("usage", message, hints=(Hint("list its options", f"envsolve {meant} --help"),))
+def _refuse_requirements_alone(options: dict[str, Any]) -> None:
+    """Raise UsageError for words without a framework, a file or a format: more likely commands out of place."""
+    words = options["requirements"]
+    if not words or any(options[it] for it in ("frameworks", "requirement_files", "format_name", "output")):
+        return
+    message = f"{words[0]!r} is a requirement, which needs --framework, -r, --format or -o beside it"
+    raise UsageError("usage", message, hints=(Hint("a command comes first", f"envsolve {words[0]} ..."),))

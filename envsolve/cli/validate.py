@@ -10,7 +10,7 @@ import click
 
 from envsolve.cli import known_values
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import FileName, Parsed, environment_options, matrix_option, option, output_options
+from envsolve.cli.options import Command, FileName, Parsed, environment_options, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
@@ -44,7 +44,7 @@ def _index(text: str) -> int:
     return int(text)
 
 
-@click.command()
+@click.command(cls=Command)
 @environment_options
 @click.option(
     "-f",

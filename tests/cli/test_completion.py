@@ -147,10 +147,30 @@ def test_files_and_directories_are_left_to_the_shell(line: str, kind: str) -> No
 
 
 FREE = {
-    *("allow_builds", "burn", "driver", "editables", "environment", "exclude_newer", "extra_index_urls", "glibc"),
-    *("index_url", "overrides", "python", "pytorch_index_url", "requirements", "timeout", "upgraded", "why_not"),
+    *(
+        "allow_builds",
+        "burn",
+        "command",
+        "driver",
+        "editables",
+        "environment",
+        "exclude_newer",
+        "extra_index_urls",
+        "glibc",
+    ),
+    *(
+        "index_url",
+        "overrides",
+        "python",
+        "pytorch_index_url",
+        "requirements",
+        "timeout",
+        "upgraded",
+        "why_not",
+        "words",
+    ),
 }
-"""Versions, addresses, numbers and days: what nobody has a list of."""
+"""Versions, addresses, numbers, days, commands and requirements: what nobody has a list of."""
 
 
 def test_each_parameter_with_a_value_is_completed_or_known_to_be_free() -> None:
