@@ -21,7 +21,7 @@ from envsolve.lockfile.formats import format_of_name
 _FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Write a lock of what is installed.")
 @environment_options
 @click.option(
     "--format",
@@ -61,6 +61,11 @@ def capture(**options: Any) -> int:
 
     URLs and digests come from conda's records and, for wheels, from the package indexes. The environment is checked
     first. Packages that cannot be locked are listed.
+
+    \b
+    Examples:
+      envsolve capture --prefix .venv -o pylock.toml
+      envsolve capture --validate -o conda-lock.yml
     """
     from envsolve.app.capturing import CaptureRequest
     from envsolve.app.capturing import capture as captured

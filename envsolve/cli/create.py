@@ -34,7 +34,7 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
 """What a request has that makes a lock alone."""
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Make an environment and prove it.")
 @click.argument("prefix", type=FileName("directory"))
 @options_of_solve(REQUEST)
 @option(
@@ -66,6 +66,11 @@ def create(**options: Any) -> int:
 
     A failure leaves nothing behind. A directory with files that envsolve did not make is refused. An environment of
     the same lock is up to date; one of another lock is replaced only with --force.
+
+    \b
+    Examples:
+      envsolve create .venv --lock pylock.toml
+      envsolve create ./env --framework pytorch pandas
     """
     from envsolve.app.creating import require_usable
 

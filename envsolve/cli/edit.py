@@ -29,11 +29,11 @@ _options: Decorator = stacked(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Add requirements to the project and lock it.")
 @click.argument("words", nargs=-1, required=True, metavar="REQUIREMENT...")
 @_options
 def add(**options: Any) -> int:
-    r"""Add requirements to the project and lock it, with as few changes as possible.
+    """Add requirements to the project and lock it, with as few changes as possible.
 
     A requirement that is there already gets the new versions. If no lock has room for it, nothing is written.
 
@@ -47,11 +47,11 @@ def add(**options: Any) -> int:
     return _edited(with_requirements, "added", options)
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Remove requirements from the project and lock it.")
 @click.argument("words", nargs=-1, required=True, metavar="NAME...")
 @_options
 def remove(**options: Any) -> int:
-    r"""Remove requirements from the project and lock it; what else needs a package keeps it.
+    """Remove requirements from the project and lock it; what else needs a package keeps it.
 
     \b
     Examples:

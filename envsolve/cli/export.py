@@ -59,7 +59,7 @@ network_options = stacked(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Write a lock in another format.")
 @click.argument("file", metavar="FILE", type=FileName("file"))
 @format_option
 @output_option
@@ -82,6 +82,11 @@ def export(**options: Any) -> int:
     FILE is a requirements file, a pylock.toml, a uv.lock, a poetry.lock, a pdm.lock, a conda-lock.yml, an explicit file
     or a pixi.lock. What the other format cannot hold is listed on stderr. Without --ask-index no index is queried, only
     the cache is read.
+
+    \b
+    Examples:
+      envsolve export pylock.toml --format requirements -o requirements.txt
+      envsolve export conda-lock.yml --format explicit
     """
     from envsolve.app.exporting import ExportRequest
     from envsolve.app.exporting import export as exported

@@ -47,7 +47,7 @@ project_option = option(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Write the locks of the project.")
 @options_of_solve((*REQUEST, "platforms", "allow_builds"))
 @project_option
 @option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or out of date.")
@@ -72,6 +72,11 @@ def lock(**options: Any) -> int:
 
     Locked versions stay while they fit: a newer driver changes nothing, another GPU only what has to change.
     Options override the keys of the project for this run: `envsolve lock --driver 580 --diff`.
+
+    \b
+    Examples:
+      envsolve lock
+      envsolve lock --driver 580.65.06 --diff
     """
     from envsolve.app.project_overrides import overridden
     from envsolve.project import read_project

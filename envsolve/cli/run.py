@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from envsolve.project import Project
 
 
-@click.command(cls=Command, context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.command(
+    cls=Command,
+    short_help="Run a command in the environment of the project.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
 @click.argument("command", nargs=-1, required=True, metavar="[--] COMMAND [ARGUMENT]...", type=click.UNPROCESSED)
 @project_option
 @environment_options
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 @matrix_option
 @output_options
 def run(**options: Any) -> int:
-    r"""Run a command in the environment of the project.
+    """Run a command in the environment of the project.
 
     The environment is made or brought to the lock first if it was made from another one. The command gets what
     activating the environment sets; its exit code is that of envsolve.

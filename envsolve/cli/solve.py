@@ -41,7 +41,7 @@ _WORD = Parsed("address", one_word)
 _FILE = FileName("file")
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Print an environment for this machine, or the one you name.")
 @click.argument("requirements", nargs=-1, metavar="[REQUIREMENT]...")
 @option(
     "-f",
@@ -236,6 +236,11 @@ def solve(**options: Any) -> int:
     """Print an environment that runs on the GPU and the driver you have.
 
     With a GPU present or named a CPU build is never chosen; if no GPU build fits, the answer is why not and what fits.
+
+    \b
+    Examples:
+      envsolve --framework tensorflow --gpu auto > environment.yml
+      envsolve -f pytorch transformers --gpu 'RTX 4090' --driver 580.65.06 -o pylock.toml
     """
     _refuse_requirements_alone(options)
     format_name = _format(options)

@@ -39,7 +39,7 @@ environment_options = stacked(
 """Which environment a project has, and what is in it."""
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Make the environment of the project equal to its lock.")
 @project_option
 @environment_options
 @option("--no-validate", is_flag=True, help="Do not run kernels in the environment to prove it.")
@@ -48,7 +48,7 @@ environment_options = stacked(
 @matrix_option
 @output_options
 def sync(**options: Any) -> int:
-    r"""Make the environment of the project equal to its lock, and prove it.
+    """Make the environment of the project equal to its lock, and prove it.
 
     Only what differs is installed or removed, packages that somebody else installed there too. If there is no
     environment yet, or its Python does not fit the lock, it is made anew.

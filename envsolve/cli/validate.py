@@ -44,7 +44,7 @@ def _index(text: str) -> int:
     return int(text)
 
 
-@click.command(cls=Command)
+@click.command(cls=Command, short_help="Prove an environment by running kernels in it.")
 @environment_options
 @click.option(
     "-f",
@@ -98,6 +98,11 @@ def validate(**options: Any) -> int:
     """Prove an environment: run kernels in it, compare their results, and see what was loaded.
 
     Exits 1 if a probe failed. Each finding says what is wrong and what to do about it.
+
+    \b
+    Examples:
+      envsolve validate
+      envsolve validate --prefix .venv --device cuda --json
     """
     from envsolve.app.validating import validation_of
 
