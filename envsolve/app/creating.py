@@ -9,7 +9,7 @@ which of its packages are whole.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -30,8 +30,11 @@ from envsolve.create.replaced import set_aside, settle
 from envsolve.errors import Hint, UsageError
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
-from envsolve.model.host import Platform
+from envsolve.model.host import GpuStatus, Platform
 from envsolve.model.note import Note
+
+_LARGE = 1.0
+"""Gigabytes from which on a download is told of beforehand."""
 
 
 class Outcome(StrEnum):
@@ -69,6 +72,9 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
         settle(prefix)
         place = place_of(asked.prefix)
         python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
+        if place.record is None or not place.record.is_of(plan):
+            for it in _beforehand(plan, matrix, environ):
+                asked.tell(it)
         if place.record is not None and place.record.state is not State.UNFINISHED:
             if asked.changes and python is not None and can_change(place, plan, python, environ):
                 found, notes = change(asked, plan, place, matrix, environ, progress)
@@ -82,6 +88,24 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
             _set_aside(prefix)
         notes = _make_or_clear(asked, plan, prefix, matrix, environ, progress)
     return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes))
+
+
+def _beforehand(plan: Plan, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Note]:
+    """What to know before a large download, and where the environment is for GPUs and this machine has none."""
+    sizes = [pin.files[0].size or 0 for pin in plan.lock.pins if pin.files] + [it.size or 0 for it in plan.lock.conda]
+    size = sum(sizes) / 1e9
+    much = f"up to {size:.1f} GB are downloaded" if size >= _LARGE else ""
+    stack = plan.lock.stack
+    if stack is not None and stack.cuda is not None:
+        from envsolve.host.detection import detect
+
+        host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
+        if host.status is GpuStatus.NO_HARDWARE:
+            text = "the environment is for NVIDIA GPUs and cannot be proven on this machine, which has none"
+            yield Note("gpu-not-here", f"{text}; {much}" if much else text).about(megabytes=round(size * 1000))
+            return
+    if much:
+        yield Note("large-download", much).about(megabytes=round(size * 1000))
 
 
 def require_usable(prefix: str) -> None:

@@ -37,7 +37,7 @@ class CreateRequest(NamedTuple):
     them. ``session`` opens the solver of conda packages, for an environment.yml, which has no addresses. ``force``
     replaces an environment of envsolve, ``changes`` installs and removes only what differs in it. ``keep`` leaves an
     unfinished one, ``builds`` lets packages without a wheel be built, within ``build_constraints`` and those that the
-    lock records.
+    lock records. ``tell`` gets what is to be known before anything is fetched.
     """
 
     prefix: str
@@ -52,6 +52,7 @@ class CreateRequest(NamedTuple):
     keep: bool = False
     builds: bool = False
     build_constraints: tuple[str, ...] = ()
+    tell: Callable[[Note], None] = lambda _: None
 
 
 def make(

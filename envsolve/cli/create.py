@@ -164,6 +164,7 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
         keep=options["keep"],
         builds=options["allow_builds"],
         build_constraints=build_constraints_in(options["build_constraint_files"]),
+        tell=partial(note, quiet=options["quiet"]),
     )
     try:
         return create_environment(asked, matrix, os.environ, progress.show)

@@ -12,9 +12,12 @@ import pytest
 
 from tests.cli.creating import Creating, creating_in
 from tests.cli.locking import assert_in_three_parts
+from tests.cli.test_lock import Project, project
 from tests.conda.packages import MINOR, package, python_package
 from tests.conftest import Envsolve, Result
 from tests.index.packages import wheel
+
+__all__ = ["project"]
 
 pytestmark = [
     pytest.mark.thorough,  # each makes whole environments
@@ -170,6 +173,17 @@ def test_added_and_synced_is_one_command(syncing: Syncing) -> None:
     done = syncing("add", "beta<2", "--sync", "--prefix", "env")
     assert done.code == 0, done.err
     assert syncing.create.installed() == {"alpha": "1.0", "beta": "1.0"}
+
+
+def test_before_a_gpu_environment_is_made_without_a_gpu_that_is_said(
+    project: Project, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert project("lock").code == 0
+    done = envsolve("create", "env", "--lock", "locks/pylock.toml", "--no-validate", "--cache-dir", "cache")
+    assert done.code == 0, done.err
+    said = "the environment is for NVIDIA GPUs and cannot be proven on this machine, which has none"
+    assert done.err.startswith(f"note: {said}\n")
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
