@@ -24,7 +24,7 @@ from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_of_name
+from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file, format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.reference import editable
 from envsolve.model.release import Source
@@ -245,6 +245,12 @@ def solve(**options: Any) -> int:
     _refuse_requirements_alone(options)
     format_name = _format(options)
     _require_exact_environment(options, format_name)
+    code = _print(format_name, options)
+    _note_format(options, format_name)
+    return code
+
+
+def _print(format_name: str, options: dict[str, Any]) -> int:
     if format_name in CONDA_FORMATS or options["exact"]:
         from envsolve.cli.conda_lock import conda_session, print_conda_lock
 
@@ -379,6 +385,19 @@ def _format(options: dict[str, Any]) -> str:
     if named not in known:
         raise UsageError("unknown-format", f"unknown format {named!r}", (f"known: {', '.join(known)}",))
     return str(named)
+
+
+def _note_format(options: dict[str, Any], format_name: str) -> None:
+    """Say so where the name of the output stands for another format, or for none."""
+    output = options["output"]
+    if output in (None, "-"):
+        return
+    by_name = format_for_file(Path(output))
+    if by_name is None and options["format_name"] is None:
+        note(f"the name {output} says no format: it gets an environment.yml", quiet=options["quiet"])
+    elif by_name not in (None, format_name):
+        text = f"{output} gets the format {format_name}, although its name says {by_name}"
+        note(text, quiet=options["quiet"])
 
 
 def _require_exact_environment(options: dict[str, Any], format_name: str) -> None:
