@@ -18,7 +18,7 @@ from envsolve.cli.report import note
 from envsolve.errors import UsageError
 from envsolve.lockfile.formats import format_of_name
 
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
+_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "constraints")
 
 
 @click.command(cls=Command, short_help="Write a lock of what is installed.")

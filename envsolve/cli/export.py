@@ -17,7 +17,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import Platform
 
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment")
+_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment", "constraints")
 
 format_option = click.option(
     "--format",
@@ -25,7 +25,10 @@ format_option = click.option(
     envvar="ENVSOLVE_FORMAT",
     metavar="NAME",
     shell_complete=known_values.formats,
-    help=f"{', '.join(_FORMATS[:-1])} or environment (exact builds). Default: by the file name of -o.",
+    help=(
+        f"{', '.join(_FORMATS[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). Default: by "
+        "the file name of -o."
+    ),
 )
 output_option = option(
     "-o",
