@@ -164,7 +164,9 @@ class WheelAudit:
                 yield from _like_the_next(pin, matrix.build_facts(pin.name, platform))
             if facts is not None:
                 self._modules[pin.name, pin.version] = facts.modules
-                yield from _facts_of(pin, facts, matrix, platform)
+            said = facts and _facts_of(pin, facts, matrix, platform)
+            if said is not None:
+                yield said
 
 
 def _like_the_next(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
@@ -179,7 +181,7 @@ def _like_the_next(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts
             yield it._replace(versions=SpecifierSet(f"=={Version(pin.version)}"), evidence=evidence)
 
 
-def _facts_of(pin: Pin, facts: PackageFacts, matrix: Matrix, platform: Platform) -> Iterator[BuildFacts]:
+def _facts_of(pin: Pin, facts: PackageFacts, matrix: Matrix, platform: Platform) -> BuildFacts | None:
     """What was read of the wheel of ``pin``, as facts on its builds."""
     torch = matrix.torch_for(facts.torch, platform)
     return facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]), torch)
@@ -223,11 +225,12 @@ def with_known_builds(matrix: Matrix, pins: Iterable[Pin], platform: Platform, s
     """``matrix`` with what was read before of the wheels of ``pins``; no index is queried."""
     from envsolve.app.wheel_facts import known_facts
 
-    found: list[BuildFacts] = []
+    found = []
     for pin in pins:
         if pin.files and pin.version and is_unknown(pin.name, pin.version, matrix.build_facts(pin.name)):
             facts = next((it for file in pin.files if (it := known_facts(shelf, file)) is not None), None)
-            found += () if facts is None else _facts_of(pin, facts, matrix, platform)
+            said = facts and _facts_of(pin, facts, matrix, platform)
+            found += [said] if said is not None else []
     return matrix.with_builds(found) if found else matrix
 
 

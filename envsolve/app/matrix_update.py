@@ -209,7 +209,7 @@ class _Look:
         known = self._matrix.build_facts(name)
         if any(it.covers(version) for it in known) or _is_behind(version, known):
             return
-        if any(it.with_cuda is not None or it.loss for it in known):
+        if any(it.with_cuda is not None or it.loss or it.beside for it in known):
             text = f"{name} {version} is not added: what its rows say is decided by people"
             self.notes.append(Note(_NOT_ADDED, text).about(release=f"{name} {version}"))
             return
@@ -217,40 +217,39 @@ class _Look:
         requires = [it.name for it in indexes.metadata(project, raw).requires or () if "extra" not in it.marker]
         (facts,) = lines.wheels.read([Reading(file, ALL if self._by_name else BUDGET, named=False)], progress)
         found = self._build_facts(f"{name} {version}", facts, requires, file)
-        if found:
+        if found is not None:
             self._add_package(found, file)
 
     def _build_facts(
         self, release: str, facts: PackageFacts | None, requires: Sequence[str], file: PackageFile
-    ) -> tuple[BuildFacts, ...]:
-        """What was read of a wheel, as rows; none where it cannot be one, and what to say of that."""
+    ) -> BuildFacts | None:
+        """What was read of a wheel, as a row; None where it cannot be one, and what to say of that."""
         name, _, version = release.partition(" ")
         if facts is None:
             self.failures.append(f"{release}: {file.name} cannot be read")
-            return ()
+            return None
         if facts.unread:
             text = f"{release} is not added: {facts.unread / 1e6:,.0f} MB of its libraries were not read"
             self.notes.append(Note("not-read", text, f"envsolve matrix update {name}").about(package=name))
-            return ()
+            return None
         torch = self._matrix.torch_for(facts.torch, _PLATFORM)
-        found = tuple(facts.build_facts(name, version, requires, evidence_of(file), torch))
-        if not found and self._by_name:
-            text = f"{release} is not added: it has no kernels, loads no CUDA and is not compiled for one PyTorch"
+        found = facts.build_facts(name, version, requires, evidence_of(file), torch)
+        if found is None and self._by_name:
+            text = f"{release} is not added: it has no kernels and loads no CUDA"
             self.notes.append(Note("nothing-to-add", text).about(package=name))
-        if file.name.endswith("-any.whl"):
+        if found is None or file.name.endswith("-any.whl"):
             return found
-        return tuple(it._replace(platforms=(_PLATFORM,)) for it in found)
+        return found._replace(platforms=(_PLATFORM,))
 
-    def _add_package(self, every: Sequence[BuildFacts], file: PackageFile) -> None:
-        found = every[0]
+    def _add_package(self, found: BuildFacts, file: PackageFile) -> None:
         name = f"{EXTENSIONS}/{found.package}"
-        document = _package_document(every, file, self._before.get(name))
+        document = _package_document(found, file, self._before.get(name))
         against = breaches({name: document}, self._matrix)
         if against:
             self.notes.append(_left_out(f"{found.package} {str(found.versions).removeprefix('==')}", against))
             return
         self.documents[name] = document
-        self.new += [New(name, _build_row(it)) for it in every]
+        self.new.append(New(name, _build_row(found)))
 
 
 def write(documents: Mapping[str, Document], directory: Path) -> None:
@@ -330,21 +329,20 @@ def _is_behind(version: str, known: Iterable[BuildFacts]) -> bool:
     return any(it > Version(version) for it in named)
 
 
-def _package_document(found: Sequence[BuildFacts], file: PackageFile, before: Document | None) -> Document:
-    """The file of a package with the rows that were ``found``, above those of ``before``."""
-    today, rows = today_in_utc(), list(map(_build_row, found))
-    name = str(rows[0]["evidence"][0])  # type: ignore[index]  # a list
-    older = [dict(it) for it in raw_rows(before or {}, "build") if it.get("versions") != rows[0]["versions"]]
-    what = f"{file.name}: fat binaries, names of CUDA libraries and symbols of PyTorch"
-    read = ReadEvidence(name, what, found[0].evidence[0].sha256)
+def _package_document(found: BuildFacts, file: PackageFile, before: Document | None) -> Document:
+    """The file of a package with the row that was ``found``, above those of ``before``."""
+    today, row = today_in_utc(), _build_row(found)
+    name = str(row["evidence"][0])  # type: ignore[index]  # a list
+    older = [dict(it) for it in raw_rows(before or {}, "build") if it.get("versions") != row["versions"]]
+    read = ReadEvidence(
+        name, f"{file.name}: fat binaries, names of CUDA libraries and symbols of PyTorch", found.evidence[0].sha256
+    )
     evidence = {**{key: dict(it) for key, it in raw_evidence(before or {}).items()}, name: evidence_row(read, today)}
-    return {"schema_version": SCHEMA_VERSION, "updated": today, "evidence": evidence, "build": [*rows, *older]}
+    return {"schema_version": SCHEMA_VERSION, "updated": today, "evidence": evidence, "build": [row, *older]}
 
 
 def _build_row(facts: BuildFacts) -> Row:
     row: Row = {"package": facts.package, "versions": str(facts.versions)}
-    if facts.beside:
-        row["beside"] = facts.beside
     if facts.platforms:
         row["platforms"] = [it.value for it in facts.platforms]
     if facts.cuda is not None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from envsolve.index.wheel_member import RemoteWheel
 
 _BUCKET = "wheel_facts"
-_EDITION = 6
+_EDITION = 7
 """A new one where something else is read."""
 _AT_ONCE = 4
 _MORE_THAN_A_NAMESPACE = 300

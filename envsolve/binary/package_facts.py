@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -26,6 +26,8 @@ _OF_NVIDIA = re.compile(
 _BUNDLED = re.compile(r"(?:^|/)(?:lib)?(?:cudart|cublas|cublasLt|nvrtc)(?:64_|[-.])[^/]*\Z")
 """Those that CUDA's major is the number of."""
 _RUNTIME = re.compile(r"(?:^|/)(?:libcudart[-.](?:[^/]*\.)?so\.|cudart64_)(\d\d)[^/]*\Z")
+_OF_SEVERAL = re.compile(r"torch[-_]?\d+\.?\d[^/]*\Z", re.IGNORECASE)
+"""A library for one PyTorch among those for others, as in dgl and torch-c-dlpack-ext."""
 _BRINGS_CUDA = re.compile(r"nvidia-(?:cuda-runtime|cuda-nvrtc|cublas|cudnn|npp|cufft)(?:-cu\d\d)?\Z|cuda-toolkit\Z")
 _OLDER_NUMPY = parse_need("numpy<2")
 
@@ -59,13 +61,13 @@ class PackageFacts(NamedTuple):
 
     def build_facts(
         self, name: str, version: str, requires: Iterable[str], evidence: Evidence, torch: Need | None = None
-    ) -> Iterator[BuildFacts]:
+    ) -> BuildFacts | None:
         """What that means for the builds of one version, whose metadata require the packages ``requires``.
 
-        ``torch`` is the PyTorch that has all the symbols that they need: a row of its own where the metadata do not
-        require it, since libraries for PyTorch may then be optional. Nothing where they may stand beside anything. Who
-        requires packages of NVIDIA brings CUDA along, and who loads the libraries of several takes the one that is
-        there. Where libraries were left out, these may have the code that others lack.
+        ``torch`` is the PyTorch that has all the symbols that they need; where the metadata require none, what needs it
+        is optional. None where they may stand beside anything. Who requires packages of NVIDIA brings CUDA along, and
+        who loads the libraries of several takes the one that is there. Where libraries were left out, these may have
+        the code that others lack.
         """
         names = set(requires)
         majors = () if any(map(brings_cuda, names)) else self.cuda
@@ -74,16 +76,15 @@ class PackageFacts(NamedTuple):
         if torch is not None and torch.name in names:
             needed = (*needed, torch)
         code = None if self.unread else self.code
+        if cuda is None and code is None and self.linked_cuda is None and not needed:
+            return None
         versions = SpecifierSet(f"=={Version(version)}")
-        if torch is not None and torch.name not in names:
-            yield BuildFacts(name, versions, None, (torch,), (), "", (evidence,), beside="pytorch")
-        if cuda is not None or code is not None or self.linked_cuda is not None or needed:
-            yield BuildFacts(
-                *(name, versions, cuda, needed, (), "", (evidence,)),
-                code=code,
-                linked_cuda=self.linked_cuda,
-                ptx_cuda=None if self.ptx_cuda is None else CudaVersion.parse(self.ptx_cuda),
-            )
+        return BuildFacts(
+            *(name, versions, cuda, needed, (), "", (evidence,)),
+            code=code,
+            linked_cuda=self.linked_cuda,
+            ptx_cuda=None if self.ptx_cuda is None else CudaVersion.parse(self.ptx_cuda),
+        )
 
 
 def facts_in(
@@ -105,7 +106,7 @@ def facts_in(
         left -= members[name]
         chosen.add(name)
     in_order = [name for name in members if name in chosen]  # what lies behind one another is fetched at once
-    return together([read_stream(chunks(name)) for name in in_order], members, unread)
+    return together({name: read_stream(chunks(name)) for name in in_order}, members, unread)
 
 
 def libraries_in(members: Iterable[str]) -> Iterator[str]:
@@ -118,9 +119,9 @@ def brings_cuda(package: str) -> bool:
     return _BRINGS_CUDA.match(package) is not None
 
 
-def together(found: Sequence[StreamedLibrary], members: Iterable[str], unread: int = 0) -> PackageFacts:
-    """What the libraries of a package say, whose files are ``members``."""
-    names = tuple(members)
+def together(libraries: Mapping[str, StreamedLibrary], members: Iterable[str], unread: int = 0) -> PackageFacts:
+    """What the ``libraries`` of a package say, by their paths, whose files are ``members``."""
+    names, found = tuple(members), libraries.values()
     targets = [it.code for it in found]
     runtimes = [int(name[1]) for it in names if (name := _RUNTIME.search(it)) is not None]
     linked = [*runtimes, *(it.linked_cuda for it in found if it.linked_cuda is not None)]
@@ -134,5 +135,7 @@ def together(found: Sequence[StreamedLibrary], members: Iterable[str], unread: i
         min((it.numpy for it in found if it.numpy is not None), default=None),
         unread,
         None if newest is None else f"{newest[0]}.{newest[1]}",
-        tuple(sorted({name for it in found for name in it.torch})),
+        tuple(
+            sorted({it for path, library in libraries.items() if not _OF_SEVERAL.search(path) for it in library.torch})
+        ),
     )

@@ -150,7 +150,7 @@ class Observer:
         """The targets and the CUDA of one wheel."""
         names = [name for name in libraries_in(wheel.members) if self._extension.libraries.fullmatch(name)]
         libraries = {name: self._library(name, wheel) for name in names}
-        found = together(list(libraries.values()), wheel.members)
+        found = together(libraries, wheel.members)
         metadata = wheel.text(".dist-info/METADATA") or ""
         observation = {
             "libraries": names,
@@ -169,11 +169,11 @@ class Observer:
                 observation |= {f"sass {cuda}": list(one.sass), f"ptx {cuda}": list(one.ptx)}
         return observation
 
-    def _by_cuda(self, libraries: Mapping[str, StreamedLibrary]) -> dict[str, list[StreamedLibrary]]:
-        found: dict[str, list[StreamedLibrary]] = {}
+    def _by_cuda(self, libraries: Mapping[str, StreamedLibrary]) -> dict[str, dict[str, StreamedLibrary]]:
+        found: dict[str, dict[str, StreamedLibrary]] = {}
         for name, library in libraries.items():
             if (match := self._extension.libraries.fullmatch(name)) is not None:
-                found.setdefault(f"{match['major']}.{match['minor']}", []).append(library)
+                found.setdefault(f"{match['major']}.{match['minor']}", {})[name] = library
         return found
 
     def _library(self, name: str, wheel: Wheel) -> StreamedLibrary:

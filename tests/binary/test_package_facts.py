@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from envsolve.binary.package_facts import PackageFacts, brings_cuda, facts_in
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.need import parse_need
+from tests.binary.device_library import library_for_torch
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
@@ -70,18 +71,25 @@ def test_who_requires_a_package_of_nvidia_without_a_runtime_brings_no_cuda() -> 
 
 def test_code_that_may_be_in_what_was_not_read_is_not_missed() -> None:
     evidence = Evidence(EvidenceKind.WHEEL, "a.whl", "2026-11-26")
-    (whole,) = PackageFacts(("8.0",), (), (12,)).build_facts("a", "1.0", [], evidence)
-    (part,) = PackageFacts(("8.0",), (), (12,), unread=5).build_facts("a", "1.0", [], evidence)
+    whole = PackageFacts(("8.0",), (), (12,)).build_facts("a", "1.0", [], evidence)
+    part = PackageFacts(("8.0",), (), (12,), unread=5).build_facts("a", "1.0", [], evidence)
+    assert whole is not None
+    assert part is not None
     assert (whole.code is None, part.code is None) == (False, True)
     assert whole.cuda_text == part.cuda_text == "CUDA 12"
-    assert not list(PackageFacts(cuda=(12,)).build_facts("a", "1.0", ["nvidia-cublas-cu12"], evidence))
+    assert PackageFacts(cuda=(12,)).build_facts("a", "1.0", ["nvidia-cublas-cu12"], evidence) is None
 
 
-def test_the_pytorch_that_it_was_compiled_for_is_required_where_there_is_one() -> None:
+def test_the_pytorch_that_it_was_compiled_for_counts_where_the_metadata_require_one() -> None:
     evidence, torch = Evidence(EvidenceKind.WHEEL, "a.whl", "2026-11-26"), parse_need("torch==2.8.*")
-    read = PackageFacts(cuda=(12,), numpy=1)
-    (one,) = read.build_facts("a", "1.0", ["torch"], evidence, torch)
-    assert (list(map(str, one.requires)), one.beside) == (["numpy<2", "torch==2.8.*"], "")
-    of_torch, rest = read.build_facts("a", "1.0", ["click"], evidence, torch)
-    assert (list(map(str, of_torch.requires)), of_torch.beside, of_torch.cuda) == (["torch==2.8.*"], "pytorch", None)
-    assert (list(map(str, rest.requires)), rest.cuda_text) == (["numpy<2"], "CUDA 12")
+    found = PackageFacts(numpy=1).build_facts("a", "1.0", ["torch"], evidence, torch)
+    assert found is not None
+    assert list(map(str, found.requires)) == ["numpy<2", "torch==2.8.*"]
+    assert PackageFacts().build_facts("a", "1.0", ["click"], evidence, torch) is None  # as in open3d
+
+
+def test_a_library_for_one_pytorch_among_those_for_others_says_nothing() -> None:
+    one, other = (library_for_torch(needs=(it,)) for it in ("_ZN3c103oneEv", "_ZN3c105otherEv"))
+    assert facts({"a/lib_torch27-cuda.so": one, "a/adapter_pytorch_2.1.0.so": one, "a/_C.so": other}).torch == (
+        "_ZN3c105otherEv",
+    )

@@ -21,16 +21,14 @@ _BUDGET = 2_000_000_000
 _CHUNK = 1 << 20
 
 
-def facts_of_installed(
-    package: Package, packages: Packages, platform: Platform, matrix: Matrix
-) -> tuple[BuildFacts, ...]:
+def facts_of_installed(package: Package, packages: Packages, platform: Platform, matrix: Matrix) -> BuildFacts | None:
     """What ``package`` needs beyond its metadata, from the bytes of its libraries.
 
-    Nothing where it has nothing to do with CUDA, where nothing says so, and where a file cannot be read.
+    None where it has nothing to do with CUDA, where nothing says so, and where a file cannot be read.
     """
     requires = set(_required(package))
     if not goes_with_cuda(package.name, requires):
-        return ()
+        return None
     sizes = {row.path: row.size or 0 for row in packages.record(package) or ()}
 
     def chunks(name: str) -> Iterator[bytes]:
@@ -41,10 +39,10 @@ def facts_of_installed(
     try:
         found = facts_in(sizes, chunks, _BUDGET)
     except (OSError, ValueError):  # files that are missing or damaged have findings of their own
-        return ()
+        return None
     evidence = Evidence(EvidenceKind.WHEEL, f"the libraries of {package.label} in {package.location}", "")
     torch = matrix.torch_for(found.torch, platform)
-    return tuple(found.build_facts(package.name, package.version, requires, evidence, torch))
+    return found.build_facts(package.name, package.version, requires, evidence, torch)
 
 
 def _required(package: Package) -> Iterator[str]:

@@ -64,7 +64,8 @@ class Scene:
         if package.name not in self._build_facts:
             known = self.matrix.build_facts(package.name, self.platform)
             if is_unknown(package.name, package.version, known):
-                known = (*known, *facts_of_installed(package, self.packages, self.platform, self.matrix))
+                read = facts_of_installed(package, self.packages, self.platform, self.matrix)
+                known = (*known, *([] if read is None else [read]))
             self._build_facts[package.name] = known
         return self._build_facts[package.name]
 
