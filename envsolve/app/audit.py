@@ -18,6 +18,7 @@ from envsolve.app.command import way_out
 from envsolve.app.stack_wheels import bounds_of
 from envsolve.index.one_index import Shelf
 from envsolve.matrix.load import Matrix
+from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Evidence, EvidenceKind
@@ -46,7 +47,6 @@ _MOST_UNSUITABLE = 4
 """Releases of a package that are read and do not suit, until older ones are taken to be like them."""
 _FEW = 4
 _PURE = "-any.whl"
-_PYTORCH = "pytorch"
 
 
 class WheelAudit:
@@ -64,7 +64,7 @@ class WheelAudit:
         mode = self._request.packages.audit
         if solution is None or mode is Audit.OFF:
             return ()
-        if solution.toolkit is None and not any(it.release.framework == _PYTORCH for it in solution.choices):
+        if solution.toolkit is None and not any(it.release.framework == FRAMEWORK for it in solution.choices):
             return ()
         platform = solution.problem.platform
         known = partial(matrix.build_facts, platform=platform)

@@ -43,7 +43,7 @@ from envsolve.matrix.parse import (
 )
 from envsolve.matrix.row import Mistakes
 from envsolve.matrix.sound import evidence_of, part_of, releases_of
-from envsolve.matrix.torch_symbols import TorchSymbols, parse_symbols
+from envsolve.matrix.torch_symbols import TABLE, TorchSymbols, parse_symbols
 from envsolve.model.build_facts import BuildFacts, Place
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Evidence
@@ -78,8 +78,8 @@ EXTENSIONS = "extensions"
 """The folder with a file for each package whose wheels a refresh reads, besides packages.toml."""
 _OVERLAY = "matrix"
 """The folder of the rows that were read on this machine, in the user's data directory."""
-PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries", "packages", "torch_symbols")
-_LATER = ("packages", "torch_symbols")
+PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries", "packages", TABLE)
+_LATER = ("packages", TABLE)
 """The platform tables that a directory from before them does without."""
 
 
@@ -262,13 +262,13 @@ class Matrix:
 
     def torch_for(self, symbols: Collection[str], platform: Platform) -> Need | None:
         """The PyTorch that a library for ``platform`` was compiled for that needs ``symbols``; None if not known."""
-        if not symbols or platform is not Platform.LINUX_64 or "torch_symbols" not in self.tables:
+        if not symbols or platform is not Platform.LINUX_64 or TABLE not in self.tables:
             return None
         return self._torch_symbols.need_of(symbols)
 
     @cached_property
     def _torch_symbols(self) -> TorchSymbols:
-        return without_mistakes("torch_symbols.toml", self._read_torch_symbols)
+        return without_mistakes(f"{TABLE}.toml", self._read_torch_symbols)
 
     def with_builds(self, facts: Iterable[BuildFacts]) -> Matrix:
         """The same matrix with ``facts`` of further builds."""
@@ -359,8 +359,8 @@ class Matrix:
         found += _mistakes_of("libraries.toml", self._read_libraries)
         if "packages" in self.tables:
             found += _mistakes_of("packages.toml", self._read_packages)
-        if "torch_symbols" in self.tables:
-            found += _mistakes_of("torch_symbols.toml", self._read_torch_symbols)
+        if TABLE in self.tables:
+            found += _mistakes_of(f"{TABLE}.toml", self._read_torch_symbols)
         for name in self.extension_tables:
             found += _mistakes_of(f"{name}.toml", partial(self._read_extension, name))
         return found
@@ -437,7 +437,7 @@ class Matrix:
         )
 
     def _read_torch_symbols(self, mistakes: Mistakes) -> TorchSymbols:
-        document = self._document("torch_symbols")
+        document = self._document(TABLE)
         check_tables(document, ("symbols",), mistakes)
         evidence = parse_evidence(document.get("evidence", {}), mistakes)
         _updated(document, mistakes)

@@ -16,6 +16,10 @@ from envsolve.matrix.row import Row
 from envsolve.model.fact import Evidence
 from envsolve.model.need import Need
 
+TABLE = "torch_symbols"
+"""The file, without its ending."""
+FRAMEWORK = "pytorch"
+"""Whose C++ interface it is."""
 _PART = re.compile(r"(\d+)|C[1-3](?=E)|D[0-2](?=E)")
 _SHOWN = 60
 _SPECIAL = {"V": "the virtual table of ", "I": "the type information of "}
