@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -22,6 +21,7 @@ from envsolve.releases.frameworks import readers
 from envsolve.releases.reader import KEY, Reader, ReadEvidence, ReadRow
 from envsolve.releases.remote import SMALL, days_of, wheels_of
 from envsolve.releases.wheels import Listing
+from envsolve.resolve.closure.workers import side_by_side
 
 Row = dict[str, object]
 _AT_ONCE = 4
@@ -125,8 +125,7 @@ class NewReleases:
             except (ValueError, LookupError) as error:
                 return f"{reader.framework} {version}: its wheels say what envsolve cannot read: {error}"
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            results = list(pool.map(rows_of, versions))
+        results = side_by_side(rows_of, versions, _AT_ONCE)
         rows = tuple(row for it in results if not isinstance(it, str) for row in it)
         days = {str(row.values["version"]): published.days.get(str(row.values["version"])) for row in rows}
         return Found(

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.create.busy import LOCK, locked
+from envsolve.boundary.busy import LOCK, locked
 from envsolve.create.claims import foreign_file, is_claimed, list_files, younger_file
 from envsolve.create.record import LOCKS, RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
@@ -189,7 +189,7 @@ def claimed(path: Path) -> Iterator[None]:
     made: list[Path] = []
     try:
         made = _made(path)
-        with locked(path):
+        with locked(path, _busy(path)):
             yield
     except OSError as error:
         raise _failed(path, error) from error
@@ -197,6 +197,11 @@ def claimed(path: Path) -> Iterator[None]:
         for folder in reversed(made):
             with suppress(OSError):  # it is in use by now
                 folder.rmdir()
+
+
+def _busy(path: Path) -> OutsideError:
+    hint = Hint("wait for it to finish, or choose another PREFIX")
+    return OutsideError("prefix-busy", f"another command is creating {path}", hints=(hint,))
 
 
 def _made(path: Path) -> list[Path]:

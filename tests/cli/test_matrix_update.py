@@ -5,13 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from envsolve.app.matrix_update import UpdateRequest, look_for_new
+from envsolve.app.network import Network
+from envsolve.app.overlay_files import write
+from envsolve.boundary.busy import locked
+from envsolve.errors import OutsideError
 from envsolve.matrix import Matrix
 from tests.cli.locked import pins_in
 from tests.cli.worlds import LINUX, fill
@@ -242,7 +249,13 @@ def test_rows_that_cannot_be_used_are_ignored_with_one_note(
     assert "2.16.0" not in result.out
     assert result.err.count("rows of pytorch that `envsolve matrix update` read are ignored: ") == 1
     assert why in result.err
-    assert update(envsolve, world, "torch").code == 0
+    changed = (data / "pytorch.toml").read_bytes()
+    updated = update(envsolve, world, "torch")
+    assert updated.code == 0
+    aside = data / "pytorch.toml.unusable"
+    told = f"note: pytorch.toml could not be used, and is kept as {aside}\n"
+    assert updated.err == f"note: kept in {data}\n{told}"
+    assert aside.read_bytes() == changed
     assert "ignored" not in envsolve("-f", "torch", *GPU).err
 
 
@@ -257,13 +270,64 @@ def test_a_shipped_row_for_the_same_build_wins(envsolve: Envsolve, world: IndexS
     assert "read_here" not in row
 
 
-def test_two_updates_at_once_leave_one_whole_file(world: IndexServer, data: Path) -> None:
-    command = [sys.executable, "-m", "envsolve", "matrix", "update", "torch", *on(world)]
-    environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
-    running = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) for _ in range(3)]
-    assert [it.wait(timeout=120) for it in running] == [0, 0, 0]
+def test_updates_at_once_lose_no_rows(world: IndexServer, data: Path) -> None:
+    with IndexServer(recorded=False) as other:
+        other.add("torch", [new_torch("2.16.1")])
+        environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", "envsolve", "matrix", "update", "torch", *on(index)],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+            )
+            for index in (world, other, world)
+        ]
+        assert [it.wait(timeout=120) for it in running] == [0, 0, 0]
     assert [it.name for it in data.iterdir()] == ["pytorch.toml"]
-    assert any(it.read_here for it in Matrix().framework("pytorch", None).releases)
+    read = {str(it.version) for it in Matrix().framework("pytorch", None).releases if it.read_here}
+    assert read == {"2.16.0", "2.16.1"}
+
+
+def test_rows_that_another_update_wrote_meanwhile_stay(world: IndexServer, data: Path) -> None:
+    world.add("warp-lang", [kernels("99.0", 80)])
+    request = UpdateRequest(("torch", "warp-lang"), world.index_url, pytorch_index_url=f"{world.url}/whl")
+    request = request._replace(network=Network(no_cache=True))
+    older = look_for_new(request, Matrix(), os.environ)
+    world.add("torch", [new_torch("2.16.1")])
+    world.add("warp-lang", [kernels("99.1", 80)])
+    newer = look_for_new(request, Matrix(), os.environ)
+    for found in (newer, older):
+        assert write(found.files, data) == ()
+    assert {str(it.version) for it in Matrix().framework("pytorch", None).releases if it.read_here} == {
+        "2.16.0",
+        "2.16.1",
+    }
+    assert {str(it.versions) for it in Matrix().build_facts("warp-lang") if it.read_here} == {"==99.0", "==99.1"}
+
+
+def test_an_update_that_cannot_write_as_another_does_says_so(
+    envsolve: Envsolve, world: IndexServer, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envsolve.app.overlay_files._SECONDS", 0.1)
+    data.parent.mkdir()
+    with locked(data.parent, OutsideError("busy", "busy")):
+        busy = update(envsolve, world, "torch")
+    assert busy.code == 3
+    assert busy.err.startswith(f"error: data-busy\n  another command is writing in {data}\n")
+    assert world.count("/simple/torch/") == 0
+
+
+def test_an_interrupted_update_ends_at_once_and_leaves_nothing_behind(world: IndexServer, data: Path) -> None:
+    world.fault("/files/torch/torch-2.16.0*", times=1, stall=60, cut=True)
+    command = [sys.executable, "-m", "envsolve", "matrix", "update", "torch", *on(world)]
+    with subprocess.Popen(command, env={**os.environ, "NO_PROXY": "127.0.0.1"}, stderr=subprocess.PIPE) as running:
+        while not world.count("/files/torch/torch-2.16.0*"):
+            assert running.poll() is None
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=20)
+    assert (running.returncode, said.decode().strip()) == (130, "interrupted")
+    assert list(data.parent.iterdir()) == []
 
 
 def test_a_requested_release_that_is_not_known_is_inferred_and_said_so(
@@ -321,11 +385,19 @@ def test_a_matrix_that_is_named_stays_as_it_is(
     assert (refused.code, refused.out) == (2, "")
 
 
-def test_a_place_that_cannot_be_written_is_named(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
-    data.parent.write_text("", "utf-8")
+@pytest.mark.parametrize("place", ["parent", "directory"])
+def test_a_place_that_cannot_be_written_is_named_before_anything_is_fetched(
+    place: str, envsolve: Envsolve, world: IndexServer, data: Path
+) -> None:
+    file = data.parent if place == "parent" else data
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("", "utf-8")
     result = update(envsolve, world, "torch")
     assert result.code == 3
     assert result.err.startswith(f"error: data-failed\n  {data} cannot be written: ")
+    assert result.err.endswith("hint: choose another directory with ENVSOLVE_DATA_DIR\n")
+    assert world.count("/simple/torch/") == 0
+    assert update(envsolve, world, "torch", "--check").code == 1, "a check writes nothing"
 
 
 def test_a_project_is_locked_with_an_inferred_release(
