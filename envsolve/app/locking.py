@@ -15,8 +15,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
-from envsolve.app.audit import WheelAudit, with_known_builds
+from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
+from envsolve.app.lock_evidence import origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_notes import Notes, Resolved
@@ -132,7 +133,7 @@ def locked_again(
         if not all(it.is_met for it in differences(old, recorded, target)):
             return None
         now = as_in_lock(wanted, old.addresses)
-        known = matrix if shelf is None else with_known_builds(matrix, old.pins, shelf)
+        known = matrix if shelf is None else with_read(matrix, read_before(matrix, old.pins, shelf))
         again = _Lock(lock_request, known, with_frameworks(target, now, where), now, where).again(old)
         if again is None:
             return None
@@ -194,7 +195,8 @@ class _Lock:
         attempt = attempt_of(builds, self._request, problem, self._solver)
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
-        found = self._result.finished(attempt, tuple(self._with_requirers(pins, attempt)))
+        read = origins_in(old.made.evidence) if old.made is not None else {}
+        found = self._result.finished(attempt, tuple(self._with_requirers(pins, attempt)), read=read)
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
         if not all(pin.index_url in indexes for pin in pins):
             return None
@@ -245,7 +247,8 @@ class _Lock:
             self._require_recent(made, lines)
             refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
             notes = Notes(made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of)
-            return self._result.finished(made.attempt, notes.pins, (*notes, *audit.notes(notes.pins)), self._passed)
+            beside, read = (*notes, *audit.notes(notes.pins)), audit.origins(notes.pins)
+            return self._result.finished(made.attempt, notes.pins, beside, self._passed, read=read)
 
     def _reads_what_does_not_suit(self, made: Resolved, audit: WheelAudit) -> bool:
         """Read wheels that the matrix does not know; whether one does not suit, so that another answer is needed."""

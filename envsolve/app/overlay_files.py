@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -63,8 +62,12 @@ def write(files: Mapping[str, Making], directory: Path) -> tuple[Note, ...]:
 
 def clear(directory: Path) -> bool:
     """Remove the rows that were read here. Returns whether there were any. Raises OutsideError where that fails."""
-    if not os.path.exists(directory):  # noqa: PTH110 - it never raises
+    try:
+        directory.lstat()
+    except FileNotFoundError:
         return False
+    except OSError as error:
+        raise _not_written(directory, error) from error
     with _one_at_a_time(directory):
         shutil.rmtree(directory)
     return True
@@ -80,5 +83,9 @@ def _one_at_a_time(directory: Path) -> Iterator[None]:
         with locked(directory.parent, busy, _SECONDS):
             yield
     except OSError as error:
-        message = f"{directory} cannot be written: {error.strerror or error}"
-        raise OutsideError("data-failed", message, hints=(_ANOTHER_PLACE,)) from error
+        raise _not_written(directory, error) from error
+
+
+def _not_written(directory: Path, error: OSError) -> OutsideError:
+    message = f"{directory} cannot be written: {error.strerror or error}"
+    return OutsideError("data-failed", message, hints=(_ANOTHER_PLACE,))

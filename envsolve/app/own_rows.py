@@ -11,7 +11,8 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Release
 from envsolve.model.solution import Solution
 
-_GPU_CODE = "sass"
+GPU_CODE = "sass"
+"""The field of a row that says which GPUs it has code for."""
 _WORDS = {"sass": "machine code", "ptx": "PTX", "cuda": "CUDA", "cudnn": "cuDNN"}
 
 
@@ -45,7 +46,7 @@ def notes_on_own_rows(solution: Solution) -> Iterator[Note]:
 
 
 def _note(release: Release) -> Note:
-    if _GPU_CODE not in release.inferred:
+    if GPU_CODE not in release.inferred:
         text = f"{release.label} is not in the shipped matrix: it was read on this machine"
         return Note("read-here", text).about(release=release.label, seen=release.evidence[0].seen)
     words = " and ".join(_WORDS[it] for it in release.inferred if it in _WORDS)

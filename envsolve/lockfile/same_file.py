@@ -59,7 +59,12 @@ def _rests_on(lock: Lock) -> Lock:
 def _bare(made: Made) -> Made:
     request = None if made.request is None else tuple(sorted(made.request))
     return made._replace(
-        envsolve_version="", matrix_date=None, command="", request=request, options=tuple(sorted(made.options))
+        envsolve_version="",
+        matrix_date=None,
+        command="",
+        request=request,
+        options=tuple(sorted(made.options)),
+        evidence=(),
     )
 
 

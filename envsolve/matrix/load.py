@@ -178,7 +178,7 @@ class Matrix:
         self._files: dict[str, Document] = {}
         self._kept: dict[str, Kept] = {}
         self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}
-        self._read_here: dict[str, tuple[BuildFacts, ...]] = {}
+        self._of_wheels: dict[str, tuple[BuildFacts, ...]] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
         self._overlays: tuple[Overlay, ...] = () if directory else _overlays_here()
 
@@ -247,21 +247,24 @@ class Matrix:
 
         Those for ``platform``, or for any where it is None; those of newer versions come first.
         """
+        return (*self.build_rows(package, platform), *_on(platform, self._of_wheels.get(package, ())))
+
+    def build_rows(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
+        """The same without what :meth:`with_builds` added."""
         known = (facts for facts in self._packages.builds if facts.package == package)
         curated = tuple(known) if package in self._package_names else ()
         of_wheels = self._extension(package) if package in self._extensions else ()
         facts = (*of_wheels, *curated)
         for overlay in self._overlays:
             facts = overlay.beside_builds(package, facts)
-        every = (*facts, *self._read_here.get(package, ()))
-        return tuple(it for it in every if platform is None or not it.platforms or platform in it.platforms)
+        return _on(platform, facts)
 
     def with_builds(self, facts: Iterable[BuildFacts]) -> Matrix:
         """The same matrix with ``facts`` of further builds."""
-        more, read = copy(self), dict(self._read_here)
+        more, read = copy(self), dict(self._of_wheels)
         for it in facts:
             read[it.package] = (*read.get(it.package, ()), it)
-        more._read_here = read  # noqa: SLF001 - a copy of this one
+        more._of_wheels = read  # noqa: SLF001 - a copy of this one
         return more
 
     def with_overlay(self, overlay: Overlay) -> Matrix:
@@ -442,6 +445,10 @@ class Matrix:
             require_schema(name, document)
             self._files[name] = document
         return self._files[name]
+
+
+def _on(platform: Platform | None, facts: Iterable[BuildFacts]) -> tuple[BuildFacts, ...]:
+    return tuple(it for it in facts if platform is None or not it.platforms or platform in it.platforms)
 
 
 def read_framework(name: str, document: Document, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:

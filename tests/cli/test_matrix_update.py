@@ -101,6 +101,7 @@ def test_a_lock_that_rests_on_what_was_read_here_says_so(envsolve: Envsolve, wor
     assert lock.out.splitlines()[0].endswith(" with rows that are not shipped:")
     pylock = envsolve("torch==2.16", "--format", "pylock", *asked)
     assert "own_matrix = true" in pylock.out
+    assert 'evidence = { read_here = ["torch"] }' in pylock.out
     older = envsolve("torch==2.15.0", "--format", "requirements", *on(world), *GPU, "--python", "3.11")
     assert older.code == 0, older.err
     assert "not shipped" not in older.out.splitlines()[0]
@@ -422,9 +423,15 @@ outputs = ["requirements.txt"]
     assert result.code == 0, result.err
     assert pins_in((tmp_path / "requirements.txt").read_text("utf-8"))["torch"] == "2.16.0"
     assert "envsolve matrix update pytorch\n" in result.err
+    text = (tmp_path / "requirements.txt").read_text("utf-8")
+    assert '# evidence = { inferred = ["torch as in 2.14.1 (cu130)"] }' in text
     assert envsolve("lock", "--check", *cache).code == 0
+    unknown = envsolve("status", "requirements.txt", *GPU)
+    assert "because: torch was inferred as in 2.14.1 (cu130) when it was locked: `envsolve matrix" in unknown.out
     assert update(envsolve, world, "torch").code == 0
     assert envsolve("lock", "--check", *cache).code == 0
+    known = "note: torch was inferred as in 2.14.1 (cu130) when it was locked, and the matrix has it now: lock again\n"
+    assert known in envsolve("status", "requirements.txt", *GPU).err
 
 
 def test_without_rows_of_its_own_a_command_looks_once_and_loads_nothing(data: Path) -> None:
