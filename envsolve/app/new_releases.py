@@ -176,7 +176,7 @@ def _lane_of(framework: str, read: ReadRow, matrix: Matrix) -> Row:
 
     The default build of PyTorch goes from one toolkit to the next every few releases, for the same GPUs.
     """
-    own = [it for it in _rows_in(matrix, framework) if all(it.get(key) == read.values.get(key) for key in _PLACE)]
+    own = [it for it in rows_in(matrix, framework) if all(it.get(key) == read.values.get(key) for key in _PLACE)]
     same = [it for it in own if it["build"] == read.values["build"]]
     alike = [it for it in own if "cuda" in it and _major(it["cuda"]) == _major(read.values.get("cuda"))]
     series = sorted({_series(it) for it in own}, reverse=True)[:_SERIES]
@@ -213,7 +213,8 @@ def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _rows_in(matrix: Matrix, framework: str) -> Iterator[Row]:
+def rows_in(matrix: Matrix, framework: str) -> Iterator[Row]:
+    """The rows of a framework as they stand in its files."""
     documents = [matrix.document(framework), *(it.documents.get(framework, {}) for it in matrix.overlays)]
     for document in documents:
         yield from map(dict, raw_rows(document, "release"))
@@ -281,4 +282,4 @@ def today_in_utc() -> str:
 def evidence_row(read: ReadEvidence, today: str) -> dict[str, str]:
     """The ``[evidence.<id>]`` of what was read."""
     digest = {} if read.sha256 is None else {"sha256": read.sha256}
-    return {"kind": "wheel", "reference": read.reference, **digest, "seen": today}
+    return {"kind": read.kind, "reference": read.reference, **digest, "seen": today}

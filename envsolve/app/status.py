@@ -295,7 +295,8 @@ def _how_to_read(held: HeldStack, unknown: Iterable[Installed]) -> Iterator[str]
         kind, _, rest = origins.get(it.name, "").partition(" ")
         if kind in (Origin.INFERRED, Origin.READ_HERE):
             said = f"inferred {rest}".strip() if kind == Origin.INFERRED else "read on that machine"
-            yield f"{it.name} was {said} when it was locked: `envsolve matrix update {it.name}` reads it here"
+            reads = f": `envsolve matrix update {it.name}` reads it here" if it.build is None else ""
+            yield f"{it.name} was {said} when it was locked{reads}"
 
 
 def _on_evidence(held: HeldStack, problem: Problem, matrix: Matrix, known: Collection[str]) -> Iterator[Note]:
