@@ -20,7 +20,7 @@ from envsolve.app.network import Network
 from envsolve.app.new_releases import NewReleases, Row, breaches, framework_document, inferred_row
 from envsolve.app.targets import platforms_of
 from envsolve.conda.process import is_installed
-from envsolve.errors import OutsideError
+from envsolve.errors import Hint, OutsideError
 from envsolve.lockfile.formats import CONDA_FORMATS
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.overlay import Overlay
@@ -40,8 +40,8 @@ def inferred(
     matrix: Matrix,
     network: Network,
     environ: Mapping[str, str],
-) -> tuple[Matrix | None, tuple[str, ...]]:
-    """``matrix`` with the newest release of ``framework`` in ``versions``; None, and why, where that is not to be."""
+) -> tuple[Matrix | None, tuple[str, ...], tuple[Hint, ...]]:
+    """``matrix`` with the newest release of ``framework`` in ``versions``; or None, why, and what to do."""
     sources = {source for group in source_groups(request) for source in group}
     platforms = platforms_of(request, matrix)
     rows: list[Completed] = []
@@ -50,6 +50,7 @@ def inferred(
     if any(it.is_wheel for it in sources):
         found, days = _on_indexes(framework, versions, request, matrix, network, environ, platforms, why)
         rows += _usable(framework, found, matrix, days, why)
+    hints = (Hint("read its wheels", f"envsolve matrix update {framework}"),) if why else ()
     if Source.CONDA_FORGE in sources and (not rows or _is_of_conda(request)) and is_installed():
         try:
             found = releases_on_channels(framework, versions, request, platforms, matrix, network, environ)
@@ -57,8 +58,8 @@ def inferred(
         except OutsideError as error:
             why.append(f"whether a channel has {framework}{versions} is not known: {error.message}")
     if not rows:
-        return None, tuple(dict.fromkeys(why))
-    return matrix.with_overlay(Overlay.of({framework: _document(framework, rows, matrix, days)})), ()
+        return None, tuple(dict.fromkeys(why)), hints
+    return matrix.with_overlay(Overlay.of({framework: _document(framework, rows, matrix, days)})), (), ()
 
 
 def _is_of_conda(request: Request) -> bool:

@@ -357,11 +357,11 @@ def test_only_small_files_are_read_for_it(envsolve: Envsolve, world: IndexServer
 
 
 def test_a_release_that_no_index_has_either_stays_a_no(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
-    result = envsolve("-f", "torch==2.99", *GPU, *on(world))
+    result = envsolve("-f", "torch==2.99", *GPU, *on(world), "--source", "pypi")
     assert result.code == 1
     assert result.err.startswith("error: no-such-release\n")
     assert "matrix update" not in result.err
-    offline = envsolve("-f", "torch==2.99", *GPU, *on(world), "--offline")
+    offline = envsolve("-f", "torch==2.99", *GPU, *on(world), "--source", "pypi", "--offline")
     assert offline.code == 1
     assert "cause: whether an index has pytorch==2.99 is not known: " in offline.err
 
@@ -370,7 +370,7 @@ def test_a_release_without_a_lane_is_a_no_that_says_how_to_read_it(
     envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
     world.add("torch", [new_torch("2.17.0", "11.8")])
-    result = envsolve("-f", "torch==2.17", *GPU, *on(world))
+    result = envsolve("-f", "torch==2.17", *GPU, *on(world), "--source", "pypi")
     assert result.code == 1
     assert "no release for CUDA 11 on linux-64 is known to infer its GPUs from" in result.err
     assert result.err.endswith("  envsolve matrix update pytorch\n")
