@@ -43,7 +43,8 @@ from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock
-from envsolve.matrix.load import FrameworkTable, Matrix
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need, is_limited, parse_need
 from envsolve.model.note import Note

@@ -32,7 +32,8 @@ from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.client import Indexes, package_file
 from envsolve.index.page import Project, RawFile
 from envsolve.matrix.laws.facts import raw_evidence, raw_rows
-from envsolve.matrix.load import EXTENSIONS, SCHEMA_VERSION, Matrix
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import EXTENSIONS, SCHEMA_VERSION
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized

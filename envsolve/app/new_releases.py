@@ -13,8 +13,9 @@ from envsolve.boundary.document import Document
 from envsolve.index.client import Indexes
 from envsolve.matrix.laws import judge, latest_date
 from envsolve.matrix.laws.facts import raw_evidence, raw_rows, texts
-from envsolve.matrix.load import SCHEMA_VERSION, Matrix
+from envsolve.matrix.load import Matrix
 from envsolve.matrix.overlay import Overlay
+from envsolve.matrix.tables import SCHEMA_VERSION
 from envsolve.model.release import PYTORCH_INDEX, Release
 from envsolve.releases.errors import ReleaseError
 from envsolve.releases.frameworks import readers

@@ -25,7 +25,8 @@ from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.store import store_at
 from envsolve.lockfile.own_file import LONGEST
-from envsolve.matrix.load import FrameworkTable, Matrix
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.note import Note
 from envsolve.model.request import Audit, FrameworkRequest, Request
 from envsolve.model.solution import Problem
