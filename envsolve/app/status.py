@@ -36,6 +36,8 @@ from envsolve.resolve.solver import Solver
 
 _BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
 _IN_PROJECT = "name the target machine in the project, under gpus"
+NO_LONGER_INFERRED = "no-longer-inferred"
+"""The code of the note on what the lock inferred and the matrix has by now."""
 _CONFLICT = re.compile(r"^<{7} .*?^={7}\s*?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
 """How git writes both sides of a merge (https://git-scm.com/docs/git-merge)."""
 
@@ -308,7 +310,7 @@ def _on_evidence(held: HeldStack, problem: Problem, matrix: Matrix, known: Colle
         rows = held.releases.get(FRAMEWORK_OF_WHEEL.get(name, ""), ())
         if origin.startswith(Origin.INFERRED) and any(GPU_CODE not in it.inferred for it in rows):
             text = f"{name} was {origin} when it was locked, and the matrix has it now"
-            yield Note("no-longer-inferred", f"{text}: lock again").about(name=name)
+            yield Note(NO_LONGER_INFERRED, f"{text}: lock again").about(name=name)
     names = list(unverified(held.lock, known, [str(it) for it in problem.gpus], matrix, problem.platform))
     if names:
         text = f"not verified for this GPU: the libraries in {_listed(names)} were not read"

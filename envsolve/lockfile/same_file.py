@@ -29,7 +29,8 @@ def same_file(name: str, format_name: str, before: str, after: str, locks: Seque
     """Whether the file ``name`` with the text ``before`` says what ``after`` does, in which ``locks`` are written.
 
     ``locks`` are as the format holds them (:meth:`~envsolve.lockfile.lock.Lock.restricted_to`), one for each platform.
-    Of the machine its compute capabilities count, and neither its driver nor the names of its products.
+    Of the machine its compute capabilities count, and neither its driver nor the names of its products. Of the evidence
+    it only counts what ``before`` has inferred and ``after`` has not.
     """
     if before == after:
         return True
@@ -40,7 +41,15 @@ def same_file(name: str, format_name: str, before: str, after: str, locks: Seque
     except FileError:
         return False
     pairs = zip(found, locks, strict=True)
-    return all(it is not None and _rests_on(it) == _rests_on(lock) for it, lock in pairs)
+    return all(
+        it is not None and _rests_on(it) == _rests_on(lock) and _inferred(it) <= _inferred(lock) for it, lock in pairs
+    )
+
+
+def _inferred(lock: Lock) -> set[str]:
+    """The packages that ``lock`` knows by another release: what is known of them since makes a file out of date."""
+    entries = () if lock.made is None else dict(lock.made.evidence).get("inferred", ())
+    return {it.partition(" ")[0] for it in entries}
 
 
 def _rests_on(lock: Lock) -> Lock:

@@ -429,9 +429,17 @@ outputs = ["requirements.txt"]
     unknown = envsolve("status", "requirements.txt", *GPU)
     assert "because: torch was inferred as in 2.14.1 (cu130) when it was locked: `envsolve matrix" in unknown.out
     assert update(envsolve, world, "torch").code == 0
-    assert envsolve("lock", "--check", *cache).code == 0
     known = "note: torch was inferred as in 2.14.1 (cu130) when it was locked, and the matrix has it now: lock again\n"
     assert known in envsolve("status", "requirements.txt", *GPU).err
+    stale = envsolve("lock", "--check", *cache)
+    assert stale.code == 1
+    assert "and the matrix has it now: lock again" in stale.err
+    assert envsolve("lock", *cache).code == 0
+    text = (tmp_path / "requirements.txt").read_text("utf-8")
+    assert '# evidence = { read_here = ["torch"] }' in text
+    assert envsolve("matrix", "update", "--clear").code == 0
+    assert envsolve("lock", "--check", *cache).code == 0, "whoever has not these rows infers them"
+    assert "torch was read on that machine when it was locked" in envsolve("status", "requirements.txt", *GPU).out
 
 
 def test_without_rows_of_its_own_a_command_looks_once_and_loads_nothing(data: Path) -> None:
