@@ -496,3 +496,11 @@ def test_a_stack_with_a_release_that_is_newer_than_the_matrix_is_inferred(world:
         public.solve("torch==2.16", **asked, offline=True)
     with pytest.raises(UnsolvableError):
         public.solve("torch==2.17", **{**asked, "sources": "pypi"})
+
+
+def test_results_print_as_one_short_line() -> None:
+    found = public.solve("pytorch==2.13.*", gpus="RTX 3090", driver="550.54.15", platforms="linux-64")
+    release = found.solution.choices[0].release
+    assert repr(found) == f"<Environment: linux-64 pytorch {release.version} {release.build}>"
+    assert repr(public.explain("nothing to see")) == "<Explanation: no findings>"
+    assert repr(public.explain(CUDART)) == f"<Explanation: {public.explain(CUDART).findings[0].id}>"
