@@ -17,7 +17,7 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
-from envsolve.app.lock_evidence import origins_in
+from envsolve.app.lock_evidence import Origin, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_notes import Notes, Resolved
@@ -42,7 +42,7 @@ from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_platforms, write_python_lock
-from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.lock import Lock, Made
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.host import Platform
@@ -131,7 +131,7 @@ def locked_again(
         old = there(target.problem.platform)
         if old is None or old.open or old.made is None or None in (old.made.packages_digest, old.made.request):
             return None
-        if not all(it.is_met for it in differences(old, recorded, target)):
+        if not all(it.is_met for it in differences(old, recorded, target)) or _reads_more(old.made, request):
             return None
         now = as_in_lock(wanted, old.addresses)
         known = matrix if shelf is None else with_read(matrix, read_before(matrix, old.pins, shelf))
@@ -140,6 +140,12 @@ def locked_again(
             return None
         locks.append(again)
     return _solved(request, locks, (*where.notes, *hidden))
+
+
+def _reads_more(made: Made, request: Request) -> bool:
+    """Whether wheels are to be read now that were not read for a lock."""
+    recorded, audit = made.option("audit") or (Audit.AUTO.value,), request.packages.audit
+    return audit is not Audit.OFF and recorded != (audit.value,) and Origin.UNREAD in dict(made.evidence)
 
 
 def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, str]:

@@ -30,7 +30,7 @@ def same_file(name: str, format_name: str, before: str, after: str, locks: Seque
 
     ``locks`` are as the format holds them (:meth:`~envsolve.lockfile.lock.Lock.restricted_to`), one for each platform.
     Of the machine its compute capabilities count, and neither its driver nor the names of its products. Of the evidence
-    it only counts what ``before`` has inferred and ``after`` has not.
+    it only counts what was inferred or not read for ``before``, and is known in ``after``.
     """
     if before == after:
         return True
@@ -42,14 +42,15 @@ def same_file(name: str, format_name: str, before: str, after: str, locks: Seque
         return False
     pairs = zip(found, locks, strict=True)
     return all(
-        it is not None and _rests_on(it) == _rests_on(lock) and _inferred(it) <= _inferred(lock) for it, lock in pairs
+        it is not None and _rests_on(it) == _rests_on(lock) and _unverified(it) <= _unverified(lock)
+        for it, lock in pairs
     )
 
 
-def _inferred(lock: Lock) -> set[str]:
-    """The packages that ``lock`` knows by another release: what is known of them since makes a file out of date."""
-    entries = () if lock.made is None else dict(lock.made.evidence).get("inferred", ())
-    return {it.partition(" ")[0] for it in entries}
+def _unverified(lock: Lock) -> set[str]:
+    """The packages whose own code nobody read for ``lock``: one that is known since makes a file out of date."""
+    evidence = {} if lock.made is None else dict(lock.made.evidence)
+    return {it.partition(" ")[0] for kind in ("inferred", "unread") for it in evidence.get(kind, ())}
 
 
 def _rests_on(lock: Lock) -> Lock:

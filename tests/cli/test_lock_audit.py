@@ -249,6 +249,26 @@ def test_status_says_what_nobody_verified(
     assert said(off, "9.0") == ([], [text])
 
 
+def test_a_project_says_how_far_wheels_are_read(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    asked = ("--platform", "linux-64", "--python", "3.11.7", "--gpu", "8.6", "--driver", "580.65.06")
+    assert envsolve("init", "-f", "pytorch", "kernels", *asked, *where, "--audit", "off").code == 0
+    assert envsolve("lock").code == 0
+    assert 'evidence = { matrix = ["torch"], unread = ["kernels"] }' in (tmp_path / "pylock.toml").read_text("utf-8")
+    status = envsolve("status")
+    assert (status.code, status.err) == (
+        0,
+        "note: not verified for this GPU: the libraries in kernels were not read\n",
+    )
+    assert envsolve("lock", "--audit", "full").code == 0
+    assert 'wheel = ["kernels"]' in (tmp_path / "pylock.toml").read_text("utf-8")
+
+
 def test_a_project_keeps_what_its_lock_says_was_read(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
