@@ -10,13 +10,14 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.create.busy import LOCK, locked
-from envsolve.create.claims import foreign_file, is_claimed, list_files, younger_file
+from envsolve.create.claims import foreign_files as foreign_to
+from envsolve.create.claims import is_claimed, list_files, younger_file
 from envsolve.create.record import LOCKS, RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
@@ -140,15 +141,20 @@ def require_claim(path: Path) -> None:
         raise UsageError("prefix-not-ours", f"{path} was not made by your envsolve", cause, (hint, _ANOTHER))
 
 
-def list_own_files(path: Path) -> None:
-    """Note which files of the finished environment are envsolve's. OSError passes."""
-    list_files(path, _BESIDE)
+def list_own_files(path: Path, foreign: Collection[Path] = ()) -> None:
+    """Note which files of the finished environment are envsolve's: all that are not ``foreign``. OSError passes."""
+    list_files(path, _BESIDE, foreign)
+
+
+def foreign_files(path: Path) -> Iterator[Path]:
+    """The files of the finished environment that envsolve did not write, or that were changed since."""
+    return foreign_to(path, _BESIDE)
 
 
 def require_only_own_files(path: Path) -> None:
     """Raise UsageError ``prefix-not-ours`` where the finished environment holds a file that envsolve did not write."""
     require_claim(path)
-    foreign = foreign_file(path, _BESIDE)
+    foreign = next(foreign_files(path), None)
     if foreign is not None:
         cause = ("replacing the environment would delete this file, possibly the only copy",)
         hints = (Hint(f"move {path / foreign} away, and run it again"), Hint("or remove the directory yourself"))
