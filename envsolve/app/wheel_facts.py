@@ -14,7 +14,7 @@ from envsolve.model.package import PackageFile
 from envsolve.resolve.closure.workers import side_by_side
 
 _BUCKET = "wheel_facts"
-_EDITION = 5
+_EDITION = 6
 """A new one where something else is read."""
 _AT_ONCE = 4
 
