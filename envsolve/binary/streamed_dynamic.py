@@ -16,6 +16,7 @@ _ENTRY = struct.Struct("<2Q")
 _SYMBOL = struct.Struct("<I2BH2Q")
 _64_BIT, _LITTLE_ENDIAN = 2, 1
 _LOAD, _DYNAMIC = 1, 2
+_EXECUTABLE = 1
 _NEEDED, _STRING_TABLE, _SYMBOL_TABLE = 1, 5, 6
 _TABLES = (4, _STRING_TABLE, 7, 12, 23, 25, 0x6FFFFEF5, 0x6FFFFFF0, 0x6FFFFFFE)
 """What holds the address of a table: the nearest behind the symbols ends these, of which no number is given."""
@@ -34,6 +35,8 @@ class DynamicSegment:
         """The first bytes, until the list of segments is whole; None from then on."""
         self._loads: list[tuple[int, int, int]] = []
         """Offset in the file, address and size of what is loaded."""
+        self.code = 0
+        """Where the code begins, 0 if not known: linkers put the names of the dynamic segment before it."""
         self._start = self._end = 0
         self._content = bytearray()
         self._head = bytearray()
@@ -102,9 +105,10 @@ class DynamicSegment:
         if end > len(beginning):
             return
         segments = (_SEGMENT.unpack_from(beginning, place + number * size) for number in range(count))
-        for kind, _, offset, address, _, length, *_ in segments:
+        for kind, flags, offset, address, _, length, *_ in segments:
             if kind == _LOAD:
                 self._loads.append((offset, address, length))
+                self.code = self.code or (offset if flags & _EXECUTABLE else 0)
             elif kind == _DYNAMIC and length <= _LONGEST_SEGMENT:
                 self._start, self._end = offset, offset + length
         self._content += beginning[self._start : self._end]
