@@ -335,7 +335,7 @@ def parse_library(row: Row, known: KnownEvidence) -> Library:
     return library
 
 
-_SEEN = "its wheels show; their metadata do not say it"
+_SEEN = "the matrix says; its metadata do not"
 
 
 def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
