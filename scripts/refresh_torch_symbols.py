@@ -5,7 +5,7 @@
     .venv-test/bin/python scripts/refresh_torch_symbols.py torchrl fbgemm-gpu  what wheels of these need as well
 
 PyTorch has 100,000 symbols that come and go; listed are those of libc10, which every extension needs some of, and those
-that an extension was seen to need. The newest release of each minor is read in whole, for x86-64 Linux: 18 GB of 26 minors.
+that an extension was seen to need. The newest release of each minor is read in whole, for x86-64 Linux: 18 GB in all.
 """
 
 from __future__ import annotations
