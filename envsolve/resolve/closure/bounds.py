@@ -35,10 +35,12 @@ _FIRST_WITHOUT_SUFFIX = 13
 """From CUDA 13 on NVIDIA's toolkit packages carry no -cuNN."""
 _OF_THE_MAJOR = ("cuda-toolkit", "cuda-bindings", "cuda-python")
 """Packages whose own major is that of CUDA."""
-_COMPILERS = ("nvidia-nvjitlink", "nvidia-cuda-nvrtc", "nvidia-nvvm", "nvidia-nvptxcompiler", "nvidia-cuda-nvcc")
+_COMPILERS = ("nvidia-cuda-nvrtc", "nvidia-nvvm", "nvidia-cuda-nvcc")
+"""Those that make PTX. nvJitLink and nvPTXCompiler make machine code, which every driver of the major runs
+(https://docs.nvidia.com/cuda/nvjitlink)."""
 _ASSEMBLER = "nvidia-cuda-nvcc-cu"
-"""ptxas for CUDA 11 and 12: frameworks ask for a newer one than the libraries they were built with, and what it makes
-is machine code, which every driver of the major runs."""
+"""ptxas for CUDA 11 and 12, which makes machine code: frameworks ask for a newer one than the libraries they were built
+with."""
 _FIRST_NCCL_WITHOUT_MAXWELL = "2.28.3"
 _PASCAL = ComputeCapability(6, 0)
 _NONE = CudaVersion(0, 0)

@@ -77,10 +77,11 @@ def test_libraries_of_an_older_cuda_may_stand_beside_the_stack(matrix: Matrix) -
 def test_a_compiler_follows_the_toolkit_where_kernels_are_made_on_the_machine(matrix: Matrix) -> None:
     compiled = solution(matrix, "tensorflow", "10.0", "580.65.06")
     assert [it for it in compiled.choices[0].runs_as.values() if it.startswith("compute_")]
-    assert specifiers(bounds(matrix, compiled), "nvidia-nvjitlink-cu12") != []
+    assert specifiers(bounds(matrix, compiled), "nvidia-cuda-nvrtc-cu12") != []
     ready = solution(matrix, "tensorflow", "8.6", "580.65.06")
-    assert specifiers(bounds(matrix, ready), "nvidia-nvjitlink-cu12") == []
-    assert specifiers(bounds(matrix, compiled), "nvidia-cublas-cu12") == []
+    assert specifiers(bounds(matrix, ready), "nvidia-cuda-nvrtc-cu12") == []
+    for makes_machine_code in ("nvidia-cublas-cu12", "nvidia-nvjitlink-cu12"):
+        assert specifiers(bounds(matrix, compiled), makes_machine_code) == []
 
 
 def test_a_runtime_that_is_linked_in_needs_the_driver_or_the_stack_for_it(matrix: Matrix) -> None:
