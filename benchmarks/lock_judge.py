@@ -256,10 +256,10 @@ class Judge:
         rows = () if held is None else held.releases.get(project.framework, ())
         cuda = next((row.cuda for row in rows if row.cuda is not None), None)
         for name, version in pins.items():
-            for facts in self._matrix.build_facts(name):
+            for facts in self._matrix.build_facts(name, machine.platform):
                 if not facts.covers(version) or (facts.beside and (held is None or facts.beside not in held.releases)):
                     continue
-                if facts.without_code_for([self._capability(machine)], cuda) is not None:
+                if not facts.loss and facts.without_code_for([self._capability(machine)], cuda) is not None:
                     yield f"{name} {version} has no code for {machine.gpu}"
                 wanted = str(facts.cuda).removeprefix("==").removesuffix(".*")
                 if cuda and not facts.loss and not facts.go_with(cuda) and f"nvidia-cublas-cu{wanted}" not in pins:
