@@ -238,3 +238,8 @@ FRAMEWORK_OF_CONDA: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.valu
 def framework_of_name(name: str) -> str | None:
     """The framework that a package of conda or of a Python index is."""
     return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(normalized(name))
+
+
+def framework_of_word(word: str) -> str | None:
+    """The framework that a person means by ``word``: its name, an alias, or its package on a Python index."""
+    return next((it.name for it in FRAMEWORKS.values() if word in (it.name, *it.aliases, it.wheels[0])), None)

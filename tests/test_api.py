@@ -482,3 +482,11 @@ def test_every_code_block_of_the_page_runs(
     for block in blocks:
         exec(compile(block, PAGE.name, "exec"), namespace)  # noqa: S102
     assert (tmp_path / "environment.yml").read_text("utf-8").startswith("# Made by envsolve")
+
+
+def test_results_print_as_one_short_line() -> None:
+    found = public.solve("pytorch==2.13.*", gpus="RTX 3090", driver="550.54.15", platforms="linux-64")
+    release = found.solution.choices[0].release
+    assert repr(found) == f"<Environment: linux-64 pytorch {release.version} {release.build}>"
+    assert repr(public.explain("nothing to see")) == "<Explanation: no findings>"
+    assert repr(public.explain(CUDART)) == f"<Explanation: {public.explain(CUDART).findings[0].id}>"

@@ -48,6 +48,9 @@ class Environment(NamedTuple):
         """The stack. Raises UsageError where there is one for each of several platforms."""
         return _only(self.solutions)
 
+    def __repr__(self) -> str:
+        return f"<Environment: {_stacks(self.solutions)}>"
+
     def as_json(self) -> dict[str, object]:
         """What ``envsolve solve --json`` says."""
         import json
@@ -71,6 +74,10 @@ class LockFiles(NamedTuple):
         """The text of the file. Raises UsageError where there is one for each of several platforms."""
         return _only(self.texts)[1]
 
+    def __repr__(self) -> str:
+        platforms = ", ".join(platform for platform, _ in self.texts)
+        return f"<LockFiles: {_stacks(self.solutions) or platforms}>"
+
 
 class Validation(NamedTuple):
     """What :func:`validate` proved: the probes and what they found, where operations ran, and the machine."""
@@ -88,6 +95,10 @@ class Validation(NamedTuple):
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong, each once, the worst first."""
         return self.report.findings
+
+    def __repr__(self) -> str:
+        probes = ", ".join(f"{it.name} {it.status.value}" for it in self.report.probes)
+        return f"<Validation on {self.device}: {'proven' if self.ok else 'not proven'} ({probes})>"
 
     def as_json(self) -> dict[str, object]:
         """What ``envsolve validate --json`` says."""
@@ -113,6 +124,9 @@ class Explanation(NamedTuple):
     recognised: tuple[str, ...]
     collect: tuple[str, ...]
     notes: tuple[Note, ...]
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {_ids(self.findings)}>"
 
     def as_json(self) -> dict[str, object]:
         """What ``envsolve explain --json`` says."""
@@ -142,6 +156,9 @@ class Diagnosis(NamedTuple):
         """Whether nothing is broken: warnings and hints are no errors."""
         return not any(it.severity is Severity.ERROR for it in self.findings)
 
+    def __repr__(self) -> str:
+        return f"<Diagnosis: {_ids(self.findings)}>"
+
     def as_json(self) -> dict[str, object]:
         """What ``envsolve doctor --json`` says."""
         from envsolve.host.host_file import host_as_json
@@ -154,6 +171,19 @@ class Diagnosis(NamedTuple):
             "findings": [finding.as_json() for finding in self.findings],
             "notes": [it.as_json() for it in self.notes],
         }
+
+
+def _stacks(solutions: tuple[Solution, ...]) -> str:
+    """The frameworks of each platform, for a person at a prompt."""
+    stacks = []
+    for it in solutions:
+        named = ", ".join(f"{c.release.framework} {c.release.version} {c.release.build}" for c in it.choices)
+        stacks.append(f"{it.problem.platform.value} {named}")
+    return "; ".join(stacks)
+
+
+def _ids(findings: tuple[Finding, ...]) -> str:
+    return ", ".join(it.id for it in findings) or "no findings"
 
 
 def _only(values: tuple[T, ...]) -> T:

@@ -16,7 +16,7 @@ from envsolve import __version__
 from envsolve.app.exact_files import Asking, ExactFiles, exact_files
 from envsolve.app.export_conda import Exported
 from envsolve.app.installed_conda import InstalledConda, Missing, installed_conda
-from envsolve.app.installed_wheels import InstalledWheels, captured, lies_outside, named, wheels_of
+from envsolve.app.installed_wheels import TOOLS, InstalledWheels, captured, lies_outside, named, wheels_of
 from envsolve.app.stack_wheels import notes_of
 from envsolve.app.targets import target_of
 from envsolve.app.validating import Progress
@@ -29,6 +29,7 @@ from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.host.detection import detect
 from envsolve.host.machine import this_glibc
 from envsolve.index.fitting import Interpreter
+from envsolve.lockfile import constraints_txt
 from envsolve.lockfile.conda_locks import channels_of
 from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, write_conda_lock, write_python_lock
 from envsolve.lockfile.lock import Asked, Lock, Made
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from envsolve.diagnose.environment import FoundEnvironment
     from envsolve.validation.inventory import Inventory
 
-FORMATS = (*VENV_FORMATS, *CONDA_FORMATS)
+FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, constraints_txt.FORMAT)
 """What an environment can become."""
 _NUMBERS = re.compile(r"\d+")
 _FEW = 20
@@ -97,6 +98,8 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
         host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
         with Children() as children:
             found = find_environment(asked.prefix, asked.python, environ, children)
+        if asked.format_name == constraints_txt.FORMAT:
+            return _constraints(found.inventory, host)
         problems = _problems(asked, found, host, matrix, environ)
         if problems and not asked.force:
             raise _unsound(asked, found.inventory, problems)
@@ -110,6 +113,13 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
         broken = f"the environment has errors that the lock will reproduce: {'; '.join(problems[:_FEW])}"
         notes = (Note("environment-unsound", broken), *notes)
     return Exported(((host.platform.value, text),), notes)
+
+
+def _constraints(inventory: Inventory, host: Host) -> Exported:
+    """The versions of all that is installed, whether a lock could hold it or not: no index is queried."""
+    packages = Packages(inventory.search_path).by_name.values()
+    versions = [(it.name, it.version) for it in packages if it.described and it.name not in TOOLS]
+    return Exported(((host.platform.value, constraints_txt.write(versions, str(inventory.prefix))),))
 
 
 def _problems(

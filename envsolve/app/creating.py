@@ -9,13 +9,15 @@ which of its packages are whole.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.app.making import CreateRequest, Progress, make
+from envsolve.app.project_changes import Change
+from envsolve.app.syncing import can_change, change
 from envsolve.create.builds import refuse_builds, refuse_variables
 from envsolve.create.claims import claiming, release
 from envsolve.create.interpreter import runs
@@ -28,25 +30,30 @@ from envsolve.create.replaced import set_aside, settle
 from envsolve.errors import Hint, UsageError
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
-from envsolve.model.host import Platform
+from envsolve.model.host import GpuStatus, Platform
 from envsolve.model.note import Note
+
+_LARGE = 1.0
+"""Gigabytes from which on a download is told of beforehand."""
 
 
 class Outcome(StrEnum):
     """What became of the place."""
 
     MADE = "made"
+    CHANGED = "changed"
     UP_TO_DATE = "up-to-date"
 
 
 class Created(NamedTuple):
-    """The environment: where it is, its interpreter if it has one, and notes."""
+    """The environment: where it is, its interpreter if it has one, notes, and what changed in one that was there."""
 
     prefix: Path
     kind: Kind
     python: Path | None
     outcome: Outcome
     notes: tuple[Note, ...] = ()
+    changes: tuple[Change, ...] = ()
 
 
 def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], progress: Progress) -> Created:
@@ -65,8 +72,15 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
         settle(prefix)
         place = place_of(asked.prefix)
         python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
-        if place.record is not None and place.record.state is State.FINISHED:
-            if not asked.force and place.record.is_of(plan):
+        if place.record is None or not place.record.is_of(plan):
+            for it in _beforehand(plan, matrix, environ):
+                asked.tell(it)
+        if place.record is not None and place.record.state is not State.UNFINISHED:
+            if asked.changes and python is not None and can_change(place, plan, python, environ):
+                found, notes = change(asked, plan, place, matrix, environ, progress)
+                outcome = Outcome.CHANGED if found else Outcome.UP_TO_DATE
+                return Created(prefix, plan.kind, python, outcome, (*plan.notes, *notes), found)
+            if not asked.force and not asked.changes and place.record.is_of(plan):
                 progress(f"querying {python}")
                 _require_whole(place, python, environ)
                 return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
@@ -74,6 +88,24 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
             _set_aside(prefix)
         notes = _make_or_clear(asked, plan, prefix, matrix, environ, progress)
     return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes))
+
+
+def _beforehand(plan: Plan, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Note]:
+    """What to know before a large download, and where the environment is for GPUs and this machine has none."""
+    sizes = [pin.files[0].size or 0 for pin in plan.lock.pins if pin.files] + [it.size or 0 for it in plan.lock.conda]
+    size = sum(sizes) / 1e9
+    much = f"up to {size:.1f} GB are downloaded" if size >= _LARGE else ""
+    stack = plan.lock.stack
+    if stack is not None and stack.cuda is not None:
+        from envsolve.host.detection import detect
+
+        host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
+        if host.status is GpuStatus.NO_HARDWARE:
+            text = "the environment is for NVIDIA GPUs and cannot be proven on this machine, which has none"
+            yield Note("gpu-not-here", f"{text}; {much}" if much else text).about(megabytes=round(size * 1000))
+            return
+    if much:
+        yield Note("large-download", much).about(megabytes=round(size * 1000))
 
 
 def require_usable(prefix: str) -> None:
@@ -113,10 +145,14 @@ def _require_file(lock: Path) -> None:
 
 
 def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
-    if asked.force:
+    if asked.force or asked.changes:
         return
     record = place.record
     assert record is not None
+    if record.state is State.CHANGING:
+        hints = (Hint("go on with it", "envsolve sync"), Hint("or replace it with --force"))
+        message = f"{place.path} is between two locks: envsolve sync did not finish"
+        raise UsageError("prefix-in-use", message, hints=hints)
     made_of = "another lock"
     if isinstance(asked.lock, Path) and record.lock_path == str(asked.lock.absolute()):
         is_same = record.lock_sha256 == record_of(plan, "", State.FINISHED).lock_sha256

@@ -7,22 +7,24 @@ format cannot hold is noted, and what it needs and the file does not have is a r
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.app.exact_files import Asking
-from envsolve.app.export_conda import Exported, NotWholeError, export_conda, require_whole
+from envsolve.app.export_conda import NOT_EXPORTED, Exported, NotWholeError, export_conda, require_whole
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile import constraints_txt
 from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS
-from envsolve.lockfile.lock import strong_digests
+from envsolve.lockfile.lock import Lock, strong_digests
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import format_in, locks_in
 from envsolve.lockfile.text_file import shown
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 
-FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment")
+FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment", constraints_txt.FORMAT)
 """What a lock can become; ``environment`` is one of single builds."""
 _LOCKS = Hint(
     "give a requirements file, a pylock.toml, a uv.lock, a poetry.lock, a pdm.lock, a conda-lock.yml, an explicit file "
@@ -62,6 +64,8 @@ def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
             raise FileError("there is no such file")
         kind = format_in(asked.path, text)
         _require_lock(asked, kind)
+        if asked.format_name == constraints_txt.FORMAT:
+            return _constraints(asked, locks_in(kind, text, environment=asked.environment))
         if kind in _OF_CONDA:
             locks = locks_in(kind, text, environment=asked.environment)
             return export_conda(kind, locks, asked.path.name, asked.format_name, platforms=asked.platforms)
@@ -73,6 +77,19 @@ def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
     except FileError as error:
         message = f"cannot read {error.at(asked.path)}: {error.reason}"
         raise UsageError("lock-unreadable", message, hints=(_LOCKS,)) from None
+
+
+def _constraints(asked: ExportRequest, locks: Iterable[Lock]) -> Exported:
+    """The versions of the wheels, a file for each platform; conda's packages are none that an installer replaces."""
+    texts, left_out = [], False
+    for lock in locks:
+        if asked.platforms and lock.platform not in asked.platforms:
+            continue
+        versions = [(pin.name, pin.version) for pin in lock.pins if pin.version]
+        texts.append((lock.platform, constraints_txt.write(versions, asked.path.name)))
+        left_out = left_out or bool(lock.conda)
+    note = Note(NOT_EXPORTED, "the conda packages are left out: constraints are for pip and uv")
+    return Exported(tuple(texts), (note,) if left_out else ())
 
 
 def _require_lock(asked: ExportRequest, kind: str) -> None:

@@ -70,6 +70,7 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     versions = {it.name: it.version for it in packages if it.version}
     frameworks = [it for it in packages if framework_of(it) is not None]
     named = tuple(it for it in frameworks if it.version)
+    cuda = _minor(next((versions[name] for name in CUDA_PACKAGES if name in versions), None))
     found: dict[str, tuple[Release, ...]] = {}
     for it in named:
         framework = str(framework_of(it))
@@ -78,12 +79,29 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
             rows = recorded_in(rows, lock.stack) or rows
         if len(rows) > 1 and it.build is None:
             rows = installed_of(rows, _beside(name, text, platform, packages), lock.stack)
+        elif len(rows) > 1:
+            rows = _that_go_with(rows, _minor(versions.get("python")), cuda, lock.channels)
         found[framework] = found.get(framework, ()) + rows
     python = versions.get("python") or (lock.python if lock.made else None)
-    cuda = next((versions[name] for name in CUDA_PACKAGES if name in versions), None)
     cudnn = next((versions[name] for name in CUDNN_PACKAGES if name in versions), None)
     unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
-    return HeldStack(found, named, _minor(python), _minor(cuda), _version(cudnn), lock, unpinned)
+    return HeldStack(found, named, _minor(python), cuda, _version(cudnn), lock, unpinned)
+
+
+def _that_go_with(
+    rows: tuple[Release, ...], python: str | None, cuda: str | None, channels: Iterable[str]
+) -> tuple[Release, ...]:
+    """Those of ``rows``, builds of conda, that go with the Python, the CUDA and the channels of a file."""
+    names = {channel.rstrip("/").rpartition("/")[2] for channel in channels}
+    left = tuple(it for it in rows if python is None or any(str(one) == python for one in it.pythons)) or rows
+    if cuda is not None:
+        major = cuda.partition(".")[0]
+        left = (
+            tuple(it for it in left if str(it.cuda) == cuda)
+            or tuple(it for it in left if it.cuda is not None and str(it.cuda.major) == major)
+            or left
+        )
+    return tuple(it for it in left if it.source.channel in names) or left
 
 
 def packages_in(lock: Lock, platform: Platform) -> list[Installed]:

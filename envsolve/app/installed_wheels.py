@@ -24,7 +24,7 @@ from envsolve.model.package import PackageFile, Pin
 from envsolve.resolve.closure.releases import Unfit
 
 _LONGEST_METADATA = 16 * 1024 * 1024
-_TOOLS = ("pip", "setuptools", "wheel", "distribute")
+TOOLS = ("pip", "setuptools", "wheel", "distribute")
 """What is in an environment from its beginning; pip freeze leaves it out as well."""
 _STRONG = ("sha256", "sha384", "sha512")
 
@@ -57,8 +57,8 @@ def captured(packages: Iterable[Package], markers: Markers) -> tuple[tuple[Packa
     """
     every = sorted(packages, key=lambda it: it.name)
     requires = _requires(every, markers)
-    needed = {name for package in every for name in requires[package.name] if package.name not in _TOOLS}
-    kept = tuple(it for it in every if it.name not in _TOOLS or it.name in needed)
+    needed = {name for package in every for name in requires[package.name] if package.name not in TOOLS}
+    kept = tuple(it for it in every if it.name not in TOOLS or it.name in needed)
     return kept, requires
 
 

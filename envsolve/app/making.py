@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.create.activation import write_library_path, write_variables, write_xla_flags
+from envsolve.create.activation import forget, write_library_path, write_variables, write_xla_flags
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.reading import Given
 from envsolve.create.record import LOCKS
@@ -35,8 +35,9 @@ class CreateRequest(NamedTuple):
     ``lock`` is the file that is named, or a lock that was made for it. ``request`` is the command that makes it again.
     ``python`` bounds the interpreter of a venv. ``channel_logins`` are addresses of channels, bare and with what opens
     them. ``session`` opens the solver of conda packages, for an environment.yml, which has no addresses. ``force``
-    replaces an environment of envsolve, ``keep`` leaves an unfinished one, ``builds`` lets packages without a wheel be
-    built, within ``build_constraints`` and those that the lock records.
+    replaces an environment of envsolve, ``changes`` installs and removes only what differs in it. ``keep`` leaves an
+    unfinished one, ``builds`` lets packages without a wheel be built, within ``build_constraints`` and those that the
+    lock records. ``tell`` gets what is to be known before anything is fetched.
     """
 
     prefix: str
@@ -47,9 +48,11 @@ class CreateRequest(NamedTuple):
     python: SpecifierSet | None = None
     channel_logins: tuple[tuple[str, str], ...] = ()
     force: bool = False
+    changes: bool = False
     keep: bool = False
     builds: bool = False
     build_constraints: tuple[str, ...] = ()
+    tell: Callable[[Note], None] = lambda _: None
 
 
 def make(
@@ -59,23 +62,33 @@ def make(
 
     Raises OutsideError where something cannot be fetched or run. OSError passes.
     """
-    platform = this_platform()
-    python = plan.kind.interpreter(prefix, windows=platform.is_windows)
-    uv = find_uv() if plan.kind is Kind.VENV or plan.lock.pins else None
-    notes: list[Note] = []
-    with _scratch_in(prefix) as scratch:
-        if plan.kind is Kind.CONDA:
-            notes += _install_conda(asked, plan, prefix, environ, progress)
-        else:
-            _make_venv(asked, plan, prefix, uv, environ, scratch, progress)
-        if plan.lock.pins:
-            from envsolve.create.builds import recorded_build_constraints
-            from envsolve.create.wheels import Wheels, install_wheels
+    if plan.kind is Kind.VENV:
+        with scratch_in(prefix) as scratch:
+            _make_venv(asked, plan, prefix, find_uv(), environ, scratch, progress)
+    return install_packages(asked, plan, prefix, matrix, environ, progress)
 
-            constraints = tuple(dict.fromkeys((*asked.build_constraints, *recorded_build_constraints(plan.lock))))
-            wheels = Wheels(plan.lock, uv, plan.kind is Kind.VENV, asked.builds, constraints)
-            logins = (*asked.network.logins, *(address for _, address in plan.logins))
-            network = asked.network._replace(logins=logins)
+
+def install_packages(
+    asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
+) -> tuple[Note, ...]:
+    """Install the packages of ``plan`` into the environment at ``prefix``; those that are there stay.
+
+    What to note, and errors as in :func:`make`.
+    """
+    platform = this_platform()
+    notes: list[Note] = []
+    if plan.kind is Kind.CONDA:
+        notes += _install_conda(asked, plan, prefix, environ, progress)
+    if plan.lock.pins:
+        from envsolve.create.builds import recorded_build_constraints
+        from envsolve.create.wheels import Wheels, install_wheels
+
+        constraints = tuple(dict.fromkeys((*asked.build_constraints, *recorded_build_constraints(plan.lock))))
+        wheels = Wheels(plan.lock, find_uv(), plan.kind is Kind.VENV, asked.builds, constraints)
+        logins = (*asked.network.logins, *(address for _, address in plan.logins))
+        network = asked.network._replace(logins=logins)
+        python = plan.kind.interpreter(prefix, windows=platform.is_windows)
+        with scratch_in(prefix) as scratch:
             notes += install_wheels(python, wheels, network, environ, scratch, progress)
     if plan.kind is Kind.CONDA:
         write_variables(prefix, plan.lock.variables)
@@ -131,6 +144,7 @@ def _write_activation(plan: Plan, prefix: Path, platform: Platform, matrix: Matr
     """Have set what frameworks here need; on Windows an environment is on its path, and no framework has XLA."""
     from envsolve.app.held_stack import stack_in
 
+    forget(prefix)
     held = None if platform.is_windows else stack_in(plan.lock, PurePath(plan.lock_name), plan.text, platform, matrix)
     rows = [row for rows in (held.releases.values() if held is not None else ()) for row in rows]
     if any(row.cuda_libraries is CudaLibraries.NONE and row.source.is_wheel for row in rows):
@@ -146,7 +160,7 @@ def _write_activation(plan: Plan, prefix: Path, platform: Platform, matrix: Matr
 
 
 @contextmanager
-def _scratch_in(prefix: Path) -> Iterator[Path]:
+def scratch_in(prefix: Path) -> Iterator[Path]:
     """A directory below ``prefix`` that this user alone may read, gone when this is left. OSError passes.
 
     Files of a command may hold logins: here the next command clears them away after a kill, in the system's directory

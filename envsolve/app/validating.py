@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
+from envsolve.app.imports import import_probes
 from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
@@ -90,6 +91,12 @@ def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validat
             seconds = round(time.perf_counter() - started, 4)
             plan = _plan(asked, activation.environ, inventory, frameworks, host, device, matrix)
             report = validate(plan, children, asked.progress.show)
+            if not wanted:
+                asked.progress.show("importing what was requested")
+                explain = partial(_explained, inventory, host, matrix, None)
+                has_gpu = host.status is not GpuStatus.NO_HARDWARE
+                imports = import_probes(inventory, activation.environ, children, explain, has_gpu=has_gpu)
+                report = report._replace(probes=(*report.probes, *imports))
             if device == "cuda":
                 asked.progress.show("packages")
                 of_packages = _of_packages(inventory, host, activation.environ, matrix)
@@ -149,13 +156,13 @@ def _plan(
 
 
 def _explained(
-    inventory: Inventory, host: Host, matrix: Matrix, framework: Framework, text: str
+    inventory: Inventory, host: Host, matrix: Matrix, framework: Framework | None, text: str
 ) -> tuple[Finding, ...]:
-    """What a text means that ``framework`` printed in this environment."""
+    """What a text means that ``framework``, or with None any package, printed in this environment."""
     from envsolve.app.explaining import findings_in
     from envsolve.diagnose.case import Given
 
-    others = [other for other in FRAMEWORKS.values() if other is not framework]
+    others = [] if framework is None else [other for other in FRAMEWORKS.values() if other is not framework]
     given = Given(
         host=host,
         capabilities=host.capabilities,

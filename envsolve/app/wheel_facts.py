@@ -13,7 +13,7 @@ from envsolve.index.one_index import Shelf
 from envsolve.model.package import PackageFile
 
 _BUCKET = "wheel_facts"
-_EDITION = 5
+_EDITION = 6
 """A new one where something else is read."""
 _AT_ONCE = 4
 

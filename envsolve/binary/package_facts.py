@@ -17,7 +17,8 @@ from envsolve.model.need import parse_need
 from envsolve.model.versions import CudaVersion
 
 _LIBRARY = re.compile(r".*\.(?:so(?:\.\d+)*|pyd|dll)", re.IGNORECASE)
-_SAYS_CUDA = re.compile(r"cuda|cublas|cudnn|cufft|nvrtc|nccl|gpu|_cu1\d|-cu1\d", re.IGNORECASE)
+_SAYS_CUDA = re.compile(r"(?<!libi)cuda|cublas|cudnn|cufft|nvrtc|nccl|gpu|_cu1\d|-cu1\d", re.IGNORECASE)
+"""The large libicudata is that of ICU."""
 _OF_NVIDIA = re.compile(
     r"(?:^|/)(?:lib)?(?:cudart|cublas(?:Lt)?|cudnn\w*?|cufft|curand|cusolver\w*?|cusparse\w*?|npp\w*?|nvjpeg|nvJitLink"
     r"|nvrtc(?:-builtins)?|nccl|cupti|nvToolsExt)(?:64_|[-.])[^/]*\Z"

@@ -14,6 +14,7 @@ _SEGMENT = struct.Struct("<2I6Q")
 _ENTRY = struct.Struct("<2Q")
 _64_BIT, _LITTLE_ENDIAN = 2, 1
 _LOAD, _DYNAMIC = 1, 2
+_EXECUTABLE = 1
 _NEEDED, _STRING_TABLE = 1, 5
 _LONGEST_BEGINNING = 1 << 16
 _LONGEST_SEGMENT = 1 << 20
@@ -27,6 +28,8 @@ class DynamicSegment:
         """The first bytes, until the list of segments is whole; None from then on."""
         self._loads: list[tuple[int, int, int]] = []
         """Offset in the file, address and size of what is loaded."""
+        self.code = 0
+        """Where the code begins, 0 if not known: linkers put the names of the dynamic segment before it."""
         self._start = self._end = 0
         self._content = bytearray()
         self._position = 0
@@ -69,9 +72,10 @@ class DynamicSegment:
         if end > len(beginning):
             return
         segments = (_SEGMENT.unpack_from(beginning, place + number * size) for number in range(count))
-        for kind, _, offset, address, _, length, *_ in segments:
+        for kind, flags, offset, address, _, length, *_ in segments:
             if kind == _LOAD:
                 self._loads.append((offset, address, length))
+                self.code = self.code or (offset if flags & _EXECUTABLE else 0)
             elif kind == _DYNAMIC and length <= _LONGEST_SEGMENT:
                 self._start, self._end = offset, offset + length
         self._content += beginning[self._start : self._end]

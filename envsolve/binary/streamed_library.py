@@ -20,8 +20,9 @@ _NAMED = re.compile(
     rb"\0lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)(?:\.\d+)?(?=\0)"
     rb"|\0(?:cudart|cublas|cublasLt|nvrtc)64_(\d\d)\d?(?:_\d+)?\.dll(?=\0)"
 )
-_RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
-"""What the runtime says of cudaErrorInsufficientDriver: only the runtime itself holds it."""
+_RUNTIME = (b"\0CUDA driver version is insufficient for CUDA runtime version\0", b"\0nvcudart_hybrid64.dll\0")
+"""What only the runtime holds: its text for cudaErrorInsufficientDriver and, on Windows since CUDA 13, the name of
+the part of it that the driver installs (warp-lang 1.19)."""
 _NUMPY = re.compile(rb"numpy\.(_?core)\._multiarray_umath")
 """The module that an extension imports: ``numpy.core`` where it was compiled with NumPy 1 (NumPy 2.0 migration guide:
 ``numpy.core`` became ``numpy._core``, and what is compiled with NumPy 2 tries that first)."""
@@ -79,7 +80,9 @@ class _Texts:
     @property
     def cuda(self) -> frozenset[int]:
         """The majors of the CUDA libraries that are needed, else of those that are named."""
-        needed = self._dynamic.needed or ()
+        needed = self._dynamic.needed
+        if needed is None:
+            needed = frozenset(it for it in self._named if it < self._dynamic.code)
         return frozenset(self._named[it] for it in needed if it in self._named) or frozenset(self._named.values())
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -92,6 +95,6 @@ class _Texts:
             for found in _NAMED.finditer(window):
                 self._named[start + found.start() + 1] = int(found[1] or found[2])
             self.numpy.update(name.decode() for name in _NUMPY.findall(window))
-            self.has_runtime = self.has_runtime or _RUNTIME in window
+            self.has_runtime = self.has_runtime or any(it in window for it in _RUNTIME)
             tail = window[-_OVERLAP:]
             yield chunk

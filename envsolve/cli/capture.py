@@ -11,17 +11,17 @@ import click
 from envsolve.cli import known_values
 from envsolve.cli.export import asking, index_options, network_options, output_option, wanted_format
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import environment_options, matrix_option, option, output_options
+from envsolve.cli.options import Command, environment_options, matrix_option, option, output_options
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import UsageError
 from envsolve.lockfile.formats import format_of_name
 
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit")
+_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "constraints")
 
 
-@click.command()
+@click.command(cls=Command, short_help="Write a lock of what is installed.")
 @environment_options
 @click.option(
     "--format",
@@ -61,6 +61,11 @@ def capture(**options: Any) -> int:
 
     URLs and digests come from conda's records and, for wheels, from the package indexes. The environment is checked
     first. Packages that cannot be locked are listed.
+
+    \b
+    Examples:
+      envsolve capture --prefix .venv -o pylock.toml
+      envsolve capture --validate -o conda-lock.yml
     """
     from envsolve.app.capturing import CaptureRequest
     from envsolve.app.capturing import capture as captured

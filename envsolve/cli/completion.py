@@ -7,7 +7,7 @@ import click
 from envsolve.cli.output import deliver
 
 
-@click.command()
+@click.command(short_help="Print the script for completion in a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
     """Print the script that has a shell complete commands, options, GPUs and frameworks.
@@ -17,7 +17,7 @@ def completion(shell: str) -> None:
     zsh, in ~/.zshrc:    eval "$(envsolve completion zsh)"
                          after compinit; or save it as _envsolve in a directory of fpath
     fish:                envsolve completion fish > ~/.config/fish/completions/envsolve.fish
-    """  # noqa: D301 - \b is click's mark of lines that stay as they are
+    """
     from click.shell_completion import get_completion_class
 
     from envsolve.cli.main import cli

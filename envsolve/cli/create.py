@@ -16,7 +16,8 @@ from envsolve.boundary.display import escaped
 from envsolve.cli import known_values
 from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import FileName, matrix_of, matrix_option, option, output_options
+from envsolve.cli.lock import spelled
+from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note
@@ -27,13 +28,14 @@ if TYPE_CHECKING:
     from envsolve.app.creating import Created
     from envsolve.app.validating import Validation
     from envsolve.create.tools import Network
+    from envsolve.model.note import Note
 
 _HOW = ("allow_builds", *HOW_TO_FETCH)
 _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (), "exact": False}
 """What a request has that makes a lock alone."""
 
 
-@click.command()
+@click.command(cls=Command, short_help="Make an environment and prove it.")
 @click.argument("prefix", type=FileName("directory"))
 @options_of_solve(REQUEST)
 @option(
@@ -65,18 +67,32 @@ def create(**options: Any) -> int:
 
     A failure leaves nothing behind. A directory with files that envsolve did not make is refused. An environment of
     the same lock is up to date; one of another lock is replaced only with --force.
+
+    \b
+    Examples:
+      envsolve create .venv --lock pylock.toml
+      envsolve create ./env --framework pytorch pandas
     """
-    from envsolve.app.creating import Outcome, require_usable
+    from envsolve.app.creating import require_usable
 
     require_usable(options["prefix"])
     with interruptible():
-        created = _created(options)
+        created = created_from(options)
+    return finish(created, options)
+
+
+def finish(created: Created, options: Mapping[str, Any]) -> int:
+    """Say what became of the environment, and prove it; the exit code."""
+    from envsolve.app.creating import Outcome
+
     for it in created.notes:
         note(it, quiet=options["quiet"])
     if created.outcome is Outcome.UP_TO_DATE:
         note(f"{created.prefix} is up to date: it was made from this lock", quiet=options["quiet"])
-    else:
+    elif created.outcome is Outcome.MADE:
         note(_how_to_use(created), quiet=options["quiet"])
+    if created.changes and not options["quiet"]:
+        click.echo("".join(f"  {spelled(it)}\n" for it in created.changes), nl=False, err=True)
     if not options["print_json"]:
         deliver(f"{created.prefix}\n", None)
     validation = None
@@ -115,14 +131,18 @@ def _json(created: Created, validation: Validation | None) -> str:
         "kind": created.kind.value,
         "python": None if created.python is None else str(created.python),
         "outcome": created.outcome.value,
+        "changes": [it._asdict() for it in created.changes],
         "notes": [it.as_json() for it in created.notes],
         "validation": None if validation is None else as_data(validation),
     }
     return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _created(options: dict[str, Any]) -> Created:
-    """Make the environment from the lock that is named, or from the one that the request gets."""
+def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
+    """Make the environment from the lock that is named, or from the one that the request gets.
+
+    With ``changes`` one that is there is brought to the lock in its place.
+    """
     from envsolve.app.asked_packages import build_constraints_in
     from envsolve.app.creating import create as create_environment
     from envsolve.app.making import CreateRequest
@@ -132,6 +152,11 @@ def _created(options: dict[str, Any]) -> Created:
     matrix = matrix_of(options)
     install = named_lock(options) if options["lock_file"] else solved_lock(words)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="creating")
+
+    def tell(it: Note) -> None:
+        progress.clear()
+        note(it, quiet=options["quiet"])
+
     asked = CreateRequest(
         prefix=options["prefix"],
         lock=install.lock,
@@ -141,9 +166,11 @@ def _created(options: dict[str, Any]) -> Created:
         python=options["python"] if options["lock_file"] else None,
         channel_logins=install.channel_logins,
         force=options["force"],
+        changes=changes,
         keep=options["keep"],
         builds=options["allow_builds"],
         build_constraints=build_constraints_in(options["build_constraint_files"]),
+        tell=tell,
     )
     try:
         return create_environment(asked, matrix, os.environ, progress.show)

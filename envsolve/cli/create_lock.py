@@ -105,7 +105,7 @@ def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
     locks: list[str] = []
     with suppress(UsageError):  # of a mistake in the project `envsolve lock` tells
         file = find_project(here)
-        locks = [] if file is None else list(dict.fromkeys(_locks_of(read_project(file))))
+        locks = [] if file is None else list(dict.fromkeys(locks_of(read_project(file))))
     for lock in locks:
         name = os.path.relpath(lock, here)
         if Path(lock).is_file():
@@ -117,7 +117,7 @@ def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
     yield Hint("name a framework", shlex.join(["envsolve", "create", prefix, "--framework", next(iter(FRAMEWORKS))]))
 
 
-def _locks_of(project: Project) -> Iterator[str]:
+def locks_of(project: Project) -> Iterator[str]:
     """The files of the project that an environment of this platform is made from."""
     from envsolve.host.machine import this_platform
 

@@ -14,7 +14,7 @@ from envsolve.cli.report import note
 from envsolve.model.host import Host
 
 
-@click.command()
+@click.command(short_help="Print the driver and the GPUs of this machine.")
 @option("--json", "as_json", is_flag=True, help="Print the host file that --host reads.")
 @option(
     "-o",
@@ -26,7 +26,13 @@ from envsolve.model.host import Host
 @matrix_option
 @output_options
 def detect(**options: Any) -> int:
-    """Print the driver and GPUs of this machine, and the source of each fact. Exits 0 with and without a GPU."""
+    """Print the driver and GPUs of this machine, and the source of each fact. Exits 0 with and without a GPU.
+
+    \b
+    Examples:
+      envsolve detect
+      envsolve detect --json -o node1.json
+    """
     from envsolve.app.targets import detected_host
     from envsolve.host.host_file import host_as_json
     from envsolve.matrix import Matrix

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from envsolve.app.doctoring import Diagnosed, DoctorRequest
 
 
-@click.command()
+@click.command(short_help="Check this machine and an environment for problems.")
 @environment_options
 @option("--fix-plan", is_flag=True, help="Print an environment that fixes the problems, instead of the findings.")
 @option("--report", is_flag=True, help="Print a Markdown report without names and tokens, to paste into an issue.")
@@ -40,6 +40,11 @@ def doctor(**options: Any) -> int:
     """Check driver, devices, toolkits, variables, libraries and packages; exit 1 if something is broken.
 
     This changes nothing and imports no framework. Use `envsolve validate` to run them.
+
+    \b
+    Examples:
+      envsolve doctor --prefix .venv
+      envsolve doctor --fix-plan
     """
     from envsolve.app.doctoring import diagnose
 

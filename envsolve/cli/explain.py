@@ -15,7 +15,7 @@ import click
 
 from envsolve.boundary.files import FileError, open_argument
 from envsolve.cli import known_values
-from envsolve.cli.options import FileName, Member, Parsed, matrix_option, option, output_options
+from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
@@ -76,7 +76,7 @@ def _refuse_cuda(context: click.Context, parameter: click.Parameter, cuda: str |
     )
 
 
-@click.command()
+@click.command(cls=Command, short_help="Find the cause of an error, and what fixes it.")
 @click.argument("words", nargs=-1, metavar="[TEXT|FILE|-]", type=FileName("file"))
 @option(
     "-f",
@@ -123,6 +123,11 @@ def explain(**options: Any) -> int:
     """Read an error text or a log, and print cause and fix; exit 1 if it contains no known error.
 
     Without an argument, reads standard input.
+
+    \b
+    Examples:
+      envsolve explain train.log
+      python train.py 2>&1 | envsolve explain
     """
     from envsolve.app.explaining import explain as explained_of
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.options import FileName, Member, Parsed, file_name, option, output_options, stacked
+from envsolve.cli.options import Command, FileName, Member, Parsed, file_name, option, output_options, stacked
 from envsolve.cli.output import PLATFORM, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note
@@ -17,7 +17,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import Platform
 
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment")
+_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment", "constraints")
 
 format_option = click.option(
     "--format",
@@ -25,7 +25,10 @@ format_option = click.option(
     envvar="ENVSOLVE_FORMAT",
     metavar="NAME",
     shell_complete=known_values.formats,
-    help=f"{', '.join(_FORMATS[:-1])} or environment (exact builds). Default: by the file name of -o.",
+    help=(
+        f"{', '.join(_FORMATS[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). Default: by "
+        "the file name of -o."
+    ),
 )
 output_option = option(
     "-o",
@@ -59,7 +62,7 @@ network_options = stacked(
 )
 
 
-@click.command()
+@click.command(cls=Command, short_help="Write a lock in another format.")
 @click.argument("file", metavar="FILE", type=FileName("file"))
 @format_option
 @output_option
@@ -82,6 +85,11 @@ def export(**options: Any) -> int:
     FILE is a requirements file, a pylock.toml, a uv.lock, a poetry.lock, a pdm.lock, a conda-lock.yml, an explicit file
     or a pixi.lock. What the other format cannot hold is listed on stderr. Without --ask-index no index is queried, only
     the cache is read.
+
+    \b
+    Examples:
+      envsolve export pylock.toml --format requirements -o requirements.txt
+      envsolve export conda-lock.yml --format explicit
     """
     from envsolve.app.exporting import ExportRequest
     from envsolve.app.exporting import export as exported

@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from envsolve.boundary.files import FileError, read_bytes, read_head
 from envsolve.boundary.secrets import without_secrets
-from envsolve.cli.options import FileName, matrix_option, network_of, option, output_options
+from envsolve.cli.options import Command, FileName, matrix_option, network_of, option, output_options
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
@@ -61,7 +61,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     context.exit()
 
 
-@click.command()
+@click.command(cls=Command, short_help="Start a project: write [tool.envsolve] and its locks.")
 @options_of_solve((*REQUEST, "platforms", "allow_builds"))
 @option(
     "-o",
@@ -101,6 +101,11 @@ def init(**options: Any) -> int:
 
     Without a framework it is taken from what the directory has: environment.yml, requirements.txt, requirements.in,
     pixi.toml, conda-lock.yml or the dependencies in pyproject.toml. No file that is there is overwritten.
+
+    \b
+    Examples:
+      envsolve init --framework pytorch transformers
+      envsolve init -f jax --gpu A100 --driver 535.183.01 -o conda-lock.yml
     """
     from envsolve.app.project_locking import refuse_link
     from envsolve.app.solving import LEFT_OUT

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from envsolve.cli.options import FileName, Parsed, matrix_option, network_of, option, output_options, package_name
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    Parsed,
+    matrix_option,
+    network_of,
+    option,
+    output_options,
+    package_name,
+)
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
@@ -25,19 +34,22 @@ if TYPE_CHECKING:
     from envsolve.app.project_changes import Change, FileChange, Possible
     from envsolve.app.project_locking import LockedProject
     from envsolve.model.fact import Fact
+    from envsolve.project import Project
 
 SCHEMA_VERSION = 1
 _UPGRADE = "envsolve lock -U"
 
-
-@click.command()
-@options_of_solve((*REQUEST, "platforms", "allow_builds"))
-@option(
+project_option = option(
     "--project",
     metavar="DIR",
     type=FileName("directory"),
     help="The directory of the project; default: this one, or the nearest above it with [tool.envsolve].",
 )
+
+
+@click.command(cls=Command, short_help="Write the locks of the project.")
+@options_of_solve((*REQUEST, "platforms", "allow_builds"))
+@project_option
 @option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or out of date.")
 @option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
 @option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
@@ -60,14 +72,27 @@ def lock(**options: Any) -> int:
 
     Locked versions stay while they fit: a newer driver changes nothing, another GPU only what has to change.
     Options override the keys of the project for this run: `envsolve lock --driver 580 --diff`.
+
+    \b
+    Examples:
+      envsolve lock
+      envsolve lock --driver 580.65.06 --diff
+    """
+    from envsolve.app.project_overrides import overridden
+    from envsolve.project import read_project
+
+    return lock_files(overridden(read_project(project_file(options["project"])), _given(options)), options)
+
+
+def lock_files(project: Project, options: dict[str, Any], edited: Sequence[tuple[Path, str]] = ()) -> int:
+    """Lock ``project`` as ``options`` of ``lock`` say, and write its files with those of ``edited``, or none of them.
+
+    Returns the exit code.
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
-    from envsolve.app.project_overrides import overridden
     from envsolve.matrix import Matrix
-    from envsolve.project import read_project
 
-    project = overridden(read_project(project_file(options["project"])), _given(options))
     directory = options["matrix_directory"]
     matrix = Matrix(directory and Path(directory).absolute())
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
@@ -87,7 +112,7 @@ def lock(**options: Any) -> int:
             progress.clear()
         changes = [change_of(it, matrix, os.environ) for it in locked.files]
         writes = not options["check"] and not options["show_diff"]
-        written = [(Path(it.path), it.text) for it in locked.files if not it.is_current] if writes else []
+        written = [*edited, *((Path(it.path), it.text) for it in locked.files if not it.is_current)] if writes else []
         if written:
             for path, _ in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -171,7 +196,7 @@ def _lines(change: FileChange) -> Iterator[str]:
     yield f"{change.path} ({change.platform}): {'new' if change.is_new else 'changed'}"
     changes = change.changes or ()
     for it in changes if not change.is_new else ():
-        yield f"  {_spelled(it)}"
+        yield f"  {spelled(it)}"
     if change.has_other_digests:
         yield "  same packages with other files or digests"
     yield from (f"  because: {reason.text}" for reason in change.reasons)
@@ -179,7 +204,8 @@ def _lines(change: FileChange) -> Iterator[str]:
         yield f"  {len(changes)} packages"
 
 
-def _spelled(change: Change) -> str:
+def spelled(change: Change) -> str:
+    """A changed package as a person reads it."""
     if change.before is None:
         return f"+ {change.name} {change.after}"
     if change.after is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,8 +14,10 @@ import click
 from click.core import ParameterSource
 
 from envsolve.cli.interrupts import came
+from envsolve.cli.options import SeveralMistakes
 from envsolve.cli.output import TO_A_PLACE, deliver, forget_stdout, output_failed
-from envsolve.cli.report import report
+from envsolve.cli.report import note, report
+from envsolve.cli.variables import PREFIX, unknown_variables
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
 if TYPE_CHECKING:
@@ -29,7 +32,11 @@ _COMMANDS = (
     "solve",
     "init",
     "lock",
+    "add",
+    "remove",
     "create",
+    "sync",
+    "run",
     "export",
     "capture",
     "validate",
@@ -41,6 +48,24 @@ _COMMANDS = (
     "cache",
     "completion",
 )
+
+_MODULES = {"add": "edit", "remove": "edit"}
+"""Where a command is not in the module of its name."""
+_OF_OTHER_TOOLS = {
+    "install": ("to add a package to the project and its locks, use add", "envsolve add PACKAGE"),
+    "uninstall": ("to drop a package from the project and its locks, use remove", "envsolve remove PACKAGE"),
+    "update": ("to lock newer versions, use lock -U", "envsolve lock -U"),
+    "upgrade": ("to lock newer versions, use lock -U", "envsolve lock -U"),
+    "compile": ("to write the locks of the project, use lock", "envsolve lock"),
+    "shell": ("to run a program in the environment of the project, use run", "envsolve run -- bash"),
+    "activate": ("to run a program in the environment of the project, use run", "envsolve run -- bash"),
+    "list": ("to list frameworks and their builds, use matrix list", "envsolve matrix list"),
+    "info": ("to see the driver and the GPUs of this machine, use detect", "envsolve detect"),
+    "freeze": ("to lock what is installed in an environment, use capture", "envsolve capture"),
+    "new": ("to start a project, use init", "envsolve init --framework pytorch"),
+    "test": ("to run kernels in an environment, use validate", "envsolve validate"),
+}
+"""Commands of conda, pip, uv and the like, each with what does its job here."""
 
 
 class LazyGroup(click.Group):
@@ -54,7 +79,7 @@ class LazyGroup(click.Group):
         """The command of that name, from the module of that name."""
         if cmd_name not in _COMMANDS:
             return None
-        command = getattr(import_module(f"envsolve.cli.{cmd_name}"), cmd_name)
+        command = getattr(import_module(f"envsolve.cli.{_MODULES.get(cmd_name, cmd_name)}"), cmd_name)
         assert isinstance(command, click.Command)
         return command
 
@@ -74,22 +99,47 @@ class LazyGroup(click.Group):
         if "--version" in args and _VERSION_WORDS.issuperset(args):
             args = sorted(args, key="--version".__eq__)
         elif args and args[0] not in (*_COMMANDS, "--help", "--version", "-h"):
-            _refuse_slip(args)
+            if not ctx.resilient_parsing:
+                _refuse_unknown_command(args)
             args = ["solve", *args]
         return super().parse_args(ctx, args)
 
 
-def _refuse_slip(args: Sequence[str]) -> None:
-    """Raise UsageError where the first word is nearly a command, and nothing says that a package is meant."""
-    asking = ("-f", "--framework", "-r", "--requirement", "--format", "-o", "--output")
-    if not args[0].isalpha() or any(word.partition("=")[0] in asking for word in args):
+def _refuse_unknown_command(args: Sequence[str]) -> None:
+    """Raise UsageError where the first word is no option, and nothing beside it says that it is a requirement."""
+    first, rest = args[0], args[1:]
+    if first.startswith("-") or _says_what_it_is_for(rest):
         return
     import difflib
 
-    close = difflib.get_close_matches(args[0], _COMMANDS, n=1, cutoff=0.75)
-    if close:
+    from envsolve.frameworks import framework_of_word
+
+    name = first.lower()
+    if not first.isalpha():
+        message = f"{first!r} is no command, and a requirement needs --framework, -r, --format or -o beside it"
+        hint = Hint("lock it alone", shlex.join(["envsolve", "--format", "pylock", *args]))
+    elif name in _COMMANDS:
+        hint = Hint("commands are in lower case", f"envsolve {name}")
+    elif name in _OF_OTHER_TOOLS:
+        hint = Hint(*_OF_OTHER_TOOLS[name])
+    elif framework_of_word(name) is not None:
+        hint = Hint(f"did you mean --framework {name}?", shlex.join(["envsolve", "--framework", *args]))
+    elif close := difflib.get_close_matches(name, _COMMANDS, n=1, cutoff=0.75):
         hint = Hint(f"did you mean {close[0]}?", f"envsolve {close[0]}")
-        raise UsageError("usage", f"unknown command {args[0]!r}", hints=(hint,))
+    else:
+        hint = Hint("list the commands", "envsolve --help")
+    if first.isalpha():
+        message = f"unknown command {first!r}"
+    raise UsageError("usage", message, hints=(hint,))
+
+
+def _says_what_it_is_for(words: Sequence[str]) -> bool:
+    """Whether an option or its variable names frameworks, files or a format, so that a bare word is a requirement."""
+    short = ("-f", "-r", "-o")
+    long = ("--framework", "--requirement", "--format", "--output")
+    variables = ("ENVSOLVE_" + it.removeprefix("--").upper() for it in long)
+    named = any(it.startswith(short) or it.partition("=")[0] in long for it in words)
+    return named or any(map(os.environ.get, variables))
 
 
 def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -128,7 +178,9 @@ def run(arguments: list[str]) -> int:
     """
     as_json = _wants_json(arguments)
     try:
-        return _answer(arguments or [_without_arguments()])
+        code = _answer(arguments or [_without_arguments()])
+        _note_unknown_variables(arguments)
+        return code
     except (click.Abort, KeyboardInterrupt):
         return _interrupted()
     except BrokenPipeError:
@@ -140,7 +192,15 @@ def run(arguments: list[str]) -> int:
         known = _as_error(error)
         if known is None and os.environ.get("ENVSOLVE_DEBUG"):
             raise
-        return report(known or _internal(error), arguments, as_json=as_json)
+        code = report(known or _internal(error), arguments, as_json=as_json)
+        _note_unknown_variables(arguments)
+        return code
+
+
+def _note_unknown_variables(arguments: Sequence[str]) -> None:
+    if any(it.startswith(PREFIX) for it in os.environ) and not {"-q", "--quiet"}.intersection(arguments):
+        for it in unknown_variables(os.environ, cli):
+            note(it, quiet=False)
 
 
 def _interrupted() -> int:
@@ -208,11 +268,18 @@ def _usage_error(error: click.ClickException) -> UsageError:
     hints = []
     if isinstance(error, click.NoSuchOption) and error.possibilities:
         hints.append(Hint(f"did you mean {' or '.join(sorted(error.possibilities))}?"))
-    if isinstance(error, click.BadParameter) and _is_from_environment(error):
-        error.param_hint = error.param.envvar if error.param is not None else None
+    mistakes = error.mistakes if isinstance(error, SeveralMistakes) else (error,)
+    for it in mistakes:
+        if isinstance(it, click.BadParameter) and _is_from_environment(it):
+            it.param_hint = it.param.envvar if it.param is not None else None
+    causes = tuple(map(_text_of, mistakes)) if len(mistakes) > 1 else ()
     command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx is not None else "envsolve"
     hints.append(Hint("list all options", f"{command} --help"))
-    return UsageError("usage", error.format_message().rstrip("."), hints=tuple(hints))
+    return UsageError("usage", _text_of(error), causes, tuple(hints))
+
+
+def _text_of(error: click.ClickException) -> str:
+    return error.format_message().rstrip(".")
 
 
 def _is_from_environment(error: click.BadParameter) -> bool:

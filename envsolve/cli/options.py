@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +24,60 @@ else:
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
+_MISTAKES = "envsolve.mistakes"
+_SECTIONS = {
+    "Requirements": (
+        *("frameworks", "requirement_files", "editables", "constraint_files", "overrides", "build_constraint_files"),
+        *("exclude_newer", "pre", "allow_builds", "audit", "upgrade", "upgraded"),
+    ),
+    "Target": ("python", "gpus", "driver", "glibc", "cuda", "hosts", "platforms"),
+    "Sources and indexes": ("sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url"),
+    "Options": (),
+    "Network and cache": ("offline", "refresh", "cache_dir", "no_cache"),
+    "Messages": ("no_progress", "quiet", "verbose", "color"),
+}
+"""Where the help of a long command shows its options; what no section names is among the ``Options``."""
+_LONG = 20
+"""Options from which on a command is long."""
+
+
+class Command(click.Command):
+    """A command that reads all of its options before it refuses those that it cannot read, so that all are told.
+
+    Its help has a long list of options in sections.
+    """
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, a long list in sections."""
+        shown = [it for it in self.get_params(ctx) if not isinstance(it, click.Argument) and it.get_help_record(ctx)]
+        section_of = {name: title for title, names in _SECTIONS.items() for name in names}
+        for title in _SECTIONS if len(shown) >= _LONG else ():
+            rows = [it.get_help_record(ctx) for it in shown if section_of.get(str(it.name), "Options") == title]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl([row for row in rows if row is not None])
+        if len(shown) < _LONG:
+            super().format_options(ctx, formatter)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the line. Raises SeveralMistakes, or the one mistake itself."""
+        mistakes: list[click.BadParameter] = ctx.meta.setdefault(_MISTAKES, [])
+        rest = super().parse_args(ctx, args)
+        if len(mistakes) > 1:
+            raise SeveralMistakes(mistakes, ctx)
+        if mistakes:
+            raise mistakes[0]
+        return rest
+
+
+class SeveralMistakes(click.UsageError):
+    """More than one option that cannot be read."""
+
+    def __init__(self, mistakes: Sequence[click.BadParameter], ctx: click.Context) -> None:
+        super().__init__(f"{len(mistakes)} options cannot be read", ctx)
+        self.mistakes = tuple(mistakes)
+
+
 class Parsed(_ParamType):
     """An option read by a function that raises ValueError with a sentence for the user.
 
@@ -43,7 +97,11 @@ class Parsed(_ParamType):
         try:
             return self._parse(value)
         except ValueError as error:
-            self.fail(str(error), param, ctx)
+            mistake = click.BadParameter(str(error), ctx, param)
+            if ctx is None or not isinstance(ctx.command, Command):
+                raise mistake from None
+            ctx.meta[_MISTAKES].append(mistake)
+            return None
 
 
 def file_name(text: str) -> str:

@@ -10,6 +10,7 @@ import click
 
 from envsolve.cli import known_values
 from envsolve.cli.options import (
+    Command,
     FileName,
     Member,
     Parsed,
@@ -23,7 +24,7 @@ from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_of_name
+from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file, format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.reference import editable
 from envsolve.model.release import Source
@@ -35,13 +36,12 @@ if TYPE_CHECKING:
     from envsolve.app.solving import HeldOn, Solved
     from envsolve.matrix import Matrix
 
-_COMMANDS = ("solve", "init", "lock", "create", "validate", "doctor", "explain", "detect", "status", "matrix", "cache")
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
 _FILE = FileName("file")
 
 
-@click.command()
+@click.command(cls=Command, short_help="Print an environment for this machine, or the one you name.")
 @click.argument("requirements", nargs=-1, metavar="[REQUIREMENT]...")
 @option(
     "-f",
@@ -236,10 +236,21 @@ def solve(**options: Any) -> int:
     """Print an environment that runs on the GPU and the driver you have.
 
     With a GPU present or named a CPU build is never chosen; if no GPU build fits, the answer is why not and what fits.
+
+    \b
+    Examples:
+      envsolve --framework tensorflow --gpu auto > environment.yml
+      envsolve -f pytorch transformers --gpu 'RTX 4090' --driver 580.65.06 -o pylock.toml
     """
-    _refuse_command_out_of_place(options)
+    _refuse_requirements_alone(options)
     format_name = _format(options)
     _require_exact_environment(options, format_name)
+    code = _print(format_name, options)
+    _note_format(options, format_name)
+    return code
+
+
+def _print(format_name: str, options: dict[str, Any]) -> int:
     if format_name in CONDA_FORMATS or options["exact"]:
         from envsolve.cli.conda_lock import conda_session, print_conda_lock
 
@@ -376,6 +387,19 @@ def _format(options: dict[str, Any]) -> str:
     return str(named)
 
 
+def _note_format(options: dict[str, Any], format_name: str) -> None:
+    """Say so where the name of the output stands for another format, or for none."""
+    output = options["output"]
+    if output in (None, "-"):
+        return
+    by_name = format_for_file(Path(output))
+    if by_name is None and options["format_name"] is None:
+        note(f"the name {output} says no format: it gets an environment.yml", quiet=options["quiet"])
+    elif by_name not in (None, format_name):
+        text = f"{output} gets the format {format_name}, although its name says {by_name}"
+        note(text, quiet=options["quiet"])
+
+
 def _require_exact_environment(options: dict[str, Any], format_name: str) -> None:
     if options["exact"] and format_name != "environment":
         raise UsageError(
@@ -403,8 +427,10 @@ def _packages(options: dict[str, Any]) -> Packages:
     )
 
 
-def _refuse_command_out_of_place(options: dict[str, Any]) -> None:
-    meant = next((word for word in options["requirements"] if word in _COMMANDS), None)
-    if meant is not None and len(options["requirements"]) == 1:
-        message = f"put the command first: envsolve {meant} ..."
-        raise UsageError("usage", message, hints=(Hint("list its options", f"envsolve {meant} --help"),))
+def _refuse_requirements_alone(options: dict[str, Any]) -> None:
+    """Raise UsageError for words without a framework, a file or a format: more likely commands out of place."""
+    words = options["requirements"]
+    if not words or any(options[it] for it in ("frameworks", "requirement_files", "format_name", "output")):
+        return
+    message = f"{words[0]!r} is a requirement, which needs --framework, -r, --format or -o beside it"
+    raise UsageError("usage", message, hints=(Hint("a command comes first", f"envsolve {words[0]} ..."),))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.options import FileName, Member, Parsed, matrix_option, option, output_options
+from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_option, option, output_options
 from envsolve.cli.output import PLATFORM, deliver
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
@@ -40,7 +40,7 @@ _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machin
 """A project names its machines, which need not be the one here."""
 
 
-@click.command()
+@click.command(cls=Command, short_help="Check which environment files and locks run here.")
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=FileName("file"))
 @option(
     "--gpu",
@@ -68,6 +68,11 @@ def status(**options: Any) -> int:
 
     Without FILE, checks the files of the project in [tool.envsolve]: whether they run on its machines and match its
     requirements. Without a project, checks files with the usual names in the current directory.
+
+    \b
+    Examples:
+      envsolve status
+      envsolve status pylock.toml --gpu V100 --driver 535.183.01
     """
     from envsolve.app.status import status_of
     from envsolve.matrix import Matrix

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 EMPTY = "-"
-_NO_LIMIT = 10_000
-_READABLE = 8
-"""Characters that a column gets on average at least; with fewer most cells would be cut to pieces."""
-_SHARE_A_COLUMN = (("source", "platform"), ("platform", "build"), ("driver", "for PTX"), ("fails", "evidence"))
+_FIRST_TO_GO = (
+    *("from wheels", "for PTX", "PTX", "cuDNN", "runs as", "evidence", "in full", "builds", "jax-releases"),
+    *("pytorch-channel", "Python", "conda-forge", "PyPI"),
+)
+"""Columns that a narrow terminal does without, in this order; a program reads them all."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -42,47 +43,59 @@ def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """As wide as the terminal; long lists of code targets go on in the next line of their cell, at a comma.
+    """As wide as the terminal: cells wrap between words alone, so that no version or name is cut.
 
-    Plain columns, which a terminal wraps line by line, where it is too narrow for any table.
+    Where that is too wide, columns are left out, and where that does not help either, each row is a list of its own.
     """
     from io import StringIO
 
     from rich.console import Console
-    from rich.measure import Measurement
 
     console = Console(file=StringIO(), force_terminal=True)
-    drawn = _rich_table(header, rows)
-    if Measurement.get(console, console.options.update(max_width=_NO_LIMIT), drawn).minimum > console.width:
-        drawn = _rich_table(_stacked(header, header), [_stacked(header, row) for row in rows])
-    if console.width < _READABLE * len(drawn.columns):
-        return _aligned(header, rows)
-    console.print(drawn)
+    shown = list(range(len(header)))
+    for name in _FIRST_TO_GO:
+        if _least_width(header, rows, shown) > console.width:
+            shown = [it for it in shown if header[it] != name]
+    if _least_width(header, rows, shown) > console.width:
+        return _records(header, rows)
+    cells = [[row[it] for it in shown] for row in rows]
+    console.print(_rich_table([header[it] for it in shown], cells, console.width))
     assert isinstance(console.file, StringIO)
-    return console.file.getvalue()
+    left_out = [name for number, name in enumerate(header) if number not in shown]
+    return console.file.getvalue() + (f"(a wider terminal also shows {', '.join(left_out)})\n" if left_out else "")
 
 
-def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+def _least_width(header: Sequence[str], rows: Sequence[Sequence[str]], shown: Sequence[int]) -> int:
+    """The width of a table in which every cell is as narrow as its longest word."""
+    return sum(_longest_word(header, rows, column) + 1 for column in shown)
+
+
+def _longest_word(header: Sequence[str], rows: Sequence[Sequence[str]], column: int) -> int:
+    cells = (header[column], *(row[column] for row in rows))
+    return max(len(word) for cell in cells for word in (cell.replace(",", ", ").split() or [""]))
+
+
+def _records(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Each row as lines of a name and a value."""
+    width = max(map(len, header))
+    return "\n".join(
+        "".join(f"{name.ljust(width)}  {cell}\n" for name, cell in zip(header, row, strict=True)) for row in rows
+    )
+
+
+def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Table:
+    """The table of at most ``width``: a column has its longest word, and what is left goes to the first that wrap."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(*header, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0, header_style="bold")
-    for column in drawn.columns:
-        column.overflow = "fold"
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=0, header_style="bold")
+    spare = width - _least_width(header, rows, range(len(header)))
+    for number, name in enumerate(header):
+        least = _longest_word(header, rows, number)
+        more = min(spare, max(len(cell.replace(",", ", ")) for cell in (name, *(row[number] for row in rows))) - least)
+        spare -= more
+        drawn.add_column(name, width=least + more)
     for row in rows:
         drawn.add_row(*(Text(cell.replace(",", ", ")) for cell in row))
     return drawn
-
-
-def _stacked(header: Sequence[str], cells: Sequence[str]) -> list[str]:
-    """``cells`` with those on top of each other that share a column where the terminal is narrow."""
-    stacked: list[str] = []
-    previous = ""
-    for name, cell in zip(header, cells, strict=True):
-        if (previous, name) in _SHARE_A_COLUMN:
-            stacked[-1] += f"\n{cell}"
-        else:
-            stacked.append(cell)
-        previous = name
-    return stacked

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 
 from envsolve.cli import known_values
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import FileName, Parsed, environment_options, matrix_option, option, output_options
+from envsolve.cli.options import Command, FileName, Parsed, environment_options, matrix_option, option, output_options
 from envsolve.cli.output import deliver
 from envsolve.cli.report import Palette, note
 from envsolve.errors import Hint, UsageError
@@ -38,13 +39,16 @@ def _report_file(text: str) -> str:
     return text
 
 
-def _index(text: str) -> int:
-    if not text.isdecimal() or int(text) > _MOST_GPUS:
-        raise ValueError(f"{text!r} is not the index of a GPU such as 0; `nvidia-smi -L` lists them")
-    return int(text)
+def _device(text: str) -> tuple[str, int | None]:
+    """``auto``, ``cpu`` or ``cuda``, and the index behind ``cuda:``. ValueError for anything else."""
+    device, colon, index = text.partition(":")
+    right = device in ("auto", "cpu", "cuda") and (not colon or (device == "cuda" and index.isdecimal()))
+    if not right or int(index or 0) > _MOST_GPUS:
+        raise ValueError(f"{text!r} is not auto, cpu, cuda, or a GPU such as cuda:1; `nvidia-smi -L` lists them")
+    return device, int(index) if colon else None
 
 
-@click.command()
+@click.command(cls=Command, short_help="Prove an environment by running kernels in it.")
 @environment_options
 @click.option(
     "-f",
@@ -58,20 +62,16 @@ def _index(text: str) -> int:
 )
 @option(
     "--device",
-    type=click.Choice(["auto", "cuda", "cpu"]),
-    default="auto",
-    show_default=True,
-    help="Device to test. auto: cuda if the environment or the machine has NVIDIA components.",
-)
-@click.option(
-    "--gpu",
-    "gpus",
+    "devices",
     multiple=True,
-    metavar="INDEX",
-    type=Parsed("index", _index),
+    metavar="DEVICE",
+    type=Parsed("device", _device),
+    default=("auto",),
+    show_default="auto",
+    shell_complete=known_values.devices,
     help=(
-        "GPU to test: its index in nvidia-smi, or in CUDA_VISIBLE_DEVICES if set. Repeatable; default: the first "
-        "visible one."
+        "What to test: auto (cuda if the environment or the machine has NVIDIA components), cpu, cuda (the first "
+        "visible GPU) or cuda:N, by the index in nvidia-smi, or in CUDA_VISIBLE_DEVICES if set. cuda:N is repeatable."
     ),
 )
 @option("--all-gpus", is_flag=True, help="Test every visible GPU.")
@@ -98,19 +98,29 @@ def validate(**options: Any) -> int:
     """Prove an environment: run kernels in it, compare their results, and see what was loaded.
 
     Exits 1 if a probe failed. Each finding says what is wrong and what to do about it.
+
+    \b
+    Examples:
+      envsolve validate
+      envsolve validate --prefix .venv --device cuda --json
     """
     from envsolve.app.validating import validation_of
 
-    if options["gpus"] and options["all_gpus"]:
-        raise UsageError("contradictory-options", "--gpu and --all-gpus both select GPUs: give only one")
     if options["prefix"] is not None and options["python"] is not None:
         raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
-    if options["device"] == "cpu" and (options["gpus"] or options["all_gpus"]):
-        raise UsageError("contradictory-options", "--device cpu tests no GPU, but --gpu or --all-gpus selects some")
+    _require_one_device(options["devices"], all_gpus=options["all_gpus"])
     _require_place_for(options["junit"])
     with interruptible():
         validation = validation_of(_asked(options), os.environ)
     return deliver_validation(validation, options)
+
+
+def _require_one_device(devices: Sequence[tuple[str, int | None]], *, all_gpus: bool) -> None:
+    """Raise UsageError where the values of --device contradict each other or --all-gpus."""
+    if len({device for device, _ in devices}) > 1 or len({index is None for _, index in devices}) > 1:
+        raise UsageError("contradictory-options", "only cuda:N may be repeated in --device")
+    if all_gpus and devices[0] not in (("auto", None), ("cuda", None)):
+        raise UsageError("contradictory-options", "--all-gpus and --device both say what to test: give only one")
 
 
 def _require_place_for(report: str | None) -> None:
@@ -141,12 +151,13 @@ def _asked(options: dict[str, Any]) -> ValidateRequest:
     from envsolve.cli.progress import Progress
 
     directory = options["matrix_directory"]
+    indices = tuple(dict.fromkeys(index for _, index in options["devices"] if index is not None))
     return ValidateRequest(
         prefix=options["prefix"],
         python=options["python"],
         frameworks=tuple(dict.fromkeys(options["frameworks"])),
-        device=options["device"],
-        gpus="all" if options["all_gpus"] else tuple(dict.fromkeys(options["gpus"])) or None,
+        device=options["devices"][0][0],
+        gpus="all" if options["all_gpus"] else indices or None,
         burn=options["burn"],
         timeout=options["timeout"],
         matrix_directory=None if directory is None else Path(directory),

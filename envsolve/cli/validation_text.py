@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from envsolve.cli.finding_text import finding_lines, printable
-from envsolve.validation.report import ProbeReport, Report, Status
+from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Report, Status
 
 if TYPE_CHECKING:
     from envsolve.app.validating import Validation
@@ -90,5 +90,6 @@ def _conclusion(report: Report) -> str:
         return f"{report.python}: not proven, {', '.join(failed)} failed"
     if not report.ok:
         return f"{report.python}: not proven, no operation could run"
-    passed = [it.name for it in report.probes if it.status is Status.PASS and it.name in report.proofs]
-    return f"{report.python}: proven by {', '.join(passed)}"
+    passed = [it.name for it in report.probes if it.status is Status.PASS and it.name in (*report.proofs, IMPORTS)]
+    not_tried = ", ".join(it.name for it in report.probes if it.status is Status.SKIP and it.name.startswith(IMPORT))
+    return f"{report.python}: proven by {', '.join(passed)}{f'; not tried: {not_tried}' if not_tried else ''}"

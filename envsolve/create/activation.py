@@ -35,6 +35,12 @@ def write_variables(prefix: Path, variables: Sequence[tuple[str, str]]) -> None:
         (prefix / _STATE).write_text(json.dumps(state, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
+def forget(prefix: Path) -> None:
+    """Remove the scripts that an earlier lock needed. OSError passes."""
+    for path in prefix.glob("etc/conda/*activate.d/envsolve-*.sh"):
+        path.unlink()
+
+
 def write_library_path(prefix: Path) -> None:
     """Have the libraries of the environment found by the loader once it is activated. OSError passes."""
     reason = "a wheel in this environment looks for its CUDA libraries on the library path only"

@@ -14,7 +14,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b, sha256
 from pathlib import Path
@@ -78,21 +78,22 @@ def is_claimed(prefix: Path) -> bool:
     return _claim(prefix) is not None
 
 
-def list_files(prefix: Path, ignored: tuple[str, ...]) -> None:
-    """List the files of the claimed directory, which is finished. OSError passes.
+def list_files(prefix: Path, ignored: tuple[str, ...], foreign: Collection[Path] = ()) -> None:
+    """List the files of the claimed directory, which is finished, but for those that are ``foreign``. OSError passes.
 
     What is ``ignored`` at the top is not looked at.
     """
     file = _file(prefix)
     if file is None or not is_claimed(prefix):
         return
-    content = b"\0".join(sorted(os.fsencode(it) for it in _files(prefix, ignored)))
+    own = (it for it in _files(prefix, ignored) if Path(it) not in foreign)
+    content = b"\0".join(sorted(map(os.fsencode, own)))
     (prefix / LOCKS / LIST).write_bytes(content)
     _write(file, prefix, _digest(content))
 
 
-def foreign_file(prefix: Path, ignored: tuple[str, ...]) -> Path | None:
-    """A file in the finished directory that its list has not, or that was changed since; None without one.
+def foreign_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
+    """The files in the finished directory that its list has not, or that were changed since.
 
     An empty file is none, as nothing is lost with it.
     """
@@ -102,12 +103,11 @@ def foreign_file(prefix: Path, ignored: tuple[str, ...]) -> Path | None:
         facts = os.lstat(prefix / name)
         changed = claim is None or claim.last_sign + _GRACE < facts.st_mtime <= time.time()  # some are from the future
         if (name not in listed or changed) and facts.st_size:
-            return Path(name)
-    return None
+            yield Path(name)
 
 
-def younger_file(prefix: Path, ignored: tuple[str, ...]) -> Path | None:
-    """A file in the claimed directory that was put there after the command that claimed it had ended; None without one.
+def younger_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
+    """The files in the claimed directory that were put there after the command that claimed it had ended.
 
     What is ``ignored`` at the top is not looked at.
     """
@@ -115,8 +115,7 @@ def younger_file(prefix: Path, ignored: tuple[str, ...]) -> Path | None:
     for name in _files(prefix, ignored):
         facts = os.lstat(prefix / name)
         if claim is None or max(facts.st_mtime, facts.st_ctime) > claim.last_sign + _GRACE:
-            return Path(name)
-    return None
+            yield Path(name)
 
 
 def _files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[str]:

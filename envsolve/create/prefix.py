@@ -10,13 +10,14 @@ import errno
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.create import claims
 from envsolve.create.busy import LOCK, locked
-from envsolve.create.claims import foreign_file, is_claimed, list_files, younger_file
+from envsolve.create.claims import is_claimed, list_files
 from envsolve.create.record import LOCKS, RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
@@ -26,6 +27,8 @@ _OURS = (LOCK, f"{RECORD}.new")
 """What a command leaves that is killed before its record is there."""
 _BESIDE = (RECORD, *_OURS, OLD, LOCKS)
 """What lies in the directory beside the files of the environment."""
+_FOREIGN = "foreign.list"
+"""The files of somebody else in an environment that is changing, beside its lock."""
 _FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
@@ -140,15 +143,35 @@ def require_claim(path: Path) -> None:
         raise UsageError("prefix-not-ours", f"{path} was not made by your envsolve", cause, (hint, _ANOTHER))
 
 
-def list_own_files(path: Path) -> None:
-    """Note which files of the finished environment are envsolve's. OSError passes."""
-    list_files(path, _BESIDE)
+def list_own_files(path: Path, foreign: Collection[Path] = ()) -> None:
+    """Note which files of the finished environment are envsolve's: all that are not ``foreign``. OSError passes."""
+    list_files(path, _BESIDE, foreign)
+    (path / LOCKS / _FOREIGN).unlink(missing_ok=True)
+
+
+def foreign_files(path: Path) -> Iterator[Path]:
+    """The files of the finished environment that envsolve did not write, or that were changed since."""
+    return claims.foreign_files(path, _BESIDE)
+
+
+def note_foreign_files(path: Path) -> frozenset[Path]:
+    """The foreign files of an environment that is about to change, noted in it for a command that goes on with that.
+
+    One that goes on has what was noted, and what was put there since. OSError passes.
+    """
+    noted = path / LOCKS / _FOREIGN
+    if noted.is_file():
+        found = frozenset(Path(os.fsdecode(it)) for it in noted.read_bytes().split(b"\0") if it)
+        return found.union(claims.younger_files(path, _BESIDE))
+    found = frozenset(foreign_files(path))
+    noted.write_bytes(b"\0".join(map(os.fsencode, found)))
+    return found
 
 
 def require_only_own_files(path: Path) -> None:
     """Raise UsageError ``prefix-not-ours`` where the finished environment holds a file that envsolve did not write."""
     require_claim(path)
-    foreign = foreign_file(path, _BESIDE)
+    foreign = next(foreign_files(path), None)
     if foreign is not None:
         cause = ("replacing the environment would delete this file, possibly the only copy",)
         hints = (Hint(f"move {path / foreign} away, and run it again"), Hint("or remove the directory yourself"))
@@ -219,7 +242,7 @@ def clear_remains(path: Path) -> None:
     """
     if any(it.name not in (*_OURS, OLD) for it in list(os.scandir(path))):
         require_claim(path)
-        younger = younger_file(path, _BESIDE)
+        younger = next(claims.younger_files(path, _BESIDE), None)
         if younger is not None:
             message = f"{path} is an unfinished environment, and {path / younger} was added later"
             raise UsageError("prefix-not-ours", message, hints=(Hint(f"move {path / younger} away, and run it again"),))

@@ -37,6 +37,8 @@ class State(StrEnum):
 
     UNFINISHED = "unfinished"
     FINISHED = "finished"
+    CHANGING = "changing"
+    """It was finished, and is on its way to another lock."""
 
 
 class Record(NamedTuple):
@@ -75,7 +77,7 @@ class Record(NamedTuple):
     def is_of(self, plan: Plan) -> bool:
         """Whether it tells of an environment that ``plan`` would make again."""
         other = record_of(plan, "", State.FINISHED)
-        return (self.kind, self.lock_sha256, self.python) == (other.kind, other.lock_sha256, other.python)
+        return all(getattr(self, it) == getattr(other, it) for it in ("state", "kind", "lock_sha256", "python"))
 
 
 def record_of(plan: Plan, request: str, state: State, prefix: Path | str = "") -> Record:

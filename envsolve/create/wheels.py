@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,6 +91,24 @@ def install_wheels(
         message = f"a wheel of the lock installs a script called {replaced} over the interpreter of the environment"
         raise UsageError("interpreter-replaced", message, hints=(Hint("leave that package out of the lock"),))
     return notes
+
+
+def uninstall(
+    python: Path,
+    names: Sequence[str],
+    uv: str | None,
+    environ: Mapping[str, str],
+    progress: Callable[[str], None],
+) -> None:
+    """Remove the wheels of these names from the environment of ``python``. Raises OutsideError where that fails."""
+    if uv is not None:
+        options = ["--python", str(python), "--break-system-packages", "--no-config", "--color", "never"]
+        command = [uv, "pip", "uninstall", *options, *names]
+    else:
+        command = [*_pip(python), "uninstall", "--yes", *names]
+    ran = run(command, environ, progress)
+    if ran.code != 0:
+        raise tool_failed("wheels-failed", "uv" if uv is not None else "pip", ran)
 
 
 def _parts(wheels: Wheels) -> Iterator[Wheels]:
@@ -194,11 +212,15 @@ def _of_uv(uv: str, python: Path, file: Path, wheels: Wheels, network: Network) 
     return [*command, "--cache-dir", str(network.cache_directory / "uv")] if network.cache_directory else command
 
 
-def _of_pip(python: Path, file: Path, wheels: Wheels, network: Network, environ: Mapping[str, str]) -> list[str]:
+def _pip(python: Path) -> list[str]:
+    """The pip beside envsolve, else the one in the environment of ``python``."""
     if has_own_pip():
-        pip = [sys.executable, "-I", "-m", "pip", "--python", str(python)]
-    else:
-        pip = [str(python), "-I", "-m", "pip"]
+        return [sys.executable, "-I", "-m", "pip", "--python", str(python)]
+    return [str(python), "-I", "-m", "pip"]
+
+
+def _of_pip(python: Path, file: Path, wheels: Wheels, network: Network, environ: Mapping[str, str]) -> list[str]:
+    pip = _pip(python)
     if run_program([*pip, "--version"], environ, PATIENCE).exit_code != 0:
         raise no_installer(python)
     if network.offline:

@@ -38,7 +38,7 @@ _OF_SEVERAL = ("conda-lock", "pixi.lock")
 """Formats with a lock for each platform."""
 _OF_CONDA = (*_OF_SEVERAL, "explicit")
 """Formats whose locks are for one platform alone."""
-_OTHER_FILE = Hint("move the file away, or choose a lock for -o")
+_OTHER_FILE = Hint("fix the file, or move it away and lock again")
 
 
 def lock_at(path: Path, platform: Platform) -> Lock | None:

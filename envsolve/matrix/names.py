@@ -17,6 +17,12 @@ _TOKEN = re.compile(r"[a-z]+|\d+")
 _PCI_ID = re.compile(r"[0-9a-f]{4}")
 _BRANDS = frozenset({"nvidia", "geforce", "tesla", "graphics", "card"})
 _SUGGESTIONS = 4
+_OF_OTHERS = {
+    "AMD": re.compile(r"\b(?:AMD|Radeon|RX ?\d{3,4}|Instinct|MI\d{2,3}X?|gfx\d+)\b", re.IGNORECASE),
+    "Apple": re.compile(r"\b(?:Apple|M[1-5](?: ?(?:Pro|Max|Ultra))?)\b(?!\d)|\bMPS\b", re.IGNORECASE),
+    "Intel": re.compile(r"\b(?:Intel|Arc|Iris|UHD)\b", re.IGNORECASE),
+}
+"""What GPUs are called that are not NVIDIA's, by who makes them; asked only for a name that no NVIDIA GPU has."""
 
 
 class GpuModel(NamedTuple):
@@ -55,6 +61,10 @@ class GpuNames:
         return GpuModel(found[0].name if len(found) == 1 else text, tuple(capabilities))
 
     def _unknown(self, text: str, saying: Callable[[str], str]) -> UsageError:
+        maker = next((maker for maker, names in _OF_OTHERS.items() if names.search(text)), None)
+        if maker is not None:
+            message = f"{text!r} is a GPU of {maker}, and envsolve knows NVIDIA GPUs only"
+            return UsageError("unknown-gpu", message, hints=(Hint(f"for a CPU environment use {saying('none')}"),))
         import difflib
 
         names = {" ".join(tokens): str(row["name"]) for tokens, row in self._rows}

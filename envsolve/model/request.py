@@ -16,6 +16,11 @@ _PATCH_DOTS = 2
 _CUDA_PATCH = re.compile(r"(\d+\.\d+)(?:\.\d+)+")
 _BARE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _BARE_VERSION = re.compile(r"\d+(\.\d+)*(\.\*)?\Z")
+_ONE_EQUALS_SIGN = re.compile(r"(?<![=<>~!])=(\d[\d.]*)\Z")
+"""As conda writes a version, which means all that begin with it."""
+_PYTHON_TAG = re.compile(r"(?:python|py|cp)[ -]?(3)\.?(\d{1,2})\Z", re.IGNORECASE)
+_CUDA_TAG = re.compile(r"(?:cuda|cu)[ -]?(\d{1,2})\.?(\d)\Z", re.IGNORECASE)
+"""A version as names of programs, wheels and indexes have it: python3.11, cp311, cu126."""
 _ORDER = (">=", ">", "~=", "==", "===", "!=", "<", "<=")
 
 
@@ -148,7 +153,7 @@ class Request(NamedTuple):
 
 def parse_cuda_versions(text: str) -> SpecifierSet:
     """Read versions of CUDA as :func:`parse_versions` does, by major and minor alone: 12.6.3 is a 12.6."""
-    return parse_versions(_CUDA_PATCH.sub(r"\1", text))
+    return _versions(_CUDA_PATCH.sub(r"\1", text), "'12.4' or '>=12,<13'", _CUDA_TAG)
 
 
 def spoken(versions: SpecifierSet) -> str:
@@ -186,7 +191,9 @@ def parse_framework(text: str) -> tuple[str, SpecifierSet]:
     try:
         requirement = Requirement(stripped)
     except InvalidRequirement as error:
-        raise ValueError(f"{text!r} is not a framework such as 'pytorch' or 'pytorch>=2.5'") from error
+        meant = _ONE_EQUALS_SIGN.sub(r"==\1.*", stripped)
+        instead = f"; did you mean '{meant}'?" if meant != stripped else ""
+        raise ValueError(f"{text!r} is not a framework such as 'pytorch' or 'pytorch>=2.5'{instead}") from error
     if requirement.url or requirement.extras or requirement.marker:
         raise ValueError(f"{text!r}: a framework takes a name and versions only, no URL, extra or marker")
     return requirement.name, requirement.specifier
@@ -197,6 +204,11 @@ def parse_versions(text: str) -> SpecifierSet:
 
     Raises ValueError for anything else.
     """
+    return _versions(text, "'3.11' or '>=3.10,<3.13'", _PYTHON_TAG)
+
+
+def _versions(text: str, examples: str, tag: re.Pattern[str]) -> SpecifierSet:
+    """The same; an error has ``examples``, and the version in what is spelled as a ``tag``."""
     stripped = text.strip()
     if _BARE_VERSION.match(stripped):
         whole = stripped.endswith("*") or stripped.count(".") >= _PATCH_DOTS
@@ -207,4 +219,6 @@ def parse_versions(text: str) -> SpecifierSet:
             raise InvalidSpecifier(text)
         return specifier
     except InvalidSpecifier as error:
-        raise ValueError(f"{text!r} is not a version or a range such as '3.11' or '>=3.10,<3.13'") from error
+        found = tag.match(stripped)
+        meant = f"; did you mean {found[1]}.{found[2]}?" if found else ""
+        raise ValueError(f"{text!r} is not a version or a range such as {examples}{meant}") from error

@@ -29,7 +29,9 @@ class DriverVersion(NamedTuple):
         """Read ``580.65.06``, ``566.36``, ``580`` or ``R580``; raise ValueError for anything else."""
         match = _DRIVER.match(text.strip())
         if match is None:
-            raise ValueError(f"{text!r} is not an NVIDIA driver version such as 580.65.06")
+            is_cuda = _MAJOR_MINOR.match(text.strip()) is not None
+            meant = f"; {text} is a CUDA version, and nvidia-smi prints the driver before it" if is_cuda else ""
+            raise ValueError(f"{text!r} is not an NVIDIA driver version such as 580.65.06{meant}")
         digits = [part for part in match.groups() if part is not None]
         return cls(tuple(int(part) for part in digits), ".".join(digits))
 

@@ -16,7 +16,11 @@ def member_of(kind: type[E]) -> Callable[[str], E]:
         try:
             return kind(text)
         except ValueError:
-            raise ValueError(f"{text!r} is not one of {', '.join(kind)}") from None
+            import difflib
+
+            close = difflib.get_close_matches(text.lower(), list(kind), n=1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise ValueError(f"{text!r} is not one of {', '.join(kind)}{meant}") from None
 
     return parse
 

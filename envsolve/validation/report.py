@@ -11,6 +11,11 @@ from typing import NamedTuple
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.note import Note
 
+IMPORTS = "imports"
+"""The probe of all modules that could be imported."""
+IMPORT = "import "
+"""How the names begin of probes of one module, which could not."""
+
 
 class Status(StrEnum):
     """How a probe ended."""

@@ -27,7 +27,7 @@ from envsolve.releases.wheels import Listing, WheelFile
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.wheel import Wheel
 
-EDITION = "extensions-6"
+EDITION = "extensions-7"
 _PLATFORMS = ("linux-64", "linux-aarch64", "win-64")
 _RECENT = dt.timedelta(days=548)
 """18 months."""

@@ -39,7 +39,7 @@ def _compiled(
         held.write_bytes(fat_binaries)
         for name, stub in zip(needed, stubs, strict=True):
             stub.write_bytes(_compiled(b"", NV_FATBIN, name, (), ()))
-        source = f'.section {section}, "a"\n.balign 8\n.incbin "{held}"\n.section .note.GNU-stack, ""\n'
+        source = f'.text\nnop\n.section {section}, "a"\n.balign 8\n.incbin "{held}"\n.section .note.GNU-stack, ""\n'
         named = [] if soname is None else [f"-Wl,-soname,{soname}"]
         command = ["gcc", "-shared", "-nostdlib", "-x", "assembler", "-", "-x", "none", "-o", str(made), *named]
         command += ["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined", *map(str, stubs), *options]

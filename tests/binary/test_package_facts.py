@@ -41,6 +41,7 @@ def test_small_libraries_are_read_first_and_what_is_left_out_is_counted() -> Non
 
 def test_only_what_speaks_of_cuda_is_read_where_nothing_else_does() -> None:
     members = {"a/core.so": b"\0libcudart.so.13\0", "a/lib_cuda_kernels.so": b"\0libcudart.so.12\0"}
+    members["a/libicudata.so.66"] = b"\0libcudart.so.11.0\0"
     assert facts(members, named=True).cuda == (12,)
 
 

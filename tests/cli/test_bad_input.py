@@ -28,6 +28,16 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch>>2"], "invalid-framework", "pytorch>=2.5"),
         (["-f", ""], "invalid-framework", "framework"),
         (["--gpu", "8.6"], "no-framework", "--framework tensorflow"),
+        (["-f", "pytorch=2.5"], "invalid-framework", "did you mean 'pytorch==2.5.*'?"),
+        (["-f", "pytorch", "--driver", "12.4"], "usage", "12.4 is a CUDA version, and nvidia-smi prints the driver"),
+        (["-f", "pytorch", "--cuda", "cu121"], "usage", "did you mean 12.1?"),
+        (["-f", "pytorch", "--python", "python3.11"], "usage", "did you mean 3.11?"),
+        (["-f", "pytorch", "--python", "cp312"], "usage", "did you mean 3.12?"),
+        (["-f", "pytorch", "--platform", "linux64"], "usage", "did you mean linux-64?"),
+        (["-f", "pytorch", "--source", "conda"], "usage", "did you mean conda-forge?"),
+        (["-f", "pytorch", "--gpu", "RX 7900 XTX"], "unknown-gpu", "is a GPU of AMD, and envsolve knows NVIDIA GPUs"),
+        (["-f", "pytorch", "--gpu", "MI300X"], "unknown-gpu", "is a GPU of AMD, and envsolve knows NVIDIA GPUs"),
+        (["-f", "pytorch", "--gpu", "M2 Max"], "unknown-gpu", "is a GPU of Apple, and envsolve knows NVIDIA GPUs"),
         (["-f", "pytorch", "--gpu", "RTX 3900"], "unknown-gpu", "did you mean"),
         (["-f", "pytorch", "--gpu", ""], "unknown-gpu", "compute capability"),
         (["-f", "pytorch", "--gpu", "GT 730"], "ambiguous-gpu", "2.1, 3.0, 3.5"),
@@ -236,3 +246,45 @@ def test_a_conda_override_that_stands_for_no_driver_is_refused(
 ) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", value)
     assert envsolve("-f", "pytorch", "--gpu", "8.6").code == 2
+
+
+def test_all_options_that_cannot_be_read_are_told_together(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ENVSOLVE_CUDA", "cu121")
+    done = envsolve("-f", "pytorch", "--driver", "new", "--platform", "linux64", "--python", "three")
+    assert done.code == 2
+    assert done.err.startswith("error: usage\n  4 options cannot be read\n")
+    causes = [line for line in done.err.splitlines() if line.startswith("cause: ")]
+    assert [it.split("'")[1] if "'" in it.split(":")[1] else it.split()[4] for it in causes] == [
+        "--driver",
+        "--platform",
+        "--python",
+        "ENVSOLVE_CUDA:",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        (["update"], "envsolve lock -U"),
+        (["install", "numpy"], "envsolve add PACKAGE"),
+        (["stauts"], "envsolve status"),
+        (["Lock"], "envsolve lock"),
+        (["frobnicate"], "envsolve --help"),
+        (["pytorch", "--gpu", "8.6"], "envsolve --framework pytorch --gpu 8.6"),
+        (["torch"], "envsolve --framework torch"),
+        (["numpy>=2", "--gpu", "8.6"], "envsolve --format pylock 'numpy>=2' --gpu 8.6"),
+        (["--gpu", "none", "lock"], "envsolve lock ..."),
+        (["solve", "pandas"], "envsolve pandas ..."),
+    ],
+)
+def test_a_bare_word_is_a_command_and_no_package(words: list[str], hint: str, envsolve: Envsolve) -> None:
+    done = envsolve(*words)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: usage\n")
+    assert done.err.endswith(f"\n  {hint}\n")
+
+
+def test_a_word_with_a_framework_or_a_format_is_a_package(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert envsolve("numpy", "-f", "jax", "--gpu", "none").code == 0
+    monkeypatch.setenv("ENVSOLVE_FRAMEWORK", "jax")
+    assert envsolve("numpy", "--gpu", "none").code == 0

@@ -428,3 +428,19 @@ def test_minor_versions_are_those_of_the_environment(venv: Capturing) -> None:
 def entries(text: str) -> list[str]:
     """The packages of a conda-lock.yml, each with all that is said of it."""
     return sorted(text.partition("\npackage:\n")[2].split("\n- "))
+
+
+def test_constraints_keep_the_build_of_a_vendor_that_no_index_has(venv: Capturing) -> None:
+    venv.add("torch", "2.8.0a0+5228986c39.nv25.6")
+    venv.index.add("torch", [wheel("torch", "2.9.0")])
+    venv.index.add("needs-torch", [wheel("needs_torch", "1.0", ["torch>=2", "beta"]), wheel("needs_torch", "0.9")])
+    before = len(venv.index.requests)
+    text = venv.captured("--format", "constraints")
+    assert len(venv.index.requests) == before
+    assert text.splitlines()[-3:] == ["alpha==1.0", "beta==2.0", "torch==2.8.0a0+5228986c39.nv25.6"]
+    Path("constraints.txt").write_text(text)
+    command = [sys.executable, "-m", "pip", "--python", str(venv.prefix / "bin" / "python"), "install"]
+    command += ["--index-url", venv.index.index_url, "-c", "constraints.txt", "needs-torch==1.0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert venv.create.installed()["torch"] == "2.8.0a0+5228986c39.nv25.6"

@@ -43,6 +43,24 @@ def test_output_is_written_and_its_name_says_the_format(envsolve: Envsolve, tmp_
     assert (path.stat().st_mode & 0o777) == (0o666 & ~_umask())
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-o", "x.txt", "--format", "json"), "x.txt gets the format json, although its name says requirements"),
+        (("-o", "x.foo"), "the name x.foo says no format: it gets an environment.yml"),
+        (("-o", "x.foo", "--format", "json"), ""),
+        (("-o", "x.yml"), ""),
+        (("-o", "-"), ""),
+    ],
+)
+def test_a_name_that_says_another_format_or_none_is_noted(
+    words: tuple[str, ...], said: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = envsolve("-f", "onnxruntime", "--gpu", "none", "--source", "pypi", *words)
+    assert done.err == (f"note: {said}\n" if said else "")
+
+
 def test_a_dash_is_standard_output_and_no_file(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,8 +78,7 @@ def test_a_line_without_a_command_has_the_options_of_solve() -> None:
         ("envsolve --why dr", ["driver"]),
         ("envsolve --cuda 11.", ["11.8"]),
         ("envsolve --color ", ["auto", "always", "never"]),
-        ("envsolve validate --device c", ["cuda", "cpu"]),
-        ("envsolve validate --gpu ", []),
+        ("envsolve validate --device c", ["cpu", "cuda", "cuda:0"]),
         ("envsolve cache cl", ["clear"]),
         ("envsolve completion ", ["bash", "zsh", "fish"]),
         ("envsolve nothing-known --and ", []),
@@ -147,10 +146,30 @@ def test_files_and_directories_are_left_to_the_shell(line: str, kind: str) -> No
 
 
 FREE = {
-    *("allow_builds", "burn", "driver", "editables", "environment", "exclude_newer", "extra_index_urls", "glibc"),
-    *("index_url", "overrides", "python", "pytorch_index_url", "requirements", "timeout", "upgraded", "why_not"),
+    *(
+        "allow_builds",
+        "burn",
+        "command",
+        "driver",
+        "editables",
+        "environment",
+        "exclude_newer",
+        "extra_index_urls",
+        "glibc",
+    ),
+    *(
+        "index_url",
+        "overrides",
+        "python",
+        "pytorch_index_url",
+        "requirements",
+        "timeout",
+        "upgraded",
+        "why_not",
+        "words",
+    ),
 }
-"""Versions, addresses, numbers and days: what nobody has a list of."""
+"""Versions, addresses, numbers, days, commands and requirements: what nobody has a list of."""
 
 
 def test_each_parameter_with_a_value_is_completed_or_known_to_be_free() -> None:

@@ -450,3 +450,18 @@ def packages_in(explicit: str) -> set[str]:
 def header(text: str) -> list[str]:
     """The comments on top."""
     return [line for line in text.partition("@EXPLICIT")[0].splitlines() if line.startswith("#")]
+
+
+def test_constraints_are_the_versions_alone(export: Exporting) -> None:
+    export.lock(CASES["one index"], "pylock.toml")
+    text = export.exported("pylock.toml", "--format", "constraints")
+    pins = pins_in(export.exported("pylock.toml", "--format", "requirements"))
+    assert dict(line.split("==") for line in text.splitlines() if not line.startswith("#")) == pins
+    assert text.startswith("# Made by envsolve from pylock.toml. To install more beside these:\n#   pip install -c")
+
+
+def test_conda_packages_are_no_constraints(export: Exporting) -> None:
+    export.write("conda-lock.yml", (FILES / "conda-lock.yml").read_text())
+    done = export("conda-lock.yml", "--format", "constraints", "--platform", "linux-64")
+    assert done.code == 0, done.err
+    assert "the conda packages are left out: constraints are for pip and uv" in done.err

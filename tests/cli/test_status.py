@@ -74,6 +74,26 @@ def test_a_build_that_the_matrix_does_not_know_is_no_success(envsolve: Envsolve,
     assert "the matrix does not have pytorch 2.99.1 cuda999_py312h0123456_0" in done.out
 
 
+@pytest.mark.parametrize(
+    ("beside", "build"),
+    [
+        (
+            "channels: [pytorch, defaults]\ndependencies: [python=3.8.5, cudatoolkit=11.3, {}]\n",
+            "pytorch-channel, cuda113",
+        ),
+        ("channels: [conda-forge]\ndependencies: [python=3.8.5, cudatoolkit=11.2, {}]\n", "conda-forge, cuda112"),
+        ("channels: [conda-forge]\ndependencies: [python=3.8.5, cudatoolkit=10.2, {}]\n", "conda-forge, cuda102"),
+    ],
+)
+def test_of_a_hand_written_file_its_own_cuda_and_channels_count(
+    beside: str, build: str, envsolve: Envsolve, tmp_path: Path
+) -> None:
+    file = tmp_path / "environment.yml"
+    file.write_text(beside.format("pytorch=1.11.0"))
+    done = envsolve("status", str(file), "--gpu", "V100", "--driver", "550.54.15", "--platform", "linux-64")
+    assert done.out == f"{file} (linux-64): runs here\n  pytorch 1.11.0 ({build})\n"
+
+
 _LOCKED_BY_A_NEWER_ENVSOLVE = """
 lock-version = "1.0"
 created-by = "pip"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,6 +25,27 @@ def test_every_cell_begins_where_its_column_does(rows: list[tuple[str, str, str]
         for name, start in zip(named, starts, strict=True):
             cell = row[header.index(name)] or "-"
             assert line[start : start + len(cell)] == cell
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 120])
+def test_on_a_terminal_no_word_is_cut(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    header = ("framework", "version", "platform", "cuDNN", "machine code", "evidence")
+    rows = [
+        ("paddlepaddle", "2.10.1.post112", "linux-aarch64", "9.10.2.21", "7.0,7.5,8.0,8.6,9.0,12.0", "1,2,3"),
+        ("jax", "0.12.0.1", "win-64", "", "", "14"),
+    ]
+    text = re.sub(r"\x1b\[[0-9;]*m", "", table(header, rows))
+    words = set(text.replace(",", " ").split())
+    left_out = text.partition("also shows ")[2].rstrip(")\n").split(", ")
+    for column, name in enumerate(header):
+        if name not in left_out:
+            assert {word for row in rows for word in row[column].replace(",", " ").split()} <= words
+    assert {"paddlepaddle", "jax", "2.10.1.post112", "0.12.0.1"} <= words
+    is_table = "\u2500" in text
+    assert is_table == (width > 40)
+    assert all(len(line) <= width for line in text.splitlines() if is_table and "also shows" not in line)
 
 
 def test_a_column_without_a_value_is_left_out() -> None:

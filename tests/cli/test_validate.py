@@ -210,13 +210,13 @@ def test_every_gpu_is_proven_and_the_bad_one_named(fake_driver: FakeDriver, with
 @pytest.mark.thorough
 def test_one_gpu_is_chosen_by_its_number(fake_driver: FakeDriver, with_torch: Path) -> None:
     environ = machine(fake_driver, devices=[H200, H200], kernel="wrong@0")
-    answer = validated(environ, "--prefix", str(with_torch), "--gpu", "1")
+    answer = validated(environ, "--prefix", str(with_torch), "--device", "cuda:1")
     assert statuses(answer)["driver"] == "pass"
     assert statuses(answer)["pytorch on GPU 1"] == "pass"
 
 
 def test_a_gpu_that_is_not_there_is_a_finding(fake_driver: FakeDriver, bare: Path) -> None:
-    answer = validated(machine(fake_driver), "--prefix", str(bare), "--gpu", "5")
+    answer = validated(machine(fake_driver), "--prefix", str(bare), "--device", "cuda:5")
     assert statuses(answer)["driver"] == "fail"
 
 
@@ -265,8 +265,8 @@ def test_an_environment_without_frameworks_says_that_nothing_was_computed_in_it(
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (("--gpu", "first"), "usage"),
-        (("--gpu", "0", "--all-gpus"), "contradictory-options"),
+        (("--device", "cuda:first"), "usage"),
+        (("--device", "cuda:0", "--all-gpus"), "contradictory-options"),
         (("--prefix", ".", "--python", "python3"), "contradictory-options"),
         (("--prefix", "no/such/place"), "python-not-found"),
         (("--python", "no-such-python"), "python-not-found"),
@@ -276,8 +276,9 @@ def test_an_environment_without_frameworks_says_that_nothing_was_computed_in_it(
         (("--burn", "nan"), "usage"),
         (("--timeout", "nan"), "usage"),
         (("--timeout", "inf"), "usage"),
-        (("--gpu", "4294967296"), "usage"),
-        (("--gpu", "0", "--device", "cpu"), "contradictory-options"),
+        (("--device", "cuda:4294967296"), "usage"),
+        (("--device", "cuda:0", "--device", "cpu"), "contradictory-options"),
+        (("--device", "cpu:1"), "usage"),
         (("--all-gpus", "--device", "cpu"), "contradictory-options"),
         (("--junit", "-"), "usage"),
         (("--junit", "no/such/place/report.xml"), "output-not-writable"),
@@ -307,7 +308,7 @@ def test_a_python_that_is_too_old_is_told_so(envsolve: Envsolve, tmp_path: Path)
 
 
 def test_naming_a_gpu_means_the_gpu(fake_driver: FakeDriver, with_torch: Path) -> None:
-    answer = validated(machine(fake_driver, parts=()), "--prefix", str(with_torch), "--gpu", "0")
+    answer = validated(machine(fake_driver, parts=()), "--prefix", str(with_torch), "--device", "cuda:0")
     assert answer["device"] == "cuda"
     assert not answer["ok"]
 
@@ -322,9 +323,9 @@ def test_a_display_card_beside_the_gpu_that_is_proven_does_not_matter(
     (modules / "version.py").write_text("__version__ = '2.13.0+cu126'\ncuda = '12.6'\n")
     device_library(modules / "lib/libtorch_cuda.so", fat_binary((86,)))
     environ = machine(fake_driver, devices=[RTX_3090, Device("NVIDIA GeForce GT 710", "3.5", 2048)])
-    answer = validated(environ, "--prefix", str(with_torch), "--gpu", "0")
+    answer = validated(environ, "--prefix", str(with_torch), "--device", "cuda:0")
     assert not [it for it in answer["findings"] if it["id"] == "no-code-for-gpu"]
-    other = validated(environ, "--prefix", str(with_torch), "--gpu", "1")
+    other = validated(environ, "--prefix", str(with_torch), "--device", "cuda:1")
     assert [it for it in other["findings"] if it["id"] == "no-code-for-gpu"]
 
 
@@ -375,3 +376,57 @@ def test_libraries_that_only_a_gpu_needs_are_missed_where_images_are_built_witho
     assert (missing["severity"], missing["about"]) == ("warning", "onnxruntime")
     assert "libcublas.so.12" in missing["cause"]
     assert statuses(answer)["files"] == "pass"
+
+
+def package(prefix: Path, name: str, code: str, *, requested: bool = True) -> None:
+    """An installed package whose module runs ``code`` when it is imported."""
+    module = site_of(prefix) / name
+    folder = site_of(prefix) / f"{name}-1.0.dist-info"
+    module.mkdir()
+    folder.mkdir()
+    (module / "__init__.py").write_text(code)
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (folder / "RECORD").write_text(f"{name}/__init__.py,,\n{name}-1.0.dist-info/METADATA,,\n")
+    if requested:
+        (folder / "REQUESTED").touch()
+
+
+WANTS_A_GPU = "raise OSError('libcuda.so.1: cannot open shared object file: No such file or directory')\n"
+
+
+def test_what_was_requested_is_imported(fake_driver: FakeDriver, with_torch: Path) -> None:
+    package(with_torch, "alpha", "")
+    package(with_torch, "beta", "import os; os.environ['ALPHA_IS_HERE']\n")
+    package(with_torch, "gamma", "raise RuntimeError('nobody asked for it')\n", requested=False)
+    done = run(machine(fake_driver), "--prefix", str(with_torch))
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert [line.split()[:2] for line in lines if "import" in line[:20]] == [["pass", "imports"], ["fail", "import"]]
+    assert "beta cannot be imported\n" in done.stdout
+    assert "KeyError: 'ALPHA_IS_HERE'" in done.stdout
+    assert "gamma" not in done.stdout
+    assert lines[-1] == f"{with_torch}/bin/python: not proven, import beta failed"
+
+
+def test_a_module_that_ends_its_process_is_said(fake_driver: FakeDriver, with_torch: Path) -> None:
+    package(with_torch, "alpha", "import os; os.abort()\n")
+    answer = validated(machine(fake_driver), "--prefix", str(with_torch))
+    (probe,) = (it for it in answer["probes"] if it["name"] == "import alpha")
+    assert (probe["status"], probe["finding"]) == ("fail", "module-not-imported")
+    assert "SIGABRT" in probe["detail"]
+
+
+def test_a_module_that_wants_a_gpu_is_not_tried_without_one(fake_driver: FakeDriver, with_torch: Path) -> None:
+    package(with_torch, "alpha", WANTS_A_GPU)
+    with_gpu = validated(machine(fake_driver), "--prefix", str(with_torch))
+    assert statuses(with_gpu)["import alpha"] == "fail"
+    done = run(machine(fake_driver, parts=()), "--device", "cpu", "--prefix", str(with_torch))
+    assert done.returncode == 0, done.stdout
+    assert "not tried: it needs a GPU (OSError: libcuda.so.1" in done.stdout
+    assert done.stdout.endswith("proven by pytorch; not tried: import alpha\n")
+
+
+def test_a_framework_that_is_named_is_tested_alone(fake_driver: FakeDriver, with_torch: Path) -> None:
+    package(with_torch, "alpha", "raise RuntimeError\n")
+    answer = validated(machine(fake_driver), "--prefix", str(with_torch), "-f", "pytorch")
+    assert answer["ok"]

@@ -27,6 +27,12 @@ def warp(version: str, content: bytes, *requires: str, **more: bytes) -> BuiltFi
     return wheel("warp-lang", version, members, tags="py3-none-manylinux_2_28_x86_64", requires=requires)
 
 
+def raft(version: str) -> BuiltFile:
+    """Of a package of which extensions.toml names no first release."""
+    members = {"libraft/lib64/libraft.so": b"\x7fELF" + fat_binary((80,))}
+    return wheel("libraft-cu13", version, members, tags="py3-none-manylinux_2_28_x86_64")
+
+
 def read(
     index: ServedIndex, directory: Path, *options: str, code: int = 0, package: str = "warp-lang"
 ) -> dict[str, Any]:
@@ -84,24 +90,25 @@ def test_a_stray_target_counts_for_nothing(index: ServedIndex, tmp_path: Path) -
 
 
 def test_releases_of_the_last_months_are_read_and_none_a_second_time(index: ServedIndex, tmp_path: Path) -> None:
-    wheels = [warp(f"1.{minor}", fat_binary((80,))) for minor in range(14)]
+    wheels = [raft(f"1.{minor}") for minor in range(14)]
     index.add(*wheels)
     index.uploaded = {it.name: "2020-01-01T00:00:00Z" for it in wheels[:2]}
     index.uploaded |= {it.name: f"{dt.datetime.now(dt.UTC):%Y-%m-%d}T00:00:00Z" for it in wheels[2:]}
-    first = read(index, tmp_path)
+    first = read(index, tmp_path, package="libraft-cu13")
     assert first["build"][0]["versions"] == "<=1.13"
     assert "12 releases, 1.2 to 1.13" in first["evidence"]["v1-2"]["reference"]
     assert "releases before 1.2 were not read" in first["evidence"]["v1-2"]["reference"]
     asked = index.wheels_asked()
-    assert read(index, tmp_path, "--offline") == first
+    assert read(index, tmp_path, "--offline", package="libraft-cu13") == first
     assert index.wheels_asked() == asked
 
 
 def test_ten_releases_are_read_however_old(index: ServedIndex, tmp_path: Path) -> None:
-    wheels = [warp(f"1.{minor}", fat_binary((80,))) for minor in range(12)]
+    wheels = [raft(f"1.{minor}") for minor in range(12)]
     index.add(*wheels)
     index.uploaded = {it.name: "2020-01-01T00:00:00Z" for it in wheels}
-    assert "10 releases, 1.2 to 1.11" in read(index, tmp_path)["evidence"]["v1-2"]["reference"]
+    evidence = read(index, tmp_path, package="libraft-cu13")["evidence"]
+    assert "10 releases, 1.2 to 1.11" in evidence["v1-2"]["reference"]
 
 
 def test_a_platform_whose_wheels_hold_something_else_has_rows_of_its_own(index: ServedIndex, tmp_path: Path) -> None:

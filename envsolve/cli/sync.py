@@ -1,0 +1,123 @@
+"""``envsolve sync``: the environment of the project becomes what its lock has; only what differs is installed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from envsolve.cli.create import created_from, finish
+from envsolve.cli.create_lock import locks_of
+from envsolve.cli.interrupts import interruptible
+from envsolve.cli.lock import project_file, project_option
+from envsolve.cli.options import Command, FileName, matrix_option, option, output_options, stacked
+from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
+from envsolve.errors import Hint, UsageError
+
+if TYPE_CHECKING:
+    from envsolve.app.creating import Created
+    from envsolve.project import Project
+
+_PREFIX = ".venv"
+
+environment_options = stacked(
+    click.option(
+        "--prefix",
+        metavar="DIR",
+        type=FileName("directory"),
+        help=f"The environment's directory; default: {_PREFIX} in the directory of the project.",
+    ),
+    click.option(
+        "--lock",
+        "lock_file",
+        metavar="FILE",
+        type=FileName("file"),
+        help="The lock; default: the first that the project has for this machine.",
+    ),
+)
+"""Which environment a project has, and what is in it."""
+
+
+@click.command(cls=Command, short_help="Make the environment of the project equal to its lock.")
+@project_option
+@environment_options
+@option("--no-validate", is_flag=True, help="Do not run kernels in the environment to prove it.")
+@option("--json", "print_json", is_flag=True, help="Print JSON with the environment, its changes and its validation.")
+@options_of_solve(HOW_TO_FETCH)
+@matrix_option
+@output_options
+def sync(**options: Any) -> int:
+    """Make the environment of the project equal to its lock, and prove it.
+
+    Only what differs is installed or removed, packages that somebody else installed there too. If there is no
+    environment yet, or its Python does not fit the lock, it is made anew.
+
+    \b
+    Examples:
+      envsolve sync
+      envsolve sync --lock conda-lock.yml --prefix env
+    """
+    from envsolve.project import read_project
+
+    return sync_project(read_project(project_file(options["project"])), options)
+
+
+def sync_project(project: Project, options: dict[str, Any]) -> int:
+    """Bring the environment of ``project`` to its lock, and say what changed; the exit code."""
+    from envsolve.app.creating import Outcome
+
+    created = synced(project, options)
+    is_proven = created.outcome is Outcome.UP_TO_DATE
+    return finish(created, {"print_json": False, **options, "no_validate": options.get("no_validate") or is_proven})
+
+
+def synced(project: Project, options: dict[str, Any]) -> Created:
+    """The environment of ``project``, equal to its lock. Raises as creating one does."""
+    with interruptible():
+        return created_from({**options, **_of_create(project, options)}, changes=True)
+
+
+def prefix_of(project: Project, options: dict[str, Any]) -> Path:
+    """The directory of the environment."""
+    return Path(options["prefix"]).absolute() if options["prefix"] else project.directory / _PREFIX
+
+
+def lock_of(project: Project, options: dict[str, Any]) -> Path:
+    """The lock that the environment is made from.
+
+    Raises UsageError ``no-lock`` where the project has none for this machine, ``several-locks`` where its targets have
+    one each.
+    """
+    if options["lock_file"]:
+        return Path(options["lock_file"])
+    locks = [Path(it) for it in dict.fromkeys(locks_of(project))]
+    there = [it for it in locks if it.is_file()]
+    if not there:
+        names = " and ".join(it.name for it in locks) or "a lock that an environment is made from"
+        message = f"the project has no lock for this machine yet: {names} is missing"
+        raise UsageError("no-lock", message, hints=(Hint("write it", "envsolve lock"),))
+    if len([part for part in project.parts if part.outputs]) > 1:
+        message = f"the targets of the project have locks of their own: {', '.join(it.name for it in there)}"
+        raise UsageError("several-locks", message, hints=(Hint(f"name one: --lock {there[0].name}"),))
+    return there[0]
+
+
+def _of_create(project: Project, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of ``create`` that stand for what the project says."""
+    settings = project.parts[0].settings
+    return {
+        **dict.fromkeys(REQUEST, ()),
+        "prefix": str(prefix_of(project, options)),
+        "lock_file": str(lock_of(project, options)),
+        "python": None,
+        "force": False,
+        "keep": False,
+        "platforms": (),
+        "allow_builds": settings.allow_builds,
+        "build_constraint_files": tuple(str(project.directory / it) for it in settings.build_constraint_files),
+        "channels": settings.channels,
+        "index_url": settings.index_url,
+        "extra_index_urls": settings.extra_index_urls,
+        "pytorch_index_url": settings.pytorch_index_url,
+    }

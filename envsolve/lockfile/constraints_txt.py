@@ -1,0 +1,23 @@
+"""A constraints file: the versions that an installer must not replace, whatever else it is asked to install.
+
+pip and uv read it with ``-c`` (https://pip.pypa.io/en/stable/user_guide/#constraints-files). It has no hashes, as
+constraints with hashes would forbid everything that is not among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from envsolve.lockfile.text_file import clean
+
+FORMAT = "constraints"
+
+
+def write(versions: Iterable[tuple[str, str]], origin: str) -> str:
+    """The text for packages by name and version; ``origin`` says in words what they are of.
+
+    A version keeps its local part: ``torch==2.8.0a0+5228986c39.nv25.6`` is met by that build alone.
+    """
+    lines = (f"{name}=={version}" for name, version in sorted(set(versions)))
+    head = f"# Made by envsolve from {clean(origin)}. To install more beside these:\n#   pip install -c FILE PACKAGE\n"
+    return head + "".join(f"{line}\n" for line in lines)

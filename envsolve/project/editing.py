@@ -1,0 +1,142 @@
+"""Requirements put into a project file or taken out of it: every other line stays as it is, with its comments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from envsolve.errors import Hint, UsageError
+from envsolve.frameworks import FRAMEWORKS, framework_of_word
+from envsolve.model.names import normalized
+from envsolve.model.need import parse_need
+from envsolve.model.reference import gives_address
+from envsolve.project.keys import ALIASES
+from envsolve.project.reading import PYPROJECT, TABLE, parsed
+
+_FRAMEWORKS, _REQUIREMENTS = "frameworks", "requirements"
+
+
+class _List(NamedTuple):
+    """A list of requirements under ``key`` of ``table``; ``path`` is how people write where it is."""
+
+    table: MutableMapping[str, Any]
+    key: str
+    path: str
+
+    @property
+    def entries(self) -> list[str]:
+        """What is in it; nothing where it is not there."""
+        return [str(it) for it in self.table.get(self.key, ())]
+
+
+def with_requirements(path: Path, text: str, requirements: Sequence[str]) -> str:
+    """``text``, the content of the project file ``path``, with ``requirements``.
+
+    A framework goes to ``frameworks`` and anything else to ``requirements``; where the project locks the dependencies
+    in [project], to these. An entry with the same name is replaced where it stands. Raises UsageError
+    ``requirement-invalid`` for what is no requirement.
+    """
+    document, lists = _lists(path, text)
+    dependencies = next((it for it in lists if it.key == "dependencies"), None)
+    for requirement in requirements:
+        name = _name_in(requirement)
+        there = [(it, entry) for it in lists for entry in it.entries if _name_in(entry) == name]
+        for found, entry in there:
+            found.table[found.key][found.entries.index(entry)] = _spelled(requirement, found)
+        if not there:
+            frameworks, others = lists[:2]
+            found = dependencies or (frameworks if _framework_of(requirement) else others)
+            _append(found, _spelled(requirement, found))
+    return str(document.as_string())
+
+
+def without_requirements(path: Path, text: str, names: Sequence[str]) -> str:
+    """``text`` without the requirements of these names, wherever in the project file they stand.
+
+    Raises UsageError ``not-required`` where one is in none of its lists.
+    """
+    document, lists = _lists(path, text)
+    for name in names:
+        wanted, found = _name_in(name), False
+        for it in lists:
+            for entry in [entry for entry in it.entries if _name_in(entry) == wanted]:
+                del it.table[it.key][it.entries.index(entry)]
+                found = True
+        if not found:
+            where = " or ".join(dict.fromkeys(it.path for it in lists))
+            message = f"{path.name} does not require {name}: it is not in {where}"
+            hint = Hint("see what requires it in the lock, or which requirement file names it")
+            raise UsageError("not-required", message, hints=(hint,))
+    return str(document.as_string())
+
+
+def _lists(path: Path, text: str) -> tuple[Any, list[_List]]:
+    """The document, and the lists of requirements that the project in it locks, its own first."""
+    import tomlkit
+
+    parsed(path, text)  # for the error, which names the line
+    document = tomlkit.parse(text)
+    own: MutableMapping[str, Any] = document
+    if path.name == PYPROJECT:
+        for key in TABLE:
+            own = own[key]
+    prefix = f"{'.'.join(TABLE)}." if path.name == PYPROJECT else ""
+    lists = list(_own_lists(own, prefix))
+    for name, target in own.get("targets", {}).items():
+        lists += [it for it in _own_lists(target, f"{prefix}targets.{name}.") if it.entries]
+    project = document.get("project", {}) if path.name == PYPROJECT else {}
+    if own.get("project-dependencies") and "dependencies" in project:
+        lists.append(_List(project, "dependencies", "project.dependencies"))
+    return document, lists
+
+
+def _own_lists(table: MutableMapping[str, Any], prefix: str) -> Iterator[_List]:
+    singular = {plural: it for it, plural in ALIASES.items()}
+    for key in (_FRAMEWORKS, _REQUIREMENTS):
+        used = next((it for it in (singular.get(key, key), key) if it in table), key)
+        yield _List(table, used, f"{prefix}{used}")
+
+
+def _spelled(requirement: str, place: _List) -> str:
+    """``requirement`` as it is written in ``place``: a framework by its name on the index where other tools read it."""
+    framework = _framework_of(requirement)
+    if framework is None or place.key in (_FRAMEWORKS, *ALIASES):
+        return requirement
+    return f"{FRAMEWORKS[framework].wheels[0]}{parse_need(requirement).specifier}"
+
+
+def _append(to: _List, requirement: str) -> None:
+    import tomlkit
+
+    if to.key in to.table:
+        to.table[to.key].append(requirement)
+        return
+    array = tomlkit.array()
+    array.append(requirement)
+    to.table[to.key] = array
+
+
+def _framework_of(requirement: str) -> str | None:
+    """The framework that ``requirement`` is about; None where it is about another package or has extras."""
+    try:
+        need = parse_need(requirement)
+    except ValueError:
+        return None
+    return None if need.extras or need.url or need.marker else framework_of_word(need.name)
+
+
+def _name_in(requirement: str) -> str:
+    """What ``requirement`` is about: a framework or a package by its name, an address without a name by itself.
+
+    Raises UsageError ``requirement-invalid`` for what is no requirement.
+    """
+    framework = _framework_of(requirement)
+    if framework is not None:
+        return framework
+    try:
+        return normalized(parse_need(requirement).name)
+    except ValueError as error:
+        if gives_address(requirement):
+            return requirement
+        raise UsageError("requirement-invalid", str(error), hints=(Hint("write it as 'numpy>=2'"),)) from None

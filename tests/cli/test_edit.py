@@ -1,0 +1,69 @@
+"""``envsolve add`` and ``remove``: the project and its locks change together, or not at all."""
+
+from __future__ import annotations
+
+import tomli
+
+from tests.cli.locked import pins_in
+from tests.cli.locking import assert_in_three_parts
+from tests.cli.test_lock import Project, project
+
+__all__ = ["project"]
+
+NETWORK = ("--cache-dir", "cache")
+
+
+def test_what_is_added_is_in_the_project_and_in_all_of_its_locks(project: Project) -> None:
+    project("lock")
+    before = pins_in(project.read())
+    done = project("add", "typing-extensions", *NETWORK)
+    assert done.code == 0, done.err
+    assert tomli.loads(project.file.read_text())["project"]["dependencies"] == ["numpy", "typing-extensions"]
+    assert "note: pyproject.toml: typing-extensions added\n" in done.err
+    assert pins_in(project.read()) == before
+    assert "#   pyproject.toml" in project.read()
+    assert project("lock", "--check").code == 0
+
+
+def test_what_is_removed_stays_where_something_else_needs_it(project: Project) -> None:
+    project("add", "typing-extensions", *NETWORK)
+    done = project("remove", "typing-extensions", "numpy", *NETWORK)
+    assert done.code == 0, done.err
+    assert tomli.loads(project.file.read_text())["project"]["dependencies"] == []
+    assert "typing-extensions" in pins_in(project.read())
+    assert "numpy" not in pins_in(project.read())
+    assert project("lock", "--check").code == 0
+
+
+def test_a_requirement_that_no_lock_has_room_for_changes_nothing(project: Project) -> None:
+    project("lock")
+    before = {name: project.read(name) for name in (*project.files, "pyproject.toml")}
+    for word in ("numpy>=99", "no-such-package", "numpy=>2"):
+        done = project("add", word, *NETWORK)
+        assert done.code in (1, 2), done.err
+        assert_in_three_parts(done.err)
+        assert {name: project.read(name) for name in (*project.files, "pyproject.toml")} == before
+
+
+def test_a_difference_is_shown_and_nothing_written(project: Project) -> None:
+    project("lock")
+    before = project.file.read_text()
+    done = project("remove", "numpy", "--diff", *NETWORK)
+    assert done.code == 0, done.err
+    assert "\n  - numpy " in done.out
+    assert project.file.read_text() == before
+    assert "numpy" in pins_in(project.read())
+
+
+def test_what_is_there_already_is_said(project: Project) -> None:
+    project("lock")
+    done = project("add", "numpy", *NETWORK)
+    assert done.code == 0
+    assert "note: pyproject.toml: has numpy already\n" in done.err
+
+
+def test_without_a_project_there_is_nothing_to_add_to(project: Project) -> None:
+    project.file.unlink()
+    done = project("add", "numpy")
+    assert done.code == 2
+    assert done.err.startswith("error: no-project\n")

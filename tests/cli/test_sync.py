@@ -1,0 +1,237 @@
+"""``envsolve sync`` and ``run``: the environment of a project is what its lock has, and a command runs in it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.creating import Creating, creating_in
+from tests.cli.locking import assert_in_three_parts
+from tests.cli.test_lock import Project, project
+from tests.conda.packages import MINOR, package, python_package
+from tests.conftest import Envsolve, Result
+from tests.index.packages import wheel
+
+__all__ = ["project"]
+
+pytestmark = [
+    pytest.mark.thorough,  # each makes whole environments
+    pytest.mark.skipif(sys.platform == "win32", reason="the interpreter of a venv lies elsewhere there"),
+]
+PROJECT = """\
+[tool.envsolve]
+requirements = {requirements}
+python = "{python}"
+gpus = ["none"]
+index-url = "{index}"
+outputs = ["{lock}"]
+"""
+
+
+class Syncing:
+    """A project whose environment is at ``env``."""
+
+    def __init__(self, create: Creating) -> None:
+        self.create = create
+        self.lock_file = "pylock.toml"
+
+    def require(self, *requirements: str) -> None:
+        """The project as if it had been written with these, locked."""
+        text = PROJECT.format(
+            requirements=json.dumps(requirements),
+            python=MINOR,
+            index=self.create.index.index_url,
+            lock=self.lock_file,
+        )
+        Path("pyproject.toml").write_text(text)
+        done = self("lock", "-U")
+        assert done.code == 0, done.err
+
+    def __call__(self, command: str, *words: str) -> Result:
+        return self.create.envsolve(command, "--cache-dir", "cache", *words)
+
+    def sync(self, *words: str) -> Result:
+        return self("sync", "--prefix", "env", "--no-validate", *words)
+
+    def pip(self, *words: str) -> None:
+        """What a user does by hand in the environment."""
+        command = [sys.executable, "-m", "pip", "--python", str(self.create.prefix / "bin" / "python"), *words]
+        subprocess.run(command, check=True, capture_output=True)
+
+
+@pytest.fixture
+def syncing(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Syncing]:
+    with creating_in(envsolve, tmp_path, monkeypatch) as creating:
+        yield Syncing(creating)
+
+
+@pytest.fixture(params=["uv", "pip"])
+def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What installs: uv, or pip on a machine without uv as far as envsolve finds it."""
+    if request.param == "pip":
+        monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter(()))
+    return str(request.param)
+
+
+@pytest.mark.usefixtures("installer")
+def test_only_what_differs_is_installed_and_removed(syncing: Syncing) -> None:
+    syncing.require("alpha", "beta<2")
+    assert syncing.sync().code == 0
+    made = (syncing.create.prefix / "pyvenv.cfg").stat().st_ino
+    syncing.create.index.add("gamma", [wheel("gamma", "3.0")])
+    syncing.require("beta", "gamma")
+    done = syncing.sync()
+    assert done.code == 0, done.err
+    assert done.out == f"{syncing.create.prefix}\n"
+    assert done.err == "  - alpha 1.0\n  ~ beta 1.0 -> 2.0\n  + gamma 3.0\n"
+    assert syncing.create.installed() == {"beta": "2.0", "gamma": "3.0"}
+    assert (syncing.create.prefix / "pyvenv.cfg").stat().st_ino == made
+    assert syncing.create.record()["state"] == "finished"
+    again = syncing.sync()
+    assert (again.code, again.err) == (0, f"note: {syncing.create.prefix} is up to date: it was made from this lock\n")
+
+
+@pytest.mark.usefixtures("installer")
+def test_what_somebody_else_installed_goes_and_files_of_theirs_stay(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    syncing.sync()
+    (syncing.create.prefix / "notes.txt").write_text("mine")
+    syncing.pip("install", "--index-url", syncing.create.index.index_url, "beta==1.0")
+    syncing.pip("uninstall", "--yes", "alpha")
+    done = syncing.sync()
+    assert done.code == 0, done.err
+    assert "  + alpha 1.0\n  ~ beta 1.0 -> 2.0\n" in done.err
+    assert syncing.create.installed() == {"alpha": "1.0", "beta": "2.0"}
+    assert (syncing.create.prefix / "notes.txt").read_text() == "mine"
+    syncing.require("beta")
+    said = syncing.create("env", "--lock", "pylock.toml", "--force")
+    assert said.code == 2
+    assert "notes.txt" in said.err
+
+
+def test_what_cannot_be_installed_leaves_an_environment_that_the_next_sync_completes(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    syncing.sync()
+    (syncing.create.prefix / "notes.txt").write_text("mine")
+    syncing.create.index.add("gamma", [wheel("gamma", "3.0")])
+    syncing.require("gamma")
+    syncing.create.index.fault("/files/gamma/*", status=404, times=1)
+    failed = syncing.sync()
+    assert failed.code == 3
+    assert_in_three_parts(failed.err)
+    assert syncing.create.record()["state"] == "changing"
+    said = syncing.create("env", "--lock", "pylock.toml")
+    assert said.code == 2
+    assert "is between two locks" in said.err
+    assert syncing.sync().code == 0
+    assert syncing.create.installed() == {"gamma": "3.0"}
+    assert syncing.create.record()["state"] == "finished"
+    syncing.require("alpha")
+    said = syncing.create("env", "--lock", "pylock.toml", "--force")
+    assert said.code == 2
+    assert "notes.txt" in said.err
+    (syncing.create.prefix / "notes.txt").unlink()
+    assert syncing.create("env", "--lock", "pylock.toml", "--force").code == 0
+
+
+def test_an_environment_that_envsolve_did_not_make_is_left_alone(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "env"], check=True)
+    done = syncing.sync()
+    assert done.code == 2
+    assert done.err.startswith("error: prefix-not-ours\n")
+
+
+def test_conda_packages_and_wheels_change_in_their_place(syncing: Syncing) -> None:
+    syncing.lock_file = "conda-lock.yml"
+    syncing.require("alpha", "gamma")
+    first = syncing.sync()
+    assert first.code == 0, first.err
+    python = (syncing.create.prefix / "bin" / "python").stat().st_ino
+    syncing.require("beta<2", "delta")
+    done = syncing.sync()
+    assert done.code == 0, done.err
+    assert [it.split()[:2] for it in done.err.splitlines()] == [
+        ["-", "alpha"],
+        ["~", "beta"],
+        ["+", "delta"],
+        ["-", "gamma"],
+    ]
+    assert syncing.create.installed() == {"beta": "1.0"}
+    assert (syncing.create.prefix / "bin" / "python").stat().st_ino == python
+    assert syncing.sync().err.endswith("is up to date: it was made from this lock\n")
+
+
+def test_without_a_lock_it_says_how_to_write_one(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    Path("pylock.toml").unlink()
+    done = syncing.sync()
+    assert done.code == 2
+    assert "hint: write it\n  envsolve lock\n" in done.err
+
+
+def test_added_and_synced_is_one_command(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    done = syncing("add", "beta<2", "--sync", "--prefix", "env")
+    assert done.code == 0, done.err
+    assert syncing.create.installed() == {"alpha": "1.0", "beta": "1.0"}
+
+
+def test_before_a_gpu_environment_is_made_without_a_gpu_that_is_said(
+    project: Project, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    assert project("lock").code == 0
+    done = envsolve("create", "env", "--lock", "locks/pylock.toml", "--no-validate", "--cache-dir", "cache")
+    assert done.code == 0, done.err
+    said = "the environment is for NVIDIA GPUs and cannot be proven on this machine, which has none"
+    assert done.err.startswith(f"note: {said}\n")
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "envsolve", "run", "--cache-dir", "cache", "--prefix", "env", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_a_command_runs_in_the_environment_which_is_made_first(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    program = "import alpha, os, sys; print(sys.prefix, os.environ['VIRTUAL_ENV']); sys.exit(7)"
+    done = run("--", "python", "-c", program)
+    assert (done.returncode, done.stdout) == (7, f"{syncing.create.prefix} {syncing.create.prefix}\n"), done.stderr
+    assert done.stderr == f"note: {syncing.create.prefix} was made\n"
+    assert run("python", "-c", "pass").stderr == ""
+
+
+def test_a_command_runs_in_what_the_lock_says_now_unless_it_is_left_as_it_is(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    syncing.sync()
+    syncing.require("beta")
+    left = run("--no-sync", "python", "-c", "import alpha")
+    assert (left.returncode, left.stderr) == (0, "")
+    done = run("python", "-c", "import alpha")
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"note: {syncing.create.prefix} was changed: - alpha 1.0\n")
+
+
+def test_a_conda_environment_is_activated_for_the_command(syncing: Syncing) -> None:
+    syncing.lock_file = "conda-lock.yml"
+    script = "export GREETING=hello\n"
+    syncing.create.channel.channel("conda-forge").add(
+        python_package(), package("hello", "1.0", {"etc/conda/activate.d/hello.sh": script.encode()})
+    )
+    syncing.require("hello")
+    done = run("python", "-c", "import os; print(os.environ['GREETING'], os.environ['CONDA_PREFIX'])")
+    assert done.stdout == f"hello {syncing.create.prefix}\n", done.stderr
+
+
+def test_a_program_that_is_not_there_is_said(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    done = run("no-such-program")
+    assert done.returncode == 3
+    assert_in_three_parts(done.stderr[done.stderr.index("error:") :])
+    assert "no-such-program cannot be run" in done.stderr
