@@ -7,7 +7,7 @@ the framework, where a wheel does not suit the stack.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.command import way_out
+from envsolve.app.lock_evidence import Origin
 from envsolve.app.stack_wheels import bounds_of
 from envsolve.index.one_index import Shelf
 from envsolve.matrix.load import Matrix
@@ -54,12 +55,13 @@ class WheelAudit:
         self._request, self._reader, self._progress = request, reader, progress
         self._read: set[tuple[str, str]] = set()
         self._unread: dict[tuple[str, str], int] = {}
+        self._like: dict[tuple[str, str], Version] = {}
         self._unsuitable: Counter[str] = Counter()
 
     def facts_of(self, pins: Sequence[Pin], solution: Solution | None, matrix: Matrix) -> tuple[BuildFacts, ...]:
         """What was read of ``pins`` that is new; nothing where no GPU is involved."""
         mode = self._request.packages.audit
-        if solution is None or solution.toolkit is None or mode is Audit.OFF:
+        if solution is None or solution.toolkit is None:
             return ()
         known = partial(matrix.build_facts, platform=solution.problem.platform)
         unread = (it for it in pins if (it.name, it.version) not in self._read)
@@ -72,9 +74,12 @@ class WheelAudit:
         }
         if not extents:
             return ()
+        self._read.update((pin.name, pin.version) for pin in extents)
+        if mode is Audit.OFF:
+            self._unread |= {(pin.name, pin.version): pin.files[0].size or 0 for pin in extents}
+            return ()
         from envsolve.app.wheel_facts import Reading
 
-        self._read.update((pin.name, pin.version) for pin in extents)
         readings = [Reading(pin.files[0], *extent) for pin, extent in extents.items()]
         found = self._reader().read(readings, partial(self._say, len(pins)))
         return tuple(self._known(zip(extents, found, strict=True), known))
@@ -112,6 +117,8 @@ class WheelAudit:
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
         """What was not read of ``pins``."""
+        if self._request.packages.audit is Audit.OFF:
+            return
         unread = {f"{it.name} {it.version}": self._unread.get((it.name, it.version)) for it in pins}
         sizes = {name: size for name, size in sorted(unread.items()) if size is not None}
         if sizes:
@@ -123,6 +130,17 @@ class WheelAudit:
             hint = way_out(text, full, self._request)
             yield Note("not-verified", hint.text, hint.command).about(count=len(names))
 
+    def origins(self, pins: Iterable[Pin]) -> dict[str, str]:
+        """Where the facts about those of ``pins`` come from that were looked at."""
+        found: dict[str, str] = {}
+        for pin in pins:
+            key = pin.name, pin.version
+            if key in self._read:
+                found[pin.name] = Origin.UNREAD if key in self._unread else Origin.WHEEL
+            if key in self._like:
+                found[pin.name] = f"{Origin.INFERRED} as in {self._like[key]}"
+        return found
+
     def _say(self, count: int, file: str) -> None:
         if self._progress is not None:
             self._progress(count, f"reading {file}")
@@ -133,22 +151,23 @@ class WheelAudit:
         for pin, facts in found:
             if facts is None or facts.unread:
                 self._unread[pin.name, pin.version] = (pin.files[0].size or 0) if facts is None else facts.unread
-                yield from _like_the_next(pin, known(pin.name))
+                yield from self._like_the_next(pin, known(pin.name))
             said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
             if said is not None:
                 yield said
 
-
-def _like_the_next(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
-    """What is known of the next newer release that was read, else of the newest, for one that was not."""
-    oldest = {first for it in known if it.are_of_cuda and (first := _first_of(it)) is not None}
-    newer = [it for it in oldest if it > Version(pin.version)]
-    next_one = min(newer) if newer else max(oldest, default=None)
-    for it in known:
-        if next_one is not None and _first_of(it) == next_one:
-            inferred = f"{it.evidence[0].reference}; {pin.name} {pin.version} is taken to be like it"
-            evidence = (it.evidence[0]._replace(reference=inferred),)
-            yield it._replace(versions=SpecifierSet(f"=={Version(pin.version)}"), evidence=evidence)
+    def _like_the_next(self, pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
+        """What is known of the next newer release that was read, else of the newest, for one that was not."""
+        oldest = {first for it in known if it.are_of_cuda and (first := _first_of(it)) is not None}
+        newer = [it for it in oldest if it > Version(pin.version)]
+        next_one = min(newer) if newer else max(oldest, default=None)
+        if next_one is not None:
+            self._like[pin.name, pin.version] = next_one
+        for it in known:
+            if next_one is not None and _first_of(it) == next_one:
+                inferred = f"{it.evidence[0].reference}; {pin.name} {pin.version} is taken to be like it"
+                evidence = (it.evidence[0]._replace(reference=inferred),)
+                yield it._replace(versions=SpecifierSet(f"=={Version(pin.version)}"), evidence=evidence)
 
 
 def _first_of(facts: BuildFacts) -> Version | None:
@@ -181,16 +200,25 @@ def _extent_of(
     return (BUDGET, True) if (file.size or 0) >= _LARGE else None
 
 
-def with_known_builds(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> Matrix:
-    """``matrix`` with what was read before of the wheels of ``pins``; no index is queried."""
+def read_before(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> dict[Pin, PackageFacts]:
+    """What was read before of the wheels of ``pins`` that ``matrix`` says nothing of; no index is queried."""
     from envsolve.app.wheel_facts import known_facts
 
-    found = []
+    found = {}
     for pin in pins:
         if pin.files and pin.version and is_unknown(pin.name, pin.version, matrix.build_facts(pin.name)):
             facts = next((it for file in pin.files if (it := known_facts(shelf, file)) is not None), None)
-            said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
-            found += [said] if said is not None else []
+            if facts is not None:
+                found[pin] = facts
+    return found
+
+
+def with_read(matrix: Matrix, read: Mapping[Pin, PackageFacts]) -> Matrix:
+    """``matrix`` with what was read of wheels."""
+    said = (
+        facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0])) for pin, facts in read.items()
+    )
+    found = [it for it in said if it is not None]
     return matrix.with_builds(found) if found else matrix
 
 

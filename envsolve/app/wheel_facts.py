@@ -11,6 +11,7 @@ from envsolve.index.fetch import Fetcher
 from envsolve.index.kept import read_kept, written
 from envsolve.index.one_index import Shelf
 from envsolve.model.package import PackageFile
+from envsolve.resolve.closure.workers import side_by_side
 
 _BUCKET = "wheel_facts"
 _EDITION = 6
@@ -51,10 +52,7 @@ class WheelReader:
 
     def read(self, readings: Iterable[Reading], progress: Callable[[str], None]) -> list[PackageFacts | None]:
         """What each wheel holds; None where it cannot be read. ``progress`` hears the name of a file."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(lambda it: self._facts(it, progress), readings))
+        return side_by_side(lambda it: self._facts(it, progress), readings, _AT_ONCE)
 
     def _facts(self, reading: Reading, progress: Callable[[str], None]) -> PackageFacts | None:
         kept = _kept(self._shelf, reading.file)

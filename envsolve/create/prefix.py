@@ -15,8 +15,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.boundary.busy import LOCK, locked
 from envsolve.create import claims
-from envsolve.create.busy import LOCK, locked
 from envsolve.create.claims import is_claimed, list_files
 from envsolve.create.record import LOCKS, RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
@@ -212,7 +212,7 @@ def claimed(path: Path) -> Iterator[None]:
     made: list[Path] = []
     try:
         made = _made(path)
-        with locked(path):
+        with locked(path, _busy(path)):
             yield
     except OSError as error:
         raise _failed(path, error) from error
@@ -220,6 +220,11 @@ def claimed(path: Path) -> Iterator[None]:
         for folder in reversed(made):
             with suppress(OSError):  # it is in use by now
                 folder.rmdir()
+
+
+def _busy(path: Path) -> OutsideError:
+    hint = Hint("wait for it to finish, or choose another PREFIX")
+    return OutsideError("prefix-busy", f"another command is creating {path}", hints=(hint,))
 
 
 def _made(path: Path) -> list[Path]:

@@ -63,6 +63,10 @@ class RemoteWheel:
     def __exit__(self, *_: object) -> None:
         self._archive.close()
 
+    def checksum(self, name: str) -> int:
+        """The CRC-32 of a member, as the table of contents has it."""
+        return self._archive.getinfo(name).CRC
+
     def content(self, name: str, limit: int) -> bytes:
         """A small member, of at most ``limit`` bytes."""
         with _archive_errors():
@@ -70,11 +74,21 @@ class RemoteWheel:
 
     def chunks(self, name: str) -> Iterator[bytes]:
         """The content of a large member piece by piece, fetched as it is read."""
-        if isinstance(self._bytes, _Ranges):
-            self._bytes.ahead = _AHEAD
-        with _archive_errors(), self._archive.open(self._readable(name, None)) as content:
+        with _archive_errors(), self._reading_on(), self._archive.open(self._readable(name, None)) as content:
             while chunk := content.read(_CHUNK):
                 yield chunk
+
+    @contextmanager
+    def _reading_on(self) -> Iterator[None]:
+        """Fetch much at once, as long as what follows is read."""
+        if not isinstance(self._bytes, _Ranges):
+            yield
+            return
+        self._bytes.ahead = _AHEAD
+        try:
+            yield
+        finally:
+            self._bytes.ahead = _NEXT
 
     def _readable(self, name: str, limit: int | None) -> zipfile.ZipInfo:
         member, shown = self._archive.getinfo(name), name.rpartition("/")[2]

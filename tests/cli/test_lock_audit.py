@@ -185,3 +185,102 @@ def test_a_check_of_a_lock_uses_what_was_read_since(
     done = envsolve("lock", "--check")
     assert done.code == 1
     assert "kernels" in done.err + done.out
+
+
+def evidence_in(text: str) -> list[str]:
+    return [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# evidence = ")]
+
+
+def test_a_lock_says_where_the_facts_about_its_packages_come_from(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    world.add("others-gpu", [wheel("others-gpu", "1.0", tags=f"cp311-cp311-{LINUX}")])
+    world.add("xformers", [wheel("xformers", "0.0.32", tags=f"cp39-abi3-{LINUX}")])
+    world.fault("*others_gpu*.whl", status=403)
+    asked = ("torch", "kernels", "xformers==0.0.32", "others-gpu", "--gpu", "8.6", "--driver", "580.65.06")
+    first = lock(envsolve, world, tmp_path, *asked)
+    said = 'evidence = { matrix = ["torch", "xformers"], wheel = ["kernels"], unread = ["others-gpu"] }'
+    assert evidence_in(first.out) == [said]
+    for cached in ("--offline", "--refresh", "--no-cache"):
+        assert lock(envsolve, world, tmp_path, *asked, cached).out == first.out
+    off = lock(envsolve, world, tmp_path, *asked, "--audit", "off")
+    said = 'evidence = { matrix = ["torch", "xformers"], unread = ["kernels", "others-gpu"] }'
+    assert evidence_in(off.out) == [said]
+    assert "not verified" not in off.err, "that is what was asked for"
+    assert evidence_in(lock(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "none").out) == []
+
+
+def test_a_lock_says_what_was_inferred_and_from_what(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    world.add("xformers", [wheel("xformers", "0.0.20", ["torch"], tags=f"cp311-cp311-{LINUX}")])
+    world.fault("*xformers-0.0.20*.whl", status=403)
+    locked = lock(envsolve, world, tmp_path, "torch", "xformers", "--gpu", "8.6", "--driver", "580.65.06")
+    (said,) = evidence_in(locked.out)
+    assert 'inferred = ["xformers as in 0.0.' in said
+
+
+def test_status_says_what_nobody_verified(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    driver, text = ("--driver", "580.65.06"), "not verified for this GPU: the libraries in kernels were not read"
+
+    def file(name: str, *how: str) -> str:
+        path = str(tmp_path / f"{name}.txt")
+        done = lock(envsolve, world, tmp_path / "cache", "torch", "kernels", "--gpu", "8.6", *driver, *how, "-o", path)
+        assert done.code == 0, done.err
+        return path
+
+    def said(path: str, gpu: str) -> tuple[list[str], list[str]]:
+        done = envsolve("status", path, "--gpu", gpu, *driver, "--platform", "linux-64", "--json")
+        (found,) = json.loads(done.out)["files"]
+        return found["reasons"], [it["text"] for it in found["notes"] if it["code"] == "not-verified"]
+
+    read, off = file("read"), file("off", "--audit", "off")
+    refused = ["kernels 1.0 has no code for compute capability 9.0"]
+    assert said(read, "8.6") == ([], [])
+    assert said(read, "9.0") == (refused, [])
+    assert said(off, "8.6") == ([], [text]), "whatever was read for another lock"
+    assert said(off, "9.0") == ([], [text])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "another"))
+    assert said(read, "8.6") == ([], []), "it was read for this GPU, on another machine"
+    assert said(read, "9.0") == ([], [text])
+    assert said(off, "9.0") == ([], [text])
+
+
+def test_a_project_says_how_far_wheels_are_read(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    asked = ("--platform", "linux-64", "--python", "3.11.7", "--gpu", "8.6", "--driver", "580.65.06")
+    assert envsolve("init", "-f", "pytorch", "kernels", *asked, *where, "--audit", "off").code == 0
+    assert envsolve("lock").code == 0
+    assert 'evidence = { matrix = ["torch"], unread = ["kernels"] }' in (tmp_path / "pylock.toml").read_text("utf-8")
+    status = envsolve("status")
+    assert (status.code, status.err) == (
+        0,
+        "note: not verified for this GPU: the libraries in kernels were not read\n",
+    )
+    assert envsolve("lock", "--audit", "full").code == 0
+    assert 'wheel = ["kernels"]' in (tmp_path / "pylock.toml").read_text("utf-8")
+
+
+def test_a_project_keeps_what_its_lock_says_was_read(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    asked = ("--platform", "linux-64", "--python", "3.11.7", "--gpu", "8.6", "--driver", "580.65.06")
+    assert envsolve("init", "-f", "pytorch", "kernels", *asked, *where).code == 0
+    assert envsolve("lock").code == 0
+    before = (tmp_path / "pylock.toml").read_text("utf-8")
+    assert 'evidence = { matrix = ["torch"], wheel = ["kernels"] }' in before
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "another"))
+    assert envsolve("lock", "--offline").code == 0
+    assert (tmp_path / "pylock.toml").read_text("utf-8") == before
