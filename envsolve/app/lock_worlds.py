@@ -19,7 +19,15 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import Lines, Places
-from envsolve.app.stack_wheels import Limits, Rivals, index_of, is_lockable, places_of, required_by_builds
+from envsolve.app.stack_wheels import (
+    Limits,
+    Rivals,
+    cuda_majors_of,
+    index_of,
+    is_lockable,
+    places_of,
+    required_by_builds,
+)
 from envsolve.app.targets import glibc_of
 from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
 from envsolve.index.client import Indexes
@@ -390,7 +398,8 @@ class Worlds:
             )
             return (*needs, among(framework_identifier(framework), alike))
         needs = self._required(name, version, needs)
-        return (*needs, *self._of_stack(name, version), *self._of_builds(name, version))
+        of_stack = (*self._of_stack(name, version), *self._of_dependency(name, version))
+        return (*needs, *of_stack, *self._of_builds(name, version))
 
     @cached_property
     def _framework_of(self) -> Mapping[str, str]:
@@ -442,6 +451,11 @@ class Worlds:
             }
             if bound:
                 yield among(identifier, set(range(len(rows))) - bound)
+
+    def _of_dependency(self, name: str, version: str) -> Iterator[Need]:
+        """The CUDA of a framework that only came in as a dependency: it will be a part of the stack."""
+        if self._majors and (built_for := cuda_majors_of(self._matrix, name, version, self._problem.platform)):
+            yield among(CUDA, (number for number, major in enumerate(self._majors) if major in built_for))
 
     @cached_property
     def _constraints(self) -> Mapping[str, Mapping[str, list[tuple[int, Need]]]]:
