@@ -44,8 +44,9 @@ ALL = 4_000_000_000
 """More than any wheel has: the libraries of PyTorch have 3 GB."""
 _LARGE = 20_000_000
 """Bytes from which on a wheel is looked into that nothing connects with CUDA: kernels for several GPUs are large."""
-_MOST_UNSUITABLE = 4
-"""Releases of a package that are read and do not suit, until older ones are taken to be like them."""
+_MOST_UNSUITABLE = 8
+"""Releases of a package that are read and do not suit, one of a series, until all older ones are taken to be like them:
+one that was made for another CUDA or other GPUs may be further back."""
 _FEW = 4
 _PURE = "-any.whl"
 
@@ -107,24 +108,24 @@ class WheelAudit:
         return found or bool(out)
 
     def like(self, facts: Iterable[BuildFacts]) -> Iterator[BuildFacts]:
-        """``facts`` for older releases too, of packages of which many were read and none suits.
+        """``facts`` for older releases too: those of the same series, and of packages of which many do not suit, all.
 
         None of them was compiled for a newer PyTorch.
         """
         for it in facts:
             evidence = it.evidence[0]
             inferred = f"{evidence.reference}; older releases are taken to be like it"
-            older = it._replace(
-                versions=SpecifierSet(f"<{str(it.versions).removeprefix('==')}"),
-                evidence=(evidence._replace(reference=inferred),),
-            )
+            version = str(it.versions).removeprefix("==")
+            every = it._replace(versions=SpecifierSet(f"<{version}"), evidence=(evidence._replace(reference=inferred),))
+            older = every._replace(versions=SpecifierSet(f"<{version},=={_series(Version(version))}.*"))
             own = tuple(need for need in it.requires if not need.because)
             of_torch = [need for need in it.requires if need.because and "<" in need.specifier]
             newest = tuple(need._replace(specifier=_upper_part(need.specifier)) for need in of_torch)
-            if self._unsuitable[it.package] >= _MOST_UNSUITABLE:
-                yield older._replace(requires=(*own, *newest))
-            elif newest:
-                yield older._replace(cuda=None, code=None, linked_cuda=None, ptx_cuda=None, requires=newest)
+            unsuitable = self._unsuitable[it.package]
+            if unsuitable:
+                yield (every if unsuitable >= _MOST_UNSUITABLE else older)._replace(requires=(*own, *newest))
+            if newest:
+                yield every._replace(cuda=None, code=None, linked_cuda=None, ptx_cuda=None, requires=newest)
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
         """What was not read of ``pins``, and which of them overwrite one another."""
@@ -203,6 +204,12 @@ def _facts_of(pin: Pin, facts: PackageFacts, matrix: Matrix, platform: Platform)
 
 def _upper_part(specifier: str) -> str:
     return next(it for it in specifier.split(",") if it.startswith("<"))
+
+
+def _series(version: Version) -> str:
+    """The releases that ``version`` is one of many of: ``1.12`` of 1.12.3, ``0.0.34`` of 0.0.34."""
+    zeros = next((index for index, part in enumerate(version.release) if part), 0)
+    return ".".join(map(str, version.release[: max(2, zeros + 1)]))
 
 
 def _first_of(facts: BuildFacts) -> Version | None:

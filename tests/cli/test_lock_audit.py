@@ -102,11 +102,26 @@ def test_what_was_compiled_with_numpy_1_does_not_stand_beside_numpy_2(
 def test_releases_older_than_several_without_code_are_not_read(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
-    world.add("kernels", [kernels(f"{number}.0", fat_binary((80,))) for number in range(1, 9)])
+    world.add("kernels", [kernels(f"{number}.0", fat_binary((80,))) for number in range(1, 13)])
     result = lock(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "7.0", "--driver", "580.65.06")
     assert result.code == 1
     assert "code for compute capability 7.0" in result.err
-    assert sum(world.count(f"/files/kernels/kernels-{number}.0*") > 1 for number in range(1, 9)) == 4
+    assert sum(world.count(f"/files/kernels/kernels-{number}.0*") > 1 for number in range(1, 13)) == 8
+
+
+def test_of_a_series_one_release_is_read_and_an_older_series_may_suit(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    newer = [kernels(f"2.{minor}.{patch}", fat_binary((80,))) for minor in (0, 1) for patch in (0, 1, 2)]
+    world.add("kernels", [*newer, kernels("1.9.0", fat_binary((70,)))])
+    found = pins(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "7.0", "--driver", "580.65.06")
+    assert found["kernels"] == "1.9.0"
+    read = [
+        number
+        for number in ("2.1.2", "2.1.1", "2.1.0", "2.0.2", "2.0.1", "2.0.0")
+        if world.count(f"/files/kernels/kernels-{number}*") > 1
+    ]
+    assert read == ["2.1.2", "2.0.2"]
 
 
 def test_a_wheel_is_read_once(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
