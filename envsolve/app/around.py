@@ -1,0 +1,442 @@
+"""The use case of adding packages to an environment that is there: around its frameworks, with few changes.
+
+First everything that is installed stays. Where that conflicts, what is in the way may change, but never a framework,
+the compiled packages that it needs, or what no index has: a framework of a vendor's image cannot be installed again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from functools import cached_property
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.asked_packages import Given, for_target
+from envsolve.app.audit import WheelAudit
+from envsolve.app.capturing import interpreter_of
+from envsolve.app.direct_packages import with_direct
+from envsolve.app.held_stack import HeldStack, stack_in
+from envsolve.app.installed_conda import installed_conda
+from envsolve.app.installed_wheels import captured, origin_of
+from envsolve.app.lock_frameworks import with_frameworks
+from envsolve.app.lock_indexes import Lines, Places, name_index
+from envsolve.app.lock_notes import notes_of_metadata
+from envsolve.app.lock_stacks import attempt_of, joined_among, with_joined
+from envsolve.app.lock_start import start
+from envsolve.app.network import Network
+from envsolve.app.project_changes import Change
+from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of, required_by_builds, strangers
+from envsolve.app.targets import target_of
+from envsolve.boundary.answers import ask_python
+from envsolve.boundary.secrets import without_secrets
+from envsolve.create.claims import claiming, is_claimed
+from envsolve.create.prefix import foreign_files, list_own_files
+from envsolve.create.tools import Network as InstallerNetwork
+from envsolve.create.tools import find_uv
+from envsolve.create.wheels import Wheels, install_wheels
+from envsolve.diagnose.environment import find_environment
+from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.diagnose.environment.reading import is_file, text_of
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError, UsageError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
+from envsolve.host.machine import this_platform
+from envsolve.index.fitting import Interpreter
+from envsolve.lockfile.lock import Lock
+from envsolve.matrix.load import Matrix
+from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.note import Note
+from envsolve.model.package import Pin, Present
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.solution import Solution
+from envsolve.model.versions import parsed_version
+from envsolve.resolve.closure.releases import Sources, Wanted
+from envsolve.resolve.closure.resolve import Conflict, Found, Question, end_of_search, found_for
+from envsolve.resolve.closure.resolve import Progress as ResolveProgress
+from envsolve.resolve.closure.unknown_builds import goes_with_cuda
+from envsolve.resolve.solver import Solver
+from envsolve.validation.child import Children
+from envsolve.validation.inventory import Inventory
+
+_STAYS = "the environment"
+_ALLOWED_BY = ("PIP_BREAK_SYSTEM_PACKAGES", "UV_BREAK_SYSTEM_PACKAGES")
+_CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
+"""What Docker and Podman put into their containers."""
+_NOT_PURE = re.compile(r"^Tag: (?!.*-none-any\s*$)", re.MULTILINE)
+_LONGEST = 64 * 1024
+
+
+class AddRequest(NamedTuple):
+    """What is to be added to the environment at ``prefix``: the packages of ``request``, on its indexes, for its GPUs.
+
+    ``show`` hears what is done, ``packages`` how far the search is.
+    """
+
+    prefix: str
+    request: Request
+    network: Network
+    matrix: Matrix
+    show: Callable[[str], None]
+    packages: ResolveProgress
+
+
+class Addition(NamedTuple):
+    """What is to change in the environment of ``inventory``, and the lock of what is to be installed for it."""
+
+    inventory: Inventory
+    changes: tuple[Change, ...]
+    lock: Lock
+    notes: tuple[Note, ...]
+
+
+def planned(asked: AddRequest, environ: Mapping[str, str]) -> Addition:
+    """What has to change in the environment.
+
+    Raises UsageError where it cannot be changed, UnsolvableError where nothing fits it, OutsideError where an index
+    fails.
+    """
+    asked.show("querying the environment's Python")
+    with Children() as children:
+        found = find_environment(asked.prefix, None, environ, children)
+    inventory = found.inventory
+    if not found.runs:
+        message = f"the Python of {inventory.prefix} does not run"
+        hints = (Hint("show the problem and its fix", f"envsolve doctor --prefix {asked.prefix}"),)
+        raise UsageError("python-not-found", message, hints=hints)
+    _require_changeable(inventory, environ)
+    asked.show("package indexes")
+    named = [file for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") for file in environ.get(name, "").split()]
+    constraints = tuple(dict.fromkeys((*asked.request.packages.constraints, *named)))
+    request = asked.request._replace(packages=asked.request.packages._replace(constraints=constraints))
+    wanted, where, lines = start(request, asked.network, environ)
+    try:
+        return _Around(asked._replace(request=request), inventory, wanted, where, lines, environ).addition()
+    except OutsideError as error:
+        name_index(error, request, where)
+        raise
+    except UnsolvableError as error:
+        error.hints = tuple(it._replace(command=None) for it in error.hints)  # they would write a lock
+        raise
+    finally:
+        lines.close()
+
+
+def install(
+    addition: Addition,
+    network: InstallerNetwork,
+    environ: Mapping[str, str],
+    show: Callable[[str], None],
+    *,
+    builds: bool,
+) -> tuple[Note, ...]:
+    """Install what ``addition`` has, and nothing else; what to note.
+
+    Where that fails, the error says what state the environment is in.
+    """
+    inventory = addition.inventory
+    prefix, before = inventory.prefix, _versions(inventory)
+    is_own = is_claimed(prefix)
+    foreign = frozenset(foreign_files(prefix)) if is_own else frozenset()
+    wheels = Wheels(addition.lock, find_uv(), alone=False, builds=builds)
+    try:
+        with (
+            claiming(prefix) if is_own else nullcontext(),
+            TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True) as scratch,
+        ):
+            notes = install_wheels(inventory.executable, wheels, network, environ, Path(scratch), show)
+            if is_own:
+                list_own_files(prefix, foreign)
+    except EnvsolveError as error:
+        changed = _changes(before, _versions(inventory))
+        state = f"it has changed: {', '.join(it.name for it in changed)}" if changed else "nothing in it has changed"
+        error.cause = (*error.cause, f"{prefix}: {state}")
+        raise
+    return tuple(notes)
+
+
+def _versions(inventory: Inventory) -> dict[str, str]:
+    return {name: it.version for name, it in Packages(inventory.search_path).by_name.items()}
+
+
+def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
+    names = sorted({*before, *after})
+    return tuple(
+        Change(it, before.get(it), after.get(it)) for it in names if not _is_same(before.get(it), after.get(it))
+    )
+
+
+def _is_same(version: str | None, other: str | None) -> bool:
+    return version == other or (
+        version is not None and other is not None and None is not parsed_version(version) == parsed_version(other)
+    )
+
+
+def _require_changeable(inventory: Inventory, environ: Mapping[str, str]) -> None:
+    """Raise UsageError for a Python that the system manages, and where this user may not write.
+
+    In a container nobody but who builds the image manages it, and pip's own variable says the same elsewhere.
+    """
+    asked = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
+    library, packages = (Path(str(it)) for it in _texts(ask_python(inventory.executable, asked, environ)))
+    is_allowed = any(environ.get(name, "0") not in ("", "0", "false") for name in _ALLOWED_BY)
+    is_container = any(map(os.path.exists, _CONTAINER_FILES))
+    is_managed = not inventory.owns_prefix and is_file(library / "EXTERNALLY-MANAGED")
+    if is_managed and not is_allowed and not is_container:
+        raise UsageError(
+            "externally-managed",
+            f"{inventory.executable} is managed by the system's package manager",
+            hints=(
+                Hint("make an environment that sees its packages", "python3 -m venv --system-site-packages .venv"),
+                Hint(f"or set {_ALLOWED_BY[0]}=1 to change it anyway, as pip requires it"),
+            ),
+        )
+    there = next((it for it in (packages, *packages.parents) if it.is_dir()), packages)
+    if not os.access(there, os.W_OK):
+        raise UsageError("not-writable", f"{there} is not writable for this user", hints=(Hint("check its owner"),))
+
+
+def _texts(answer: object) -> list[object]:
+    return answer if isinstance(answer, list) else []
+
+
+class _Installed:
+    """What an environment has, and which of it may change."""
+
+    def __init__(self, inventory: Inventory, markers: Markers) -> None:
+        packages = Packages(inventory.search_path)
+        self.by_name = packages.by_name
+        self._markers = markers
+        self._needs = {name: tuple(_needs(it)) for name, it in self.by_name.items()}
+        self._of_label = {_label(it): name for name, it in self.by_name.items()}
+
+    @cached_property
+    def frameworks(self) -> Mapping[str, Package]:
+        """The packages that are frameworks."""
+        every = FRAMEWORKS.values()
+        return {name: it for name, it in self.by_name.items() if any(fw.is_installed_as(name) for fw in every)}
+
+    @cached_property
+    def of_frameworks(self) -> frozenset[str]:
+        """The frameworks, and the compiled packages that they need or that go with them alone."""
+        _, requires = captured(self.by_name.values(), self._markers)
+        found = set(self.frameworks)
+        waiting = [*found, *(name for name in self.by_name if any(it.is_beside(name) for it in FRAMEWORKS.values()))]
+        seen: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting += requires[name]
+        return frozenset(found | {name for name in seen if _is_compiled(self.by_name[name])})
+
+    def may_change(self, name: str) -> bool:
+        """Whether another version may be installed: an index had it, and no framework is built for it."""
+        package = self.by_name[name]
+        origin = origin_of(package)
+        is_of_index = not (origin.reason or origin.url or package.is_of_conda or "+" in package.version)
+        return is_of_index and name not in self.of_frameworks and is_file(package.folder / "RECORD")
+
+    def present(self, names: Iterable[str]) -> dict[str, Present]:
+        """Those of ``names``, which stay as they are, for the search."""
+        found = ((name, self.by_name[name]) for name in names)
+        return {name: Present(it.version, name, self._needs[name]) for name, it in found}
+
+    def asked(self, fixed: Collection[str]) -> Iterator[tuple[Need, str]]:
+        """What installed packages that are not ``fixed`` have to meet: to stay there, and to suit those that are."""
+        for name, package in self.by_name.items():
+            if name not in fixed:
+                yield Need(name, (), "", ""), _STAYS
+                continue
+            for need in self._needs[name]:
+                if need.name in self.by_name and need.name not in fixed and self._markers.holds(need.marker):
+                    yield need, _label(package)
+
+    def in_the_way(self, conflict: Conflict, fixed: Collection[str]) -> set[str]:
+        """What has to change before there can be an answer, as far as it may."""
+        asks = [ask for ask, _ in conflict.causes]
+        names = {*(it.name for it in asks), *(self._of_label[it.origin] for it in asks if it.origin in self._of_label)}
+        return {it for it in names if it in fixed and self.may_change(it)}
+
+
+def _label(package: Package) -> str:
+    return f"the installed {package.label}"
+
+
+def _needs(package: Package) -> Iterator[Need]:
+    for line in package.requires:
+        try:
+            need = parse_need(line)
+        except ValueError:
+            continue
+        if not need.url:
+            yield need
+
+
+def _is_compiled(package: Package) -> bool:
+    """Whether a wheel is for one platform alone; what does not say so may be."""
+    tags = text_of(package.folder / "WHEEL", _LONGEST)
+    return tags is None or _NOT_PURE.search(tags) is not None
+
+
+class _Around:
+    """The search for packages around what is installed."""
+
+    def __init__(
+        self,
+        asked: AddRequest,
+        inventory: Inventory,
+        wanted: Given,
+        where: Places,
+        lines: Lines,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._asked, self._inventory, self._where, self._lines = asked, inventory, where, lines
+        self._platform = this_platform()
+        self._interpreter: Interpreter = interpreter_of(inventory, self._platform)
+        markers = Markers(self._interpreter.marker_values())
+        self._installed = _Installed(inventory, markers)
+        self._wanted = for_target(with_direct(wanted, lines, "requirements", markers.holds, {}), markers)
+        self._matrix = asked.matrix
+        self._end = end_of_search(builds=asked.request.packages.allow_builds)
+        self._fixed = frozenset(self._installed.by_name)
+        held = self._held_stack()
+        self._known = {} if held is None else {name: rows[0] for name, rows in held.releases.items() if rows}
+        self._is_known = held is None or len(self._known) == len(held.releases)
+        python = ".".join(map(str, self._interpreter.python[:2]))
+        frameworks = (FrameworkRequest(name, SpecifierSet(f"=={it.version}")) for name, it in self._known.items())
+        request = asked.request._replace(frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"))
+        self._target = with_frameworks(target_of(request, self._matrix, environ), self._wanted, where)
+
+    def _held_stack(self) -> HeldStack | None:
+        """The frameworks that are installed, as builds of the matrix."""
+        prefix, is_conda = self._inventory.prefix, self._inventory.is_conda
+        packages = (it for it in self._installed.by_name.values() if not it.is_of_conda)
+        pins = tuple(Pin(it.name, it.version, (), None) for it in packages)
+        conda = installed_conda(prefix).packages if is_conda else ()
+        return stack_in(Lock(pins, conda=conda), PurePath("pylock.toml"), "", self._platform, self._matrix)
+
+    def addition(self) -> Addition:
+        """What has to change. Raises UnsolvableError, OutsideError."""
+        request = self._target.request
+        audit = WheelAudit(request, lambda: self._lines.wheels, self._asked.packages)
+        joined: list[str] = []
+        while True:
+            solution = self._stack(joined)
+            found = self._found(solution)
+            new = [it for it in joined_among(found.pins, self._target.problem) if it not in joined]
+            if new:
+                joined += new
+                continue
+            read = audit.facts_of(found.pins, solution, self._matrix)
+            if not read or solution is None:
+                break
+            self._matrix = self._matrix.with_builds(read)
+            if not audit.do_not_suit(read, found.pins, solution, self._matrix):
+                break
+            self._matrix = self._matrix.with_builds(audit.like(read))
+        for release, stranger in strangers(solution, found.pins, request.packages):
+            from envsolve.app.lock_refusal import stranger_refusal
+
+            raise stranger_refusal(release, stranger, request)
+        before = {name: it.version for name, it in self._installed.by_name.items()}
+        pins = tuple(it for it in found.pins if not _is_same(before.get(it.name), it.version))
+        notes = (
+            *(note for pin in pins for note in notes_of(pin)),
+            *notes_of_metadata(found, request),
+            *audit.notes(pins),
+            *self._not_verified(pins, solution),
+            *self._where.notes,
+            *self._lines.notes,
+        )
+        changes = _changes(before, {**before, **{it.name: it.version for it in pins}})
+        bare = tuple(dict.fromkeys(it._replace(command=None) for it in notes))
+        return Addition(self._inventory, changes, self._lock(pins), bare)
+
+    def _lock(self, pins: tuple[Pin, ...]) -> Lock:
+        default = without_secrets(self._where.default).rstrip("/")
+        used = dict.fromkeys(url for pin in pins if (url := pin.index_url) is not None and url != default)
+        return Lock(
+            pins,
+            self._platform,
+            self._interpreter.full_version,
+            default_index=default,
+            default_is_plain=self._where.is_plain,
+            indexes=tuple(used),
+        )
+
+    def _stack(self, joined: list[str]) -> Solution | None:
+        """The frameworks with those that are to be added, as builds for this machine; None where that is not known.
+
+        Raises UnsolvableError where none of the frameworks to be added has a build for it.
+        """
+        request = self._target.request
+        problem = with_joined(self._target.problem, self._wanted, joined)
+        solver = Solver(self._matrix)
+        if not problem.frameworks or not self._is_known:
+            return None
+        if problem.frameworks == tuple(it for it in problem.frameworks if it.framework in self._known):
+            attempt = attempt_of(self._known, request, problem, solver)
+            return None if attempt is None else attempt.solution
+        solution = solver.solve(request._replace(frameworks=problem.frameworks), problem)
+        if solution is None and not self._known and not problem.cpu:
+            from envsolve.app.refusal import refusal
+
+            raise refusal(request._replace(frameworks=problem.frameworks), problem, solver)
+        chosen = {it.release.framework: it.release for it in (solution.choices if solution else ())}
+        is_around = all(chosen.get(name) == row for name, row in self._known.items())
+        return solution if is_around else None
+
+    def _found(self, solution: Solution | None) -> Found:
+        """Every package to install, and those that were in the way; the rest stays. Raises UnsolvableError."""
+        while True:
+            try:
+                return self._found_around(solution)
+            except Conflict as conflict:
+                loose = self._installed.in_the_way(conflict, self._fixed)
+                if not loose:
+                    from envsolve.app.lock_refusal import packages_refusal
+
+                    raise packages_refusal(conflict, self._target.request, None, self._interpreter) from conflict
+                self._fixed -= loose
+
+    def _found_around(self, solution: Solution | None) -> Found:
+        request, wanted, installed, fixed = self._asked.request, self._wanted, self._installed, self._fixed
+        bounds = None if solution is None else bounds_of(solution, self._matrix, fixed)
+        limits = Limits(bounds, wanted)
+        stack = [it for it in needs_of(solution) if it[0].name not in fixed] if solution is not None else []
+        builds = {name: FRAMEWORK_OF_WHEEL[name] for name in installed.by_name if name in FRAMEWORK_OF_WHEEL}
+        question = Question(
+            asked=(*stack, *wanted.needs, *installed.asked(fixed)),
+            wanted=Wanted(
+                self._interpreter,
+                sources=Sources.ANY if request.packages.allow_builds else Sources.NONE,
+                hashes=wanted.hashes,
+                as_if_built=request.packages.allow_builds,
+                prereleases=request.packages.pre,
+            ),
+            limits=lambda name: () if name in fixed else limits(name),
+            held={name: it.version for name, it in installed.by_name.items() if name not in fixed},
+            present=installed.present(fixed),
+            judge=required_by_builds(self._matrix, (), builds),
+        )
+        indexes = indexes_for(solution, wanted, request.packages, self._where, self._lines)
+        return found_for(question, indexes, self._end, self._asked.packages)
+
+    def _not_verified(self, pins: Iterable[Pin], solution: Solution | None) -> Iterator[Note]:
+        """What has CUDA code among ``pins``, where nothing says for which CUDA and GPU it has to be."""
+        names = [it.name for it in pins if it.name in FRAMEWORK_OF_WHEEL or goes_with_cuda(it.name, it.requires)]
+        if solution is not None or not names:
+            return
+        unknown = [it.label for name, it in self._installed.frameworks.items() if name in FRAMEWORK_OF_WHEEL]
+        if not self._is_known:
+            why = f"the matrix does not know the installed {' and '.join(unknown)}"
+        elif self._target.problem.cpu:
+            why = "no GPU was found here; name the GPU with --gpu"
+        else:
+            why = "the installed frameworks are not known to run on this machine's GPU"
+        yield Note("not-verified", f"CUDA code of {', '.join(names)} was not verified: {why}")
