@@ -46,6 +46,7 @@ from envsolve.diagnose.environment.reading import is_file, text_of
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.host.machine import this_platform
+from envsolve.index.client import Indexes
 from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
@@ -55,7 +56,7 @@ from envsolve.model.package import Pin, Present
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
-from envsolve.resolve.closure.releases import Sources, Wanted
+from envsolve.resolve.closure.releases import Fitting, Releases, Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Found, Question, end_of_search, found_for
 from envsolve.resolve.closure.resolve import Progress as ResolveProgress
 from envsolve.resolve.closure.unknown_builds import goes_with_cuda
@@ -68,7 +69,11 @@ _ALLOWED_BY = ("PIP_BREAK_SYSTEM_PACKAGES", "UV_BREAK_SYSTEM_PACKAGES")
 _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
 """What Docker and Podman put into their containers."""
 _NOT_PURE = re.compile(r"^Tag: (?!.*-none-any\s*$)", re.MULTILINE)
+_PURE = "-none-any.whl"
 _LONGEST = 64 * 1024
+_FEW = 2
+_FORMAT = "requirements"
+"""Stands for wheels: the format of locks that may hold every kind of them."""
 
 
 class AddRequest(NamedTuple):
@@ -108,7 +113,7 @@ def planned(asked: AddRequest, environ: Mapping[str, str]) -> Addition:
         message = f"the Python of {inventory.prefix} does not run"
         hints = (Hint("show the problem and its fix", f"envsolve doctor --prefix {asked.prefix}"),)
         raise UsageError("python-not-found", message, hints=hints)
-    _require_changeable(inventory, environ)
+    require_changeable(inventory, environ)
     asked.show("package indexes")
     named = [file for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") for file in environ.get(name, "").split()]
     constraints = tuple(dict.fromkeys((*asked.request.packages.constraints, *named)))
@@ -176,7 +181,7 @@ def _is_same(version: str | None, other: str | None) -> bool:
     )
 
 
-def _require_changeable(inventory: Inventory, environ: Mapping[str, str]) -> None:
+def require_changeable(inventory: Inventory, environ: Mapping[str, str]) -> None:
     """Raise UsageError for a Python that the system manages, and where this user may not write.
 
     In a container nobody but who builds the image manages it, and pip's own variable says the same elsewhere.
@@ -215,10 +220,10 @@ class _Installed:
         self._of_label = {_label(it): name for name, it in self.by_name.items()}
 
     @cached_property
-    def frameworks(self) -> Mapping[str, Package]:
-        """The packages that are frameworks."""
+    def frameworks(self) -> Mapping[str, str]:
+        """The packages that are frameworks, each with the framework that it is."""
         every = FRAMEWORKS.values()
-        return {name: it for name, it in self.by_name.items() if any(fw.is_installed_as(name) for fw in every)}
+        return {name: it.name for name in self.by_name for it in every if it.is_installed_as(name)}
 
     @cached_property
     def of_frameworks(self) -> frozenset[str]:
@@ -234,12 +239,19 @@ class _Installed:
                 waiting += requires[name]
         return frozenset(found | {name for name in seen if _is_compiled(self.by_name[name])})
 
-    def may_change(self, name: str) -> bool:
-        """Whether another version may be installed: an index had it, and no framework is built for it."""
+    def why_it_stays(self, name: str) -> str:
+        """Why no other version may be installed, "" where one may: an index had it, and no framework needs it."""
         package = self.by_name[name]
         origin = origin_of(package)
-        is_of_index = not (origin.reason or origin.url or package.is_of_conda or "+" in package.version)
-        return is_of_index and name not in self.of_frameworks and is_file(package.folder / "RECORD")
+        if name in self.frameworks:
+            return "it is a framework"
+        if name in self.of_frameworks:
+            return f"{' and '.join(self.by_name[it].label for it in self.frameworks)} may need this version"
+        if package.is_of_conda:
+            return "conda installed it"
+        if origin.reason or origin.url or "+" in package.version:
+            return origin.reason or "it is not from an index"
+        return "" if is_file(package.folder / "RECORD") else "pip cannot uninstall it: it has no RECORD"
 
     def present(self, names: Iterable[str]) -> dict[str, Present]:
         """Those of ``names``, which stay as they are, for the search."""
@@ -257,10 +269,10 @@ class _Installed:
                     yield need, _label(package)
 
     def in_the_way(self, conflict: Conflict, fixed: Collection[str]) -> set[str]:
-        """What has to change before there can be an answer, as far as it may."""
+        """What of the ``fixed`` packages has no part in an answer."""
         asks = [ask for ask, _ in conflict.causes]
         names = {*(it.name for it in asks), *(self._of_label[it.origin] for it in asks if it.origin in self._of_label)}
-        return {it for it in names if it in fixed and self.may_change(it)}
+        return names & set(fixed)
 
 
 def _label(package: Package) -> str:
@@ -283,6 +295,18 @@ def _is_compiled(package: Package) -> bool:
     return tags is None or _NOT_PURE.search(tags) is not None
 
 
+def _newest(question: Question, indexes: Indexes) -> Iterator[tuple[str, str]]:
+    """The newest version of each package that a person asks for, whatever is installed beside it."""
+    fitting = Fitting(question.wanted)
+    for need, origin in question.asked:
+        project = None if origin == _STAYS or need.name in question.present or need.url else indexes.project(need.name)
+        if project is not None:
+            releases = Releases(project, fitting)
+            position = releases.newest(releases.mask(need.specifier), prereleases=question.wanted.prereleases)
+            if position is not None:
+                yield need.name, project.versions[position]
+
+
 class _Around:
     """The search for packages around what is installed."""
 
@@ -300,16 +324,22 @@ class _Around:
         self._interpreter: Interpreter = interpreter_of(inventory, self._platform)
         markers = Markers(self._interpreter.marker_values())
         self._installed = _Installed(inventory, markers)
-        self._wanted = for_target(with_direct(wanted, lines, "requirements", markers.holds, {}), markers)
+        self._wanted = for_target(with_direct(wanted, lines, _FORMAT, markers.holds, {}), markers)
         self._matrix = asked.matrix
         self._end = end_of_search(builds=asked.request.packages.allow_builds)
         self._fixed = frozenset(self._installed.by_name)
         held = self._held_stack()
         self._known = {} if held is None else {name: rows[0] for name, rows in held.releases.items() if rows}
-        self._is_known = held is None or len(self._known) == len(held.releases)
+        self._unknown = [
+            self._installed.by_name[name].label
+            for name, framework in self._installed.frameworks.items()
+            if framework not in self._known
+        ]
         python = ".".join(map(str, self._interpreter.python[:2]))
         frameworks = (FrameworkRequest(name, SpecifierSet(f"=={it.version}")) for name, it in self._known.items())
-        request = asked.request._replace(frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"))
+        request = asked.request._replace(
+            frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"), format=_FORMAT
+        )
         self._target = with_frameworks(target_of(request, self._matrix, environ), self._wanted, where)
 
     def _held_stack(self) -> HeldStack | None:
@@ -346,6 +376,7 @@ class _Around:
         before = {name: it.version for name, it in self._installed.by_name.items()}
         pins = tuple(it for it in found.pins if not _is_same(before.get(it.name), it.version))
         notes = (
+            *self._held_back(found),
             *(note for pin in pins for note in notes_of(pin)),
             *notes_of_metadata(found, request),
             *audit.notes(pins),
@@ -377,7 +408,7 @@ class _Around:
         request = self._target.request
         problem = with_joined(self._target.problem, self._wanted, joined)
         solver = Solver(self._matrix)
-        if not problem.frameworks or not self._is_known:
+        if not problem.frameworks:
             return None
         if problem.frameworks == tuple(it for it in problem.frameworks if it.framework in self._known):
             attempt = attempt_of(self._known, request, problem, solver)
@@ -397,11 +428,16 @@ class _Around:
             try:
                 return self._found_around(solution)
             except Conflict as conflict:
-                loose = self._installed.in_the_way(conflict, self._fixed)
+                stays = {
+                    it: self._installed.why_it_stays(it) for it in self._installed.in_the_way(conflict, self._fixed)
+                }
+                loose = {name for name, why in stays.items() if not why}
                 if not loose:
                     from envsolve.app.lock_refusal import packages_refusal
 
-                    raise packages_refusal(conflict, self._target.request, None, self._interpreter) from conflict
+                    refused = packages_refusal(conflict, self._target.request, None, self._interpreter)
+                    refused.cause += tuple(f"{name} stays: {why}" for name, why in sorted(stays.items()))
+                    raise refused from conflict
                 self._fixed -= loose
 
     def _found_around(self, solution: Solution | None) -> Found:
@@ -425,16 +461,27 @@ class _Around:
             judge=required_by_builds(self._matrix, (), builds),
         )
         indexes = indexes_for(solution, wanted, request.packages, self._where, self._lines)
+        question = question._replace(newest=dict(_newest(question, indexes)))
         return found_for(question, indexes, self._end, self._asked.packages)
+
+    def _held_back(self, found: Found) -> Iterator[Note]:
+        """What was asked for and is not its newest version, because of what is installed."""
+        because = {it.name: it.because for it in found.pins}
+        for it in found.behind:
+            why = " and ".join((*it.held_by, *because[it.name])[:_FEW]) or "it does not go with what is installed"
+            way = f"require {it.name}>={it.newest} if that may change"
+            yield Note("held-back", f"{it.name} {it.version} is used, not {it.newest}: {why}; {way}").about(
+                name=it.name, version=it.version, newest=it.newest
+            )
 
     def _not_verified(self, pins: Iterable[Pin], solution: Solution | None) -> Iterator[Note]:
         """What has CUDA code among ``pins``, where nothing says for which CUDA and GPU it has to be."""
-        names = [it.name for it in pins if it.name in FRAMEWORK_OF_WHEEL or goes_with_cuda(it.name, it.requires)]
-        if solution is not None or not names:
+        compiled = (it for it in pins if it.name in FRAMEWORK_OF_WHEEL or not it.files[0].name.endswith(_PURE))
+        names = [it.name for it in compiled if it.name in FRAMEWORK_OF_WHEEL or goes_with_cuda(it.name, it.requires)]
+        if not names or (solution is not None and not self._unknown):
             return
-        unknown = [it.label for name, it in self._installed.frameworks.items() if name in FRAMEWORK_OF_WHEEL]
-        if not self._is_known:
-            why = f"the matrix does not know the installed {' and '.join(unknown)}"
+        if self._unknown:
+            why = f"the matrix does not know the installed {' and '.join(self._unknown)}"
         elif self._target.problem.cpu:
             why = "no GPU was found here; name the GPU with --gpu"
         else:

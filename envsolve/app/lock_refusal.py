@@ -78,9 +78,10 @@ def packages_refusal(
         code, message = "no-wheel", _cannot_be_installed(unfit, target, solution)
     elif beside:
         code = "packages-conflict"
-        names = beside[:_FEW_NAMES] if is_of_conda else [str(present[it]) for it in beside[:_FEW_NAMES]]
-        kind = "conda" if is_of_conda else "installed"
-        message = f"the {kind} packages {' and '.join(names)} do not meet the requirements for {target}{stack}"
+        names = [it if is_of_conda else str(present[it]) for it in beside[:_FEW_NAMES]]
+        what = "conda packages" if is_of_conda else "installed"
+        do = "do" if is_of_conda or len(names) > 1 else "does"
+        message = f"the {what} {' and '.join(names)} {do} not meet the requirements for {target}{stack}"
     else:
         names = contested(conflict)[:_FEW_NAMES]
         code = "packages-conflict"

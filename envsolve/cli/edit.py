@@ -62,7 +62,8 @@ def add(**options: Any) -> int:
     A requirement that is there already gets the new versions. If no lock has room for it, nothing is written.
 
     With --prefix and without --sync they are installed into that environment, and no project is changed. Installed
-    frameworks stay as they are, and other packages unless they are in the way.
+    frameworks stay as they are, and other packages unless they are in the way. --gpu, --allow-builds and the index
+    options are for this; a project has keys for them.
 
     \b
     Examples:

@@ -113,6 +113,7 @@ def test_a_requirement_that_the_framework_does_not_meet_is_refused_by_its_name(a
     adding.index.add("gamma", [wheel("gamma", "3.0", ["torch>=2.8"])])
     done = adding.refused("packages-conflict", "gamma")
     assert f"gamma 3.0 requires torch>=2.8, and torch {VENDOR} is installed" in done.err
+    assert "torch stays: it is a framework" in done.err
 
 
 def test_compiled_packages_that_a_framework_needs_stay_and_others_change(adding: Adding) -> None:
@@ -166,7 +167,7 @@ def test_a_failure_says_that_nothing_has_changed(adding: Adding) -> None:
 
 def test_code_that_no_matrix_can_judge_is_noted(adding: Adding) -> None:
     adding.has(wheel("torch", VENDOR, tags=TAGS))
-    adding.index.add("gamma", [wheel("gamma", "3.0", ["torch"])])
+    adding.index.add("gamma", [wheel("gamma", "3.0", ["torch"], tags=TAGS)])
     done = adding("gamma")
     assert done.err == (
         f"note: CUDA code of gamma was not verified: the matrix does not know the installed torch {VENDOR}\n"
@@ -183,6 +184,24 @@ def test_code_is_chosen_for_the_gpu_and_the_installed_framework(adding: Adding) 
     asked = ("kernels", "--diff", "--gpu")
     assert adding(*asked, "7.5").out == "  + kernels 1.0\n"
     assert adding(*asked, "9.0").out == "  + kernels 2.0\n"
+
+
+def test_an_older_version_that_suits_what_is_installed_is_used_with_a_note(adding: Adding) -> None:
+    adding.has(wheel("beta", "1.0"))
+    adding.index.add("gamma", [wheel("gamma", "3.0", ["beta"]), wheel("gamma", "4.0", ["beta>=2"])])
+    done = adding("gamma", "--diff")
+    assert (done.code, done.out) == (0, "  + gamma 3.0\n")
+    because = "gamma 4.0 requires beta>=2, and beta 1.0 is installed"
+    assert done.err == f"note: gamma 3.0 is used, not 4.0: {because}; require gamma>=4.0 if that may change\n"
+    assert adding("gamma>=4.0", "--diff").out == "  ~ beta 1.0 -> 2.0\n  + gamma 4.0\n"
+
+
+def test_a_new_framework_is_the_build_for_the_gpu(adding: Adding) -> None:
+    adding.has(wheel("beta", "1.0"))
+    adding.index.add("torch", [wheel("torch", "2.12.0", tags=TAGS)])
+    adding.index.index("/whl/cu126/", "pytorch").add("torch", [wheel("torch", "2.12.0+cu126", tags=TAGS)])
+    done = adding("torch==2.12.0", "--diff", "--gpu", "6.1", "--pytorch-index-url", f"{adding.index.url}/whl")
+    assert (done.code, done.out) == (0, "  + torch 2.12.0+cu126\n"), done.err
 
 
 def test_conda_packages_stay_and_wheels_go_beside_them(adding: Adding) -> None:
