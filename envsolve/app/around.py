@@ -295,16 +295,21 @@ def _is_compiled(package: Package) -> bool:
     return tags is None or _NOT_PURE.search(tags) is not None
 
 
-def _newest(question: Question, indexes: Indexes) -> Iterator[tuple[str, str]]:
-    """The newest version of each package that a person asks for, whatever is installed beside it."""
+def _newest(needs: Iterable[Need], question: Question, indexes: Indexes) -> Iterator[tuple[str, str]]:
+    """The newest version of each package that ``needs`` admit, whatever is installed beside it."""
     fitting = Fitting(question.wanted)
-    for need, origin in question.asked:
-        project = None if origin == _STAYS or need.name in question.present or need.url else indexes.project(need.name)
+    specifiers: dict[str, list[str]] = {}
+    for need in needs:
+        if need.name not in question.present and not need.url:
+            specifiers.setdefault(need.name, []).append(need.specifier)
+    for name, of in specifiers.items():
+        project = indexes.project(name)
         if project is not None:
             releases = Releases(project, fitting)
-            position = releases.newest(releases.mask(need.specifier), prereleases=question.wanted.prereleases)
+            mask = releases.mask(",".join(filter(None, of)))
+            position = releases.newest(mask, prereleases=question.wanted.prereleases)
             if position is not None:
-                yield need.name, project.versions[position]
+                yield name, project.versions[position]
 
 
 class _Around:
@@ -461,7 +466,7 @@ class _Around:
             judge=required_by_builds(self._matrix, (), builds),
         )
         indexes = indexes_for(solution, wanted, request.packages, self._where, self._lines)
-        question = question._replace(newest=dict(_newest(question, indexes)))
+        question = question._replace(newest=dict(_newest([it for it, _ in wanted.needs], question, indexes)))
         return found_for(question, indexes, self._end, self._asked.packages)
 
     def _held_back(self, found: Found) -> Iterator[Note]:
