@@ -35,6 +35,7 @@ from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, 
 from envsolve.app.targets import target_of
 from envsolve.boundary.answers import ask_python
 from envsolve.boundary.secrets import without_secrets
+from envsolve.conda.names import present_projects
 from envsolve.create.claims import claiming, is_claimed
 from envsolve.create.prefix import foreign_files, list_own_files
 from envsolve.create.tools import Network as InstallerNetwork
@@ -157,8 +158,9 @@ def install(
             if is_own:
                 list_own_files(prefix, foreign)
     except EnvsolveError as error:
-        changed = _changes(before, _versions(inventory))
-        state = f"it has changed: {', '.join(it.name for it in changed)}" if changed else "nothing in it has changed"
+        after = _versions(inventory)
+        changed = sorted(it for it in {*before, *after} if before.get(it) != after.get(it))
+        state = f"it has other versions of {', '.join(changed)} now" if changed else "nothing in it has changed"
         error.cause = (*error.cause, f"{prefix}: {state}")
         raise
     return tuple(notes)
@@ -166,13 +168,6 @@ def install(
 
 def _versions(inventory: Inventory) -> dict[str, str]:
     return {name: it.version for name, it in Packages(inventory.search_path).by_name.items()}
-
-
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
-    names = sorted({*before, *after})
-    return tuple(
-        Change(it, before.get(it), after.get(it)) for it in names if not _is_same(before.get(it), after.get(it))
-    )
 
 
 def _is_same(version: str | None, other: str | None) -> bool:
@@ -332,7 +327,8 @@ class _Around:
         self._wanted = for_target(with_direct(wanted, lines, _FORMAT, markers.holds, {}), markers)
         self._matrix = asked.matrix
         self._end = end_of_search(builds=asked.request.packages.allow_builds)
-        self._fixed = frozenset(self._installed.by_name)
+        self._fixed: frozenset[str] = frozenset()
+        self._conda = installed_conda(inventory.prefix).packages if inventory.is_conda else ()
         held = self._held_stack()
         self._known = {} if held is None else {name: rows[0] for name, rows in held.releases.items() if rows}
         self._unknown = [
@@ -345,25 +341,26 @@ class _Around:
         request = asked.request._replace(
             frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"), format=_FORMAT
         )
-        self._target = with_frameworks(target_of(request, self._matrix, environ), self._wanted, where)
+        target = with_frameworks(target_of(request, self._matrix, environ), self._wanted, where)
+        there = set(self._installed.frameworks.values()) - self._known.keys()
+        named = tuple(it for it in target.problem.frameworks if it.framework not in there)
+        self._request, self._problem = target.request, target.problem._replace(frameworks=named)
 
     def _held_stack(self) -> HeldStack | None:
         """The frameworks that are installed, as builds of the matrix."""
-        prefix, is_conda = self._inventory.prefix, self._inventory.is_conda
         packages = (it for it in self._installed.by_name.values() if not it.is_of_conda)
         pins = tuple(Pin(it.name, it.version, (), None) for it in packages)
-        conda = installed_conda(prefix).packages if is_conda else ()
-        return stack_in(Lock(pins, conda=conda), PurePath("pylock.toml"), "", self._platform, self._matrix)
+        return stack_in(Lock(pins, conda=self._conda), PurePath("pylock.toml"), "", self._platform, self._matrix)
 
     def addition(self) -> Addition:
         """What has to change. Raises UnsolvableError, OutsideError."""
-        request = self._target.request
+        request = self._request
         audit = WheelAudit(request, lambda: self._lines.wheels, self._asked.packages)
         joined: list[str] = []
         while True:
             solution = self._stack(joined)
             found = self._found(solution)
-            new = [it for it in joined_among(found.pins, self._target.problem) if it not in joined]
+            new = [it for it in joined_among(found.pins, self._problem) if it not in joined]
             if new:
                 joined += new
                 continue
@@ -379,7 +376,7 @@ class _Around:
 
             raise stranger_refusal(release, stranger, request)
         before = {name: it.version for name, it in self._installed.by_name.items()}
-        pins = tuple(it for it in found.pins if not _is_same(before.get(it.name), it.version))
+        pins = tuple(it for it in found.pins if it.index_url is None or not _is_same(before.get(it.name), it.version))
         notes = (
             *self._held_back(found),
             *(note for pin in pins for note in notes_of(pin)),
@@ -389,7 +386,7 @@ class _Around:
             *self._where.notes,
             *self._lines.notes,
         )
-        changes = _changes(before, {**before, **{it.name: it.version for it in pins}})
+        changes = tuple(Change(it.name, before.get(it.name), it.version) for it in pins)
         bare = tuple(dict.fromkeys(it._replace(command=None) for it in notes))
         return Addition(self._inventory, changes, self._lock(pins), bare)
 
@@ -410,8 +407,8 @@ class _Around:
 
         Raises UnsolvableError where none of the frameworks to be added has a build for it.
         """
-        request = self._target.request
-        problem = with_joined(self._target.problem, self._wanted, joined)
+        request = self._request
+        problem = with_joined(self._problem, self._wanted, joined)
         solver = Solver(self._matrix)
         if not problem.frameworks:
             return None
@@ -429,6 +426,7 @@ class _Around:
 
     def _found(self, solution: Solution | None) -> Found:
         """Every package to install, and those that were in the way; the rest stays. Raises UnsolvableError."""
+        self._fixed = frozenset(self._installed.by_name)
         while True:
             try:
                 return self._found_around(solution)
@@ -440,7 +438,7 @@ class _Around:
                 if not loose:
                     from envsolve.app.lock_refusal import packages_refusal
 
-                    refused = packages_refusal(conflict, self._target.request, None, self._interpreter)
+                    refused = packages_refusal(conflict, self._request, None, self._interpreter)
                     refused.cause += tuple(f"{name} stays: {why}" for name, why in sorted(stays.items()))
                     raise refused from conflict
                 self._fixed -= loose
@@ -462,7 +460,7 @@ class _Around:
             ),
             limits=lambda name: () if name in fixed else limits(name),
             held={name: it.version for name, it in installed.by_name.items() if name not in fixed},
-            present=installed.present(fixed),
+            present={**present_projects(self._conda), **installed.present(fixed)},
             judge=required_by_builds(self._matrix, (), builds),
         )
         indexes = indexes_for(solution, wanted, request.packages, self._where, self._lines)
@@ -487,7 +485,7 @@ class _Around:
             return
         if self._unknown:
             why = f"the matrix does not know the installed {' and '.join(self._unknown)}"
-        elif self._target.problem.cpu:
+        elif self._problem.cpu:
             why = "no GPU was found here; name the GPU with --gpu"
         else:
             why = "the installed frameworks are not known to run on this machine's GPU"

@@ -160,6 +160,8 @@ def _require_not_typed(names: Iterable[str], why: str) -> None:
 def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options: dict[str, Any]) -> int:
     from envsolve.project.reading import project_of, read_text
 
+    if not options["syncs"]:
+        _require_not_typed(("prefix", "lock_file"), "requires --sync")
     path, words = project_file(options["project"]), options["words"]
     before = read_text(path)
     after = edit(path, before, words)

@@ -205,12 +205,27 @@ def test_a_new_framework_is_the_build_for_the_gpu(adding: Adding) -> None:
     assert (done.code, done.out) == (0, "  + torch 2.12.0+cu126\n"), done.err
 
 
+def test_a_framework_that_is_installed_is_not_looked_for(adding: Adding) -> None:
+    adding.has(wheel("torch", VENDOR, tags=TAGS))
+    assert adding("torch", "--gpu", "6.1").err == "note: env has torch already\n"
+    adding.index.add("gamma", [wheel("gamma", "3.0", ["torch"])])
+    assert adding("torch", "gamma", "--gpu", "6.1").err == "  + gamma 3.0\n"
+
+
+def test_a_wheel_by_its_address_replaces_what_is_installed(adding: Adding) -> None:
+    adding.has(wheel("beta", "1.0"))
+    address = f"{adding.index.url}/files/beta/beta-2.0-py3-none-any.whl"
+    assert adding(f"beta @ {address}").err == "  ~ beta 1.0 -> 2.0\n"
+    assert adding.create.installed() == {"beta": "2.0"}
+
+
 def test_conda_packages_stay_and_wheels_go_beside_them(adding: Adding) -> None:
     Path("environment.yml").write_text("dependencies:\n  - python\n  - gamma\n")
     adding.create.lock("made.conda-lock.yml", "-r", "environment.yml")
     assert adding.create("env", "--lock", "made.conda-lock.yml").code == 0
     done = adding("alpha")
     assert (done.code, done.err) == (0, "  + alpha 1.0\n  + beta 2.0\n")
+    assert "conda installs gamma 1.0" in adding.refused("packages-conflict", "gamma>=2").err
     assert list(adding.create.prefix.glob("conda-meta/gamma-*.json"))
 
 
@@ -223,7 +238,11 @@ def test_an_environment_of_envsolve_can_still_be_made_again(adding: Adding) -> N
 
 
 def test_options_of_the_other_kind_are_refused(adding: Adding) -> None:
-    for words in (("--index-url", "http://127.0.0.1/"), ("--prefix", "env", "--lock", "pylock.toml")):
-        done = adding.create.envsolve("add", "alpha", *words)
+    for words in (
+        ("add", "alpha", "--index-url", "http://127.0.0.1/"),
+        ("add", "alpha", "--prefix", "env", "--lock", "pylock.toml"),
+        ("remove", "alpha", "--prefix", "env"),
+    ):
+        done = adding.create.envsolve(*words)
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("error: contradictory-options\n"), done.err
