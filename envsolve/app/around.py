@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from functools import cached_property
@@ -17,20 +18,23 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.asked_packages import Given, for_target
+from envsolve import __version__
+from envsolve.app.asked_packages import Given, for_target, given
 from envsolve.app.audit import WheelAudit
 from envsolve.app.capturing import interpreter_of
+from envsolve.app.command import recorded_options
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.held_stack import HeldStack, stack_in
 from envsolve.app.installed_conda import installed_conda
 from envsolve.app.installed_wheels import captured, origin_of
-from envsolve.app.lock_frameworks import with_frameworks
+from envsolve.app.lock_frameworks import require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index
 from envsolve.app.lock_notes import notes_of_metadata
 from envsolve.app.lock_stacks import attempt_of, joined_among, with_joined
 from envsolve.app.lock_start import start
 from envsolve.app.network import Network
 from envsolve.app.project_changes import Change
+from envsolve.app.solving import request_without_secrets
 from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of, required_by_builds, strangers
 from envsolve.app.targets import target_of
 from envsolve.boundary.answers import ask_python
@@ -49,12 +53,15 @@ from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.host.machine import this_platform
 from envsolve.index.client import Indexes
 from envsolve.index.fitting import Interpreter
-from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.options import AROUND
 from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin, Present
 from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.request import Packages as RequestedPackages
 from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.releases import Fitting, Releases, Sources, Wanted
@@ -80,7 +87,7 @@ _FORMAT = "requirements"
 class AddRequest(NamedTuple):
     """What is to be added to the environment at ``prefix``: the packages of ``request``, on its indexes, for its GPUs.
 
-    ``show`` hears what is done, ``packages`` how far the search is.
+    ``show`` hears what is done, ``packages`` how far the search is. ``held`` are the versions of an existing lock.
     """
 
     prefix: str
@@ -89,15 +96,21 @@ class AddRequest(NamedTuple):
     matrix: Matrix
     show: Callable[[str], None]
     packages: ResolveProgress
+    held: Mapping[str, str] = {}
 
 
 class Addition(NamedTuple):
-    """What is to change in the environment of ``inventory``, and the lock of what is to be installed for it."""
+    """What is to change in the environment of ``inventory``, and the lock of what is to be installed for it.
+
+    ``wanted`` is what was asked for, ``around`` what of it and of the lock's requirements is installed: ``name==1.0``.
+    """
 
     inventory: Inventory
     changes: tuple[Change, ...]
     lock: Lock
     notes: tuple[Note, ...]
+    wanted: Given
+    around: tuple[str, ...]
 
 
 def planned(asked: AddRequest, environ: Mapping[str, str]) -> Addition:
@@ -106,27 +119,61 @@ def planned(asked: AddRequest, environ: Mapping[str, str]) -> Addition:
     Raises UsageError where it cannot be changed, UnsolvableError where nothing fits it, OutsideError where an index
     fails.
     """
+    inventory = _inventory(asked, environ)
+    require_changeable(inventory, environ)
+    return _addition(asked, inventory, environ)
+
+
+def lock_around(
+    asked: AddRequest, recorded: Request, environ: Mapping[str, str]
+) -> tuple[Platform, Lock, tuple[Note, ...]]:
+    """The lock of what the environment lacks; ``recorded`` is the request that it says it was made for.
+
+    Raises as :func:`planned`; UsageError where the environment has another Python than was asked for, too.
+    """
+    require_wheels(asked.request)
+    inventory = _inventory(asked, environ)
+    python = asked.request.python
+    if python is not None and inventory.python not in python:
+        message = f"{asked.prefix} has Python {inventory.python}, and {asked.request.asker} requires {python}"
+        raise UsageError("contradictory-options", message, hints=(Hint("change one of them"),))
+    found = _addition(asked, inventory, environ)
+    needs, constraints = found.wanted.as_recorded
+    bare, _ = request_without_secrets(recorded)
+    made = Made(
+        __version__,
+        f"envsolve lock --around {shlex.quote(asked.prefix)}",
+        tuple(dict.fromkeys((*map(str, recorded.frameworks), *needs))),
+        exclude_newer=recorded.packages.exclude_newer,
+        notes=("without what the environment has that it was made around: install it there, with --no-deps",),
+        asked_digest=found.wanted.digest,
+        options=(*recorded_options(bare), *constraints, (AROUND, found.around)),
+    )
+    return this_platform(), found.lock._replace(made=made), found.notes
+
+
+def _inventory(asked: AddRequest, environ: Mapping[str, str]) -> Inventory:
+    """What the environment is. Raises UsageError where its Python does not run."""
     asked.show("querying the environment's Python")
     with Children() as children:
         found = find_environment(asked.prefix, None, environ, children)
-    inventory = found.inventory
     if not found.runs:
-        message = f"the Python of {inventory.prefix} does not run"
-        hints = (Hint("show the problem and its fix", f"envsolve doctor --prefix {asked.prefix}"),)
+        message = f"the Python of {found.inventory.prefix} does not run"
+        hints = (Hint("show the problem and its fix", f"envsolve doctor --prefix {shlex.quote(asked.prefix)}"),)
         raise UsageError("python-not-found", message, hints=hints)
-    require_changeable(inventory, environ)
+    return found.inventory
+
+
+def _addition(asked: AddRequest, inventory: Inventory, environ: Mapping[str, str]) -> Addition:
     asked.show("package indexes")
-    named = [file for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") for file in environ.get(name, "").split()]
-    constraints = tuple(dict.fromkeys((*asked.request.packages.constraints, *named)))
-    request = asked.request._replace(packages=asked.request.packages._replace(constraints=constraints))
-    wanted, where, lines = start(request, asked.network, environ)
+    wanted, where, lines = start(asked.request, asked.network, environ)
     try:
-        return _Around(asked._replace(request=request), inventory, wanted, where, lines, environ).addition()
+        return _Around(asked, inventory, wanted, where, lines, environ).addition()
     except OutsideError as error:
-        name_index(error, request, where)
+        name_index(error, asked.request, where)
         raise
     except UnsolvableError as error:
-        error.hints = tuple(it._replace(command=None) for it in error.hints)  # they would write a lock
+        error.hints = tuple(it._replace(command=None) for it in error.hints)  # they would write another lock
         raise
     finally:
         lines.close()
@@ -270,6 +317,19 @@ class _Installed:
         return names & set(fixed)
 
 
+def _by_name(request: Request) -> Iterator[tuple[Need, str]]:
+    """The frameworks of a request, as packages: one that is installed may be no build that the matrix knows."""
+    for it in request.frameworks:
+        if it.framework in FRAMEWORKS:
+            yield Need(FRAMEWORKS[it.framework].wheels[0], (), str(it.specifier), ""), str(request.asker)
+
+
+def _of_installers(environ: Mapping[str, str]) -> Given:
+    """The constraints that pip and uv are under, as in NVIDIA's images."""
+    files = (file for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") for file in environ.get(name, "").split())
+    return given(RequestedPackages(constraints=tuple(dict.fromkeys(files))))
+
+
 def _label(package: Package) -> str:
     return f"the installed {package.label}"
 
@@ -324,7 +384,11 @@ class _Around:
         self._interpreter: Interpreter = interpreter_of(inventory, self._platform)
         markers = Markers(self._interpreter.marker_values())
         self._installed = _Installed(inventory, markers)
-        self._wanted = for_target(with_direct(wanted, lines, _FORMAT, markers.holds, {}), markers)
+        self._asked_for = for_target(with_direct(wanted, lines, asked.request.format, markers.holds, {}), markers)
+        self._wanted = self._asked_for._replace(
+            needs=(*_by_name(asked.request), *self._asked_for.needs),
+            constraints=(*self._asked_for.constraints, *for_target(_of_installers(environ), markers).constraints),
+        )
         self._matrix = asked.matrix
         self._end = end_of_search(builds=asked.request.packages.allow_builds)
         self._fixed: frozenset[str] = frozenset()
@@ -388,7 +452,9 @@ class _Around:
         )
         changes = tuple(Change(it.name, before.get(it.name), it.version) for it in pins)
         bare = tuple(dict.fromkeys(it._replace(command=None) for it in notes))
-        return Addition(self._inventory, changes, self._lock(pins), bare)
+        needed = {*(need.name for need, _ in self._wanted.needs), *(name for pin in pins for name in pin.requires)}
+        around = tuple(f"{it}=={before[it]}" for it in sorted(needed & self._fixed))
+        return Addition(self._inventory, changes, self._lock(pins), bare, self._asked_for, around)
 
     def _lock(self, pins: tuple[Pin, ...]) -> Lock:
         default = without_secrets(self._where.default).rstrip("/")
@@ -397,6 +463,7 @@ class _Around:
             pins,
             self._platform,
             self._interpreter.full_version,
+            None if self._interpreter.glibc is None else str(self._interpreter.glibc),
             default_index=default,
             default_is_plain=self._where.is_plain,
             indexes=tuple(used),
@@ -453,13 +520,18 @@ class _Around:
             asked=(*stack, *wanted.needs, *installed.asked(fixed)),
             wanted=Wanted(
                 self._interpreter,
+                request.packages.exclude_newer,
                 sources=Sources.ANY if request.packages.allow_builds else Sources.NONE,
                 hashes=wanted.hashes,
                 as_if_built=request.packages.allow_builds,
                 prereleases=request.packages.pre,
+                overridden=wanted.overridden,
             ),
             limits=lambda name: () if name in fixed else limits(name),
-            held={name: it.version for name, it in installed.by_name.items() if name not in fixed},
+            held={
+                **self._asked.held,
+                **{name: it.version for name, it in installed.by_name.items() if name not in fixed},
+            },
             present={**present_projects(self._conda), **installed.present(fixed)},
             judge=required_by_builds(self._matrix, (), builds),
         )

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import tomli
 
 from tests.cli.creating import Creating, creating_in, tree
+from tests.cli.locked import pins_in
 from tests.cli.locking import assert_in_three_parts
 from tests.cli.worlds import LINUX
 from tests.conftest import Envsolve, Result
@@ -41,7 +43,8 @@ class Adding:
         for it in wheels:
             files.append(self.create.directory / it.name)
             files[-1].write_bytes(it.content or b"")
-        self.pip("install", "--no-index", "--no-deps", *map(str, files))
+        if files:
+            self.pip("install", "--no-index", "--no-deps", *map(str, files))
         for record in self.create.prefix.glob("lib/python*/site-packages/*/direct_url.json"):
             record.unlink()  # as if an index had had them
 
@@ -235,6 +238,44 @@ def test_an_environment_of_envsolve_can_still_be_made_again(adding: Adding) -> N
     assert adding("gamma").code == 0
     assert adding.create("env", "beta", "--index-url", adding.index.index_url, "--gpu", "none", "--force").code == 0
     assert adding.create.installed() == {"beta": "2.0"}
+
+
+def test_a_project_is_locked_around_an_environment(adding: Adding) -> None:
+    adding.has(wheel("torch", VENDOR, tags=TAGS), wheel("beta", "1.0"))
+    adding.index.add("torch", [wheel("torch", "2.9.0")])
+    adding.index.add("gamma", [wheel("gamma", "3.0", ["torch>=2.5", "beta", "delta"])])
+    adding.index.add("delta", [wheel("delta", "1.0")])
+    lines = [
+        "[tool.envsolve]",
+        'frameworks = ["pytorch>=2.5"]',
+        'requirements = ["gamma", "beta"]',
+        f'index-url = "{adding.index.index_url}"',
+        'outputs = ["requirements.txt", "pylock.toml"]',
+    ]
+    Path("pyproject.toml").write_text("\n".join(lines))
+    run = adding.create.envsolve
+    done = run("lock", "--around", "env", "--cache-dir", "cache")
+    assert done.code == 0, done.err
+    text = Path("requirements.txt").read_text()
+    assert pins_in(text) == {"delta": "1.0", "gamma": "3.0"}
+    assert f'around = ["beta==1.0", "torch=={VENDOR}"]' in text
+    assert {it["name"] for it in tomli.loads(Path("pylock.toml").read_text())["packages"]} == {"delta", "gamma"}
+    adding.index.add("delta", [wheel("delta", "1.0"), wheel("delta", "2.0")])
+    again = run("lock", "--around", "env", "--cache-dir", "cache", "--refresh", "--check")
+    assert (again.code, again.err) == (0, "note: requirements.txt, pylock.toml: up to date\n")
+    assert run("status").code == 0
+    adding.pip("install", "--no-deps", "--require-hashes", "-r", "requirements.txt")
+    assert adding.create.installed() == {"torch": VENDOR, "beta": "1.0", "gamma": "3.0", "delta": "1.0"}
+
+
+def test_a_lock_around_an_environment_has_its_python_and_wheels_alone(adding: Adding) -> None:
+    adding.has()
+    for key, text in (('python = "<3"', "has Python"), ('outputs = ["conda-lock.yml"]', "is for its wheels")):
+        outputs = "" if key.startswith("outputs") else 'outputs = ["requirements.txt"]'
+        Path("pyproject.toml").write_text(f'[tool.envsolve]\nrequirements = ["alpha"]\n{key}\n{outputs}\n')
+        done = adding.create.envsolve("lock", "--around", "env")
+        assert (done.code, done.out) == (2, "")
+        assert text in done.err
 
 
 def test_options_of_the_other_kind_are_refused(adding: Adding) -> None:
