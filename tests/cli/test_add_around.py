@@ -264,6 +264,9 @@ def test_a_project_is_locked_around_an_environment(adding: Adding) -> None:
     again = run("lock", "--around", "env", "--cache-dir", "cache", "--refresh", "--check")
     assert (again.code, again.err) == (0, "note: requirements.txt, pylock.toml: up to date\n")
     assert run("status").code == 0
+    refused = adding.create("other", "--lock", "requirements.txt")
+    assert refused.code == 2
+    assert f"requirements.txt lacks what it was made around: beta==1.0, torch=={VENDOR}" in refused.err
     adding.pip("install", "--no-deps", "--require-hashes", "-r", "requirements.txt")
     assert adding.create.installed() == {"torch": VENDOR, "beta": "1.0", "gamma": "3.0", "delta": "1.0"}
 
