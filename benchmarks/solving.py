@@ -25,7 +25,7 @@ from packaging.version import Version
 from envsolve.app.refusal import refusal
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.matrix.load import FrameworkTable
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit

@@ -65,15 +65,25 @@ def refresh(
     today = dt.datetime.now(dt.UTC).date()
     failed = False
 
+    known_here = Matrix(matrix)
+
     def toolkits() -> list[CudaVersion]:
-        return [it.version for it in Matrix(matrix).cuda.toolkits]
+        return [it.version for it in known_here.cuda.toolkits]
 
     for package in packages or known:
         extension = known[package]
         observations = Observations(cache, extension.edition, Observer(extension), session, offline=offline)
         try:
             shelf, released = Listing(index.wheels(package)), index.released(package)
-            rows = rows_of(extension, shelf, released, observations.read, today=today, toolkits=toolkits)
+            rows = rows_of(
+                extension,
+                shelf,
+                released,
+                observations.read,
+                today=today,
+                toolkits=toolkits,
+                torch_for=known_here.torch_for,
+            )
             write_whole(matrix / "extensions" / f"{package}.toml", toml_of(extension, rows, today.isoformat()))
         except RefreshError as error:
             failed = True

@@ -27,6 +27,7 @@ from envsolve.model.versions import DriverVersion
 from tests.cli.locking import undisturbed
 from tests.cli.test_doctor import CUDA_TORCH, environment
 from tests.cli.test_end_to_end import RTX_3090
+from tests.cli.test_matrix_update import new_torch
 from tests.cli.test_validate import bare, machine, with_torch
 from tests.cli.worlds import fill
 from tests.conda.conftest import channel_server, mirror, mirrored
@@ -482,6 +483,19 @@ def test_every_code_block_of_the_page_runs(
     for block in blocks:
         exec(compile(block, PAGE.name, "exec"), namespace)  # noqa: S102
     assert (tmp_path / "environment.yml").read_text("utf-8").startswith("# Made by envsolve")
+
+
+def test_a_stack_with_a_release_that_is_newer_than_the_matrix_is_inferred(world: IndexServer) -> None:
+    world.add("torch", [new_torch()])
+    where = {"index_url": world.index_url, "pytorch_index_url": f"{world.url}/whl"}
+    asked: Mapping[str, Any] = {**TARGET, "python": "3.12", "driver": "580.65.06", **where}
+    made = public.solve("torch==2.16", **asked)
+    assert "    - torch==2.16.0 " in made.text
+    assert "inferred" in {note.code for note in made.notes}
+    with pytest.raises(UnsolvableError):
+        public.solve("torch==2.16", **asked, offline=True)
+    with pytest.raises(UnsolvableError):
+        public.solve("torch==2.17", **{**asked, "sources": "pypi"})
 
 
 def test_results_print_as_one_short_line() -> None:

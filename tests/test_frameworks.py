@@ -136,6 +136,8 @@ MAY_NAME = {
     "model/release": "the sources, which are indexes and channels",
     "model/cuda_packages": "a conda package that stands for CUDA",
     "lockfile/wheels": "how two sources name their wheels and pages",
+    "matrix/torch_symbols": "the symbols of a C++ interface that extensions need",
+    "binary/package_facts": "how libraries for one release among several are named",
     "conda/name_table": "what conda calls projects of all kinds",
 }
 """Modules whose strings name a framework, and why. None may be added for a new one: say it in data/frameworks."""

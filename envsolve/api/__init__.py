@@ -97,6 +97,10 @@ def solve(
     pytorch_index_url: str | None = None,
     exclude_newer: str | date | None = None,
     format: str = "environment",  # noqa: A002 - the name of the option
+    offline: bool = False,
+    refresh: bool = False,
+    cache_dir: File | None = None,
+    no_cache: bool = False,
     matrix: File | None = None,
 ) -> Environment:
     """An environment with these frameworks that runs on the GPU and the driver, as ``envsolve solve`` prints it.
@@ -110,12 +114,15 @@ def solve(
     ``channels``, ``index_url``, ``extra_index_urls`` and ``pytorch_index_url`` are conda channels and package indexes
     in place of the usual ones, or beside them. Versions released after ``exclude_newer`` do not count: a day counts to
     its end, and a moment without a time zone is in UTC. ``format`` is ``environment``, ``json`` or ``pixi``;
-    ``matrix`` is as for :func:`detect`. Nothing goes to the network.
+    ``matrix`` is as for :func:`detect`. Requests are only sent for a release that is requested and newer than the
+    matrix, and none with ``offline``; ``refresh``, ``cache_dir`` and ``no_cache`` are as for :func:`lock`.
 
     Raises UnsolvableError, which says why and what would do, where no build runs there: with a GPU present or named
     a CPU build is never chosen.
     """
-    from envsolve.app.solving import solve_request
+    from envsolve.app.network import Network
+    from envsolve.app.solving import Solved, solve_request
+    from envsolve.app.unknown_releases import knowing_new_releases
     from envsolve.lockfile import FORMATS
 
     require_format(format, FORMATS)
@@ -141,8 +148,13 @@ def solve(
             pytorch_index_url=address("pytorch_index_url", pytorch_index_url),
         ),
     )
-    solved = solve_request(request, tables, os.environ)
-    data = solved if format == "json" else solve_request(request._replace(format="json"), tables, os.environ)
+
+    def solved_by(known: Matrix) -> tuple[Solved, Solved]:
+        solved = solve_request(request, known, os.environ)
+        return solved, solved if format == "json" else solve_request(request._replace(format="json"), known, os.environ)
+
+    network = Network(offline, refresh, file(cache_dir), no_cache)
+    solved, data = knowing_new_releases(solved_by, request, tables, network, os.environ)
     return Environment(solved.texts, solved.solutions, solved.notes, data.texts[0][1])
 
 

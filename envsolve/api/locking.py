@@ -54,6 +54,7 @@ def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str
     from envsolve.app.conda_part import CondaLockRequest
     from envsolve.app.conda_sessions import conda_session
     from envsolve.app.held_locks import held_by_conda_lock, locks_in
+    from envsolve.app.unknown_releases import knowing_new_releases
     from envsolve.lockfile.formats import load_conda_writers, write_conda_lock
 
     with conda_session(network, request.channels, request.platforms, os.environ) as session:
@@ -61,7 +62,9 @@ def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str
         asked = CondaLockRequest(request, session, network)
         if existing is not None:
             asked = asked._replace(held=held_by_conda_lock(locks_in(_file_for(existing)), request.packages))
-        made = lock_conda(asked, matrix, os.environ)
+        made = knowing_new_releases(
+            lambda known: lock_conda(asked, known, os.environ), request, matrix, network, os.environ
+        )
     return LockFiles(tuple(write_conda_lock(made.locks, request.format)), made.solutions, made.notes)
 
 

@@ -7,7 +7,7 @@ the framework, where a wheel does not suit the stack.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,9 +15,11 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.command import way_out
+from envsolve.app.lock_evidence import Origin
 from envsolve.app.stack_wheels import bounds_of
 from envsolve.index.one_index import Shelf
 from envsolve.matrix.load import Matrix
+from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Evidence, EvidenceKind
@@ -32,6 +34,7 @@ from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
 if TYPE_CHECKING:
     from envsolve.app.wheel_facts import WheelReader
     from envsolve.binary.package_facts import PackageFacts
+    from envsolve.model.host import Platform
 
 BUDGET = 64_000_000
 """Bytes of the libraries of one wheel, packed, that are read without being asked to."""
@@ -54,17 +57,23 @@ class WheelAudit:
         self._request, self._reader, self._progress = request, reader, progress
         self._read: set[tuple[str, str]] = set()
         self._unread: dict[tuple[str, str], int] = {}
+        self._modules: dict[tuple[str, str], tuple[tuple[str, int], ...]] = {}
+        self._like: dict[tuple[str, str], Version] = {}
         self._unsuitable: Counter[str] = Counter()
+        self._is_for_gpu = False
 
     def facts_of(self, pins: Sequence[Pin], solution: Solution | None, matrix: Matrix) -> tuple[BuildFacts, ...]:
-        """What was read of ``pins`` that is new; nothing where no GPU is involved."""
+        """What was read of ``pins`` that is new; nothing where neither a GPU nor PyTorch is involved."""
         mode = self._request.packages.audit
-        if solution is None or solution.toolkit is None or mode is Audit.OFF:
+        if solution is None:
             return ()
-        known = partial(matrix.build_facts, platform=solution.problem.platform)
+        if solution.toolkit is None and not any(it.release.framework == FRAMEWORK for it in solution.choices):
+            return ()
+        self._is_for_gpu, platform = solution.toolkit is not None, solution.problem.platform
+        known = partial(matrix.build_facts, platform=platform)
         unread = (it for it in pins if (it.name, it.version) not in self._read)
         new = [it for it in unread if is_unknown(it.name, it.version, known(it.name))]
-        gpus, cuda = solution.problem.gpus, solution.toolkit.version
+        gpus, cuda = solution.problem.gpus, solution.toolkit and solution.toolkit.version
         extents = {
             pin: extent
             for pin in new
@@ -72,12 +81,15 @@ class WheelAudit:
         }
         if not extents:
             return ()
+        self._read.update((pin.name, pin.version) for pin in extents)
+        if mode is Audit.OFF:
+            self._unread |= {(pin.name, pin.version): pin.files[0].size or 0 for pin in extents}
+            return ()
         from envsolve.app.wheel_facts import Reading
 
-        self._read.update((pin.name, pin.version) for pin in extents)
         readings = [Reading(pin.files[0], *extent) for pin, extent in extents.items()]
         found = self._reader().read(readings, partial(self._say, len(pins)))
-        return tuple(self._known(zip(extents, found, strict=True), known))
+        return tuple(self._known(zip(extents, found, strict=True), matrix, platform))
 
     def do_not_suit(self, facts: Iterable[BuildFacts], pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> bool:
         """Whether a package of ``pins`` is ruled out by ``facts``, which ``matrix`` has."""
@@ -90,28 +102,36 @@ class WheelAudit:
             limits = [(limit.specifier, limit.is_exclusion) for limit in bounds.of(it.package)]
             if any(SpecifierSet(text).contains(version, prereleases=True) is excludes for text, excludes in limits):
                 out.add(it.package)
-            broken = [
-                need
-                for need in it.requires
-                if need.name in versions and versions[need.name] not in SpecifierSet(need.specifier, prereleases=True)
-            ]
-            found = found or bool(broken)
+            found = found or any(it.unmet(versions))
         self._unsuitable.update(out)
         return found or bool(out)
 
     def like(self, facts: Iterable[BuildFacts]) -> Iterator[BuildFacts]:
-        """``facts`` for older releases too, of packages of which many were read and none suits."""
+        """``facts`` for older releases too, of packages of which many were read and none suits.
+
+        None of them was compiled for a newer PyTorch.
+        """
         for it in facts:
+            evidence = it.evidence[0]
+            inferred = f"{evidence.reference}; older releases are taken to be like it"
+            older = it._replace(
+                versions=SpecifierSet(f"<{str(it.versions).removeprefix('==')}"),
+                evidence=(evidence._replace(reference=inferred),),
+            )
+            own = tuple(need for need in it.requires if not need.because)
+            of_torch = [need for need in it.requires if need.because and "<" in need.specifier]
+            newest = tuple(need._replace(specifier=_upper_part(need.specifier)) for need in of_torch)
             if self._unsuitable[it.package] >= _MOST_UNSUITABLE:
-                version = str(it.versions).removeprefix("==")
-                evidence = it.evidence[0]
-                inferred = f"{evidence.reference}; older releases are taken to be like it"
-                yield it._replace(
-                    versions=SpecifierSet(f"<{version}"), evidence=(evidence._replace(reference=inferred),)
-                )
+                yield older._replace(requires=(*own, *newest))
+            elif newest:
+                yield older._replace(cuda=None, code=None, linked_cuda=None, ptx_cuda=None, requires=newest)
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
-        """What was not read of ``pins``."""
+        """What was not read of ``pins``, and which of them overwrite one another."""
+        pins = tuple(pins)
+        yield from self._of_shared_modules(pins)
+        if self._request.packages.audit is Audit.OFF:
+            return
         unread = {f"{it.name} {it.version}": self._unread.get((it.name, it.version)) for it in pins}
         sizes = {name: size for name, size in sorted(unread.items()) if size is not None}
         if sizes:
@@ -123,32 +143,66 @@ class WheelAudit:
             hint = way_out(text, full, self._request)
             yield Note("not-verified", hint.text, hint.command).about(count=len(names))
 
+    def _of_shared_modules(self, pins: Iterable[Pin]) -> Iterator[Note]:
+        by_module: dict[str, dict[str, int]] = {}
+        for it in pins:
+            for module, checksum in self._modules.get((it.name, it.version), ()):
+                by_module.setdefault(module, {})[f"{it.name} {it.version}"] = checksum
+        for module, owners in by_module.items():
+            if len(set(owners.values())) > 1:
+                text = f"{' and '.join(owners)} install different files of the module {module}: the last one wins"
+                yield Note("same-module", text).about(module=module)
+
+    def origins(self, pins: Iterable[Pin]) -> dict[str, str]:
+        """Where the facts on GPUs and CUDA come from, of those of ``pins`` that were looked at."""
+        found: dict[str, str] = {}
+        for pin in pins if self._is_for_gpu else ():
+            key = pin.name, pin.version
+            if key in self._read:
+                found[pin.name] = Origin.UNREAD if key in self._unread else Origin.WHEEL
+            if key in self._like:
+                found[pin.name] = f"{Origin.INFERRED} as in {self._like[key]}"
+        return found
+
     def _say(self, count: int, file: str) -> None:
         if self._progress is not None:
             self._progress(count, f"reading {file}")
 
     def _known(
-        self, found: Iterable[tuple[Pin, PackageFacts | None]], known: Callable[[str], Sequence[BuildFacts]]
+        self, found: Iterable[tuple[Pin, PackageFacts | None]], matrix: Matrix, platform: Platform
     ) -> Iterator[BuildFacts]:
         for pin, facts in found:
-            if facts is None or facts.unread:
+            if self._is_for_gpu and (facts is None or facts.unread):
                 self._unread[pin.name, pin.version] = (pin.files[0].size or 0) if facts is None else facts.unread
-                yield from _like_the_next(pin, known(pin.name))
-            said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
+                yield from self._like_the_next(pin, matrix.build_facts(pin.name, platform))
+            if facts is not None:
+                self._modules[pin.name, pin.version] = facts.modules
+            said = facts and _facts_of(pin, facts, matrix, platform)
             if said is not None:
                 yield said
 
+    def _like_the_next(self, pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
+        """What is known of the next newer release that was read, else of the newest, for one that was not."""
+        oldest = {first for it in known if it.are_of_cuda and (first := _first_of(it)) is not None}
+        newer = [it for it in oldest if it > Version(pin.version)]
+        next_one = min(newer) if newer else max(oldest, default=None)
+        if next_one is not None:
+            self._like[pin.name, pin.version] = next_one
+        for it in known:
+            if next_one is not None and _first_of(it) == next_one:
+                inferred = f"{it.evidence[0].reference}; {pin.name} {pin.version} is taken to be like it"
+                evidence = (it.evidence[0]._replace(reference=inferred),)
+                yield it._replace(versions=SpecifierSet(f"=={Version(pin.version)}"), evidence=evidence)
 
-def _like_the_next(pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
-    """What is known of the next newer release that was read, else of the newest, for one that was not."""
-    oldest = {first for it in known if it.are_of_cuda and (first := _first_of(it)) is not None}
-    newer = [it for it in oldest if it > Version(pin.version)]
-    next_one = min(newer) if newer else max(oldest, default=None)
-    for it in known:
-        if next_one is not None and _first_of(it) == next_one:
-            inferred = f"{it.evidence[0].reference}; {pin.name} {pin.version} is taken to be like it"
-            evidence = (it.evidence[0]._replace(reference=inferred),)
-            yield it._replace(versions=SpecifierSet(f"=={Version(pin.version)}"), evidence=evidence)
+
+def _facts_of(pin: Pin, facts: PackageFacts, matrix: Matrix, platform: Platform) -> BuildFacts | None:
+    """What was read of the wheel of ``pin``, as facts on its builds."""
+    torch = matrix.torch_for(facts.torch, platform)
+    return facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]), torch)
+
+
+def _upper_part(specifier: str) -> str:
+    return next(it for it in specifier.split(",") if it.startswith("<"))
 
 
 def _first_of(facts: BuildFacts) -> Version | None:
@@ -162,7 +216,7 @@ def _say_code(facts: BuildFacts) -> bool:
 
 
 def _extent_of(
-    pin: Pin, mode: Audit, known: Sequence[BuildFacts], gpus: Sequence[ComputeCapability], cuda: CudaVersion
+    pin: Pin, mode: Audit, known: Sequence[BuildFacts], gpus: Sequence[ComputeCapability], cuda: CudaVersion | None
 ) -> tuple[int, bool] | None:
     """How the wheel that an installer takes is read: up to so many bytes, and whether only libraries named for CUDA.
 
@@ -181,20 +235,27 @@ def _extent_of(
     return (BUDGET, True) if (file.size or 0) >= _LARGE else None
 
 
-def with_known_builds(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> Matrix:
-    """``matrix`` with what was read before of the wheels of ``pins``; no index is queried."""
+def read_before(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> dict[Pin, PackageFacts]:
+    """What was read before of the wheels of ``pins`` that ``matrix`` says nothing of; no index is queried."""
     from envsolve.app.wheel_facts import known_facts
 
-    found = []
+    found = {}
     for pin in pins:
         if pin.files and pin.version and is_unknown(pin.name, pin.version, matrix.build_facts(pin.name)):
             facts = next((it for file in pin.files if (it := known_facts(shelf, file)) is not None), None)
-            said = facts and facts.build_facts(pin.name, pin.version, pin.requires, evidence_of(pin.files[0]))
-            found += [said] if said is not None else []
+            if facts is not None:
+                found[pin] = facts
+    return found
+
+
+def with_read(matrix: Matrix, read: Mapping[Pin, PackageFacts], platform: Platform) -> Matrix:
+    """``matrix`` with what was read of wheels for ``platform``."""
+    said = (_facts_of(pin, facts, matrix, platform) for pin, facts in read.items())
+    found = [it for it in said if it is not None]
     return matrix.with_builds(found) if found else matrix
 
 
 def evidence_of(file: PackageFile) -> Evidence:
     """Where facts of a wheel come from that was read."""
-    reference = f"{file.name}: fat binaries and names of CUDA libraries, read for this lock"
+    reference = f"{file.name}: fat binaries, names of CUDA libraries and symbols of PyTorch, read for this lock"
     return Evidence(EvidenceKind.WHEEL, reference, "", dict(file.hashes).get("sha256"))

@@ -106,7 +106,7 @@ def wheels_beside(
         limits=Limits(None if solution is None else bounds_of(solution, matrix, present), wanted),
         held=asked.held,
         present=present,
-        judge=required_by_builds(matrix, places, _wheels_of(solution)),
+        judge=required_by_builds(matrix, interpreter.platform, places, _wheels_of(solution)),
         virtual=places,
     )
     try:

@@ -12,7 +12,8 @@ from envsolve.app.command import command_of
 from envsolve.app.solving import framework_requests
 from envsolve.app.targets import target_of
 from envsolve.errors import Hint, UnsolvableError, UsageError
-from envsolve.matrix.load import FrameworkTable, Matrix
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.note import Note

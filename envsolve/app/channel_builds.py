@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from envsolve.conda.session import Listed
 from envsolve.conda.specs import specifier_of
-from envsolve.matrix.load import FrameworkTable
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source

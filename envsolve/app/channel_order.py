@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from envsolve.lockfile.conda_specs import channel_name
-from envsolve.matrix.load import FrameworkTable, Matrix
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.release import Source
 from envsolve.model.request import Request
 from envsolve.resolve.solver import Solver

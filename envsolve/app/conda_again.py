@@ -108,7 +108,8 @@ def _specs(lock: Lock, asked: CondaAsked, target: Target, solution: Solution | N
 
 def _made_for(request: Request, lock: Lock, target: Target, solution: Solution | None, matrix: Matrix) -> Lock:
     """``lock`` as it says that it is for ``request``."""
-    how = made(request, request.packages.exclude_newer, lock, () if solution is None else (target,), matrix)
+    targets = () if solution is None else (target,)
+    how = made(request, request.packages.exclude_newer, lock, targets, solution, matrix)
     lock = lock._replace(made=how, sources=sources_of(request))
     if solution is None:
         return lock

@@ -199,14 +199,14 @@ class _Locking:
         variables = tuple(dict(pair for it in self._on.values() for pair in it.variables).items())
         locks = tuple(
             lock._replace(
-                made=self.parts.made(lock, solved),
+                made=self.parts.made(lock, solved, solution),
                 channels=channels,
                 sources=sources,
                 variables=variables,
                 default_index="" if indexes is None else without_secrets(indexes.default).rstrip("/"),
                 default_is_plain=indexes is None or indexes.is_plain,
             )
-            for lock in made
+            for lock, (_, solution) in zip(made, stacks, strict=True)
         )
         notes = dict.fromkeys((*self._notes(stacks), *differing))
         answers = (self.parts.answer(*it) for it in stacks)

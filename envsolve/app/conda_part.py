@@ -13,6 +13,7 @@ from envsolve import __version__
 from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import CondaAsked, Split, asked_in, split
 from envsolve.app.conda_refusal import Unfit
+from envsolve.app.lock_evidence import Origin, evidence_of
 from envsolve.app.network import Network
 from envsolve.app.own_rows import pins_are_own, stack_is_own
 from envsolve.app.solving import matrix_date_of
@@ -35,6 +36,7 @@ from envsolve.model.note import Note
 from envsolve.model.release import Source
 from envsolve.model.request import Held, Request
 from envsolve.model.solution import Solution
+from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
 
 if TYPE_CHECKING:
     from envsolve.app.conda_wheels import CondaWheels
@@ -289,10 +291,10 @@ class Parts:
         self.notes += wheels.notes
         return packages, tuple(map(_without_last_stroke, wheels.pins))
 
-    def made(self, lock: Lock, targets: Sequence[Target]) -> Made:
-        """How ``lock`` came to be; ``targets`` are those that a stack was solved for, () without any."""
+    def made(self, lock: Lock, targets: Sequence[Target], solution: Solution | None) -> Made:
+        """How ``lock`` of ``solution`` came to be; ``targets`` are all that a stack was solved for."""
         recorded = self._asked.recorded or self._request
-        return made(recorded, self._request.packages.exclude_newer, lock, targets, self._matrix)
+        return made(recorded, self._request.packages.exclude_newer, lock, targets, solution, self._matrix)
 
     def answer(self, target: Target, solution: Solution | None) -> Answer | None:
         """The facts of a stack; None without one."""
@@ -303,8 +305,15 @@ class Parts:
         return Answer(solution, target.hosts, command, date, __version__, own)
 
 
-def made(recorded: Request, exclude_newer: str | None, lock: Lock, targets: Sequence[Target], matrix: Matrix) -> Made:
-    """How ``lock`` came to be: made for the request ``recorded``, with a stack for each of ``targets``."""
+def made(
+    recorded: Request,
+    exclude_newer: str | None,
+    lock: Lock,
+    targets: Sequence[Target],
+    solution: Solution | None,
+    matrix: Matrix,
+) -> Made:
+    """How ``lock`` of ``solution`` came to be: for the request ``recorded``, with a stack for each of ``targets``."""
     asked = asked_in(recorded, Platform(lock.platform), lock.python)
     requirements, options = asked.as_recorded(recorded)
     return Made(
@@ -316,7 +325,13 @@ def made(recorded: Request, exclude_newer: str | None, lock: Lock, targets: Sequ
         exclude_newer,
         asked_digest=asked.digest,
         options=options,
+        evidence=evidence_of(lock, solution, matrix, {it.name: Origin.UNREAD for it in lock.pins if _is_unread(it)}),
     )
+
+
+def _is_unread(pin: Pin) -> bool:
+    """Whether a wheel has to do with CUDA; beside conda packages none is read."""
+    return is_unknown(pin.name, pin.version, ()) and goes_with_cuda(pin.name, pin.requires)
 
 
 def sources_of(request: Request) -> tuple[str, ...]:

@@ -1,26 +1,36 @@
 """A release that the matrix does not know yet: its small files are read, and the rest is inferred from its lane.
 
+Of a package on a conda channel the record takes the place of the small files.
+
 A lane is one build of a framework, release after release: ``cu130`` of PyTorch's wheels for one platform. Its newest
 known release shows what the GPU code of the next one is most likely compiled for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import given
+from envsolve.app.channel_releases import releases_on_channels
 from envsolve.app.lock_indexes import Lines, places, settings_of
 from envsolve.app.network import Network
 from envsolve.app.new_releases import NewReleases, Row, breaches, framework_document, inferred_row
 from envsolve.app.targets import platforms_of
-from envsolve.errors import OutsideError
+from envsolve.conda.process import is_installed
+from envsolve.errors import Hint, OutsideError
+from envsolve.lockfile.formats import CONDA_FORMATS
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.overlay import Overlay
+from envsolve.model.release import Source
 from envsolve.model.request import Request
 from envsolve.releases.reader import ReadEvidence, ReadRow
+from envsolve.resolve.solver import source_groups
+
+Completed = tuple[Row, tuple[ReadEvidence, ...]]
+"""A row with what it lacked, and its evidence."""
 
 
 def inferred(
@@ -30,14 +40,49 @@ def inferred(
     matrix: Matrix,
     network: Network,
     environ: Mapping[str, str],
-) -> tuple[Matrix | None, tuple[str, ...]]:
-    """``matrix`` with the newest release of ``framework`` in ``versions``; None, and why, where that is not to be."""
+) -> tuple[Matrix | None, tuple[str, ...], tuple[Hint, ...]]:
+    """``matrix`` with the newest release of ``framework`` in ``versions``; or None, why, and what to do."""
+    sources = {source for group in source_groups(request) for source in group}
+    platforms = platforms_of(request, matrix)
+    rows: list[Completed] = []
+    days: dict[str, str] = {}
+    why: list[str] = []
+    if any(it.is_wheel for it in sources):
+        found, days = _on_indexes(framework, versions, request, matrix, network, environ, platforms, why)
+        rows += _usable(framework, found, matrix, days, why)
+    hints = (Hint("read its wheels", f"envsolve matrix update {framework}"),) if why else ()
+    if Source.CONDA_FORGE in sources and (not rows or _is_of_conda(request)) and is_installed():
+        try:
+            found = releases_on_channels(framework, versions, request, platforms, matrix, network, environ)
+            rows += _usable(framework, found, matrix, days, why)
+        except OutsideError as error:
+            why.append(f"whether a channel has {framework}{versions} is not known: {error.message}")
+    if not rows:
+        return None, tuple(dict.fromkeys(why)), hints
+    return matrix.with_overlay(Overlay.of({framework: _document(framework, rows, matrix, days)})), (), ()
+
+
+def _is_of_conda(request: Request) -> bool:
+    """Whether what channels have comes first, and py-rattler is needed in any case."""
+    return request.format in CONDA_FORMATS or request.packages.exact
+
+
+def _on_indexes(
+    framework: str,
+    versions: SpecifierSet,
+    request: Request,
+    matrix: Matrix,
+    network: Network,
+    environ: Mapping[str, str],
+    platforms: Collection[str],
+    why: list[str],
+) -> tuple[list[ReadRow], dict[str, str]]:
+    """The newest release on the indexes, from the small files of its wheels, and the days of its versions."""
     settings, wanted = settings_of(environ), given(request.packages)
     where = places(request, wanted, settings)
     lines = Lines(network, settings, environ, builds=False)
-    rows: list[tuple[Row, tuple[ReadEvidence, ...]]] = []
+    rows: list[ReadRow] = []
     days: dict[str, str] = {}
-    why: list[str] = []
     try:
         new = NewReleases(matrix, lines, where, pytorch_index=request.packages.pytorch_index_url)
         for reader in new.readers_of(framework):
@@ -47,15 +92,13 @@ def inferred(
                 why.append(f"whether an index has {framework}{versions} is not known: {error.message}")
                 continue
             newest = _newest(published.versions, versions)
-            found = new.read(published, newest, {it.value for it in platforms_of(request, matrix)})
+            found = new.read(published, newest, platforms)
             days |= found.days
             why += found.failures
-            rows += _usable(framework, found.rows, matrix, days, why)
+            rows += found.rows
     finally:
         lines.close()
-    if not rows:
-        return None, tuple(dict.fromkeys(why))
-    return matrix.with_overlay(Overlay.of({framework: _document(framework, rows, matrix, days)})), ()
+    return rows, days
 
 
 def _newest(published: frozenset[Version], versions: SpecifierSet) -> list[Version]:
@@ -67,25 +110,32 @@ def _newest(published: frozenset[Version], versions: SpecifierSet) -> list[Versi
 
 
 def _usable(
-    framework: str, read: tuple[ReadRow, ...], matrix: Matrix, days: Mapping[str, str], why: list[str]
-) -> Iterator[tuple[Row, tuple[ReadEvidence, ...]]]:
+    framework: str, read: Iterable[ReadRow], matrix: Matrix, days: Mapping[str, str], why: list[str]
+) -> Iterator[Completed]:
     """The rows that keep the laws of the matrix, completed; of the others ``why`` gets the reason."""
+    rows: list[Completed] = []
     for it in read:
         row = inferred_row(framework, it, matrix)
-        label = f"{framework} {it.values['version']} ({it.values['source']}, {it.values['build']})"
         if isinstance(row, str):
-            why.append(f"{label}: {row}")
-            continue
-        against = breaches({framework: _document(framework, [(row, it.evidence)], matrix, days)}, matrix)
-        if against:
-            why.append(f"{label}: {against[0]}")
+            why.append(f"{_label(framework, it.values)}: {row}")
         else:
-            yield row, it.evidence
+            rows.append((row, it.evidence))
+    are_lawful = rows and not breaches({framework: _document(framework, rows, matrix, days)}, matrix)
+    for completed in rows:
+        against = [] if are_lawful else breaches({framework: _document(framework, [completed], matrix, days)}, matrix)
+        if against:
+            why.append(f"{_label(framework, completed[0])}: {against[0]}")
+        else:
+            yield completed
+
+
+def _label(framework: str, row: Mapping[str, object]) -> str:
+    return f"{framework} {row['version']} ({row['source']}, {row['build']})"
 
 
 def _document(
     framework: str,
-    rows: list[tuple[Row, tuple[ReadEvidence, ...]]],
+    rows: list[Completed],
     matrix: Matrix,
     days: Mapping[str, str],
 ) -> dict[str, object]:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from envsolve import __version__
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.command import command_of, recorded_command, recorded_options
+from envsolve.app.lock_evidence import Origins, evidence_of
 from envsolve.app.lock_frameworks import left_out
 from envsolve.app.lock_indexes import Places
 from envsolve.app.lock_stacks import Attempt
@@ -62,8 +63,13 @@ class Result:
         pins: tuple[Pin, ...],
         beside: Iterable[Note] = (),
         passed: Sequence[UnsolvableError] = (),
+        *,
+        read: Origins,
     ) -> Locked:
-        """The lock of ``pins`` around a stack. ``passed`` says why better builds were passed over."""
+        """The lock of ``pins`` around a stack. ``passed`` says why better builds were passed over.
+
+        ``read`` is where the facts come from about packages that the matrix says nothing of.
+        """
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._request
         bare, _ = request_without_secrets(self._recorded or request)
@@ -105,6 +111,8 @@ class Result:
             default_is_plain=self._where.is_plain,
             indexes=others,
         )
+        evidence = evidence_of(locked, solution, self._matrix, read)
+        locked = locked._replace(made=made._replace(evidence=evidence))
         absent = left_out(self._wanted, pins, interpreter)
         in_part = () if solution is None else runs_in_part(pins, solution, self._matrix)
         notes = (*beside, *self._notes(attempt), *in_part, *absent, *(note for pin in pins for note in notes_of(pin)))

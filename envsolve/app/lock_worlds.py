@@ -338,7 +338,8 @@ class Worlds:
 
     @cached_property
     def _required(self) -> Judge:
-        return required_by_builds(self._matrix, self._places, self._framework_of, self.rivals)
+        platform = self._problem.platform
+        return required_by_builds(self._matrix, platform, self._places, self._framework_of, self.rivals)
 
     @cached_property
     def _majors(self) -> list[int]:

@@ -15,8 +15,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
-from envsolve.app.audit import WheelAudit, with_known_builds
+from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
+from envsolve.app.lock_evidence import Origin, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_notes import Notes, Resolved
@@ -30,6 +31,7 @@ from envsolve.app.stack_wheels import (
     Limits,
     Rivals,
     bounds_of,
+    facts_beside,
     indexes_for,
     needs_of,
     places_of,
@@ -41,8 +43,9 @@ from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_platforms, write_python_lock
-from envsolve.lockfile.lock import Lock
-from envsolve.matrix.load import FrameworkTable, Matrix
+from envsolve.lockfile.lock import Lock, Made
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need, is_limited, parse_need
 from envsolve.model.note import Note
@@ -129,15 +132,22 @@ def locked_again(
         old = there(target.problem.platform)
         if old is None or old.open or old.made is None or None in (old.made.packages_digest, old.made.request):
             return None
-        if not all(it.is_met for it in differences(old, recorded, target)):
+        if not all(it.is_met for it in differences(old, recorded, target)) or _reads_more(old.made, request):
             return None
         now = as_in_lock(wanted, old.addresses)
-        known = matrix if shelf is None else with_known_builds(matrix, old.pins, shelf)
+        platform = target.problem.platform
+        known = matrix if shelf is None else with_read(matrix, read_before(matrix, old.pins, shelf), platform)
         again = _Lock(lock_request, known, with_frameworks(target, now, where), now, where).again(old)
         if again is None:
             return None
         locks.append(again)
     return _solved(request, locks, (*where.notes, *hidden))
+
+
+def _reads_more(made: Made, request: Request) -> bool:
+    """Whether wheels are to be read now that were not read for a lock."""
+    recorded, audit = made.option("audit") or (Audit.AUTO.value,), request.packages.audit
+    return audit is not Audit.OFF and recorded != (audit.value,) and Origin.UNREAD in dict(made.evidence)
 
 
 def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
@@ -194,7 +204,8 @@ class _Lock:
         attempt = attempt_of(builds, self._request, problem, self._solver)
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
-        found = self._result.finished(attempt, tuple(self._with_requirers(pins, attempt)))
+        read = origins_in(old.made.evidence) if old.made is not None else {}
+        found = self._result.finished(attempt, tuple(self._with_requirers(pins, attempt)), read=read)
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
         if not all(pin.index_url in indexes for pin in pins):
             return None
@@ -220,7 +231,10 @@ class _Lock:
         if solution is None:
             return True
         bounds = bounds_of(solution, self._matrix, in_part=True)
-        return all(
+        versions = {pin.name: pin.version for pin in old.pins}
+        frameworks = {it.release.framework for it in solution.choices}
+        known = (facts_beside(*it, frameworks, solution.problem.platform, self._matrix) for it in versions.items())
+        return not any(any(facts.unmet(versions)) for of_package in known for facts in of_package) and all(
             SpecifierSet(limit.specifier).contains(pin.version, prereleases=True) is not limit.is_exclusion
             for pin in old.pins
             for limit in bounds.of(pin.name)
@@ -245,7 +259,8 @@ class _Lock:
             self._require_recent(made, lines)
             refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
             notes = Notes(made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of)
-            return self._result.finished(made.attempt, notes.pins, (*notes, *audit.notes(notes.pins)), self._passed)
+            beside, read = (*notes, *audit.notes(notes.pins)), audit.origins(notes.pins)
+            return self._result.finished(made.attempt, notes.pins, beside, self._passed, read=read)
 
     def _reads_what_does_not_suit(self, made: Resolved, audit: WheelAudit) -> bool:
         """Read wheels that the matrix does not know; whether one does not suit, so that another answer is needed."""
@@ -369,7 +384,11 @@ class _Lock:
             limits=limits,
             held={} if chosen is None else chosen.versions,
             judge=required_by_builds(
-                self._matrix, places, {it.package: it.framework for it in attempt.releases}, self._rivals
+                self._matrix,
+                attempt.problem.platform,
+                places,
+                {it.package: it.framework for it in attempt.releases},
+                self._rivals,
             ),
             virtual=places,
             floors=floors or {},

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -25,6 +23,7 @@ from envsolve.app.new_releases import (
     row_of,
     today_in_utc,
 )
+from envsolve.app.overlay_files import Making
 from envsolve.app.wheel_facts import Reading
 from envsolve.binary.package_facts import PackageFacts
 from envsolve.boundary.document import Document
@@ -33,7 +32,8 @@ from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.client import Indexes, package_file
 from envsolve.index.page import Project, RawFile
 from envsolve.matrix.laws.facts import raw_evidence, raw_rows
-from envsolve.matrix.load import EXTENSIONS, SCHEMA_VERSION, Matrix, overlay_directory
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import EXTENSIONS, SCHEMA_VERSION
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
@@ -72,13 +72,13 @@ class New(NamedTuple):
 
 
 class Updated(NamedTuple):
-    """What was found: new rows, the files they make with those read before, and what to note.
+    """What was found: new rows, what makes their files of those that are there, and what to note.
 
     ``failures`` are the releases that could not be read, each with the reason.
     """
 
     new: tuple[New, ...]
-    documents: Mapping[str, Document]
+    files: Mapping[str, Making]
     notes: tuple[Note, ...]
     failures: tuple[str, ...]
 
@@ -117,7 +117,7 @@ def look_for_new(request: UpdateRequest, matrix: Matrix, environ: Mapping[str, s
         raise
     finally:
         lines.close()
-    return Updated(tuple(look.new), look.documents, (*look.notes, *where.notes, *lines.notes), tuple(look.failures))
+    return Updated(tuple(look.new), look.files, (*look.notes, *where.notes, *lines.notes), tuple(look.failures))
 
 
 def _named(names: Sequence[str], matrix: Matrix) -> tuple[list[str], list[str]]:
@@ -140,9 +140,8 @@ class _Look:
 
     def __init__(self, matrix: Matrix, by_name: bool) -> None:
         self._matrix, self._by_name = matrix, by_name
-        self._before = {name: it for overlay in matrix.overlays for name, it in overlay.documents.items()}
         self.new: list[New] = []
-        self.documents: dict[str, Document] = {}
+        self.files: dict[str, Making] = {}
         self.notes: list[Note] = []
         self.failures: list[str] = []
 
@@ -166,7 +165,7 @@ class _Look:
             self.failures += found.failures
         accepted = self._lawful(name, read, days)
         if accepted:
-            self.documents[name] = self._document(name, accepted, days)
+            self.files[name] = partial(self._document, name, accepted, days)
             self.new += [New(name, row_of(name, it, self._matrix)) for it in accepted]
 
     def _has_none(self, published: Published) -> None:
@@ -174,11 +173,12 @@ class _Look:
         text = f"the index has no wheels of {', '.join(reader.releases_of)}"
         self.notes.append(Note("not-on-index", text).about(framework=reader.framework))
 
-    def _document(self, name: str, read: Iterable[ReadRow], days: Mapping[str, str]) -> Document:
-        read = list(read)
+    def _document(
+        self, name: str, read: Sequence[ReadRow], days: Mapping[str, str], before: Document | None = None
+    ) -> Document:
         evidence = [it for row in read for it in row.evidence]
         rows = [row_of(name, it, self._matrix) for it in read]
-        return framework_document(name, self._matrix, rows, evidence, days, self._before.get(name))
+        return framework_document(name, self._matrix, rows, evidence, days, before)
 
     def _lawful(self, name: str, read: Sequence[ReadRow], days: Mapping[str, str]) -> list[ReadRow]:
         """The rows of versions that keep the laws of the matrix; of the others a note says why they are left out."""
@@ -232,7 +232,8 @@ class _Look:
             text = f"{release} is not added: {facts.unread / 1e6:,.0f} MB of its libraries were not read"
             self.notes.append(Note("not-read", text, f"envsolve matrix update {name}").about(package=name))
             return None
-        found = facts.build_facts(name, version, requires, evidence_of(file))
+        torch = self._matrix.torch_for(facts.torch, _PLATFORM)
+        found = facts.build_facts(name, version, requires, evidence_of(file), torch)
         if found is None and self._by_name:
             text = f"{release} is not added: it has no kernels and loads no CUDA"
             self.notes.append(Note("nothing-to-add", text).about(package=name))
@@ -242,58 +243,13 @@ class _Look:
 
     def _add_package(self, found: BuildFacts, file: PackageFile) -> None:
         name = f"{EXTENSIONS}/{found.package}"
-        document = _package_document(found, file, self._before.get(name))
-        against = breaches({name: document}, self._matrix)
+        making = partial(_package_document, found, file)
+        against = breaches({name: making(None)}, self._matrix)
         if against:
             self.notes.append(_left_out(f"{found.package} {str(found.versions).removeprefix('==')}", against))
             return
-        self.documents[name] = document
+        self.files[name] = making
         self.new.append(New(name, _build_row(found)))
-
-
-def write(documents: Mapping[str, Document], directory: Path) -> None:
-    """Put ``documents`` into the overlay, each in one step. Raises OutsideError where the disk does not take them."""
-    from tomlkit import dumps
-
-    try:
-        for name, document in documents.items():
-            path = directory / f"{name}.toml"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
-            try:
-                temporary.write_text(dumps(document), encoding="utf-8", newline="\n")
-                temporary.replace(path)
-            finally:
-                temporary.unlink(missing_ok=True)
-    except OSError as error:
-        raise _not_written(directory, error) from error
-
-
-def clear(directory: Path) -> bool:
-    """Remove the rows that were read here. Returns whether there were any. Raises OutsideError where that fails."""
-    try:
-        shutil.rmtree(directory)
-    except FileNotFoundError:
-        return False
-    except OSError as error:
-        raise _not_written(directory, error) from error
-    return True
-
-
-def directory_here() -> Path:
-    """Where the rows go that are read here. Raises OutsideError for a user without a home."""
-    directory = overlay_directory()
-    if directory is None:
-        raise OutsideError("no-home", "there is no data directory: no home is known", hints=(_ANOTHER_PLACE,))
-    return directory
-
-
-_ANOTHER_PLACE = Hint("choose another directory with ENVSOLVE_DATA_DIR")
-
-
-def _not_written(directory: Path, error: OSError) -> OutsideError:
-    message = f"{directory} cannot be written: {error.strerror or error}"
-    return OutsideError("data-failed", message, hints=(_ANOTHER_PLACE,))
 
 
 def _not_there(name: str) -> UnsolvableError:
@@ -333,7 +289,9 @@ def _package_document(found: BuildFacts, file: PackageFile, before: Document | N
     today, row = today_in_utc(), _build_row(found)
     name = str(row["evidence"][0])  # type: ignore[index]  # a list
     older = [dict(it) for it in raw_rows(before or {}, "build") if it.get("versions") != row["versions"]]
-    read = ReadEvidence(name, f"{file.name}: fat binaries and names of CUDA libraries", found.evidence[0].sha256)
+    read = ReadEvidence(
+        name, f"{file.name}: fat binaries, names of CUDA libraries and symbols of PyTorch", found.evidence[0].sha256
+    )
     evidence = {**{key: dict(it) for key, it in raw_evidence(before or {}).items()}, name: evidence_row(read, today)}
     return {"schema_version": SCHEMA_VERSION, "updated": today, "evidence": evidence, "build": [row, *older]}
 

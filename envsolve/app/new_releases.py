@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -14,14 +13,16 @@ from envsolve.boundary.document import Document
 from envsolve.index.client import Indexes
 from envsolve.matrix.laws import judge, latest_date
 from envsolve.matrix.laws.facts import raw_evidence, raw_rows, texts
-from envsolve.matrix.load import SCHEMA_VERSION, Matrix
+from envsolve.matrix.load import Matrix
 from envsolve.matrix.overlay import Overlay
+from envsolve.matrix.tables import SCHEMA_VERSION
 from envsolve.model.release import PYTORCH_INDEX, Release
 from envsolve.releases.errors import ReleaseError
 from envsolve.releases.frameworks import readers
 from envsolve.releases.reader import KEY, Reader, ReadEvidence, ReadRow
 from envsolve.releases.remote import SMALL, days_of, wheels_of
 from envsolve.releases.wheels import Listing
+from envsolve.resolve.closure.workers import side_by_side
 
 Row = dict[str, object]
 _AT_ONCE = 4
@@ -125,8 +126,7 @@ class NewReleases:
             except (ValueError, LookupError) as error:
                 return f"{reader.framework} {version}: its wheels say what envsolve cannot read: {error}"
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            results = list(pool.map(rows_of, versions))
+        results = side_by_side(rows_of, versions, _AT_ONCE)
         rows = tuple(row for it in results if not isinstance(it, str) for row in it)
         days = {str(row.values["version"]): published.days.get(str(row.values["version"])) for row in rows}
         return Found(
@@ -177,7 +177,7 @@ def _lane_of(framework: str, read: ReadRow, matrix: Matrix) -> Row:
 
     The default build of PyTorch goes from one toolkit to the next every few releases, for the same GPUs.
     """
-    own = [it for it in _rows_in(matrix, framework) if all(it.get(key) == read.values.get(key) for key in _PLACE)]
+    own = [it for it in rows_in(matrix, framework) if all(it.get(key) == read.values.get(key) for key in _PLACE)]
     same = [it for it in own if it["build"] == read.values["build"]]
     alike = [it for it in own if "cuda" in it and _major(it["cuda"]) == _major(read.values.get("cuda"))]
     series = sorted({_series(it) for it in own}, reverse=True)[:_SERIES]
@@ -214,7 +214,8 @@ def _mapping(value: object) -> Mapping[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _rows_in(matrix: Matrix, framework: str) -> Iterator[Row]:
+def rows_in(matrix: Matrix, framework: str) -> Iterator[Row]:
+    """The rows of a framework as they stand in its files."""
     documents = [matrix.document(framework), *(it.documents.get(framework, {}) for it in matrix.overlays)]
     for document in documents:
         yield from map(dict, raw_rows(document, "release"))
@@ -282,4 +283,4 @@ def today_in_utc() -> str:
 def evidence_row(read: ReadEvidence, today: str) -> dict[str, str]:
     """The ``[evidence.<id>]`` of what was read."""
     digest = {} if read.sha256 is None else {"sha256": read.sha256}
-    return {"kind": "wheel", "reference": read.reference, **digest, "seen": today}
+    return {"kind": read.kind, "reference": read.reference, **digest, "seen": today}

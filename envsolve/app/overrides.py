@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from envsolve.errors import Hint, UsageError
-from envsolve.matrix.load import CudaTable
+from envsolve.matrix.tables import CudaTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host
 from envsolve.model.versions import CudaVersion, DriverVersion

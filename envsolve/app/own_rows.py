@@ -11,8 +11,9 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Release
 from envsolve.model.solution import Solution
 
-_GPU_CODE = "sass"
-_WORDS = {"sass": "machine code", "ptx": "PTX", "cuda": "CUDA", "cudnn": "cuDNN"}
+GPU_CODE = "sass"
+"""The field of a row that says which GPUs it has code for."""
+_WORDS = {"cuda": "CUDA", "cudnn": "cuDNN", "sass": "machine code", "ptx": "PTX"}
 
 
 def stack_is_own(matrix: Matrix, solution: Solution) -> bool:
@@ -45,10 +46,14 @@ def notes_on_own_rows(solution: Solution) -> Iterator[Note]:
 
 
 def _note(release: Release) -> Note:
-    if _GPU_CODE not in release.inferred:
+    if GPU_CODE not in release.inferred:
         text = f"{release.label} is not in the shipped matrix: it was read on this machine"
         return Note("read-here", text).about(release=release.label, seen=release.evidence[0].seen)
-    words = " and ".join(_WORDS[it] for it in release.inferred if it in _WORDS)
-    text = f"{release.label} is not in the matrix yet: its {words} are inferred ({release.note}). To read them instead:"
-    command = f"envsolve matrix update {release.framework}"
+    *words, last = (text for field, text in _WORDS.items() if field in release.inferred)
+    listed = f"{', '.join(words)} and {last}" if words else last
+    text = f"{release.label} is not in the matrix yet: its {listed} are inferred ({release.note})"
+    if release.source.is_wheel:
+        text, command = f"{text}. To read them instead:", f"envsolve matrix update {release.framework}"
+    else:
+        text, command = f"{text}. To prove them in the environment:", "envsolve validate"
     return Note("inferred", text, command).about(release=release.label, fields=", ".join(release.inferred))

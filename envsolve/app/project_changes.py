@@ -8,6 +8,7 @@ from typing import NamedTuple
 from envsolve.app.held_stack import packages_in
 from envsolve.app.project_locking import LockedFile
 from envsolve.app.project_status import status_in_project
+from envsolve.app.status import NO_LONGER_INFERRED
 from envsolve.app.targets import targets_of
 from envsolve.lockfile.formats import FORMATS
 from envsolve.lockfile.lock import Lock
@@ -106,6 +107,7 @@ def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> It
         if target.problem.platform is file.platform:
             found = status_in_project(file.asked, target, matrix, environ)
             yield from () if found.verdict.is_good else found.reasons
+            yield from (it for it in found.notes if it.code == NO_LONGER_INFERRED)
 
 
 def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:

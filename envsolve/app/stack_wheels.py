@@ -134,7 +134,11 @@ Rivals = dict[tuple[str, str], tuple[str, str]]
 
 
 def required_by_builds(
-    matrix: Matrix, places: Iterable[Virtual], builds: Mapping[str, str], rivals: Rivals | None = None
+    matrix: Matrix,
+    platform: Platform,
+    places: Iterable[Virtual],
+    builds: Mapping[str, str],
+    rivals: Rivals | None = None,
 ) -> Judge:
     """What wheels require in truth: what their metadata say, what is known of their builds, and ``places``.
 
@@ -155,15 +159,19 @@ def required_by_builds(
             )
             if rivals is not None:
                 rivals[name, version] = rival, instead[rival]
-        known = (
-            it
-            for facts in matrix.build_facts(name)
-            if facts.covers(version) and (not facts.beside or facts.beside in frameworks)
-            for it in facts.requires
-        )
+        known = (it for facts in facts_beside(name, version, frameworks, platform, matrix) for it in facts.requires)
         return (*needs, *known, *([of_package[name]] if name in of_package else ()))
 
     return judge
+
+
+def facts_beside(
+    name: str, version: str, frameworks: Collection[str], platform: Platform, matrix: Matrix
+) -> Iterator[BuildFacts]:
+    """What is known of the builds of one version of a package, beside ``frameworks``."""
+    for facts in matrix.build_facts(name, platform):
+        if facts.covers(version) and (not facts.beside or facts.beside in frameworks):
+            yield facts
 
 
 def _instead_of_rivals(builds: Mapping[str, str]) -> Iterator[tuple[str, str]]:

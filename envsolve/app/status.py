@@ -6,7 +6,7 @@ The stack in a file is put to the solver as if it were all the matrix knows: wha
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
@@ -14,17 +14,21 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.audit import with_known_builds
-from envsolve.app.held_stack import HeldStack, framework_of, held_stack, is_for_the_cpu
+from envsolve.app.audit import read_before, with_read
+from envsolve.app.held_stack import HeldStack, Installed, framework_of, held_stack, is_for_the_cpu
+from envsolve.app.lock_evidence import Origin, origins_in, unverified
+from envsolve.app.own_rows import GPU_CODE
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.store import store_at
 from envsolve.lockfile.own_file import LONGEST
-from envsolve.matrix.load import FrameworkTable, Matrix
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.note import Note
-from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.request import Audit, FrameworkRequest, Request
 from envsolve.model.solution import Problem
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import drivers_of
@@ -32,6 +36,8 @@ from envsolve.resolve.solver import Solver
 
 _BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
 _IN_PROJECT = "name the target machine in the project, under gpus"
+NO_LONGER_INFERRED = "no-longer-inferred"
+"""The code of the note on what the lock inferred and the matrix has by now."""
 _CONFLICT = re.compile(r"^<{7} .*?^={7}\s*?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
 """How git writes both sides of a merge (https://git-scm.com/docs/git-merge)."""
 
@@ -141,9 +147,14 @@ def file_status(
     held = held_stack(Path(name), platform, matrix)
     if held is None:
         return _with_reasons(name, target, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
-    matrix = with_known_builds(matrix, held.lock.pins, store_at(None, environ))
+    made = held.lock.made
+    is_audited = made is None or made.option("audit") != (Audit.OFF,)  # else its wheels were not to be read
+    read = read_before(matrix, held.lock.pins, store_at(None, environ)) if is_audited else {}
+    matrix = with_read(matrix, read, platform)
     found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
-    return found._replace(notes=tuple(_age(held, matrix, target.problem)), held=held)
+    known = {pin.name for pin, facts in read.items() if not facts.unread}
+    notes = (*_age(held, matrix, target.problem), *_on_evidence(held, target.problem, matrix, known))
+    return found._replace(notes=notes, held=held)
 
 
 def _of_stack(
@@ -157,7 +168,7 @@ def _of_stack(
     unsettled = [it for it in unknown if not is_for_the_cpu(it, held.lock.stack)]
     if unsettled:
         pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in unsettled)
-        return Verdict.UNKNOWN, builds, (f"the matrix does not have {_listed(pins)}",)
+        return Verdict.UNKNOWN, builds, (f"the matrix does not have {_listed(pins)}", *_how_to_read(held, unsettled))
     for_cpu = {str(framework_of(it)): f"{it.name} {it.version} (a CPU build)" for it in unknown}
     builds = (*builds, *for_cpu.values())
     verdict, reasons = _judged(held, for_cpu, target, matrix, way_out) if held.named else (Verdict.UNKNOWN, ())
@@ -251,6 +262,7 @@ def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iter
     """Further packages that do not run on the GPUs, with the driver, or beside the CUDA of the file."""
     cudas = {row.cuda for rows in held.releases.values() for row in rows if row.cuda is not None}
     drivers = drivers_of(problem, matrix.cuda)
+    versions = {pin.name: pin.version for pin in held.lock.pins}
     for pin in held.lock.pins:
         is_known = pin.version and parsed_version(pin.version) is not None
         known = matrix.build_facts(pin.name, problem.platform) if is_known else ()
@@ -258,6 +270,7 @@ def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iter
             if not facts.covers(pin.version) or facts.loss or (facts.beside and facts.beside not in held.releases):
                 continue
             label = f"{pin.name} {pin.version}"
+            yield from (f"{label} {it}" for it in facts.unmet(versions))
             gpus = [facts.without_code_for(problem.gpus, cuda, drivers.compile) for cuda in cudas or (None,)]
             gpu = gpus[0] if None not in gpus else None
             if gpu is not None:
@@ -278,6 +291,32 @@ def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:
     if date is not None and date < today:
         text = f"it was made with the matrix of {date}, and this one is of {today}: lock again to see what is new"
         yield Note("matrix-is-newer", text).about(recorded=date, matrix_date=today)
+
+
+def _how_to_read(held: HeldStack, unknown: Iterable[Installed]) -> Iterator[str]:
+    """For builds that the lock knew more of than the matrix does: where that is from, and how to have it again."""
+    origins = {} if held.lock.made is None else origins_in(held.lock.made.evidence)
+    for it in unknown:
+        kind, _, rest = origins.get(it.name, "").partition(" ")
+        if kind in (Origin.INFERRED, Origin.READ_HERE):
+            said = f"inferred {rest}".strip() if kind == Origin.INFERRED else "read on that machine"
+            reads = f": `envsolve matrix update {it.name}` reads it here" if it.build is None else ""
+            yield f"{it.name} was {said} when it was locked{reads}"
+
+
+def _on_evidence(held: HeldStack, problem: Problem, matrix: Matrix, known: Collection[str]) -> Iterator[Note]:
+    """What was inferred and is known by now, and what nobody has verified for the GPUs of ``problem``."""
+    if problem.cpu:
+        return
+    for name, origin in () if held.lock.made is None else origins_in(held.lock.made.evidence).items():
+        rows = held.releases.get(FRAMEWORK_OF_WHEEL.get(name, ""), ())
+        if origin.startswith(Origin.INFERRED) and any(GPU_CODE not in it.inferred for it in rows):
+            text = f"{name} was {origin} when it was locked, and the matrix has it now"
+            yield Note(NO_LONGER_INFERRED, f"{text}: lock again").about(name=name)
+    names = list(unverified(held.lock, known, [str(it) for it in problem.gpus], matrix, problem.platform))
+    if names:
+        text = f"not verified for this GPU: the libraries in {_listed(names)} were not read"
+        yield Note("not-verified", text).about(count=len(names))
 
 
 def _listed(texts: Iterator[str] | Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from envsolve.app.project_changes import Change
 from envsolve.boundary.answers import ask_python
 from envsolve.create.claims import claiming
 from envsolve.create.plan import Kind, Plan
-from envsolve.create.prefix import Place, foreign_files, list_own_files, require_claim
+from envsolve.create.prefix import Place, list_own_files, note_foreign_files, require_claim
 from envsolve.create.record import State, record_of, write_lock, write_record
 from envsolve.create.tools import find_uv, tool_environ
 from envsolve.create.wheels import uninstall
@@ -51,7 +51,7 @@ def change(
     prefix, record = place.path, place.record
     assert record is not None
     require_claim(prefix)
-    before, foreign = installed(prefix), frozenset(foreign_files(prefix))
+    before, foreign = installed(prefix), note_foreign_files(prefix)
     with claiming(prefix):
         write_record(prefix, record._replace(state=State.CHANGING))
         _remove_others(asked, plan, prefix, environ, progress)
@@ -64,9 +64,8 @@ def change(
 
 def installed(prefix: Path) -> dict[str, str]:
     """The versions of what is installed below ``prefix``, conda packages with their build."""
-    wheels = {it.name: it.version for it in _wheels(prefix) if not it.is_of_conda}
     conda = {it.name: f"{it.version} {it.build}" for it in CondaMeta(prefix).packages}
-    return {**wheels, **conda}
+    return {**{it.name: it.version for it in _wheels(prefix)}, **conda}
 
 
 def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
@@ -75,9 +74,12 @@ def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterato
             yield Change(name, before.get(name), after.get(name))
 
 
-def _wheels(prefix: Path) -> tuple[Package, ...]:
+def _wheels(prefix: Path) -> list[Package]:
+    """The installed wheels, without what conda installed."""
     folders = (it for pattern in _SITE_PACKAGES for it in prefix.glob(pattern))
-    return Packages(folders).every
+    of_conda = CondaMeta(prefix).distributions
+    every = (it for it in Packages(folders).every if not it.is_of_conda)
+    return [it for it in every if it.folder.relative_to(prefix).as_posix() not in of_conda]
 
 
 def _remove_others(
@@ -86,7 +88,7 @@ def _remove_others(
     """Uninstall the wheels that the lock has not, but for the pip that installs the others."""
     uv = find_uv()
     kept = {pin.name for pin in plan.lock.pins} | (set() if uv else {"pip"})
-    names = sorted({it.name for it in _wheels(prefix) if not it.is_of_conda} - kept)
+    names = sorted({it.name for it in _wheels(prefix)} - kept)
     if not names:
         return
     python = plan.kind.interpreter(prefix, windows=this_platform().is_windows)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 from envsolve.app.command import way_out
 from envsolve.app.overrides import CONDA_CUDA, UV_DRIVER, overridden, require_known, with_driver, with_origin
 from envsolve.errors import Hint, UnsolvableError, UsageError
-from envsolve.matrix.load import CudaTable, Matrix
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import CudaTable
 from envsolve.model.asker import Asker
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import ASSUMED_GLIBC, Gpu, GpuStatus, Host, Platform

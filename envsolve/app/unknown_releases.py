@@ -8,7 +8,7 @@ from typing import TypeVar
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.network import Network
-from envsolve.errors import Hint, UnsolvableError
+from envsolve.errors import UnsolvableError
 from envsolve.matrix.load import Matrix
 from envsolve.model.request import Request
 
@@ -34,10 +34,9 @@ def knowing_new_releases(
 
             framework, versions = error.unknown
             tried.add(framework)
-            more, why = inferred(framework, SpecifierSet(versions), request, matrix, network, environ)
+            more, why, hints = inferred(framework, SpecifierSet(versions), request, matrix, network, environ)
             if more is None:
                 error.cause = (*error.cause, *why)
-                if why:
-                    error.hints = (*error.hints, Hint("read its wheels", f"envsolve matrix update {framework}"))
+                error.hints = (*error.hints, *hints)
                 raise
             matrix = more

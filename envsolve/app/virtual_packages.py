@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.app.targets import glibc_of
 from envsolve.errors import UsageError
-from envsolve.matrix.load import CudaTable
+from envsolve.matrix.tables import CudaTable
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.host import Host, Platform
 from envsolve.model.solution import Problem, Solution

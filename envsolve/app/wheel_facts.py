@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.binary.package_facts import PackageFacts, facts_in
 from envsolve.errors import OutsideError
@@ -11,11 +11,17 @@ from envsolve.index.fetch import Fetcher
 from envsolve.index.kept import read_kept, written
 from envsolve.index.one_index import Shelf
 from envsolve.model.package import PackageFile
+from envsolve.resolve.closure.workers import side_by_side
+
+if TYPE_CHECKING:
+    from envsolve.index.wheel_member import RemoteWheel
 
 _BUCKET = "wheel_facts"
-_EDITION = 5
+_EDITION = 7
 """A new one where something else is read."""
 _AT_ONCE = 4
+_MORE_THAN_A_NAMESPACE = 300
+"""Bytes, packed: a package that several share has a few lines in its ``__init__.py``, which may differ."""
 
 
 class Reading(NamedTuple):
@@ -51,10 +57,7 @@ class WheelReader:
 
     def read(self, readings: Iterable[Reading], progress: Callable[[str], None]) -> list[PackageFacts | None]:
         """What each wheel holds; None where it cannot be read. ``progress`` hears the name of a file."""
-        from concurrent.futures import ThreadPoolExecutor
-
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            return list(pool.map(lambda it: self._facts(it, progress), readings))
+        return side_by_side(lambda it: self._facts(it, progress), readings, _AT_ONCE)
 
     def _facts(self, reading: Reading, progress: Callable[[str], None]) -> PackageFacts | None:
         kept = _kept(self._shelf, reading.file)
@@ -68,12 +71,21 @@ class WheelReader:
         try:
             with RemoteWheel(self._fetcher, reading.file) as wheel:
                 found = facts_in(wheel.members, wheel.chunks, reading.budget, named=reading.named)
+                found = found._replace(modules=tuple(_modules_in(wheel)))
         except (BrokenArchiveError, OutsideError, ValueError):  # whoever installs it will hear of it
             return None
         key = _key(reading.file)
         if key is not None:
             self._shelf.write(_BUCKET, key, written(_Kept(found, reading.budget, reading.named)))
         return found
+
+
+def _modules_in(wheel: RemoteWheel) -> Iterator[tuple[str, int]]:
+    """The Python packages that a wheel installs, each with the checksum of its first file; not namespaces."""
+    for name, size in wheel.members.items():
+        module, _, file = name.partition("/")
+        if file == "__init__.py" and size >= _MORE_THAN_A_NAMESPACE:
+            yield module, wheel.checksums[name]
 
 
 def known_facts(shelf: Shelf, file: PackageFile) -> PackageFacts | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -13,11 +13,12 @@ from envsolve.binary.streamed_library import StreamedLibrary, read_stream
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import CodeTarget, DeviceCode
 from envsolve.model.fact import Evidence
-from envsolve.model.need import parse_need
+from envsolve.model.need import Need, parse_need
 from envsolve.model.versions import CudaVersion
 
 _LIBRARY = re.compile(r".*\.(?:so(?:\.\d+)*|pyd|dll)", re.IGNORECASE)
-_SAYS_CUDA = re.compile(r"cuda|cublas|cudnn|cufft|nvrtc|nccl|gpu|_cu1\d|-cu1\d", re.IGNORECASE)
+_SAYS_CUDA = re.compile(r"(?<!libi)cuda|cublas|cudnn|cufft|nvrtc|nccl|gpu|_cu1\d|-cu1\d", re.IGNORECASE)
+"""The large libicudata is that of ICU."""
 _OF_NVIDIA = re.compile(
     r"(?:^|/)(?:lib)?(?:cudart|cublas(?:Lt)?|cudnn\w*?|cufft|curand|cusolver\w*?|cusparse\w*?|npp\w*?|nvjpeg|nvJitLink"
     r"|nvrtc(?:-builtins)?|nccl|cupti|nvToolsExt)(?:64_|[-.])[^/]*\Z"
@@ -26,6 +27,8 @@ _OF_NVIDIA = re.compile(
 _BUNDLED = re.compile(r"(?:^|/)(?:lib)?(?:cudart|cublas|cublasLt|nvrtc)(?:64_|[-.])[^/]*\Z")
 """Those that CUDA's major is the number of."""
 _RUNTIME = re.compile(r"(?:^|/)(?:libcudart[-.](?:[^/]*\.)?so\.|cudart64_)(\d\d)[^/]*\Z")
+_OF_SEVERAL = re.compile(r"torch[-_]?\d+\.?\d[^/]*\Z", re.IGNORECASE)
+"""A library for one PyTorch among those for others, as in dgl and torch-c-dlpack-ext."""
 _BRINGS_CUDA = re.compile(r"nvidia-(?:cuda-runtime|cuda-nvrtc|cublas|cudnn|npp|cufft)(?:-cu\d\d)?\Z|cuda-toolkit\Z")
 _OLDER_NUMPY = parse_need("numpy<2")
 
@@ -36,7 +39,8 @@ class PackageFacts(NamedTuple):
     ``sass`` and ``ptx`` are the targets of their kernels, ``cuda`` the majors of the CUDA libraries that they load and
     that are not part of the package, ``linked_cuda`` that of a runtime that is part of them or of the package.
     ``numpy`` is the oldest major of NumPy that one of them was compiled with. ``unread`` are the bytes of libraries,
-    packed, that were left out.
+    packed, that were left out. ``torch`` are the symbols of PyTorch's C++ interface that they need. ``modules`` are the
+    Python packages that it installs, each with a checksum.
     """
 
     sass: tuple[str, ...] = ()
@@ -46,6 +50,8 @@ class PackageFacts(NamedTuple):
     numpy: int | None = None
     unread: int = 0
     ptx_cuda: str | None = None
+    torch: tuple[str, ...] = ()
+    modules: tuple[tuple[str, int], ...] = ()
 
     @property
     def code(self) -> DeviceCode | None:
@@ -54,16 +60,22 @@ class PackageFacts(NamedTuple):
             return None
         return DeviceCode(tuple(map(CodeTarget.parse, self.sass)), tuple(map(CodeTarget.parse, self.ptx)))
 
-    def build_facts(self, name: str, version: str, requires: Iterable[str], evidence: Evidence) -> BuildFacts | None:
+    def build_facts(
+        self, name: str, version: str, requires: Iterable[str], evidence: Evidence, torch: Need | None = None
+    ) -> BuildFacts | None:
         """What that means for the builds of one version, whose metadata require the packages ``requires``.
 
-        None where they may stand beside anything. Who requires packages of NVIDIA brings CUDA along, and who loads the
-        libraries of several takes the one that is there. Where libraries were left out, these may have the code that
-        others lack.
+        ``torch`` is the PyTorch that has all the symbols that they need; where the metadata require none, what needs it
+        is optional. None where they may stand beside anything. Who requires packages of NVIDIA brings CUDA along, and
+        who loads the libraries of several takes the one that is there. Where libraries were left out, these may have
+        the code that others lack.
         """
-        majors = () if any(map(brings_cuda, requires)) else self.cuda
+        names = set(requires)
+        majors = () if any(map(brings_cuda, names)) else self.cuda
         cuda = SpecifierSet(f"=={majors[0]}.*") if len(majors) == 1 else None
         needed = (_OLDER_NUMPY,) if self.numpy == 1 else ()
+        if torch is not None and torch.name in names:
+            needed = (*needed, torch)
         code = None if self.unread else self.code
         if cuda is None and code is None and self.linked_cuda is None and not needed:
             return None
@@ -95,7 +107,7 @@ def facts_in(
         left -= members[name]
         chosen.add(name)
     in_order = [name for name in members if name in chosen]  # what lies behind one another is fetched at once
-    return together([read_stream(chunks(name)) for name in in_order], members, unread)
+    return together({name: read_stream(chunks(name)) for name in in_order}, members, unread)
 
 
 def libraries_in(members: Iterable[str]) -> Iterator[str]:
@@ -108,9 +120,9 @@ def brings_cuda(package: str) -> bool:
     return _BRINGS_CUDA.match(package) is not None
 
 
-def together(found: Sequence[StreamedLibrary], members: Iterable[str], unread: int = 0) -> PackageFacts:
-    """What the libraries of a package say, whose files are ``members``."""
-    names = tuple(members)
+def together(libraries: Mapping[str, StreamedLibrary], members: Iterable[str], unread: int = 0) -> PackageFacts:
+    """What the ``libraries`` of a package say, by their paths, whose files are ``members``."""
+    names, found = tuple(members), libraries.values()
     targets = [it.code for it in found]
     runtimes = [int(name[1]) for it in names if (name := _RUNTIME.search(it)) is not None]
     linked = [*runtimes, *(it.linked_cuda for it in found if it.linked_cuda is not None)]
@@ -124,4 +136,7 @@ def together(found: Sequence[StreamedLibrary], members: Iterable[str], unread: i
         min((it.numpy for it in found if it.numpy is not None), default=None),
         unread,
         None if newest is None else f"{newest[0]}.{newest[1]}",
+        tuple(
+            sorted({it for path, library in libraries.items() if not _OF_SEVERAL.search(path) for it in library.torch})
+        ),
     )

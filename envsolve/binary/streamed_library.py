@@ -3,7 +3,8 @@
 Names of libraries stand as they are in the bytes: those in DT_NEEDED in .dynstr, those given to dlopen in .rodata,
 those of a DLL in its import table. The number in the name of libcudart, libcublas, libcublasLt and libnvrtc is the
 major version of their CUDA (data/compat_matrix/libraries.toml). A runtime that is linked statically has no name: it
-shows by its messages, and its version by the form of the code that was compiled with it.
+shows by its messages, and its version by the form of the code that was compiled with it. The symbols of PyTorch that a
+library needs say which PyTorch it was compiled for: its C++ interface changes with each release.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ _NAMED = re.compile(
     rb"\0lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)(?:\.\d+)?(?=\0)"
     rb"|\0(?:cudart|cublas|cublasLt|nvrtc)64_(\d\d)\d?(?:_\d+)?\.dll(?=\0)"
 )
-_RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
-"""What the runtime says of cudaErrorInsufficientDriver: only the runtime itself holds it."""
+_RUNTIME = (b"\0CUDA driver version is insufficient for CUDA runtime version\0", b"\0nvcudart_hybrid64.dll\0")
+"""What only the runtime holds: its text for cudaErrorInsufficientDriver and, on Windows since CUDA 13, the name of
+the part of it that the driver installs (warp-lang 1.19)."""
 _NUMPY = re.compile(rb"numpy\.(_?core)\._multiarray_umath")
 """The module that an extension imports: ``numpy.core`` where it was compiled with NumPy 1 (NumPy 2.0 migration guide:
 ``numpy.core`` became ``numpy._core``, and what is compiled with NumPy 2 tries that first)."""
-_OVERLAP = 128
+_TORCH = re.compile(rb"\0(_Z(?:T[ITV])?N?[KVr]*(?:3c10|2at|5torch)[\w.]{1,4000})(?=\0)")
+"""The name of a symbol in one of PyTorch's namespaces, by the Itanium C++ ABI."""
+_OVERLAP = 4096
 """Bytes of a piece that are looked at again with the next one: longer than any of these texts."""
 
 
@@ -35,7 +39,8 @@ class StreamedLibrary(NamedTuple):
     ``code`` is its machine code and PTX, empty where it has no kernels. ``cuda`` are the majors of the CUDA libraries
     that it does not load without or, where there are none, that it names. ``linked_cuda`` is the major of a CUDA
     runtime that is part of it, None where there is none or where nothing says which. ``numpy`` is the major that it was
-    compiled with, None where it imports no NumPy. ``ptx_cuda`` is the newest toolkit that wrote its PTX.
+    compiled with, None where it imports no NumPy. ``ptx_cuda`` is the newest toolkit that wrote its PTX. ``torch`` are
+    the symbols of PyTorch's C++ interface that it does not load without.
     """
 
     code: DeviceCode
@@ -43,6 +48,7 @@ class StreamedLibrary(NamedTuple):
     linked_cuda: int | None = None
     numpy: int | None = None
     ptx_cuda: tuple[int, int] | None = None
+    torch: frozenset[str] = frozenset()
 
 
 def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> StreamedLibrary:
@@ -63,7 +69,16 @@ def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> Stream
         max(compilers, default=None) if texts.has_runtime else None,
         2 if "_core" in texts.numpy else 1 if texts.numpy else None,
         max(toolkits, default=None) if targets.ptx else None,
+        texts.torch(defined=False),
     )
+
+
+def torch_symbols_of(chunks: Iterable[bytes]) -> frozenset[str]:
+    """The symbols of PyTorch's C++ interface that a library of PyTorch has."""
+    texts = _Texts()
+    for _ in texts.passing(chunks):
+        pass
+    return texts.torch(defined=True)
 
 
 class _Texts:
@@ -74,13 +89,20 @@ class _Texts:
         self.has_runtime = False
         self._named: dict[int, int] = {}
         """The majors in names of CUDA libraries, by the place of the name."""
+        self._of_torch: dict[int, str] = {}
         self._dynamic = DynamicSegment()
 
     @property
     def cuda(self) -> frozenset[int]:
         """The majors of the CUDA libraries that are needed, else of those that are named."""
-        needed = self._dynamic.needed or ()
+        needed = self._dynamic.needed
+        if needed is None:
+            needed = frozenset(it for it in self._named if it < self._dynamic.code)
         return frozenset(self._named[it] for it in needed if it in self._named) or frozenset(self._named.values())
+
+    def torch(self, *, defined: bool) -> frozenset[str]:
+        """The symbols of PyTorch that are there, or that are needed."""
+        return frozenset(self._of_torch[it] for it in self._dynamic.symbols(defined=defined) if it in self._of_torch)
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """``chunks``, unchanged."""
@@ -91,7 +113,9 @@ class _Texts:
             position += len(chunk)
             for found in _NAMED.finditer(window):
                 self._named[start + found.start() + 1] = int(found[1] or found[2])
+            for found in _TORCH.finditer(window):
+                self._of_torch[start + found.start(1)] = found[1].decode()
             self.numpy.update(name.decode() for name in _NUMPY.findall(window))
-            self.has_runtime = self.has_runtime or _RUNTIME in window
+            self.has_runtime = self.has_runtime or any(it in window for it in _RUNTIME)
             tail = window[-_OVERLAP:]
             yield chunk

@@ -99,13 +99,17 @@ def conda_lock(
     """Make the lock with progress on a terminal; ``held`` gives what the one holds that is there, None without one."""
     from envsolve.app.conda_locking import lock_conda
     from envsolve.app.conda_part import CondaLockRequest
+    from envsolve.app.unknown_releases import knowing_new_releases
 
     network = network_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     session.meanwhile = load_conda_writers
     asked = CondaLockRequest(request, session, network, progress=progress.show, counted=progress.packages)
+    asked = asked if held is None else asked._replace(held=held)
     try:
-        return lock_conda(asked if held is None else asked._replace(held=held), matrix, os.environ)
+        return knowing_new_releases(
+            lambda known: lock_conda(asked, known, os.environ), request, matrix, network, os.environ
+        )
     finally:
         progress.clear()
 

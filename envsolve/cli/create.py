@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from envsolve.app.creating import Created
     from envsolve.app.validating import Validation
     from envsolve.create.tools import Network
+    from envsolve.model.note import Note
 
 _HOW = ("allow_builds", *HOW_TO_FETCH)
 _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (), "exact": False}
@@ -151,6 +152,11 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
     matrix = matrix_of(options)
     install = named_lock(options) if options["lock_file"] else solved_lock(words)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="creating")
+
+    def tell(it: Note) -> None:
+        progress.clear()
+        note(it, quiet=options["quiet"])
+
     asked = CreateRequest(
         prefix=options["prefix"],
         lock=install.lock,
@@ -164,7 +170,7 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
         keep=options["keep"],
         builds=options["allow_builds"],
         build_constraints=build_constraints_in(options["build_constraint_files"]),
-        tell=partial(note, quiet=options["quiet"]),
+        tell=tell,
     )
     try:
         return create_environment(asked, matrix, os.environ, progress.show)

@@ -141,8 +141,9 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     given = {name: options[name] for name in names if options[name] not in ((), None, False)}
     if folders := given.pop("editables", ()):
         given["requirements"] = (*options["requirements"], *map(editable, folders))
-    if click.get_current_context().get_parameter_source("prefer") is ParameterSource.DEFAULT:
-        del given["prefer"]
+    for name in ("prefer", "audit"):
+        if click.get_current_context().get_parameter_source(name) is ParameterSource.DEFAULT:
+            del given[name]
     if set(given.get("gpus", ())) == {"none"}:
         given["gpus"] = ("none",)
     return given

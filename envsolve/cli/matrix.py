@@ -235,7 +235,8 @@ def update(names: tuple[str, ...], **options: Any) -> int:
 
     Exits 3 if a release could not be read; the others are kept.
     """
-    from envsolve.app.matrix_update import clear, directory_here, look_for_new, write
+    from envsolve.app.matrix_update import look_for_new
+    from envsolve.app.overlay_files import clear, directory_here, require_writable, write
 
     _refuse_contradictions(names, options)
     directory = directory_here()
@@ -243,16 +244,19 @@ def update(names: tuple[str, ...], **options: Any) -> int:
         there = clear(directory)
         deliver(f"removed {directory}\n" if there else f"nothing to remove: {directory} does not exist\n", None)
         return 0
+    if not options["only_check"]:
+        require_writable(directory)
     data = matrix_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="reading")
     try:
         found = look_for_new(_update_request(names, options, progress), data, os.environ)
     finally:
         progress.clear()
-    if not options["only_check"]:
-        write(found.documents, directory)
+    set_aside = () if options["only_check"] else write(found.files, directory)
     _deliver_found(found, directory, options)
-    _tell((*found.notes, *data.notes), options)
+    replaced = {it.fields["file"] for it in set_aside}
+    ignored = (it for it in data.notes if it.fields.get("file") not in replaced)
+    _tell((*found.notes, *set_aside, *ignored), options)
     if found.failures:
         count = "a release" if len(found.failures) == 1 else f"{len(found.failures)} releases"
         hint = Hint("run the command again to read them")

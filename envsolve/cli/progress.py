@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from threading import Event, Thread
+from time import monotonic
 
 import click
 
@@ -11,13 +13,23 @@ from envsolve.boundary.display import one_line
 _WIDTH = 78
 
 
+_SOON = 3
+"""Seconds from which on a step says how long it takes: until then nobody takes it for hung."""
+
+
 class Progress:
-    """The line; ``wanted`` says whether the user wants any, ``doing`` what it is about."""
+    """The line; ``wanted`` says whether the user wants any, ``doing`` what it is about.
+
+    A step that takes long counts its seconds, so that a large download is not taken for a program that hangs.
+    """
 
     def __init__(self, *, wanted: bool, doing: str = "resolving") -> None:
         self._doing = doing
-        self._shown = False
         self._wanted = wanted and sys.stderr is not None and sys.stderr.isatty()
+        self._text = ""
+        self._since = 0.0
+        self._ended = Event()
+        self._clock: Thread | None = None
 
     def packages(self, count: int, name: str) -> None:
         """Say that ``name`` is the last of ``count`` packages."""
@@ -25,11 +37,29 @@ class Progress:
 
     def show(self, text: str) -> None:
         """Say what is being done to ``text``."""
-        if self._wanted:
-            self._shown = True
-            click.echo(f"\r{f'{self._doing}: {one_line(text)}'[:_WIDTH]:<{_WIDTH}}", err=True, nl=False)
+        if not self._wanted:
+            return
+        self._text, self._since = one_line(text), monotonic()
+        self._draw()
+        if self._clock is None:
+            self._ended.clear()
+            self._clock = Thread(target=self._count, daemon=True)
+            self._clock.start()
 
     def clear(self) -> None:
         """Take the line away."""
-        if self._shown:
+        if self._clock is not None:
+            self._ended.set()
+            self._clock.join()
+            self._clock = None
             click.echo(f"\r{'':<{_WIDTH}}\r", err=True, nl=False)
+
+    def _count(self) -> None:
+        while not self._ended.wait(1):
+            self._draw()
+
+    def _draw(self) -> None:
+        seconds = int(monotonic() - self._since)
+        after = f", {seconds} s" if seconds >= _SOON else ""
+        line = f"{self._doing}: {self._text}"[: _WIDTH - len(after)] + after
+        click.echo(f"\r{line:<{_WIDTH}}", err=True, nl=False)

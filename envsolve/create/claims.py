@@ -106,8 +106,8 @@ def foreign_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
             yield Path(name)
 
 
-def younger_file(prefix: Path, ignored: tuple[str, ...]) -> Path | None:
-    """A file in the claimed directory that was put there after the command that claimed it had ended; None without one.
+def younger_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
+    """The files in the claimed directory that were put there after the command that claimed it had ended.
 
     What is ``ignored`` at the top is not looked at.
     """
@@ -115,8 +115,7 @@ def younger_file(prefix: Path, ignored: tuple[str, ...]) -> Path | None:
     for name in _files(prefix, ignored):
         facts = os.lstat(prefix / name)
         if claim is None or max(facts.st_mtime, facts.st_ctime) > claim.last_sign + _GRACE:
-            return Path(name)
-    return None
+            yield Path(name)
 
 
 def _files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[str]:

@@ -15,9 +15,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.create.busy import LOCK, locked
-from envsolve.create.claims import foreign_files as foreign_to
-from envsolve.create.claims import is_claimed, list_files, younger_file
+from envsolve.boundary.busy import LOCK, locked
+from envsolve.create import claims
+from envsolve.create.claims import is_claimed, list_files
 from envsolve.create.record import LOCKS, RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
@@ -27,6 +27,8 @@ _OURS = (LOCK, f"{RECORD}.new")
 """What a command leaves that is killed before its record is there."""
 _BESIDE = (RECORD, *_OURS, OLD, LOCKS)
 """What lies in the directory beside the files of the environment."""
+_FOREIGN = "foreign.list"
+"""The files of somebody else in an environment that is changing, beside its lock."""
 _FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
@@ -144,11 +146,26 @@ def require_claim(path: Path) -> None:
 def list_own_files(path: Path, foreign: Collection[Path] = ()) -> None:
     """Note which files of the finished environment are envsolve's: all that are not ``foreign``. OSError passes."""
     list_files(path, _BESIDE, foreign)
+    (path / LOCKS / _FOREIGN).unlink(missing_ok=True)
 
 
 def foreign_files(path: Path) -> Iterator[Path]:
     """The files of the finished environment that envsolve did not write, or that were changed since."""
-    return foreign_to(path, _BESIDE)
+    return claims.foreign_files(path, _BESIDE)
+
+
+def note_foreign_files(path: Path) -> frozenset[Path]:
+    """The foreign files of an environment that is about to change, noted in it for a command that goes on with that.
+
+    One that goes on has what was noted, and what was put there since. OSError passes.
+    """
+    noted = path / LOCKS / _FOREIGN
+    if noted.is_file():
+        found = frozenset(Path(os.fsdecode(it)) for it in noted.read_bytes().split(b"\0") if it)
+        return found.union(claims.younger_files(path, _BESIDE))
+    found = frozenset(foreign_files(path))
+    noted.write_bytes(b"\0".join(map(os.fsencode, found)))
+    return found
 
 
 def require_only_own_files(path: Path) -> None:
@@ -195,7 +212,7 @@ def claimed(path: Path) -> Iterator[None]:
     made: list[Path] = []
     try:
         made = _made(path)
-        with locked(path):
+        with locked(path, _busy(path)):
             yield
     except OSError as error:
         raise _failed(path, error) from error
@@ -203,6 +220,11 @@ def claimed(path: Path) -> Iterator[None]:
         for folder in reversed(made):
             with suppress(OSError):  # it is in use by now
                 folder.rmdir()
+
+
+def _busy(path: Path) -> OutsideError:
+    hint = Hint("wait for it to finish, or choose another PREFIX")
+    return OutsideError("prefix-busy", f"another command is creating {path}", hints=(hint,))
 
 
 def _made(path: Path) -> list[Path]:
@@ -225,7 +247,7 @@ def clear_remains(path: Path) -> None:
     """
     if any(it.name not in (*_OURS, OLD) for it in list(os.scandir(path))):
         require_claim(path)
-        younger = younger_file(path, _BESIDE)
+        younger = next(claims.younger_files(path, _BESIDE), None)
         if younger is not None:
             message = f"{path} is an unfinished environment, and {path / younger} was added later"
             raise UsageError("prefix-not-ours", message, hints=(Hint(f"move {path / younger} away, and run it again"),))

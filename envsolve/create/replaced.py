@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from envsolve.create.busy import LOCK
+from envsolve.boundary.busy import LOCK
 from envsolve.create.prefix import OLD, clear_remains, lies_aside, require_claim, require_only_own_files
 from envsolve.create.record import RECORD, State, read_record
 from envsolve.errors import Hint, UsageError

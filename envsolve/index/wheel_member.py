@@ -48,7 +48,7 @@ def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
 class RemoteWheel:
     """A wheel at a distance, open for reading. Every method raises BrokenArchiveError and OutsideError.
 
-    ``members`` has the bytes that each of its files takes in the archive.
+    ``members`` has the bytes that each of its files takes in the archive, ``checksums`` the CRC-32 of its content.
     """
 
     def __init__(self, fetcher: Fetcher, file: PackageFile) -> None:
@@ -56,12 +56,17 @@ class RemoteWheel:
         with _archive_errors():
             self._archive = zipfile.ZipFile(self._bytes)
             self.members = {it.filename: it.compress_size for it in self._archive.infolist()}
+            self.checksums = {it.filename: it.CRC for it in self._archive.infolist()}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._archive.close()
+
+    def checksum(self, name: str) -> int:
+        """The CRC-32 of a member, as the table of contents has it."""
+        return self._archive.getinfo(name).CRC
 
     def content(self, name: str, limit: int) -> bytes:
         """A small member, of at most ``limit`` bytes."""
@@ -70,11 +75,21 @@ class RemoteWheel:
 
     def chunks(self, name: str) -> Iterator[bytes]:
         """The content of a large member piece by piece, fetched as it is read."""
-        if isinstance(self._bytes, _Ranges):
-            self._bytes.ahead = _AHEAD
-        with _archive_errors(), self._archive.open(self._readable(name, None)) as content:
+        with _archive_errors(), self._reading_on(), self._archive.open(self._readable(name, None)) as content:
             while chunk := content.read(_CHUNK):
                 yield chunk
+
+    @contextmanager
+    def _reading_on(self) -> Iterator[None]:
+        """Fetch much at once, as long as what follows is read."""
+        if not isinstance(self._bytes, _Ranges):
+            yield
+            return
+        self._bytes.ahead = _AHEAD
+        try:
+            yield
+        finally:
+            self._bytes.ahead = _NEXT
 
     def _readable(self, name: str, limit: int | None) -> zipfile.ZipInfo:
         member, shown = self._archive.getinfo(name), name.rpartition("/")[2]

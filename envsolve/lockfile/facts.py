@@ -46,6 +46,7 @@ def facts_of(lock: Lock) -> dict[str, Value]:
         "glibc": lock.glibc,
         "virtual_packages": list(map(str, lock.virtual_packages)) or None,
         **({} if lock.stack is None else stack_facts(lock.stack)),
+        "evidence": {key: list(names) for key, names in made.evidence} or None,
         "notes": list(made.notes) or None,
         "asked_digest": made.asked_digest,
         "packages_digest": made.packages_digest,
@@ -85,6 +86,7 @@ def with_facts(lock: Lock, facts: Mapping[str, object] | None, *, machines: str 
             _text(facts, "asked_digest"),
             _text(facts, "packages_digest"),
             options_of(facts.get("options"), _text(facts, "command") or ""),
+            _lists(facts.get("evidence")),
         ),
         variables=_pairs(variables) if isinstance(variables, Mapping) else (),
         virtual_packages=tuple(map(_virtual_package, texts(facts, "virtual_packages"))),
@@ -95,7 +97,7 @@ def options_of(options: object, command: str) -> Options:
     """The options that a file records, or those in the command on top of one that does not."""
     if not isinstance(options, Mapping):
         return options_in(command)
-    return tuple((str(key), texts(options, str(key))) for key in options)
+    return _lists(options)
 
 
 def commented(facts: Mapping[str, Value]) -> Iterator[str]:
@@ -156,6 +158,10 @@ def _stack(facts: Mapping[str, object], machines: str) -> Stack | None:
         _text(facts, "cudnn"),
         machines,
     )
+
+
+def _lists(table: object) -> Options:
+    return tuple((str(key), texts(table, str(key))) for key in table) if isinstance(table, Mapping) else ()
 
 
 def _pairs(table: Mapping[object, object]) -> tuple[tuple[str, str], ...]:

@@ -43,7 +43,7 @@ def write_locks(locks: Sequence[Lock], answers: Sequence[Answer], notes: Sequenc
     import json
 
     stacks = {it.solution.problem.platform.value: _document(it) for it in answers}
-    documents = [{**stacks.get(it.platform, _without_stack(it)), "packages": list(_packages(it))} for it in locks]
+    documents = [{**stacks.get(it.platform, _without_stack(it)), **_of_lock(it)} for it in locks]
     for document in documents:
         known: list[object] = document["notes"]
         document["notes"] = [*known, *(note for it in notes if (note := it.as_json()) not in known)]
@@ -64,6 +64,13 @@ def _without_stack(lock: Lock) -> dict[str, Any]:
         "request": "" if lock.made is None else lock.made.command,
         "envsolve_version": "" if lock.made is None else lock.made.envsolve_version,
     }
+
+
+def _of_lock(lock: Lock) -> dict[str, object]:
+    """What a lock has beyond its stack: its packages, and where the facts about their CUDA code come from."""
+    packages: dict[str, object] = {"packages": list(_packages(lock))}
+    evidence = {} if lock.made is None else dict(lock.made.evidence)
+    return {**packages, "evidence": evidence} if evidence else packages
 
 
 def _packages(lock: Lock) -> Iterator[dict[str, object]]:

@@ -85,7 +85,8 @@ class Made(NamedTuple):
     do not count. ``asked_digest`` is a digest of all that was requested, that of files among it.
     ``matrix_date`` is that of the compatibility matrix, None where no framework was requested; ``own_matrix`` says that
     it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
-    was written: another one says that the packages were changed since.
+    was written: another one says that the packages were changed since. ``evidence`` are names of packages with CUDA
+    code, by where the facts about them come from (envsolve.app.lock_evidence).
     """
 
     envsolve_version: str
@@ -98,6 +99,7 @@ class Made(NamedTuple):
     asked_digest: str | None = None
     packages_digest: str | None = None
     options: Options = ()
+    evidence: Options = ()
 
     def option(self, key: str) -> tuple[str, ...]:
         """The values of one option; () where it was not given."""

@@ -29,7 +29,8 @@ def same_file(name: str, format_name: str, before: str, after: str, locks: Seque
     """Whether the file ``name`` with the text ``before`` says what ``after`` does, in which ``locks`` are written.
 
     ``locks`` are as the format holds them (:meth:`~envsolve.lockfile.lock.Lock.restricted_to`), one for each platform.
-    Of the machine its compute capabilities count, and neither its driver nor the names of its products.
+    Of the machine its compute capabilities count, and neither its driver nor the names of its products. Of the evidence
+    it only counts what was inferred or not read for ``before``, and is known in ``after``.
     """
     if before == after:
         return True
@@ -40,7 +41,16 @@ def same_file(name: str, format_name: str, before: str, after: str, locks: Seque
     except FileError:
         return False
     pairs = zip(found, locks, strict=True)
-    return all(it is not None and _rests_on(it) == _rests_on(lock) for it, lock in pairs)
+    return all(
+        it is not None and _rests_on(it) == _rests_on(lock) and _unverified(it) <= _unverified(lock)
+        for it, lock in pairs
+    )
+
+
+def _unverified(lock: Lock) -> set[str]:
+    """The packages whose own code nobody read for ``lock``: one that is known since makes a file out of date."""
+    evidence = {} if lock.made is None else dict(lock.made.evidence)
+    return {it.partition(" ")[0] for kind in ("inferred", "unread") for it in evidence.get(kind, ())}
 
 
 def _rests_on(lock: Lock) -> Lock:
@@ -59,7 +69,12 @@ def _rests_on(lock: Lock) -> Lock:
 def _bare(made: Made) -> Made:
     request = None if made.request is None else tuple(sorted(made.request))
     return made._replace(
-        envsolve_version="", matrix_date=None, command="", request=request, options=tuple(sorted(made.options))
+        envsolve_version="",
+        matrix_date=None,
+        command="",
+        request=request,
+        options=tuple(sorted(made.options)),
+        evidence=(),
     )
 
 

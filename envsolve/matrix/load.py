@@ -7,60 +7,46 @@ touches.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from copy import copy
 from functools import cached_property, partial
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
-
-from packaging.specifiers import SpecifierSet
+from typing import TYPE_CHECKING, TypeVar
 
 from envsolve.boundary.document import WHOLE_DIRECTORY, Document, Kept, read_document
 from envsolve.boundary.user_directories import data_directory
-from envsolve.errors import Hint, MatrixError
-from envsolve.matrix.names import GpuNames, gpu_rows, read_gpus, read_pci_ids
-from envsolve.matrix.parse import (
-    Library,
-    check_tables,
-    parse_architecture,
-    parse_build_facts,
-    parse_component_patch,
-    parse_cudnn,
-    parse_dates,
-    parse_disagreement,
-    parse_driver_branch,
-    parse_evidence,
-    parse_forward_compatibility,
-    parse_known_bad,
-    parse_library,
-    parse_place,
-    parse_platform_limit,
-    parse_release,
-    parse_rows,
-    parse_toolkit,
-    parse_toolkit_release,
-)
+from envsolve.errors import MatrixError
+from envsolve.matrix.names import GpuNames, gpu_rows, read_pci_ids
 from envsolve.matrix.row import Mistakes
-from envsolve.matrix.sound import evidence_of, part_of, releases_of
+from envsolve.matrix.sound import part_of
+from envsolve.matrix.tables import (
+    EXTENSIONS,
+    TOO_NEW,
+    ComponentTable,
+    CudaTable,
+    FrameworkTable,
+    PackageTable,
+    check_gpus,
+    check_pci_ids,
+    read_components,
+    read_cuda,
+    read_cudnn,
+    read_extension,
+    read_framework,
+    read_libraries,
+    read_packages,
+    read_torch_symbols,
+    require_schema,
+    sound_framework,
+    without_mistakes,
+)
+from envsolve.matrix.torch_symbols import TABLE, TorchSymbols
 from envsolve.model.build_facts import BuildFacts, Place
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
-from envsolve.model.release import (
-    Architecture,
-    ComponentPatch,
-    CudnnRelease,
-    Disagreement,
-    DriverBranch,
-    ForwardCompatibility,
-    KnownBad,
-    PlatformLimit,
-    Release,
-    Toolkit,
-    ToolkitRelease,
-)
-from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.need import Need
+from envsolve.model.release import CudnnRelease
 
 if TYPE_CHECKING:
     from envsolve.matrix.overlay import Overlay
@@ -68,76 +54,22 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-SCHEMA_VERSION = 1
-TOO_NEW = "matrix-too-new"
-_KEYS = ("framework", "aliases", "uses_cudnn")
-"""What a framework's file says on top."""
-EXTENSIONS = "extensions"
-"""The folder with a file for each package whose wheels a refresh reads, besides packages.toml."""
 _OVERLAY = "matrix"
 """The folder of the rows that were read on this machine, in the user's data directory."""
-PLATFORM_TABLES = ("cuda", "cuda_components", "cudnn", "gpus", "pci_ids", "libraries", "packages")
-
-
-class FrameworkTable(NamedTuple):
-    """One framework's file: its names, its releases for one platform (or all), and what is known against them."""
-
-    name: str
-    aliases: tuple[str, ...]
-    updated: str
-    releases: tuple[Release, ...]
-    known_bad: tuple[KnownBad, ...]
-    platform_limits: tuple[PlatformLimit, ...]
-    disagreements: tuple[Disagreement, ...]
-
-
-class CudaTable(NamedTuple):
-    """cuda.toml: toolkits newest first, driver branches and GPU generations, and how they belong together."""
-
-    updated: str
-    toolkits: tuple[Toolkit, ...]
-    branches: tuple[DriverBranch, ...]
-    architectures: tuple[Architecture, ...]
-    forward: tuple[ForwardCompatibility, ...] = ()
-
-    def life_of(self, gpu: ComputeCapability) -> Architecture | None:
-        """The generation of ``gpu``."""
-        return next((life for life in self.architectures if life.capability == gpu), None)
-
-    def branch_of(self, driver: DriverVersion) -> DriverBranch | None:
-        """The branch of ``driver``; on Windows it goes on under the numbers up to the next: 581 and 582 are R580."""
-        known = [branch for branch in self.branches if branch.branch <= driver.parts[0]]
-        return max(known, key=lambda branch: branch.branch, default=None)
-
-    def after(self, branch: int) -> int:
-        """The number at which the branch after ``branch`` begins."""
-        return min((it.branch for it in self.branches if it.branch > branch), default=branch + 1)
-
-    def driver_for(self, cuda: CudaVersion, *, windows: bool) -> DriverVersion | None:
-        """The oldest driver that supports ``cuda`` in full; where that is no toolkit, the newest toolkit before it."""
-        full = (toolkit.full(windows=windows) for toolkit in self.toolkits if toolkit.version <= cuda)
-        return next((driver for driver in full if driver is not None), None)
-
-
-class ComponentTable(NamedTuple):
-    """cuda_components.toml: the exact releases of each toolkit, newest first, and the parts they are made of."""
-
-    updated: str
-    releases: tuple[ToolkitRelease, ...]
-    patches: tuple[ComponentPatch, ...]
-
-    def toolkits_with(self, package: str, specifier: SpecifierSet) -> tuple[CudaVersion, ...]:
-        """The toolkits that hold a ``package`` that ``specifier`` admits, newest first."""
-        held = [(it.cuda, part.version) for it in self.releases for part in it.components if part.package == package]
-        held += [(it.cuda, version) for it in self.patches if it.package == package for version in it.versions]
-        return tuple(sorted({cuda for cuda, version in held if specifier.contains(version)}, reverse=True))
-
-
-class PackageTable(NamedTuple):
-    """packages.toml: what builds of further packages need, and what they have under one name."""
-
-    builds: tuple[BuildFacts, ...]
-    places: tuple[Place, ...]
+_READERS: Mapping[str, Callable[[Document, Mistakes], object]] = {
+    "cuda": read_cuda,
+    "cuda_components": read_components,
+    "cudnn": read_cudnn,
+    "gpus": check_gpus,
+    "pci_ids": check_pci_ids,
+    "libraries": read_libraries,
+    "packages": read_packages,
+    TABLE: read_torch_symbols,
+}
+PLATFORM_TABLES = tuple(_READERS)
+"""The files that are about no framework."""
+_LATER = ("packages", TABLE)
+"""Those that a directory from before them does without."""
 
 
 def find_matrix() -> Path:
@@ -178,7 +110,7 @@ class Matrix:
         self._files: dict[str, Document] = {}
         self._kept: dict[str, Kept] = {}
         self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}
-        self._read_here: dict[str, tuple[BuildFacts, ...]] = {}
+        self._of_wheels: dict[str, tuple[BuildFacts, ...]] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
         self._overlays: tuple[Overlay, ...] = () if directory else _overlays_here()
 
@@ -213,7 +145,7 @@ class Matrix:
 
     def _checked_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
         """Read strictly; what holds no mistake is kept, to be read quickly from then on."""
-        table = without_mistakes(f"{name}.toml", partial(self._read_framework, name, platform))
+        table = self._read(name, lambda document, mistakes: read_framework(name, document, platform, mistakes))
         if platform is not None:
             self._forms_of(name).keep(platform.value, part_of(self._document(name), platform))
         return table
@@ -221,47 +153,56 @@ class Matrix:
     def _sound_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
         """The table from what was kept, or None where nothing is."""
         part = self._forms_of(name).form(platform.value)
-        if part is None:
-            return None
-        known = evidence_of(part)
-        releases = releases_of(name, part, platform, known)
-        return _framework_table(name, part, releases, known, Mistakes(f"{name}.toml"))
+        return None if part is None else sound_framework(name, part, platform)
 
     @cached_property
     def cuda(self) -> CudaTable:
         """The table of toolkits, driver branches and GPU generations."""
-        return without_mistakes("cuda.toml", self._read_cuda)
+        return self._read("cuda", read_cuda)
 
     @cached_property
     def cudnn(self) -> tuple[CudnnRelease, ...]:
         """All cuDNN releases, newest first."""
-        return without_mistakes("cudnn.toml", self._read_cudnn)
+        return self._read("cudnn", read_cudnn)
 
     @cached_property
     def components(self) -> ComponentTable:
         """The exact toolkit releases and their components on the Python index."""
-        return without_mistakes("cuda_components.toml", self._read_components)
+        return self._read("cuda_components", read_components)
 
     def build_facts(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
         """What is known of the builds of ``package``, by its normalized name, beyond their metadata.
 
         Those for ``platform``, or for any where it is None; those of newer versions come first.
         """
+        return (*self.build_rows(package, platform), *_on(platform, self._of_wheels.get(package, ())))
+
+    def build_rows(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
+        """The same without what :meth:`with_builds` added."""
         known = (facts for facts in self._packages.builds if facts.package == package)
         curated = tuple(known) if package in self._package_names else ()
         of_wheels = self._extension(package) if package in self._extensions else ()
         facts = (*of_wheels, *curated)
         for overlay in self._overlays:
             facts = overlay.beside_builds(package, facts)
-        every = (*facts, *self._read_here.get(package, ()))
-        return tuple(it for it in every if platform is None or not it.platforms or platform in it.platforms)
+        return _on(platform, facts)
+
+    def torch_for(self, symbols: Collection[str], platform: Platform) -> Need | None:
+        """The PyTorch that a library for ``platform`` was compiled for that needs ``symbols``; None if not known."""
+        if not symbols or platform is not Platform.LINUX_64 or TABLE not in self.tables:
+            return None
+        return self._torch_symbols.need_of(symbols)
+
+    @cached_property
+    def _torch_symbols(self) -> TorchSymbols:
+        return self._read(TABLE, read_torch_symbols)
 
     def with_builds(self, facts: Iterable[BuildFacts]) -> Matrix:
         """The same matrix with ``facts`` of further builds."""
-        more, read = copy(self), dict(self._read_here)
+        more, read = copy(self), dict(self._of_wheels)
         for it in facts:
             read[it.package] = (*read.get(it.package, ()), it)
-        more._read_here = read  # noqa: SLF001 - a copy of this one
+        more._of_wheels = read  # noqa: SLF001 - a copy of this one
         return more
 
     def with_overlay(self, overlay: Overlay) -> Matrix:
@@ -287,12 +228,12 @@ class Matrix:
 
     @cached_property
     def _packages(self) -> PackageTable:
-        return without_mistakes("packages.toml", self._read_packages)
+        return self._read("packages", read_packages)
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
-        """The files that are about no framework; a directory from before packages.toml does without it."""
-        return tuple(it for it in PLATFORM_TABLES if it != "packages" or self._path(it).is_file())
+        """The files that are about no framework."""
+        return tuple(it for it in PLATFORM_TABLES if it not in _LATER or self._path(it).is_file())
 
     @cached_property
     def _package_names(self) -> frozenset[object]:
@@ -314,8 +255,7 @@ class Matrix:
     def _extension(self, package: str) -> tuple[BuildFacts, ...]:
         if package not in self._read_extensions:
             name = f"{EXTENSIONS}/{package}"
-            facts = without_mistakes(f"{name}.toml", partial(self._read_extension, name))
-            self._read_extensions[package] = facts
+            self._read_extensions[package] = self._read(name, partial(read_extension, name))
         return self._read_extensions[package]
 
     @cached_property
@@ -326,7 +266,7 @@ class Matrix:
     @cached_property
     def pci_ids(self) -> dict[str, tuple[str, ComputeCapability]]:
         """NVIDIA's PCI device ids with product name and compute capability."""
-        return without_mistakes("pci_ids.toml", partial(read_pci_ids, self._document("pci_ids")))
+        return self._read("pci_ids", read_pci_ids)
 
     def gpu_of_pci_id(self, device: str) -> tuple[str, ComputeCapability] | None:
         """What ``pci_ids`` holds on a device; the table is read only when a GPU is looked up in it."""
@@ -334,94 +274,26 @@ class Matrix:
 
     def check(self) -> list[str]:
         """Every mistake in every file, as ``file: key: message``; empty when the matrix is sound."""
-        found: list[str] = []
-        for name in self.framework_names:
-            found += _mistakes_of(f"{name}.toml", partial(self._read_framework, name, None))
-        found += _mistakes_of("cuda.toml", self._read_cuda)
-        found += _mistakes_of("cuda_components.toml", self._read_components)
-        found += _mistakes_of("cudnn.toml", self._read_cudnn)
-        found += _mistakes_of("gpus.toml", self._check_gpus)
-        found += _mistakes_of("pci_ids.toml", self._check_pci_ids)
-        found += _mistakes_of("libraries.toml", self._read_libraries)
-        if "packages" in self.tables:
-            found += _mistakes_of("packages.toml", self._read_packages)
-        for name in self.extension_tables:
-            found += _mistakes_of(f"{name}.toml", partial(self._read_extension, name))
-        return found
+        readers: dict[str, Callable[[Document, Mistakes], object]] = {
+            **{name: partial(_whole_framework, name) for name in self.framework_names},
+            **{name: _READERS[name] for name in self.tables},
+            **{name: partial(read_extension, name) for name in self.extension_tables},
+        }
+        return [mistake for name, read in readers.items() for mistake in self._mistakes_in(name, read)]
 
-    def _check_gpus(self, mistakes: Mistakes) -> None:
-        document = self._document("gpus")
-        check_tables(document, ("gpu", "disagreement"), mistakes)
-        evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
-        read_gpus(document, mistakes)
+    def _mistakes_in(self, name: str, read: Callable[[Document, Mistakes], object]) -> list[str]:
+        mistakes = Mistakes(f"{name}.toml")
+        try:
+            read(self._document(name), mistakes)
+        except MatrixError as error:
+            if error.code == TOO_NEW:
+                raise
+            return [*(error.cause or (error.message,)), *mistakes.found]
+        return mistakes.found
 
-    def _check_pci_ids(self, mistakes: Mistakes) -> None:
-        document = self._document("pci_ids")
-        check_tables(document, ("device",), mistakes)
-        parse_evidence(document.get("evidence", {}), mistakes)
-        read_pci_ids(document, mistakes)
-
-    def _read_framework(self, name: str, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
-        return read_framework(name, self._document(name), platform, mistakes)
-
-    def _read_cuda(self, mistakes: Mistakes) -> CudaTable:
-        document = self._document("cuda")
-        check_tables(
-            document, ("toolkit", "driver_branch", "forward_compatibility", "architecture", "disagreement"), mistakes
-        )
-        evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        toolkits = parse_rows("toolkit", document, parse_toolkit, evidence, mistakes)
-        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
-        return CudaTable(
-            updated=_updated(document, mistakes),
-            toolkits=tuple(sorted(toolkits, key=lambda toolkit: toolkit.version, reverse=True)),
-            branches=parse_rows("driver_branch", document, parse_driver_branch, evidence, mistakes),
-            architectures=parse_rows("architecture", document, parse_architecture, evidence, mistakes),
-            forward=parse_rows("forward_compatibility", document, parse_forward_compatibility, evidence, mistakes),
-        )
-
-    def _read_components(self, mistakes: Mistakes) -> ComponentTable:
-        document = self._document("cuda_components")
-        check_tables(document, ("toolkit", "patch", "disagreement"), mistakes)
-        evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        releases = parse_rows("toolkit", document, parse_toolkit_release, evidence, mistakes)
-        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
-        return ComponentTable(
-            updated=_updated(document, mistakes),
-            releases=tuple(sorted(releases, key=lambda release: release.version, reverse=True)),
-            patches=parse_rows("patch", document, parse_component_patch, evidence, mistakes),
-        )
-
-    def _read_cudnn(self, mistakes: Mistakes) -> tuple[CudnnRelease, ...]:
-        document = self._document("cudnn")
-        check_tables(document, ("release", "disagreement"), mistakes)
-        evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        _updated(document, mistakes)
-        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
-        releases = parse_rows("release", document, parse_cudnn, evidence, mistakes)
-        return tuple(sorted(releases, key=lambda release: release.version, reverse=True))
-
-    def _read_libraries(self, mistakes: Mistakes) -> tuple[Library, ...]:
-        document = self._document("libraries")
-        check_tables(document, ("library", "disagreement"), mistakes)
-        evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        _updated(document, mistakes)
-        parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
-        return parse_rows("library", document, parse_library, evidence, mistakes)
-
-    def _read_packages(self, mistakes: Mistakes) -> PackageTable:
-        document = self._document("packages")
-        check_tables(document, ("build", "place"), mistakes)
-        evidence = parse_evidence(document.get("evidence", {}), mistakes)
-        _updated(document, mistakes)
-        return PackageTable(
-            parse_rows("build", document, parse_build_facts, evidence, mistakes),
-            parse_rows("place", document, parse_place, evidence, mistakes),
-        )
-
-    def _read_extension(self, name: str, mistakes: Mistakes) -> tuple[BuildFacts, ...]:
-        return read_extension(name, self._document(name), mistakes)
+    def _read(self, name: str, read: Callable[[Document, Mistakes], T]) -> T:
+        """What ``read`` makes of a file. Raises MatrixError where that has mistakes."""
+        return without_mistakes(f"{name}.toml", lambda mistakes: read(self._document(name), mistakes))
 
     def document(self, name: str) -> Document:
         """One file as it stands. Raises MatrixError where it cannot be read, is not TOML or needs a newer envsolve."""
@@ -444,110 +316,9 @@ class Matrix:
         return self._files[name]
 
 
-def read_framework(name: str, document: Document, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
-    """The table in the file of a framework, with the releases of ``platform`` or, for None, of all platforms."""
-    evidence = parse_evidence(document.get("evidence", {}), mistakes)
-    check_tables(document, (*_KEYS, "dates", "release", "known_bad", "platform_limit", "disagreement"), mistakes)
-    if document.get("framework") != name:
-        mistakes.add("framework", f"must be {name!r}, as the file is called")
-    dates = parse_rows("dates", document, parse_dates, evidence, mistakes)
-    released = {version: day for of_row in dates for version, day in of_row.items()}
-    parse = parse_release(name, released, uses_cudnn=_uses_cudnn(document, mistakes))
-    releases = parse_rows("release", document, parse, evidence, mistakes, platform=platform)
-    if platform is None and not releases:
-        mistakes.add("release", "is missing: a framework needs releases")
-    return _framework_table(name, document, releases, evidence, mistakes)
+def _on(platform: Platform | None, facts: Iterable[BuildFacts]) -> tuple[BuildFacts, ...]:
+    return tuple(it for it in facts if platform is None or not it.platforms or platform in it.platforms)
 
 
-def _framework_table(
-    name: str,
-    document: Document,
-    releases: tuple[Release, ...],
-    evidence: Mapping[str, Evidence],
-    mistakes: Mistakes,
-) -> FrameworkTable:
-    return FrameworkTable(
-        name=name,
-        aliases=_aliases(document, mistakes),
-        updated=_updated(document, mistakes),
-        releases=releases,
-        known_bad=parse_rows("known_bad", document, parse_known_bad, evidence, mistakes),
-        platform_limits=parse_rows("platform_limit", document, parse_platform_limit, evidence, mistakes),
-        disagreements=parse_rows("disagreement", document, parse_disagreement, evidence, mistakes),
-    )
-
-
-def read_extension(name: str, document: Document, mistakes: Mistakes) -> tuple[BuildFacts, ...]:
-    """The rows of the file ``name`` of a package whose wheels were read."""
-    check_tables(document, ("build",), mistakes)
-    evidence = parse_evidence(document.get("evidence", {}), mistakes)
-    _updated(document, mistakes)
-    rows = parse_rows("build", document, parse_build_facts, evidence, mistakes)
-    if any(f"{EXTENSIONS}/{row.package}" != name for row in rows):
-        mistakes.add("build", "must be about the package that the file is called by")
-    return rows
-
-
-def require_schema(name: str, document: Document) -> None:
-    """Raise MatrixError for a file in a form that came after this envsolve: its rows could be misread."""
-    version = document.get("schema_version")
-    if isinstance(version, int) and version > SCHEMA_VERSION:
-        raise MatrixError(
-            TOO_NEW,
-            f"the compatibility matrix has schema {version}, and this envsolve reads schema {SCHEMA_VERSION}",
-            (f"{name}.toml: schema_version: is {version}",),
-            (Hint("upgrade envsolve, or use --matrix with files in its schema"),),
-        )
-
-
-def _updated(document: Document, mistakes: Mistakes) -> str:
-    version = document.get("schema_version")
-    if version != SCHEMA_VERSION:
-        mistakes.add("schema_version", f"must be {SCHEMA_VERSION}, not {version!r}")
-    updated = document.get("updated")
-    if not isinstance(updated, str):
-        mistakes.add("updated", "must be a date such as '2026-11-20'")
-        return ""
-    return updated
-
-
-def _uses_cudnn(document: Document, mistakes: Mistakes) -> bool:
-    """Whether the framework's GPU builds need cuDNN; only a plain ``false`` says that they do not."""
-    said = document.get("uses_cudnn", True)
-    if not isinstance(said, bool):
-        mistakes.add("uses_cudnn", "must be true or false")
-    return said is not False
-
-
-def _aliases(document: Document, mistakes: Mistakes) -> tuple[str, ...]:
-    """Further names of the framework."""
-    aliases = document.get("aliases", [])
-    if not isinstance(aliases, list) or not all(isinstance(alias, str) and alias for alias in aliases):
-        mistakes.add("aliases", "must be a list of names")
-        return ()
-    return tuple(aliases)
-
-
-def _mistakes_of(file: str, read: Callable[[Mistakes], object]) -> list[str]:
-    mistakes = Mistakes(file)
-    try:
-        read(mistakes)
-    except MatrixError as error:
-        if error.code == TOO_NEW:
-            raise
-        return [*(error.cause or (error.message,)), *mistakes.found]
-    return mistakes.found
-
-
-def without_mistakes(file: str, read: Callable[[Mistakes], T]) -> T:
-    """What ``read`` gives. Raises MatrixError with every mistake it found in ``file``."""
-    mistakes = Mistakes(file)
-    table = read(mistakes)
-    _raise_for(mistakes.found)
-    return table
-
-
-def _raise_for(mistakes: list[str]) -> None:
-    if mistakes:
-        count = f"{len(mistakes)} mistakes" if len(mistakes) > 1 else "a mistake"
-        raise MatrixError("matrix-invalid", f"the compatibility matrix has {count}", tuple(mistakes))
+def _whole_framework(name: str, document: Document, mistakes: Mistakes) -> FrameworkTable:
+    return read_framework(name, document, None, mistakes)

@@ -14,16 +14,16 @@ from typing import TypeVar
 
 from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.errors import MatrixError
-from envsolve.matrix.load import (
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.row import Mistakes
+from envsolve.matrix.tables import (
     EXTENSIONS,
     FrameworkTable,
-    Matrix,
     read_extension,
     read_framework,
     require_schema,
     without_mistakes,
 )
-from envsolve.matrix.row import Mistakes
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.host import Platform
 from envsolve.model.note import Note

@@ -335,6 +335,9 @@ def parse_library(row: Row, known: KnownEvidence) -> Library:
     return library
 
 
+_SEEN = "the matrix says; its metadata do not"
+
+
 def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
     """A ``[[build]]`` row of packages.toml."""
     from envsolve.model.need import parse_need
@@ -343,7 +346,7 @@ def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
         package=row.text("package"),
         versions=row.parsed("versions", read_specifiers),
         cuda=row.optional("cuda", read_specifiers),
-        requires=row.each("requires", parse_need),
+        requires=tuple(it._replace(because=_SEEN) for it in row.each("requires", parse_need)),
         constraints=row.each("constraints", parse_need),
         loss=row.text("loss", ""),
         evidence=row.evidence(known),

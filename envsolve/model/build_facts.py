@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -71,6 +71,13 @@ class BuildFacts(NamedTuple):
     def go_with(self, cuda: CudaVersion) -> bool:
         """Whether they load the libraries of ``cuda``."""
         return self.cuda is None or self.cuda.contains(str(cuda))
+
+    def unmet(self, versions: Mapping[str, str]) -> Iterator[str]:
+        """What they require that is there in another version, each as half a sentence; ``versions`` are there."""
+        for need in self.requires:
+            there = versions.get(need.name)
+            if there is not None and there not in SpecifierSet(need.specifier, prereleases=True):
+                yield f"requires {need.in_words}, and {need.name} is {there}"
 
     def run_with(self, newest: int) -> bool:
         """Whether a driver runs them that is for CUDA ``newest``, a major, at most."""

@@ -31,7 +31,8 @@ _UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
 class Need(NamedTuple):
     """``name[extras] specifier ; marker``, or ``name @ url``. Names of project and extras are normalized.
 
-    ``for_extra`` is the extra without which ``marker`` cannot hold, "" where there is no such extra.
+    ``for_extra`` is the extra without which ``marker`` cannot hold, "" where there is no such extra. ``because`` says
+    why it is a requirement, where no metadata say it.
     """
 
     name: str
@@ -40,10 +41,16 @@ class Need(NamedTuple):
     marker: str
     url: str = ""
     for_extra: str = ""
+    because: str = ""
 
     def __str__(self) -> str:
         extras = f"[{','.join(self.extras)}]" if self.extras else ""
         return f"{self.name}{extras}{f' @ {named(self.url)}' if self.url else self.specifier}"
+
+    @property
+    def in_words(self) -> str:
+        """The requirement, with the reason for it where no metadata say it."""
+        return f"{self}, as {self.because}" if self.because else str(self)
 
 
 def joined(extras: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:

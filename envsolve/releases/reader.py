@@ -12,16 +12,17 @@ from envsolve.releases.wheels import Listing, WheelFile
 Observation = dict[str, list[str]]
 """What a reader saw in one wheel, by name of the fact; ``read`` lists the members it looked into."""
 Read = Callable[[WheelFile], Observation]
-Value = str | list[str] | None
+Value = str | list[str] | dict[str, str] | None
 """A field as TOML holds it; None says that the wheel was looked at and has no such thing."""
 
 
 class ReadEvidence(NamedTuple):
-    """A wheel that a row was read from."""
+    """A wheel that a row was read from, or what else; ``kind`` is one of EvidenceKind."""
 
     name: str
     reference: str
     sha256: str | None
+    kind: str = "wheel"
 
 
 class ReadRow(NamedTuple):

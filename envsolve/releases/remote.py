@@ -49,19 +49,19 @@ class RemoteRelease:
         if member is None:
             return None
         self.read.append(member)
-        with _said_of(self.file, member):
+        with errors_of(self.file, member):
             return self._wheel.content(member, _LARGEST_TEXT).decode("utf-8", "replace")
 
     def content(self, member: str) -> bytes:
         """See OpenWheel."""
         self.read.append(member)
-        with _said_of(self.file, member):
+        with errors_of(self.file, member):
             return self._wheel.content(member, _LARGEST_CONTENT)
 
     def chunks(self, member: str) -> Iterator[bytes]:
         """See OpenWheel."""
         self.read.append(member)
-        with _said_of(self.file, member):
+        with errors_of(self.file, member):
             yield from self._wheel.chunks(member)
 
 
@@ -95,7 +95,7 @@ class Observations:
             raise ReleaseError(f"{file.filename} is not cached, and --offline is set")
         self._progress(file.filename)
         hashes = () if file.sha256 is None else (("sha256", file.sha256),)
-        with _said_of(file), RemoteWheel(self._fetcher, PackageFile(file.filename, file.url, hashes)) as opened:
+        with errors_of(file), RemoteWheel(self._fetcher, PackageFile(file.filename, file.url, hashes)) as opened:
             wheel = RemoteRelease(file, opened, self._largest)
             try:
                 seen = self._reader.observe(wheel)
@@ -137,7 +137,8 @@ def _day(moment: str) -> str | None:
 
 
 @contextmanager
-def _said_of(file: WheelFile, member: str = "") -> Iterator[None]:
+def errors_of(file: WheelFile, member: str = "") -> Iterator[None]:
+    """Have what goes wrong with a wheel, or with a member of it, be a ReleaseError that names it."""
     what = f"{file.filename}: {member}" if member else file.filename
     try:
         yield

@@ -10,7 +10,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from envsolve.matrix.load import ComponentTable
+from envsolve.matrix.tables import ComponentTable
 from envsolve.model.versions import CudaVersion
 
 PARSING = threading.Lock()

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.matrix.load import CudaTable, FrameworkTable
+from envsolve.matrix.tables import CudaTable, FrameworkTable
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.host import Platform
 from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Release, Source, Toolkit

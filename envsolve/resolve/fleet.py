@@ -15,7 +15,7 @@ from functools import reduce
 from operator import or_
 from typing import NamedTuple
 
-from envsolve.matrix.load import CudaTable
+from envsolve.matrix.tables import CudaTable
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion

@@ -17,7 +17,7 @@ from packaging.version import Version
 from resolvelib import AbstractProvider
 from resolvelib.structs import RequirementInformation
 
-from envsolve.matrix.load import FrameworkTable
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Fact
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.matrix.load import CudaTable
+from envsolve.matrix.tables import CudaTable
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Held, Policy, Request

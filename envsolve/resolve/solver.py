@@ -13,7 +13,8 @@ from packaging.version import Version
 from resolvelib import BaseReporter, ResolutionImpossible, Resolver
 from resolvelib.resolvers import Criterion
 
-from envsolve.matrix.load import CudaTable, FrameworkTable, Matrix
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import CudaTable, FrameworkTable
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source, Toolkit
 from envsolve.model.request import Policy, Request

@@ -1,4 +1,4 @@
-"""What the wheels of packages with kernels hold: the GPUs that these are compiled for, and the CUDA that they load.
+"""What the wheels of packages with kernels hold: the GPUs that these are compiled for, their CUDA and their PyTorch.
 
 Of each release one wheel for each platform is read. Its libraries are read as a stream; one of hundreds of MB only up
 to the first of its fat binaries, since a compiler writes the code of every source file for the same GPUs. A library
@@ -21,13 +21,15 @@ from packaging.version import Version
 from envsolve.binary.fat_binary import DeviceTargets
 from envsolve.binary.package_facts import brings_cuda, libraries_in, together
 from envsolve.binary.streamed_library import StreamedLibrary, read_stream
+from envsolve.model.host import Platform
+from envsolve.model.need import Need
 from envsolve.model.versions import CudaVersion
 from envsolve.releases.reader import Observation, Read
 from envsolve.releases.wheels import Listing, WheelFile
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.wheel import Wheel
 
-EDITION = "extensions-6"
+EDITION = "extensions-8"
 _PLATFORMS = ("linux-64", "linux-aarch64", "win-64")
 _RECENT = dt.timedelta(days=548)
 """18 months."""
@@ -37,6 +39,7 @@ _LARGE = 200 << 20
 """Bytes of a library, compressed, from which on it is not read to its end."""
 _ENOUGH = 60
 """Fat binaries of such a library that are read."""
+_TORCH_PIN = re.compile(r"^Requires-Dist: torch *\(?==", re.MULTILINE)
 _MARKERS = {
     "linux-64": {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64"},
     "linux-aarch64": {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "aarch64"},
@@ -79,7 +82,8 @@ class Facts(NamedTuple):
 
     ``cuda`` is None where it loads none, or libraries of several, of which it takes the one that is there.
     ``linked_cuda`` is the major of a CUDA runtime that is part of it. ``by_cuda`` are the targets of a library for each
-    CUDA, by the specifier of the stacks that load it, ``ptx_cuda`` is the toolkit that wrote its PTX.
+    CUDA, by the specifier of the stacks that load it, ``ptx_cuda`` is the toolkit that wrote its PTX. ``torch`` is the
+    PyTorch that it was compiled for, as a requirement, where its metadata do not say.
     """
 
     targets: DeviceTargets
@@ -87,11 +91,13 @@ class Facts(NamedTuple):
     linked_cuda: str | None = None
     by_cuda: tuple[tuple[str, DeviceTargets], ...] = ()
     ptx_cuda: str | None = None
+    torch: str | None = None
 
     @property
     def say_something(self) -> bool:
         """Whether any of it is known."""
-        return bool(self.targets.sass or self.targets.ptx or self.cuda or self.linked_cuda or self.by_cuda)
+        own = (self.cuda, self.linked_cuda, self.by_cuda, self.torch)
+        return bool(self.targets.sass or self.targets.ptx or any(own))
 
 
 class Row(NamedTuple):
@@ -109,6 +115,8 @@ class Row(NamedTuple):
 
 Toolkits = Callable[[], Sequence[CudaVersion]]
 """Every CUDA that there is."""
+TorchFor = Callable[[Sequence[str], Platform], Need | None]
+"""The PyTorch that has all of some symbols."""
 _Read = tuple[Version, WheelFile, Facts]
 
 
@@ -142,7 +150,8 @@ class Observer:
         """The targets and the CUDA of one wheel."""
         names = [name for name in libraries_in(wheel.members) if self._extension.libraries.fullmatch(name)]
         libraries = {name: self._library(name, wheel) for name in names}
-        found = together(list(libraries.values()), wheel.members)
+        found = together(libraries, wheel.members)
+        metadata = wheel.text(".dist-info/METADATA") or ""
         observation = {
             "libraries": names,
             "sass": list(found.sass),
@@ -151,7 +160,8 @@ class Observer:
             "loads": sorted({str(major) for it in libraries.values() for major in it.cuda}),
             "ptx cuda": [] if found.ptx_cuda is None else [found.ptx_cuda],
             "linked": [] if found.linked_cuda is None else [str(found.linked_cuda)],
-            "brings": list(_brought(wheel.text(".dist-info/METADATA") or "", wheel.file.platform)),
+            "brings": list(filter(brings_cuda, _required(metadata, wheel.file.platform))),
+            "torch": [] if _TORCH_PIN.search(metadata) else list(found.torch),
         }
         if self._extension.has_one_for_each_cuda:
             for cuda, of_cuda in self._by_cuda(libraries).items():
@@ -159,11 +169,11 @@ class Observer:
                 observation |= {f"sass {cuda}": list(one.sass), f"ptx {cuda}": list(one.ptx)}
         return observation
 
-    def _by_cuda(self, libraries: Mapping[str, StreamedLibrary]) -> dict[str, list[StreamedLibrary]]:
-        found: dict[str, list[StreamedLibrary]] = {}
+    def _by_cuda(self, libraries: Mapping[str, StreamedLibrary]) -> dict[str, dict[str, StreamedLibrary]]:
+        found: dict[str, dict[str, StreamedLibrary]] = {}
         for name, library in libraries.items():
             if (match := self._extension.libraries.fullmatch(name)) is not None:
-                found.setdefault(f"{match['major']}.{match['minor']}", []).append(library)
+                found.setdefault(f"{match['major']}.{match['minor']}", {})[name] = library
         return found
 
     def _library(self, name: str, wheel: Wheel) -> StreamedLibrary:
@@ -173,8 +183,8 @@ class Observer:
         return self._known[size, mark]
 
 
-def _brought(metadata: str, platform: str | None) -> Iterator[str]:
-    """The packages with CUDA that a wheel requires without an extra on ``platform``."""
+def _required(metadata: str, platform: str | None) -> Iterator[str]:
+    """The packages that a wheel requires without an extra on ``platform``."""
     environment = {**_MARKERS[platform or _PLATFORMS[0]], "extra": ""}
     for line in metadata.splitlines():
         if line.startswith("Requires-Dist:"):
@@ -182,13 +192,19 @@ def _brought(metadata: str, platform: str | None) -> Iterator[str]:
                 requirement = Requirement(line.partition(":")[2].strip())
             except InvalidRequirement:
                 continue
-            name = canonicalize_name(requirement.name)
-            if brings_cuda(name) and (requirement.marker is None or requirement.marker.evaluate(environment)):
-                yield name
+            if requirement.marker is None or requirement.marker.evaluate(environment):
+                yield canonicalize_name(requirement.name)
 
 
 def rows_of(
-    extension: Extension, shelf: Listing, released: Mapping[str, str], read: Read, *, today: dt.date, toolkits: Toolkits
+    extension: Extension,
+    shelf: Listing,
+    released: Mapping[str, str],
+    read: Read,
+    *,
+    today: dt.date,
+    toolkits: Toolkits,
+    torch_for: TorchFor,
 ) -> list[Row]:
     """The releases of a package that are read, those in a row that hold the same together.
 
@@ -199,7 +215,10 @@ def rows_of(
     by_platform: dict[str, list[_Read]] = {}
     for version in chosen:
         for platform, file in _wheels(extension.package, version, shelf).items():
-            facts = _facts(extension, version, read(file), toolkits)
+            observation = read(file)
+            facts = _facts(extension, version, observation, toolkits)
+            torch = None if extension.loss else torch_for(observation["torch"], Platform(platform))
+            facts = facts._replace(torch=torch and str(torch))
             by_platform.setdefault(platform, []).append((version, file, facts))
     has_older = extension.first is None and len(every) > len(chosen)
     groups = _alike(by_platform)
@@ -335,7 +354,8 @@ def _evidence(extension: Extension, row: Row, today: str) -> Iterator[str]:
     on = f" for {' and '.join(row.platforms)}" if row.platforms else ""
     yield f"[evidence.{_name(row)}]"
     yield 'kind = "wheel"'
-    reference = f"{what}{on}: fat binaries and names of CUDA libraries in {extension.libraries.pattern}"
+    read = "fat binaries, names of CUDA libraries" + (", symbols of PyTorch" if row.facts.torch else "")
+    reference = f"{what}{on}: {read} in {extension.libraries.pattern}"
     if row.is_first:
         reference += f"; releases before {first} were not read and are taken to hold the same"
     yield f"reference = {_quoted(reference)}"
@@ -350,7 +370,8 @@ def _builds(extension: Extension, row: Row, following: Row | None) -> Iterator[l
     about += [f"platforms = {_listed(row.platforms)}"] if row.platforms else []
     in_full = [f"evidence = {_listed([_name(row)])}"]
     in_part = [f'loss = "{extension.loss}"', f"evidence = {_listed([_name(row), 'loss'])}"]
-    cuda = [f'cuda = "{facts.cuda}"'] if facts.cuda is not None else []
+    cuda = [f'requires = ["{facts.torch}"]'] if facts.torch is not None else []
+    cuda += [f'cuda = "{facts.cuda}"'] if facts.cuda is not None else []
     rest = [f'linked_cuda = "{facts.linked_cuda}"'] if facts.linked_cuda is not None else []
     rest += [*_code(facts.targets), *([f'ptx_cuda = "{facts.ptx_cuda}"'] if facts.ptx_cuda is not None else [])]
     if extension.works_without_code or not extension.loss:

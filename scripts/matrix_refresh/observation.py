@@ -10,6 +10,7 @@ from typing import TypeGuard
 
 import requests
 
+from envsolve.releases.errors import ReleaseError
 from envsolve.releases.reader import Observation
 from envsolve.releases.wheels import WheelFile
 from scripts.matrix_refresh.cache import keep, kept
@@ -68,9 +69,15 @@ class Observations:
             return known
         if self._offline:
             raise RefreshError(f"{file.filename} is not in the cache: run once without --offline")
-        with Wheel(file, self._session, deep=self._deep) as wheel:
+        try:
+            wheel = Wheel(file, self._session, deep=self._deep)
+        except ReleaseError as error:
+            raise RefreshError(str(error)) from error
+        with wheel:
             try:
                 observation = self._observe(wheel)
+            except ReleaseError as error:
+                raise RefreshError(str(error)) from error
             except ValueError as error:
                 raise RefreshError(f"{file.filename}: {error}") from error
             finally:

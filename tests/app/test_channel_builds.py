@@ -8,7 +8,7 @@ from packaging.version import Version
 from envsolve.app.channel_builds import ChannelBuilds
 from envsolve.conda.session import Listed
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.matrix.load import FrameworkTable
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 

@@ -39,12 +39,27 @@ def _compiled(
         held.write_bytes(fat_binaries)
         for name, stub in zip(needed, stubs, strict=True):
             stub.write_bytes(_compiled(b"", NV_FATBIN, name, (), ()))
-        source = f'.section {section}, "a"\n.balign 8\n.incbin "{held}"\n.section .note.GNU-stack, ""\n'
+        source = f'.text\nnop\n.section {section}, "a"\n.balign 8\n.incbin "{held}"\n.section .note.GNU-stack, ""\n'
         named = [] if soname is None else [f"-Wl,-soname,{soname}"]
         command = ["gcc", "-shared", "-nostdlib", "-x", "assembler", "-", "-x", "none", "-o", str(made), *named]
         command += ["-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined", *map(str, stubs), *options]
         try:
             subprocess.run(command, input=source, text=True, check=True)
+        except FileNotFoundError:
+            pytest.skip("needs gcc")
+        return made.read_bytes()
+
+
+def library_for_torch(*, needs: tuple[str, ...] = (), has: tuple[str, ...] = (), weak: tuple[str, ...] = ()) -> bytes:
+    """A library that needs some symbols, needs some only where they are there, and has some of its own."""
+    lines = [f".globl {name}\n{name}: .quad 0" for name in has] + [f".quad {name}" for name in needs]
+    lines += [f".weak {name}\n.quad {name}" for name in weak]
+    source = ".data\n" + "\n".join(lines) + '\n.section .note.GNU-stack, ""\n'
+    with TemporaryDirectory() as folder:
+        made = Path(folder) / "made"
+        command = ["gcc", "-shared", "-nostdlib", "-x", "assembler", "-", "-o", str(made)]
+        try:
+            subprocess.run([*command, "-Wl,--allow-shlib-undefined"], input=source, text=True, check=True)
         except FileNotFoundError:
             pytest.skip("needs gcc")
         return made.read_bytes()

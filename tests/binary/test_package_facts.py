@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from envsolve.binary.package_facts import PackageFacts, brings_cuda, facts_in
 from envsolve.model.fact import Evidence, EvidenceKind
+from envsolve.model.need import parse_need
+from tests.binary.device_library import library_for_torch
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
@@ -41,6 +43,7 @@ def test_small_libraries_are_read_first_and_what_is_left_out_is_counted() -> Non
 
 def test_only_what_speaks_of_cuda_is_read_where_nothing_else_does() -> None:
     members = {"a/core.so": b"\0libcudart.so.13\0", "a/lib_cuda_kernels.so": b"\0libcudart.so.12\0"}
+    members["a/libicudata.so.66"] = b"\0libcudart.so.11.0\0"
     assert facts(members, named=True).cuda == (12,)
 
 
@@ -76,3 +79,18 @@ def test_code_that_may_be_in_what_was_not_read_is_not_missed() -> None:
     assert (whole.code is None, part.code is None) == (False, True)
     assert whole.cuda_text == part.cuda_text == "CUDA 12"
     assert PackageFacts(cuda=(12,)).build_facts("a", "1.0", ["nvidia-cublas-cu12"], evidence) is None
+
+
+def test_the_pytorch_that_it_was_compiled_for_counts_where_the_metadata_require_one() -> None:
+    evidence, torch = Evidence(EvidenceKind.WHEEL, "a.whl", "2026-11-26"), parse_need("torch==2.8.*")
+    found = PackageFacts(numpy=1).build_facts("a", "1.0", ["torch"], evidence, torch)
+    assert found is not None
+    assert list(map(str, found.requires)) == ["numpy<2", "torch==2.8.*"]
+    assert PackageFacts().build_facts("a", "1.0", ["click"], evidence, torch) is None  # as in open3d
+
+
+def test_a_library_for_one_pytorch_among_those_for_others_says_nothing() -> None:
+    one, other = (library_for_torch(needs=(it,)) for it in ("_ZN3c103oneEv", "_ZN3c105otherEv"))
+    assert facts({"a/lib_torch27-cuda.so": one, "a/adapter_pytorch_2.1.0.so": one, "a/_C.so": other}).torch == (
+        "_ZN3c105otherEv",
+    )

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.binary.streamed_library import StreamedLibrary, read_stream
-from tests.binary.device_library import device_library
+from envsolve.binary.streamed_library import StreamedLibrary, read_stream, torch_symbols_of
+from tests.binary.device_library import device_library, library_for_torch
 from tests.scripts.fat_binary import fat_binary
 
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
@@ -37,9 +37,10 @@ def test_the_cuda_of_the_libraries_that_it_names(names: bytes, majors: set[int])
 @pytest.mark.parametrize("piece", [100, 5000, 1 << 20])
 def test_libraries_that_are_needed_count_before_those_that_are_only_named(tmp_path: Path, piece: int) -> None:
     texts = b"\0libcublas.so.13\0libcudart.so.13\0"
-    library = device_library(tmp_path / "a.so", texts, needed=("libcudart.so.12", "libz.so.1")).read_bytes()
+    needed = ("libcudart.so.12", "libz.so.1")
+    library = device_library(tmp_path / "a.so", texts, section=".rodata", needed=needed).read_bytes()
     assert read(library, piece=piece).cuda == {12}
-    assert read(library[:-3000], piece=piece).cuda in ({12}, {12, 13})  # as far as it goes
+    assert read(library[: library.index(texts) + len(texts)], piece=piece).cuda == {12}  # not as far as what is needed
     alone = device_library(tmp_path / "b.so", texts, needed=("libz.so.1",)).read_bytes()
     assert read(alone, piece=piece).cuda == {13}
 
@@ -64,6 +65,7 @@ def test_code_for_one_architecture_or_family_is_told_apart(flag: int, target: st
 def test_ptx_says_which_cuda_is_linked_in(isa: tuple[int, int], major: int) -> None:
     code = fat_binary((80,), (80,), isa=isa)
     assert read(RUNTIME + code).linked_cuda == major
+    assert read(b"\0nvcudart_hybrid64.dll\0" + code).linked_cuda == major
     assert read(code).linked_cuda is None
 
 
@@ -114,3 +116,13 @@ def test_intermediate_code_is_passed_over() -> None:
     intermediate = fat_binary((75,)).replace(struct.pack("<H", 2), struct.pack("<H", 8), 1)
     found = read_stream([intermediate * 3 + fat_binary((80,))], enough=1)
     assert list(map(str, found.code.sass)) == ["8.0"]
+
+
+@pytest.mark.parametrize("piece", [100, 5000, 1 << 20])
+def test_the_symbols_of_pytorch_that_it_needs_and_has(piece: int) -> None:
+    device, error, tensor = "_ZN3c104cuda9SetDeviceEa", "_ZTIN3c105ErrorE", "_ZNK2at6Tensor3addEv"
+    other, library = "_ZN3foo3c10E", "_ZN5torch7LibraryC1Ev"
+    content = library_for_torch(needs=(device, error, other), has=(tensor, other + "v"), weak=(library,))
+    assert read(content, piece=piece).torch == {device, error}
+    assert torch_symbols_of([content]) == {tensor}
+    assert read(content[:-10_000], piece=piece).torch == frozenset()  # its last segment says where they are

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.binary.device_library import library_for_torch
 from tests.cli.locked import pins_in
 from tests.cli.worlds import LINUX
 from tests.conftest import Envsolve, Result
@@ -15,6 +16,9 @@ from tests.index.server import IndexServer
 from tests.scripts.fat_binary import fat_binary
 
 TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--format", "requirements")
+FOR_2_7 = ("_ZN3c104cuda10set_deviceEa", "_ZN3c1011LogAPIUsageERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE")
+"""A symbol that PyTorch had up to 2.7, and one that it has from then on (data/compat_matrix/torch_symbols.toml)."""
+FROM_2_8 = ("_ZN3c1021c10_compute_alignmentEm",)
 RUNTIME = b"\0CUDA driver version is insufficient for CUDA runtime version\0"
 
 
@@ -24,6 +28,11 @@ def kernels(
     """A wheel for this Python whose extension module is ``library``."""
     members = {"kernels/_C.so": b"\x7fELF" + library}
     return wheel("kernels", version, requires, tags=f"cp311-cp311-{LINUX}", members=members)
+
+
+def for_torch(version: str, symbols: tuple[str, ...], requires: tuple[str, ...] = ("torch",)) -> IndexFile:
+    """A wheel whose extension module needs some symbols of PyTorch."""
+    return kernels(version, library_for_torch(needs=symbols).removeprefix(b"\x7fELF"), requires=requires)
 
 
 def lock(envsolve: Envsolve, world: IndexServer, directory: Path, *arguments: str) -> Result:
@@ -138,10 +147,30 @@ def test_a_wheel_that_cannot_be_read_is_said_to_be_unverified(
     assert "--audit full" in result.err
 
 
-def test_without_a_gpu_nothing_is_read(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+def test_without_a_gpu_only_what_goes_with_pytorch_is_read(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
     assert pins(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "none")["kernels"] == "1.0"
-    assert world.count("/files/kernels/*.whl") == 0
+    assert world.count("/files/kernels/*.whl") == 1
+    world.add("kernels", [kernels("2.0", fat_binary((80,)), requires=())])
+    assert pins(envsolve, world, tmp_path, "kernels", "--gpu", "none", "--refresh")["kernels"] == "2.0"
+    assert world.count("/files/kernels/*2.0*.whl") == 0
+
+
+def test_what_was_compiled_for_one_pytorch_goes_with_no_other(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    asked = ("--gpu", "8.6", "--driver", "580.65.06")
+    world.add("kernels", [for_torch("1.0", FOR_2_7), for_torch("2.0", FROM_2_8)])
+    newest = pins(envsolve, world, tmp_path, "torch", "kernels", *asked)
+    assert newest["kernels"] == "2.0"
+    assert pins(envsolve, world, tmp_path, "torch==2.7.1", "kernels", *asked)["kernels"] == "1.0"
+    assert pins(envsolve, world, tmp_path, "torch", "kernels==1.0", *asked)["torch"] == "2.7.1"
+    refused = lock(envsolve, world, tmp_path, "torch==2.8.0", "kernels==1.0", *asked)
+    assert refused.code == 1
+    assert "kernels 1.0 requires torch>=2.7,<2.8, as it was compiled for that PyTorch" in refused.err
+    assert "PyTorch 2.8 does not have c10::cuda::set_device (_ZN3c104cuda10set_deviceEa)" in refused.err
 
 
 def test_status_judges_every_package_of_a_lock(
@@ -168,6 +197,26 @@ def test_status_judges_every_package_of_a_lock(
     assert reasons("--gpu", "8.6", "--driver", "560.35.03") == [linked]
 
 
+def test_a_lock_from_before_is_judged_by_the_pytorch_that_a_package_was_compiled_for(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [for_torch("1.0", FOR_2_7)])
+    world.fault("*kernels-1.0*.whl", status=403, times=2)
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    machine = ("--gpu", "8.6", "--driver", "580.65.06", "--platform", "linux-64")
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    assert envsolve("init", "-f", "pytorch==2.8.0", "kernels", *machine, "--python", "3.11.7", *where).code == 0
+    assert envsolve("lock").code == 0
+    assert envsolve("lock", "--check").code == 0
+    assert pins(envsolve, world, tmp_path / "cache", "torch==2.7.1", "kernels", *machine[:4])["kernels"] == "1.0"
+    status = envsolve("status", "pylock.toml", *machine, "--json")
+    (reason,) = json.loads(status.out)["files"][0]["reasons"]
+    assert reason.startswith("kernels 1.0 requires torch>=2.7,<2.8, as it was compiled for that PyTorch")
+    assert reason.endswith("and torch is 2.8.0")
+    assert envsolve("lock", "--check").code == 1
+
+
 def test_a_check_of_a_lock_uses_what_was_read_since(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,3 +234,115 @@ def test_a_check_of_a_lock_uses_what_was_read_since(
     done = envsolve("lock", "--check")
     assert done.code == 1
     assert "kernels" in done.err + done.out
+
+
+def test_packages_that_install_one_module_are_named(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    for name, content in (("cv", b"1"), ("cv-headless", b"2"), ("cv-alike", b"2"), ("of-cv", b"3")):
+        code = bytes(range(256)) * 2 + content
+        files = {"kernels/_C.so": b"\x7fELF", "cv/__init__.py": code, "shared/__init__.py": content}
+        files = {"kernels/_C.so": b"\x7fELF", "cv/of/__init__.py": code} if name == "of-cv" else files
+        world.add(name, [wheel(name, "1.0", ["torch"], tags=f"cp311-cp311-{LINUX}", members=files)])
+    machine = ("torch", "--gpu", "8.6", "--driver", "580.65.06")
+    both = lock(envsolve, world, tmp_path, *machine, "cv", "cv-headless")
+    assert "cv 1.0 and cv-headless 1.0 install different files of the module cv: the last one wins" in both.err
+    alike = lock(envsolve, world, tmp_path, *machine, "cv-alike", "cv-headless", "of-cv")
+    assert "install different files" not in alike.err
+
+
+def evidence_in(text: str) -> list[str]:
+    return [line.removeprefix("# ") for line in text.splitlines() if line.startswith("# evidence = ")]
+
+
+def test_a_lock_says_where_the_facts_about_its_packages_come_from(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    world.add("others-gpu", [wheel("others-gpu", "1.0", tags=f"cp311-cp311-{LINUX}")])
+    world.add("xformers", [wheel("xformers", "0.0.32", tags=f"cp39-abi3-{LINUX}")])
+    world.fault("*others_gpu*.whl", status=403)
+    asked = ("torch", "kernels", "xformers==0.0.32", "others-gpu", "--gpu", "8.6", "--driver", "580.65.06")
+    first = lock(envsolve, world, tmp_path, *asked)
+    said = 'evidence = { matrix = ["torch", "xformers"], wheel = ["kernels"], unread = ["others-gpu"] }'
+    assert evidence_in(first.out) == [said]
+    for cached in ("--offline", "--refresh", "--no-cache"):
+        assert lock(envsolve, world, tmp_path, *asked, cached).out == first.out
+    off = lock(envsolve, world, tmp_path, *asked, "--audit", "off")
+    said = 'evidence = { matrix = ["torch", "xformers"], unread = ["kernels", "others-gpu"] }'
+    assert evidence_in(off.out) == [said]
+    assert "not verified" not in off.err, "that is what was asked for"
+    assert evidence_in(lock(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "none").out) == []
+
+
+def test_a_lock_says_what_was_inferred_and_from_what(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
+    world.add("xformers", [wheel("xformers", "0.0.20", ["torch"], tags=f"cp311-cp311-{LINUX}")])
+    world.fault("*xformers-0.0.20*.whl", status=403)
+    locked = lock(envsolve, world, tmp_path, "torch", "xformers", "--gpu", "8.6", "--driver", "580.65.06")
+    (said,) = evidence_in(locked.out)
+    assert 'inferred = ["xformers as in 0.0.' in said
+
+
+def test_status_says_what_nobody_verified(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    driver, text = ("--driver", "580.65.06"), "not verified for this GPU: the libraries in kernels were not read"
+
+    def file(name: str, *how: str) -> str:
+        path = str(tmp_path / f"{name}.txt")
+        done = lock(envsolve, world, tmp_path / "cache", "torch", "kernels", "--gpu", "8.6", *driver, *how, "-o", path)
+        assert done.code == 0, done.err
+        return path
+
+    def said(path: str, gpu: str) -> tuple[list[str], list[str]]:
+        done = envsolve("status", path, "--gpu", gpu, *driver, "--platform", "linux-64", "--json")
+        (found,) = json.loads(done.out)["files"]
+        return found["reasons"], [it["text"] for it in found["notes"] if it["code"] == "not-verified"]
+
+    read, off = file("read"), file("off", "--audit", "off")
+    refused = ["kernels 1.0 has no code for compute capability 9.0"]
+    assert said(read, "8.6") == ([], [])
+    assert said(read, "9.0") == (refused, [])
+    assert said(off, "8.6") == ([], [text]), "whatever was read for another lock"
+    assert said(off, "9.0") == ([], [text])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "another"))
+    assert said(read, "8.6") == ([], []), "it was read for this GPU, on another machine"
+    assert said(read, "9.0") == ([], [text])
+    assert said(off, "9.0") == ([], [text])
+
+
+def test_a_project_says_how_far_wheels_are_read(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    asked = ("--platform", "linux-64", "--python", "3.11.7", "--gpu", "8.6", "--driver", "580.65.06")
+    assert envsolve("init", "-f", "pytorch", "kernels", *asked, *where, "--audit", "off").code == 0
+    assert envsolve("lock").code == 0
+    assert 'evidence = { matrix = ["torch"], unread = ["kernels"] }' in (tmp_path / "pylock.toml").read_text("utf-8")
+    status = envsolve("status")
+    assert (status.code, status.err) == (
+        0,
+        "note: not verified for this GPU: the libraries in kernels were not read\n",
+    )
+    assert envsolve("lock", "--audit", "full").code == 0
+    assert 'wheel = ["kernels"]' in (tmp_path / "pylock.toml").read_text("utf-8")
+
+
+def test_a_project_keeps_what_its_lock_says_was_read(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.add("kernels", [kernels("1.0", fat_binary((80,)))])
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+    where = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    asked = ("--platform", "linux-64", "--python", "3.11.7", "--gpu", "8.6", "--driver", "580.65.06")
+    assert envsolve("init", "-f", "pytorch", "kernels", *asked, *where).code == 0
+    assert envsolve("lock").code == 0
+    before = (tmp_path / "pylock.toml").read_text("utf-8")
+    assert 'evidence = { matrix = ["torch"], wheel = ["kernels"] }' in before
+    monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "another"))
+    assert envsolve("lock", "--offline").code == 0
+    assert (tmp_path / "pylock.toml").read_text("utf-8") == before

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
+from envsolve.cli.progress import Progress
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
+from tests.validation.test_child import until
 
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
 
@@ -61,3 +64,16 @@ def test_a_terminal_sees_what_is_resolved_and_then_nothing_of_it(tmp_path: Path)
 @pytest.mark.parametrize("words", [["--no-progress"], ["-q"]])
 def test_who_does_not_want_it_sees_none(words: list[str], tmp_path: Path) -> None:
     assert "resolving" not in said(tmp_path, *words)
+
+
+def test_a_step_that_takes_long_counts_its_seconds(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    now = iter([0.0, 0.0, 0.0, *range(4, 1000)])
+    monkeypatch.setattr("envsolve.cli.progress.monotonic", lambda: next(now))
+    progress = Progress(wanted=True, doing="creating")
+    progress.show("Downloading torch (850 MiB)")
+    until(lambda: ", 4 s" in capsys.readouterr().err)
+    progress.clear()
+    assert threading.active_count() == 1

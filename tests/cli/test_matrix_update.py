@@ -5,13 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from envsolve.app.matrix_update import UpdateRequest, look_for_new
+from envsolve.app.network import Network
+from envsolve.app.overlay_files import write
+from envsolve.boundary.busy import locked
+from envsolve.errors import OutsideError
 from envsolve.matrix import Matrix
 from tests.cli.locked import pins_in
 from tests.cli.worlds import LINUX, fill
@@ -94,6 +101,7 @@ def test_a_lock_that_rests_on_what_was_read_here_says_so(envsolve: Envsolve, wor
     assert lock.out.splitlines()[0].endswith(" with rows that are not shipped:")
     pylock = envsolve("torch==2.16", "--format", "pylock", *asked)
     assert "own_matrix = true" in pylock.out
+    assert 'evidence = { read_here = ["torch"] }' in pylock.out
     older = envsolve("torch==2.15.0", "--format", "requirements", *on(world), *GPU, "--python", "3.11")
     assert older.code == 0, older.err
     assert "not shipped" not in older.out.splitlines()[0]
@@ -242,7 +250,13 @@ def test_rows_that_cannot_be_used_are_ignored_with_one_note(
     assert "2.16.0" not in result.out
     assert result.err.count("rows of pytorch that `envsolve matrix update` read are ignored: ") == 1
     assert why in result.err
-    assert update(envsolve, world, "torch").code == 0
+    changed = (data / "pytorch.toml").read_bytes()
+    updated = update(envsolve, world, "torch")
+    assert updated.code == 0
+    aside = data / "pytorch.toml.unusable"
+    told = f"note: pytorch.toml could not be used, and is kept as {aside}\n"
+    assert updated.err == f"note: kept in {data}\n{told}"
+    assert aside.read_bytes() == changed
     assert "ignored" not in envsolve("-f", "torch", *GPU).err
 
 
@@ -257,13 +271,64 @@ def test_a_shipped_row_for_the_same_build_wins(envsolve: Envsolve, world: IndexS
     assert "read_here" not in row
 
 
-def test_two_updates_at_once_leave_one_whole_file(world: IndexServer, data: Path) -> None:
-    command = [sys.executable, "-m", "envsolve", "matrix", "update", "torch", *on(world)]
-    environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
-    running = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL) for _ in range(3)]
-    assert [it.wait(timeout=120) for it in running] == [0, 0, 0]
+def test_updates_at_once_lose_no_rows(world: IndexServer, data: Path) -> None:
+    with IndexServer(recorded=False) as other:
+        other.add("torch", [new_torch("2.16.1")])
+        environment = {**os.environ, "NO_PROXY": "127.0.0.1"}
+        running = [
+            subprocess.Popen(
+                [sys.executable, "-m", "envsolve", "matrix", "update", "torch", *on(index)],
+                env=environment,
+                stdout=subprocess.DEVNULL,
+            )
+            for index in (world, other, world)
+        ]
+        assert [it.wait(timeout=120) for it in running] == [0, 0, 0]
     assert [it.name for it in data.iterdir()] == ["pytorch.toml"]
-    assert any(it.read_here for it in Matrix().framework("pytorch", None).releases)
+    read = {str(it.version) for it in Matrix().framework("pytorch", None).releases if it.read_here}
+    assert read == {"2.16.0", "2.16.1"}
+
+
+def test_rows_that_another_update_wrote_meanwhile_stay(world: IndexServer, data: Path) -> None:
+    world.add("warp-lang", [kernels("99.0", 80)])
+    request = UpdateRequest(("torch", "warp-lang"), world.index_url, pytorch_index_url=f"{world.url}/whl")
+    request = request._replace(network=Network(no_cache=True))
+    older = look_for_new(request, Matrix(), os.environ)
+    world.add("torch", [new_torch("2.16.1")])
+    world.add("warp-lang", [kernels("99.1", 80)])
+    newer = look_for_new(request, Matrix(), os.environ)
+    for found in (newer, older):
+        assert write(found.files, data) == ()
+    assert {str(it.version) for it in Matrix().framework("pytorch", None).releases if it.read_here} == {
+        "2.16.0",
+        "2.16.1",
+    }
+    assert {str(it.versions) for it in Matrix().build_facts("warp-lang") if it.read_here} == {"==99.0", "==99.1"}
+
+
+def test_an_update_that_cannot_write_as_another_does_says_so(
+    envsolve: Envsolve, world: IndexServer, data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envsolve.app.overlay_files._SECONDS", 0.1)
+    data.parent.mkdir()
+    with locked(data.parent, OutsideError("busy", "busy")):
+        busy = update(envsolve, world, "torch")
+    assert busy.code == 3
+    assert busy.err.startswith(f"error: data-busy\n  another command is writing in {data}\n")
+    assert world.count("/simple/torch/") == 0
+
+
+def test_an_interrupted_update_ends_at_once_and_leaves_nothing_behind(world: IndexServer, data: Path) -> None:
+    world.fault("/files/torch/torch-2.16.0*", times=1, stall=60, cut=True)
+    command = [sys.executable, "-m", "envsolve", "matrix", "update", "torch", *on(world)]
+    with subprocess.Popen(command, env={**os.environ, "NO_PROXY": "127.0.0.1"}, stderr=subprocess.PIPE) as running:
+        while not world.count("/files/torch/torch-2.16.0*"):
+            assert running.poll() is None
+            time.sleep(0.05)
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=20)
+    assert (running.returncode, said.decode().strip()) == (130, "interrupted")
+    assert list(data.parent.iterdir()) == []
 
 
 def test_a_requested_release_that_is_not_known_is_inferred_and_said_so(
@@ -292,11 +357,11 @@ def test_only_small_files_are_read_for_it(envsolve: Envsolve, world: IndexServer
 
 
 def test_a_release_that_no_index_has_either_stays_a_no(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
-    result = envsolve("-f", "torch==2.99", *GPU, *on(world))
+    result = envsolve("-f", "torch==2.99", *GPU, *on(world), "--source", "pypi")
     assert result.code == 1
     assert result.err.startswith("error: no-such-release\n")
     assert "matrix update" not in result.err
-    offline = envsolve("-f", "torch==2.99", *GPU, *on(world), "--offline")
+    offline = envsolve("-f", "torch==2.99", *GPU, *on(world), "--source", "pypi", "--offline")
     assert offline.code == 1
     assert "cause: whether an index has pytorch==2.99 is not known: " in offline.err
 
@@ -305,7 +370,7 @@ def test_a_release_without_a_lane_is_a_no_that_says_how_to_read_it(
     envsolve: Envsolve, world: IndexServer, data: Path
 ) -> None:
     world.add("torch", [new_torch("2.17.0", "11.8")])
-    result = envsolve("-f", "torch==2.17", *GPU, *on(world))
+    result = envsolve("-f", "torch==2.17", *GPU, *on(world), "--source", "pypi")
     assert result.code == 1
     assert "no release for CUDA 11 on linux-64 is known to infer its GPUs from" in result.err
     assert result.err.endswith("  envsolve matrix update pytorch\n")
@@ -321,11 +386,19 @@ def test_a_matrix_that_is_named_stays_as_it_is(
     assert (refused.code, refused.out) == (2, "")
 
 
-def test_a_place_that_cannot_be_written_is_named(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
-    data.parent.write_text("", "utf-8")
+@pytest.mark.parametrize("place", ["parent", "directory"])
+def test_a_place_that_cannot_be_written_is_named_before_anything_is_fetched(
+    place: str, envsolve: Envsolve, world: IndexServer, data: Path
+) -> None:
+    file = data.parent if place == "parent" else data
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("", "utf-8")
     result = update(envsolve, world, "torch")
     assert result.code == 3
     assert result.err.startswith(f"error: data-failed\n  {data} cannot be written: ")
+    assert result.err.endswith("hint: choose another directory with ENVSOLVE_DATA_DIR\n")
+    assert world.count("/simple/torch/") == 0
+    assert update(envsolve, world, "torch", "--check").code == 1, "a check writes nothing"
 
 
 def test_a_project_is_locked_with_an_inferred_release(
@@ -350,9 +423,23 @@ outputs = ["requirements.txt"]
     assert result.code == 0, result.err
     assert pins_in((tmp_path / "requirements.txt").read_text("utf-8"))["torch"] == "2.16.0"
     assert "envsolve matrix update pytorch\n" in result.err
+    text = (tmp_path / "requirements.txt").read_text("utf-8")
+    assert '# evidence = { inferred = ["torch as in 2.14.1 (cu130)"] }' in text
     assert envsolve("lock", "--check", *cache).code == 0
+    unknown = envsolve("status", "requirements.txt", *GPU)
+    assert "because: torch was inferred as in 2.14.1 (cu130) when it was locked: `envsolve matrix" in unknown.out
     assert update(envsolve, world, "torch").code == 0
-    assert envsolve("lock", "--check", *cache).code == 0
+    known = "note: torch was inferred as in 2.14.1 (cu130) when it was locked, and the matrix has it now: lock again\n"
+    assert known in envsolve("status", "requirements.txt", *GPU).err
+    stale = envsolve("lock", "--check", *cache)
+    assert stale.code == 1
+    assert "and the matrix has it now: lock again" in stale.err
+    assert envsolve("lock", *cache).code == 0
+    text = (tmp_path / "requirements.txt").read_text("utf-8")
+    assert '# evidence = { read_here = ["torch"] }' in text
+    assert envsolve("matrix", "update", "--clear").code == 0
+    assert envsolve("lock", "--check", *cache).code == 0, "whoever has not these rows infers them"
+    assert "torch was read on that machine when it was locked" in envsolve("status", "requirements.txt", *GPU).out
 
 
 def test_without_rows_of_its_own_a_command_looks_once_and_loads_nothing(data: Path) -> None:

@@ -117,6 +117,7 @@ def test_what_somebody_else_installed_goes_and_files_of_theirs_stay(syncing: Syn
 def test_what_cannot_be_installed_leaves_an_environment_that_the_next_sync_completes(syncing: Syncing) -> None:
     syncing.require("alpha")
     syncing.sync()
+    (syncing.create.prefix / "notes.txt").write_text("mine")
     syncing.create.index.add("gamma", [wheel("gamma", "3.0")])
     syncing.require("gamma")
     syncing.create.index.fault("/files/gamma/*", status=404, times=1)
@@ -130,6 +131,12 @@ def test_what_cannot_be_installed_leaves_an_environment_that_the_next_sync_compl
     assert syncing.sync().code == 0
     assert syncing.create.installed() == {"gamma": "3.0"}
     assert syncing.create.record()["state"] == "finished"
+    syncing.require("alpha")
+    said = syncing.create("env", "--lock", "pylock.toml", "--force")
+    assert said.code == 2
+    assert "notes.txt" in said.err
+    (syncing.create.prefix / "notes.txt").unlink()
+    assert syncing.create("env", "--lock", "pylock.toml", "--force").code == 0
 
 
 def test_an_environment_that_envsolve_did_not_make_is_left_alone(syncing: Syncing) -> None:

@@ -207,7 +207,9 @@ def usual_conda_locks(draw: st.DrawFn, sentences: st.SearchStrategy[str]) -> Loc
     options = st.dictionaries(_WORDS, request).map(lambda it: tuple(it.items()))
     made = draw(
         st.none()
-        | st.builds(Made, version, sentences, request, date, st.booleans(), date, st.just(()), options=options)
+        | st.builds(
+            Made, version, sentences, request, date, st.booleans(), date, st.just(()), options=options, evidence=options
+        )
     )
     beside = draw(locks(sentences))
     pins = (pin._replace(files=tuple(file(it.name, hashes=it.hashes) for it in pin.files)) for pin in beside.pins)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from packaging.version import Version
 
 from envsolve.matrix import Matrix
-from envsolve.matrix.load import CudaTable
+from envsolve.matrix.tables import CudaTable
 from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Release, Source, Toolkit

@@ -14,7 +14,7 @@ from typing import TypeVar
 import pytest
 
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.matrix.load import CudaTable, FrameworkTable
+from envsolve.matrix.tables import CudaTable, FrameworkTable
 from envsolve.model.capability import CodeTarget, DeviceCode
 from envsolve.model.host import Platform
 from envsolve.model.release import Architecture, CudnnRelease, Release, Toolkit

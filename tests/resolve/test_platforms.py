@@ -6,7 +6,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from envsolve.matrix import Matrix, find_matrix
-from envsolve.matrix.load import FrameworkTable
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Source

@@ -28,16 +28,10 @@ class FakeWheel(Wheel):
 
     def __init__(self, file: WheelFile, contents: Mapping[str, bytes], *, deep: bool = True) -> None:
         self.file = file
-        self.deep = deep
+        self._deep = deep
         self.read: list[str] = []
+        self.members = list(contents)
         self._contents = contents
-
-    @property
-    def members(self) -> list[str]:
-        return list(self._contents)
-
-    def find(self, ending: str) -> str | None:
-        return min((name for name in self._contents if name.endswith(ending)), key=len, default=None)
 
     def text(self, ending: str) -> str | None:
         member = self.find(ending)

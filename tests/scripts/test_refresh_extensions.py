@@ -5,13 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import tomllib
 from pathlib import Path
+from shutil import copy
 from typing import Any
 
 from click.testing import CliRunner
 
 from envsolve.matrix import Matrix
+from envsolve.matrix.load import find_matrix
 from envsolve.model.capability import ComputeCapability
 from scripts.refresh_extensions import refresh
+from tests.binary.device_library import library_for_torch
 from tests.matrix.tiny import tiny_matrix
 from tests.scripts.fat_binary import fat_binary
 from tests.scripts.served import ServedIndex
@@ -25,6 +28,12 @@ VOLTA = ComputeCapability(7, 0)
 def warp(version: str, content: bytes, *requires: str, **more: bytes) -> BuiltFile:
     members = {"warp/bin/warp.so": b"\x7fELF" + content, **more}
     return wheel("warp-lang", version, members, tags="py3-none-manylinux_2_28_x86_64", requires=requires)
+
+
+def raft(version: str) -> BuiltFile:
+    """Of a package of which extensions.toml names no first release."""
+    members = {"libraft/lib64/libraft.so": b"\x7fELF" + fat_binary((80,))}
+    return wheel("libraft-cu13", version, members, tags="py3-none-manylinux_2_28_x86_64")
 
 
 def read(
@@ -84,24 +93,25 @@ def test_a_stray_target_counts_for_nothing(index: ServedIndex, tmp_path: Path) -
 
 
 def test_releases_of_the_last_months_are_read_and_none_a_second_time(index: ServedIndex, tmp_path: Path) -> None:
-    wheels = [warp(f"1.{minor}", fat_binary((80,))) for minor in range(14)]
+    wheels = [raft(f"1.{minor}") for minor in range(14)]
     index.add(*wheels)
     index.uploaded = {it.name: "2020-01-01T00:00:00Z" for it in wheels[:2]}
     index.uploaded |= {it.name: f"{dt.datetime.now(dt.UTC):%Y-%m-%d}T00:00:00Z" for it in wheels[2:]}
-    first = read(index, tmp_path)
+    first = read(index, tmp_path, package="libraft-cu13")
     assert first["build"][0]["versions"] == "<=1.13"
     assert "12 releases, 1.2 to 1.13" in first["evidence"]["v1-2"]["reference"]
     assert "releases before 1.2 were not read" in first["evidence"]["v1-2"]["reference"]
     asked = index.wheels_asked()
-    assert read(index, tmp_path, "--offline") == first
+    assert read(index, tmp_path, "--offline", package="libraft-cu13") == first
     assert index.wheels_asked() == asked
 
 
 def test_ten_releases_are_read_however_old(index: ServedIndex, tmp_path: Path) -> None:
-    wheels = [warp(f"1.{minor}", fat_binary((80,))) for minor in range(12)]
+    wheels = [raft(f"1.{minor}") for minor in range(12)]
     index.add(*wheels)
     index.uploaded = {it.name: "2020-01-01T00:00:00Z" for it in wheels}
-    assert "10 releases, 1.2 to 1.11" in read(index, tmp_path)["evidence"]["v1-2"]["reference"]
+    evidence = read(index, tmp_path, package="libraft-cu13")["evidence"]
+    assert "10 releases, 1.2 to 1.11" in evidence["v1-2"]["reference"]
 
 
 def test_a_platform_whose_wheels_hold_something_else_has_rows_of_its_own(index: ServedIndex, tmp_path: Path) -> None:
@@ -174,3 +184,15 @@ def test_what_was_read_is_what_the_matrix_knows(index: ServedIndex, tmp_path: Pa
     assert facts.cuda_text == "CUDA 12"
     assert facts.without_code_for([VOLTA], None) == VOLTA
     assert Matrix(matrix.directory).check() == []
+
+
+def test_the_pytorch_that_a_release_was_compiled_for_is_a_row_where_its_metadata_pin_none(
+    index: ServedIndex, tmp_path: Path
+) -> None:
+    copy(find_matrix() / "torch_symbols.toml", tmp_path)
+    content = library_for_torch(needs=("_ZN3c104cuda10set_deviceEa",))
+    for version, need in (("0.5", "torch==2.7.0"), ("0.6", "torch>=2.5"), ("0.7", "torch (==2.7.1)")):
+        members = {"torchrl/_torchrl.so": content}
+        index.add(wheel("torchrl", version, members, tags="cp312-cp312-manylinux_2_28_x86_64", requires=(need,)))
+    (row,) = read(index, tmp_path, package="torchrl")["build"]
+    assert (row["versions"], row["requires"]) == (">=0.6,<0.7", ["torch>=1.8,<2.8"])

@@ -11,8 +11,8 @@ import pytest
 import requests
 from packaging.version import Version
 
+from envsolve.releases.errors import ReleaseError
 from envsolve.releases.wheels import WheelFile
-from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.wheel import Wheel
 from tests.scripts.served import Failure, ServedIndex
 from tests.scripts.wheels import BuiltFile, noise, wheel
@@ -80,7 +80,10 @@ def test_of_several_members_with_an_ending_the_shortest_path_is_meant(opened: Op
 
 
 def test_a_library_is_no_text(opened: Open) -> None:
-    with opened() as thing, pytest.raises(RefreshError, match=r"thing/large\.so is too large for a text"):
+    with (
+        opened() as thing,
+        pytest.raises(ReleaseError, match=r"thing/large\.so cannot be read: its large\.so is too large"),
+    ):
         thing.text("large.so")
 
 
@@ -95,7 +98,7 @@ def test_what_unpacks_to_more_than_memory_should_hold_is_left_packed(
     file = WheelFile("thing", Version("1.0"), NAME, index.url(NAME), None, "linux-64", ("3.12",), "2.28")
     with (
         Wheel(file, session) as thing,
-        pytest.raises(RefreshError, match=rf"^{NAME}: a\.so is too large to be held in memory$"),
+        pytest.raises(ReleaseError, match=rf"^{NAME}: a\.so cannot be read: its a\.so is too large$"),
     ):
         thing.content("a.so")
 
@@ -111,20 +114,20 @@ def test_a_busy_server_is_asked_again_when_it_says(opened: Open, index: ServedIn
 @pytest.mark.parametrize("failure", ["no-ranges", "missing", "forbidden"])
 def test_a_wheel_that_does_not_open_is_one_clear_error(failure: Failure, opened: Open, index: ServedIndex) -> None:
     index.failures[NAME] = failure
-    with pytest.raises(RefreshError, match=f"{NAME} cannot be read: "):
+    with pytest.raises(ReleaseError, match=f"{NAME} cannot be read: "):
         opened()
     assert index.sent[NAME] < 10 * MEGABYTE
 
 
 def test_a_connection_that_is_cut_is_one_clear_error(opened: Open, index: ServedIndex) -> None:
     index.failures[NAME] = "cut"
-    with opened() as thing, pytest.raises(RefreshError, match=r"thing/large\.so cannot be read: "):
+    with opened() as thing, pytest.raises(ReleaseError, match=r"thing/large\.so cannot be read: "):
         thing.content("thing/large.so")
 
 
 def test_bytes_that_are_no_wheel_are_one_clear_error(opened: Open, index: ServedIndex) -> None:
     index.add(BuiltFile(NAME, b"<html>not a wheel</html>"))
-    with pytest.raises(RefreshError, match=f"{NAME} cannot be read: "):
+    with pytest.raises(ReleaseError, match=f"{NAME} cannot be read: "):
         opened()
 
 
@@ -132,5 +135,5 @@ def test_a_member_that_is_damaged_is_one_clear_error(opened: Open, index: Served
     middle = built.content.index(b"thing/version.py") + len(b"thing/version.py")
     damaged = built.content[:middle] + b"\xff" * 8 + built.content[middle + 8 :]
     index.add(BuiltFile(NAME, damaged))
-    with opened() as thing, pytest.raises(RefreshError, match=r"thing/version\.py cannot be read: "):
+    with opened() as thing, pytest.raises(ReleaseError, match=r"thing/version\.py cannot be read: "):
         thing.text("thing/version.py")

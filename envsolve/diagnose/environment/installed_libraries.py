@@ -9,8 +9,10 @@ from packaging.requirements import InvalidRequirement, Requirement
 from envsolve.binary.package_facts import facts_in
 from envsolve.boundary.files import open_regular
 from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.matrix import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.fact import Evidence, EvidenceKind
+from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.resolve.closure.unknown_builds import goes_with_cuda
 
@@ -19,7 +21,7 @@ _BUDGET = 2_000_000_000
 _CHUNK = 1 << 20
 
 
-def facts_of_installed(package: Package, packages: Packages) -> BuildFacts | None:
+def facts_of_installed(package: Package, packages: Packages, platform: Platform, matrix: Matrix) -> BuildFacts | None:
     """What ``package`` needs beyond its metadata, from the bytes of its libraries.
 
     None where it has nothing to do with CUDA, where nothing says so, and where a file cannot be read.
@@ -39,7 +41,8 @@ def facts_of_installed(package: Package, packages: Packages) -> BuildFacts | Non
     except (OSError, ValueError):  # files that are missing or damaged have findings of their own
         return None
     evidence = Evidence(EvidenceKind.WHEEL, f"the libraries of {package.label} in {package.location}", "")
-    return found.build_facts(package.name, package.version, requires, evidence)
+    torch = matrix.torch_for(found.torch, platform)
+    return found.build_facts(package.name, package.version, requires, evidence, torch)
 
 
 def _required(package: Package) -> Iterator[str]:

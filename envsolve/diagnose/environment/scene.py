@@ -64,7 +64,7 @@ class Scene:
         if package.name not in self._build_facts:
             known = self.matrix.build_facts(package.name, self.platform)
             if is_unknown(package.name, package.version, known):
-                read = facts_of_installed(package, self.packages)
+                read = facts_of_installed(package, self.packages, self.platform, self.matrix)
                 known = (*known, *([] if read is None else [read]))
             self._build_facts[package.name] = known
         return self._build_facts[package.name]

@@ -7,9 +7,10 @@ from datetime import date
 from typing import NamedTuple, Protocol
 
 from envsolve.boundary.document import Document
-from envsolve.matrix.load import ComponentTable, CudaTable, FrameworkTable, Matrix
+from envsolve.matrix.load import Matrix
 from envsolve.matrix.names import GpuModel, read_gpus
 from envsolve.matrix.row import Mistakes
+from envsolve.matrix.tables import ComponentTable, CudaTable, FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import CudnnRelease, Release, Toolkit
 from envsolve.model.versions import CudaVersion

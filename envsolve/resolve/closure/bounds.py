@@ -15,7 +15,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.frameworks import FRAMEWORKS
-from envsolve.matrix.load import ComponentTable, CudaTable
+from envsolve.matrix.tables import ComponentTable, CudaTable
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.names import normalized

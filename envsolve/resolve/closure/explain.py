@@ -67,7 +67,7 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     for ask, parent in conflict.causes:
         groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
     for (_, name), group in sorted(groups.items(), key=_strictness):
-        for kind, text in _requirements(group):
+        for kind, text in _requirements(group, provider):
             yield kind, text + _installed(name, provider)
     for parent in {parent.identifier: parent for _, parent in conflict.causes if parent is not None}.values():
         yield from _path(parent, provider)
@@ -100,13 +100,14 @@ def contested(conflict: Conflict) -> list[str]:
     return list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
 
 
-def _requirements(group: list[tuple[Ask, Pick | None]]) -> Iterator[_Sentence]:
+def _requirements(group: list[tuple[Ask, Pick | None]], provider: Provider) -> Iterator[_Sentence]:
     """What is required of one project by versions of another one, or by the request."""
     found = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
     if len(found) > _FEW:
         ask, parent = group[0]
         assert parent is not None
-        yield _Kind.PACKAGE, f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {versions(ask)}"
+        wanted = f"{versions(ask)}{_because(ask, parent, provider)}"
+        yield _Kind.PACKAGE, f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {wanted}"
         return
     askers: dict[tuple[str, str], list[str]] = {}
     for ask, parent in group:
@@ -118,7 +119,15 @@ def _requirements(group: list[tuple[Ask, Pick | None]]) -> Iterator[_Sentence]:
         else:
             is_folder = isinstance(group[0][0].releases, VirtualReleases)
             kind = _Kind.KNOWN if is_folder else _Kind.PACKAGE
-            yield kind, f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}"
+            because = _because(group[0][0], parent, provider)
+            yield kind, f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}{because}"
+
+
+def _because(ask: Ask, parent: Pick, provider: Provider) -> str:
+    """Why a package has a requirement that is not in its metadata; "" where it is."""
+    needs = provider.world.needs(parent.releases, parent.fit.best, parent.extra) or ()
+    found = (it.because for it in needs if (it.name, it.specifier) == (ask.name, ask.specifier))
+    return next((f", as {it}" for it in found if it), "")
 
 
 def versions(ask: Ask) -> str:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from time import perf_counter
+from typing import TYPE_CHECKING, TypeVar
 
 from envsolve.errors import OutsideError
 
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 _AT_FIRST = 8
 _AT_LEAST = 4
 _WORK = 0.0008
@@ -104,3 +111,28 @@ class Workers:
                     self._allowed = min(self._most, max(_AT_LEAST, int(seconds / _WORK)))
         while self._start_one():
             pass
+
+
+def side_by_side(work: Callable[[Item], Made], items: Iterable[Item], most: int) -> list[Made]:
+    """What ``work`` makes of each item, ``most`` of them at a time. Raises what it raises.
+
+    An interrupt waits for none of them, as it would in a ThreadPoolExecutor: a server may take a minute to answer.
+    """
+    from concurrent.futures import Future
+
+    workers = Workers(most)
+    made: list[Future[Made]] = []
+    try:
+        for item in items:
+            made.append(Future())
+            workers.submit(partial(_settle, made[-1], work, item))
+        return [it.result() for it in made]
+    finally:
+        workers.close()
+
+
+def _settle(future: Future[Made], work: Callable[[Item], Made], item: Item) -> None:
+    try:
+        future.set_result(work(item))
+    except BaseException as error:  # noqa: BLE001 - raised by who waits for it
+        future.set_exception(error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
+from tests.binary.device_library import library_for_torch
 from tests.diagnose.environment.on_disk import Patient, host, pip
 from tests.scripts.fat_binary import fat_binary
 
@@ -85,3 +86,15 @@ def test_a_package_that_the_matrix_does_not_know_is_read(stack: Patient) -> None
     assert not {"no-code-for-gpu", "companion-mismatch"} & {it.id for it in found(stack, "kernels", PASCAL)}
     library.unlink()
     assert not {"no-code-for-gpu", "companion-mismatch"} & {it.id for it in found(stack, "kernels", PASCAL)}
+
+
+def test_an_extension_for_another_pytorch_is_found(stack: Patient) -> None:
+    library = stack.site / "kernels" / "_C.abi3.so"
+    library.parent.mkdir()
+    stack.install("kernels", "1.0", "kernels/_C.abi3.so", requires=["torch>=2"])
+    library.write_bytes(library_for_torch(needs=("_ZN3c104cuda10set_deviceEa", "_ZN3c1021c10_compute_alignmentEm")))
+    assert found(stack, "kernels") == []  # it is of no release, as if it were of several
+    library.write_bytes(library_for_torch(needs=("_ZN3c104cuda10set_deviceEa",)))
+    (finding,) = found(stack, "kernels")
+    assert finding.title == "kernels 1.0 does not work without torch>=1.8,<2.8"
+    assert "PyTorch 2.8 does not have c10::cuda::set_device" in finding.evidence[-1]

@@ -119,6 +119,7 @@ def _needs(
     installed = parsed_version(package.version) if package is not None else None
     if installed is not None and SpecifierSet(need.specifier).contains(installed, prereleases=True):
         return
+    said = f"{title} {version} requires {need.in_words}"
     yield make_finding(
         _OWN_IDS.get(need.name, "package-needs-another"),
         {
@@ -130,7 +131,7 @@ def _needs(
             "installer": None if package is None else installer_of(package, scene),
             "other_version": None if package is None else package.version,
         },
-        () if package is None else (f"{package.folder.name} is installed",),
+        () if package is None else (f"{package.folder.name} is installed", said),
         about=about,
         sources=sources,
     )

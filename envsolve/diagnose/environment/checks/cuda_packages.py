@@ -9,7 +9,7 @@ from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import required_by_any
 from envsolve.findings.catalogue import make_finding
-from envsolve.matrix.load import ComponentTable
+from envsolve.matrix.tables import ComponentTable
 from envsolve.model.finding import Finding
 
 _SHOWN = 8

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from envsolve.boundary import busy
 from envsolve.conda.process import installing
-from envsolve.create import busy
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a lock is not passed on there")
 def test_the_process_that_installs_conda_packages_holds_it_as_well(tmp_path: Path) -> None:
     descriptor = busy._locked(tmp_path / busy.LOCK)
+    assert descriptor is not None
     process = installing()
     os.close(descriptor)
     other = os.open(tmp_path / busy.LOCK, os.O_RDWR)

@@ -1,4 +1,4 @@
-"""One command at a time works on an environment: a file in it is locked until the command ends, however that ends."""
+"""One command at a time works on a directory: a file in it is locked until the command ends, however that ends."""
 
 from __future__ import annotations
 
@@ -6,27 +6,33 @@ import errno
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from envsolve.errors import Hint, OutsideError
+from envsolve.errors import OutsideError
 
 LOCK = ".envsolve.busy"
 _TRIES = 5
+_WAIT = 0.05
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """A link of that name may lead anywhere, and a FIFO would be waited for."""
 
 
 @contextmanager
-def locked(path: Path) -> Iterator[None]:
+def locked(path: Path, busy: OutsideError, seconds: float = 0.0) -> Iterator[None]:
     """Hold the directory at ``path``; programs that are started meanwhile do so too, as one may outlive its command.
 
-    Raises OutsideError ``prefix-busy`` where another command does. OSError passes, from here and from what is done
-    meanwhile.
+    Raises ``busy`` where another command does, for longer than ``seconds``. OSError passes, from here and from what is
+    done meanwhile.
     """
     file = path / LOCK
-    descriptor = _locked(file)
+    until = time.monotonic() + seconds
+    while (descriptor := _locked(file)) is None:
+        if time.monotonic() >= until:
+            raise busy
+        time.sleep(_WAIT)
     try:
         yield
     finally:
@@ -38,21 +44,23 @@ def locked(path: Path) -> Iterator[None]:
             os.close(descriptor)
 
 
-def _locked(file: Path) -> int:
-    """A descriptor of the locked file. One that somebody removed before it was locked here is none of theirs."""
+def _locked(file: Path) -> int | None:
+    """A descriptor of the locked file, None where another command has it.
+
+    A file that somebody removed before it was locked here is locked for nobody.
+    """
     for _ in range(_TRIES):
         descriptor = os.open(file, _FLAGS, 0o666)
         _require_regular(descriptor)
         if not _try_lock(descriptor):
             os.close(descriptor)
-            break
+            return None
         with suppress(OSError):
             if os.fstat(descriptor).st_ino == file.stat().st_ino:
                 os.set_inheritable(descriptor, True)
                 return descriptor
         os.close(descriptor)
-    hint = Hint("wait for it to finish, or choose another PREFIX")
-    raise OutsideError("prefix-busy", f"another command is creating {file.parent}", hints=(hint,))
+    return None
 
 
 def _require_regular(descriptor: int) -> None:
