@@ -533,7 +533,7 @@ class _Around:
                 **{name: it.version for name, it in installed.by_name.items() if name not in fixed},
             },
             present={**present_projects(self._conda), **installed.present(fixed)},
-            judge=required_by_builds(self._matrix, (), builds),
+            judge=required_by_builds(self._matrix, self._platform, (), builds),
         )
         indexes = indexes_for(solution, wanted, request.packages, self._where, self._lines)
         question = question._replace(newest=dict(_newest([it for it, _ in wanted.needs], question, indexes)))
