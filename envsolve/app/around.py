@@ -32,6 +32,7 @@ from envsolve.app.lock_indexes import Lines, Places, name_index
 from envsolve.app.lock_notes import notes_of_metadata
 from envsolve.app.lock_stacks import attempt_of, joined_among, with_joined
 from envsolve.app.lock_start import start
+from envsolve.app.lock_worlds import builds_of
 from envsolve.app.network import Network
 from envsolve.app.project_changes import Change
 from envsolve.app.solving import request_without_secrets
@@ -60,9 +61,10 @@ from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin, Present
+from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.request import Packages as RequestedPackages
-from envsolve.model.solution import Solution
+from envsolve.model.solution import Problem, Solution
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.releases import Fitting, Releases, Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Found, Question, end_of_search, found_for
@@ -367,6 +369,11 @@ def _newest(needs: Iterable[Need], question: Question, indexes: Indexes) -> Iter
                 yield name, project.versions[position]
 
 
+def _solution_of(builds: Mapping[str, Release], request: Request, problem: Problem, solver: Solver) -> Solution | None:
+    attempt = attempt_of(builds, request, problem, solver)
+    return None if attempt is None else attempt.solution
+
+
 class _Around:
     """The search for packages around what is installed."""
 
@@ -472,24 +479,32 @@ class _Around:
     def _stack(self, joined: list[str]) -> Solution | None:
         """The frameworks with those that are to be added, as builds for this machine; None where that is not known.
 
-        Raises UnsolvableError where none of the frameworks to be added has a build for it.
+        Raises UnsolvableError where a framework that was asked for has no build for it.
         """
-        request = self._request
         problem = with_joined(self._problem, self._wanted, joined)
-        solver = Solver(self._matrix)
-        if not problem.frameworks:
-            return None
-        if problem.frameworks == tuple(it for it in problem.frameworks if it.framework in self._known):
-            attempt = attempt_of(self._known, request, problem, solver)
-            return None if attempt is None else attempt.solution
-        solution = solver.solve(request._replace(frameworks=problem.frameworks), problem)
-        if solution is None and not self._known and not problem.cpu:
-            from envsolve.app.refusal import refusal
+        request, solver = self._request._replace(frameworks=problem.frameworks), Solver(self._matrix)
+        new = [it.framework for it in problem.frameworks if it.framework not in self._known]
+        if not self._known:
+            solution = solver.solve(request, problem) if new else None
+            if new and solution is None and not problem.cpu:
+                from envsolve.app.refusal import refusal
 
-            raise refusal(request._replace(frameworks=problem.frameworks), problem, solver)
-        chosen = {it.release.framework: it.release for it in (solution.choices if solution else ())}
-        is_around = all(chosen.get(name) == row for name, row in self._known.items())
-        return solution if is_around else None
+                raise refusal(request, problem, solver)
+            return solution
+        builds = dict(self._known)
+        solution = _solution_of(builds, request, problem, solver)
+        rows = builds_of(solver, request, problem) if new and solution is not None else {}
+        for name in new if solution is not None else ():
+            tried = ((row, _solution_of({**builds, name: row}, request, problem, solver)) for row in rows[name][::-1])
+            row, solution = next((it for it in tried if it[1] is not None), (None, None))
+            if row is None and name not in joined and not problem.cpu:
+                installed = " and ".join(self._installed.by_name[it].label for it in self._installed.frameworks)
+                message = f"no build of {name} for this machine goes with the installed {installed}"
+                raise UnsolvableError("packages-conflict", message, hints=(Hint("use a separate environment"),))
+            if row is None:
+                return None
+            builds[name] = row
+        return solution
 
     def _found(self, solution: Solution | None) -> Found:
         """Every package to install, and those that were in the way; the rest stays. Raises UnsolvableError."""
@@ -543,11 +558,11 @@ class _Around:
         """What was asked for and is not its newest version, because of what is installed."""
         because = {it.name: it.because for it in found.pins}
         for it in found.behind:
-            why = " and ".join((*it.held_by, *because[it.name])[:_FEW]) or "it does not go with what is installed"
+            reasons = tuple(dict.fromkeys((*it.held_by, *because[it.name])))[:_FEW]
+            why = " and ".join(reasons) or "it does not go with what is installed"
             way = f"require {it.name}>={it.newest} if that may change"
-            yield Note("held-back", f"{it.name} {it.version} is used, not {it.newest}: {why}; {way}").about(
-                name=it.name, version=it.version, newest=it.newest
-            )
+            note = Note("held-back", f"{it.name} {it.version} is used, not {it.newest}: {why}; {way}")
+            yield note.about(name=it.name, version=it.version, newest=it.newest)
 
     def _not_verified(self, pins: Iterable[Pin], solution: Solution | None) -> Iterator[Note]:
         """What has CUDA code among ``pins``, where nothing says for which CUDA and GPU it has to be."""
