@@ -57,6 +57,7 @@ from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.lockfile.options import AROUND
 from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.host import Platform
 from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.note import Note
@@ -80,6 +81,8 @@ _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
 """What Docker and Podman put into their containers."""
 _NOT_PURE = re.compile(r"^Tag: (?!.*-none-any\s*$)", re.MULTILINE)
 _PURE = "-none-any.whl"
+_OF_NVIDIA = "nvidia-"
+"""CUDA itself, whose versions the frameworks require."""
 _LONGEST = 64 * 1024
 _FEW = 2
 _FORMAT = "requirements"
@@ -399,6 +402,7 @@ class _Around:
         self._matrix = asked.matrix
         self._end = end_of_search(builds=asked.request.packages.allow_builds)
         self._fixed: frozenset[str] = frozenset()
+        self._left_out: set[str] = set()
         self._conda = installed_conda(inventory.prefix).packages if inventory.is_conda else ()
         held = self._held_stack()
         self._known = {} if held is None else {name: rows[0] for name, rows in held.releases.items() if rows}
@@ -428,9 +432,19 @@ class _Around:
         request = self._request
         audit = WheelAudit(request, lambda: self._lines.wheels, self._asked.packages)
         joined: list[str] = []
+        refused: UnsolvableError | None = None
         while True:
-            solution = self._stack(joined)
-            found = self._found(solution)
+            try:
+                solution = None
+                solution = self._stack(joined)
+                found = self._found(solution)
+            except UnsolvableError as error:
+                refused = refused or error
+                new_builds = self._new_builds(solution)
+                if not new_builds:
+                    raise refused from None
+                self._left_out |= new_builds
+                continue
             new = [it for it in joined_among(found.pins, self._problem) if it not in joined]
             if new:
                 joined += new
@@ -476,13 +490,18 @@ class _Around:
             indexes=tuple(used),
         )
 
+    def _new_builds(self, solution: Solution | None) -> set[str]:
+        """The builds of frameworks that are not installed: others of them may go with what is."""
+        releases = (it.release for it in (solution.choices if solution is not None else ()))
+        return {it.label for it in releases if it.framework not in self._known}
+
     def _stack(self, joined: list[str]) -> Solution | None:
         """The frameworks with those that are to be added, as builds for this machine; None where that is not known.
 
         Raises UnsolvableError where a framework that was asked for has no build for it.
         """
         problem = with_joined(self._problem, self._wanted, joined)
-        request, solver = self._request._replace(frameworks=problem.frameworks), Solver(self._matrix)
+        request, solver = self._request._replace(frameworks=problem.frameworks), Solver(self._matrix, self._there)
         new = [it.framework for it in problem.frameworks if it.framework not in self._known]
         if not self._known:
             solution = solver.solve(request, problem) if new else None
@@ -505,6 +524,9 @@ class _Around:
                 return None
             builds[name] = row
         return solution
+
+    def _there(self, table: FrameworkTable) -> FrameworkTable:
+        return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
 
     def _found(self, solution: Solution | None) -> Found:
         """Every package to install, and those that were in the way; the rest stays. Raises UnsolvableError."""
@@ -566,8 +588,16 @@ class _Around:
 
     def _not_verified(self, pins: Iterable[Pin], solution: Solution | None) -> Iterator[Note]:
         """What has CUDA code among ``pins``, where nothing says for which CUDA and GPU it has to be."""
-        compiled = (it for it in pins if it.name in FRAMEWORK_OF_WHEEL or not it.files[0].name.endswith(_PURE))
-        names = [it.name for it in compiled if it.name in FRAMEWORK_OF_WHEEL or goes_with_cuda(it.name, it.requires)]
+        names = [
+            it.name
+            for it in pins
+            if it.name in FRAMEWORK_OF_WHEEL
+            or (
+                goes_with_cuda(it.name, it.requires)
+                and not it.files[0].name.endswith(_PURE)
+                and not it.name.startswith(_OF_NVIDIA)
+            )
+        ]
         if not names or (solution is not None and not self._unknown):
             return
         if self._unknown:

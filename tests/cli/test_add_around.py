@@ -208,6 +208,15 @@ def test_a_new_framework_is_the_build_for_the_gpu(adding: Adding) -> None:
     assert (done.code, done.out) == (0, "  + torch 2.12.0+cu126\n"), done.err
 
 
+def test_a_build_that_the_index_lacks_is_passed_over(adding: Adding) -> None:
+    adding.has(wheel("beta", "1.0"))
+    adding.index.add("torch", [wheel("torch", "2.12.0", tags=TAGS)])
+    adding.index.index("/whl/cu126/", "pytorch").add("torch", [wheel("torch", "2.11.0+cu126", tags=TAGS)])
+    asked = ("--diff", "--gpu", "6.1", "--pytorch-index-url", f"{adding.index.url}/whl")
+    assert adding("torch<=2.12.0", *asked).out == "  + torch 2.11.0+cu126\n"
+    assert "torch==2.12.0+cu126" in adding.refused("version-not-found", "torch==2.12.0", *asked).err
+
+
 def test_a_framework_that_is_installed_is_not_looked_for(adding: Adding) -> None:
     adding.has(wheel("torch", VENDOR, tags=TAGS))
     assert adding("torch", "--gpu", "6.1").err == "note: env has torch already\n"
