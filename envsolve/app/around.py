@@ -85,14 +85,13 @@ _OF_NVIDIA = "nvidia-"
 """CUDA itself, whose versions the frameworks require."""
 _LONGEST = 64 * 1024
 _FEW = 2
-_FORMAT = "requirements"
-"""Stands for wheels: the format of locks that may hold every kind of them."""
 
 
 class AddRequest(NamedTuple):
     """What is to be added to the environment at ``prefix``: the packages of ``request``, on its indexes, for its GPUs.
 
-    ``show`` hears what is done, ``packages`` how far the search is. ``held`` are the versions of an existing lock.
+    The format of ``request`` is one for wheels alone. ``show`` hears what is done, ``packages`` how far the search is.
+    ``held`` are the versions of an existing lock.
     """
 
     prefix: str
@@ -257,12 +256,12 @@ def _texts(answer: object) -> list[object]:
 
 
 class _Installed:
-    """What an environment has, and which of it may change."""
+    """What an environment has, and which of it may change; ``replaced`` are requirements by their address."""
 
-    def __init__(self, inventory: Inventory, markers: Markers) -> None:
+    def __init__(self, inventory: Inventory, markers: Markers, replaced: Collection[str]) -> None:
         packages = Packages(inventory.search_path)
         self.by_name = packages.by_name
-        self._markers = markers
+        self._markers, self._replaced = markers, replaced
         self._needs = {name: tuple(_needs(it)) for name, it in self.by_name.items()}
         self._of_label = {_label(it): name for name, it in self.by_name.items()}
 
@@ -296,7 +295,7 @@ class _Installed:
             return f"{' and '.join(self.by_name[it].label for it in self.frameworks)} may need this version"
         if package.is_of_conda:
             return "conda installed it"
-        if origin.reason or origin.url or "+" in package.version:
+        if name not in self._replaced and (origin.reason or origin.url or "+" in package.version):
             return origin.reason or "it is not from an index"
         return "" if is_file(package.folder / "RECORD") else "pip cannot uninstall it: it has no RECORD"
 
@@ -393,8 +392,8 @@ class _Around:
         self._platform = this_platform()
         self._interpreter: Interpreter = interpreter_of(inventory, self._platform)
         markers = Markers(self._interpreter.marker_values())
-        self._installed = _Installed(inventory, markers)
         self._asked_for = for_target(with_direct(wanted, lines, asked.request.format, markers.holds, {}), markers)
+        self._installed = _Installed(inventory, markers, self._asked_for.addresses)
         self._wanted = self._asked_for._replace(
             needs=(*_by_name(asked.request), *self._asked_for.needs),
             constraints=(*self._asked_for.constraints, *for_target(_of_installers(environ), markers).constraints),
@@ -413,9 +412,7 @@ class _Around:
         ]
         python = ".".join(map(str, self._interpreter.python[:2]))
         frameworks = (FrameworkRequest(name, SpecifierSet(f"=={it.version}")) for name, it in self._known.items())
-        request = asked.request._replace(
-            frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"), format=_FORMAT
-        )
+        request = asked.request._replace(frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"))
         target = with_frameworks(target_of(request, self._matrix, environ), self._wanted, where)
         there = set(self._installed.frameworks.values()) - self._known.keys()
         named = tuple(it for it in target.problem.frameworks if it.framework not in there)

@@ -114,6 +114,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
         gpus=options["gpus"],
         index_url=options["index_url"],
         extra_index_urls=options["extra_index_urls"],
+        format="requirements",  # wheels alone, and those of every kind
         packages=packages,
     )
     matrix, network = matrix_of(options), network_of(options)
