@@ -9,7 +9,8 @@ WRONG, each with its reason:
    NumPy 2). Libraries that no package brings may be missing where the tool says that the machine needs them.
 3. uv, given the requirements of the project and all pins of the lock, says that they contradict each other, or that
    more packages are needed, for the Python and the platform of the lock. A package may be missing where the tool says
-   that another one installs the same module.
+   that another one installs the same module. What is built once the framework is installed, as the tool says, is left
+   out.
 4. A pin without a wheel for this Python and platform, though there is one for another Python: it would be compiled.
 
 STALE: of a package that the project names, a newer release had been out for 18 months, and uv finds a lock with such a
@@ -71,6 +72,8 @@ UV_PACKAGES = {
 """What somebody who knows the framework asks uv for."""
 _MET = re.compile(r"requires ([^ ]+), and [^ ]+ in this lock installs the same module")
 """How envsolve says that a requirement is met by a package of another name."""
+_AFTERWARDS = re.compile(r"the build of ([^ ]+) [^ ]+ imports .* first, then this lock with --no-build-isolation")
+"""How it says that a package is built once the framework is installed: before that uv cannot read its metadata."""
 
 
 class Machine(NamedTuple):
@@ -176,7 +179,8 @@ class Judge:
         pins = tuple(pins_in(lock).items())
         known = self.known_faults(project, machine, lock, said)
         python = python or self.python_of(machine, lock)
-        return [*known, *self._metadata(project, machine.platform, pins, python, frozenset(_MET.findall(said)))]
+        met, afterwards = frozenset(_MET.findall(said)), frozenset(_AFTERWARDS.findall(said))
+        return [*known, *self._metadata(project, machine.platform, pins, python, met, afterwards)]
 
     def known_faults(self, project: Project, machine: Machine, lock: Path, said: str = "") -> list[str]:
         """Those of the faults for which no index is asked."""
@@ -256,10 +260,10 @@ class Judge:
         rows = () if held is None else held.releases.get(project.framework, ())
         cuda = next((row.cuda for row in rows if row.cuda is not None), None)
         for name, version in pins.items():
-            for facts in self._matrix.build_facts(name):
+            for facts in self._matrix.build_facts(name, machine.platform):
                 if not facts.covers(version) or (facts.beside and (held is None or facts.beside not in held.releases)):
                     continue
-                if facts.without_code_for([self._capability(machine)], cuda) is not None:
+                if not facts.loss and facts.without_code_for([self._capability(machine)], cuda) is not None:
                     yield f"{name} {version} has no code for {machine.gpu}"
                 wanted = str(facts.cuda).removeprefix("==").removesuffix(".*")
                 if cuda and not facts.loss and not facts.go_with(cuda) and f"nvidia-cublas-cu{wanted}" not in pins:
@@ -270,17 +274,26 @@ class Judge:
                         yield f"{name} {version} does not run without {need}, and {need.name} is {other}"
 
     def _of_metadata(
-        self, project: Project, platform: Platform, held: Sequence[tuple[str, str]], python: str, met: frozenset[str]
+        self,
+        project: Project,
+        platform: Platform,
+        held: Sequence[tuple[str, str]],
+        python: str,
+        met: frozenset[str],
+        afterwards: frozenset[str],
     ) -> Iterator[str]:
-        pins = dict(held)
-        done, packages = self._uv.files([project.file, *(f"{it}=={pins[it]}" for it in pins)], python, platform)
+        pins = {name: version for name, version in held if name not in afterwards}
+        left_out = self._scratch / "left_out.in"
+        left_out.write_text("".join(f"{it}\n" for it in afterwards), encoding="utf-8")
+        asked = [project.file, *(f"{it}=={pins[it]}" for it in pins)]
+        done, packages = self._uv.files(asked, python, platform, "--excludes", str(left_out))
         if done.status == KILLED:
             return  # it had no time to say anything
         if done.status:
             yield f"uv: {' '.join(done.complaint.split())[:400]}"
             return
-        if packages.keys() - pins.keys() - met:
-            yield f"not in the lock: {', '.join(sorted(packages.keys() - pins.keys() - met))}"
+        if missing := packages.keys() - dict(held).keys() - met:
+            yield f"not in the lock: {', '.join(sorted(missing))}"
         source = {name for name, has_wheel in packages.items() if not has_wheel and name in pins}
         for other in PYTHONS:
             asked = [f"{name}=={pins[name]}" for name in sorted(source)]

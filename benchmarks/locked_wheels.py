@@ -113,7 +113,10 @@ _SONAME_MAJORS = re.compile(
 _EXTRAS = re.compile(r"lib(?:nccl|cutensor|cusparseLt|nvshmem_host|cufile|cupti)\.so.*")
 _OPENED = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc|cudnn)\.so\.\d+(?:\.\d+)?")
 """What is opened at run time and cannot be done without: other names may be tried and missed."""
-OPTIONAL = {"torchao": "torchao/__init__.py goes on without a library that does not load"}
+OPTIONAL = {
+    "torchao": "torchao/__init__.py goes on without a library that does not load",
+    "nccl-extensions": "flashinfer/moe_ep, which alone uses it, goes on without it",
+}
 _BITSANDBYTES = re.compile(r".*libbitsandbytes_cuda(\d+)\.so")
 _MACHINE = re.compile(r"note: (\S+) (\S+) does not install CUDA: the machine needs")
 _LOSS = re.compile(r"note: (\S+) (\S+) loads the libraries of CUDA \S+ without")

@@ -19,39 +19,30 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import Lines, Places
-from envsolve.app.stack_wheels import Limits, Rivals, index_of, is_lockable, places_of, required_by_builds
+from envsolve.app.stack_in_search import StackInSearch
+from envsolve.app.stack_wheels import Limits, index_of, is_lockable
 from envsolve.app.targets import glibc_of
-from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
+from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.index.client import Indexes
 from envsolve.index.extended import Elsewhere
 from envsolve.index.fitting import Interpreter
 from envsolve.index.page import RawFile
 from envsolve.matrix.load import Matrix
-from envsolve.model.build_facts import BuildFacts
 from envsolve.model.need import Need
 from envsolve.model.reference import as_typed
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Held, Packages, Request
 from envsolve.model.solution import Problem
-from envsolve.model.versions import CudaVersion
 from envsolve.resolve.closure.ages import days_of
-from envsolve.resolve.closure.bounds import (
-    THE_STACK,
-    Drivers,
-    constraints_of,
-    cuda_major_of,
-    drivers_of,
-    may_stand_beside,
-)
+from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
 from envsolve.resolve.closure.releases import Fit, Sources, Wanted
 from envsolve.resolve.closure.resolve import Conflict, Progress
-from envsolve.resolve.closure.virtual import Virtual, among
-from envsolve.resolve.closure.world import Judge, Known, World
-from envsolve.resolve.parts import CUDA, CUDNN, OWNER, framework_identifier, minor_lies_in
+from envsolve.resolve.closure.virtual import among
+from envsolve.resolve.closure.world import Known, World
+from envsolve.resolve.parts import framework_identifier, minor_lies_in
 from envsolve.resolve.preference import is_a_year_old
-from envsolve.resolve.provider import Provider as RowsProvider
 from envsolve.resolve.solver import Solver
 
 _DEPTH = 4
@@ -122,10 +113,9 @@ class Chosen(NamedTuple):
 class Worlds:
     """The worlds of a problem, and the search for the best answer in them.
 
-    ``requested`` are the frameworks of the request; others of the problem came in as dependencies. ``versions``
-    are those of an existing lock that stay where they fit, and ``held`` its stack. Builds whose label is in
-    ``left_out`` count for nothing. With ``in_part`` packages will do that lose something with the CUDA of a build. With
-    ``as_if_built`` what only a build tells of packages is taken for nothing, as it is anyway until they are built.
+    ``requested`` are the frameworks of the request; others of the problem came in as dependencies. With ``in_part``
+    packages will do that lose something with the CUDA of a build. With ``as_if_built`` what only a build tells of
+    packages is taken for nothing, as it is anyway until they are built.
     """
 
     def __init__(
@@ -148,13 +138,10 @@ class Worlds:
         self._solver, self._where, self._lines = solver, where, lines
         self.in_part = in_part
         self._as_if_built = as_if_built or request.packages.allow_builds
-        self.met_what_runs_in_part = False
         self.conflicts: tuple[Conflict, ...] = ()
         """Why there is no answer, world by world."""
-        self.rivals: Rivals = {}
         self._worlds: list[World] = []
         self._alike: dict[tuple[str, str], RawFile] = {}
-        self._shared: dict[str, tuple[frozenset[int] | None, ...]] = {}
         self._known: dict[Interpreter, Known] = {}
 
     def close(self) -> None:
@@ -166,6 +153,13 @@ class Worlds:
     def builds(self) -> Mapping[str, tuple[Release, ...]]:
         """The builds of each framework that run on the machines, the best one last."""
         return builds_of(self._solver, self._request, self._problem)
+
+    @cached_property
+    def stack(self) -> StackInSearch:
+        """The same builds among the packages of the search."""
+        return StackInSearch(
+            self.builds, self._request, self._problem, self._solver, self._matrix, in_part=self.in_part
+        )
 
     @cached_property
     def pythons(self) -> list[Version]:
@@ -219,7 +213,7 @@ class Worlds:
     def is_about_builds(self, conflict: Conflict) -> bool:
         """Whether builds of frameworks, or what they need of CUDA, take part in a conflict."""
         names = set(contested(conflict))
-        return not names.isdisjoint(self._framework_of) or not names.isdisjoint(conflict.provider.world.virtual)
+        return not names.isdisjoint(self.stack.framework_of) or not names.isdisjoint(conflict.provider.world.virtual)
 
     def _chosen(self, answer: Answer) -> Chosen:
         picks = answer.picks
@@ -294,10 +288,10 @@ class Worlds:
             ),
             Limits(None, wanted),
             {},
-            self._virtual,
-            self._judged,
+            self.stack.virtual,
+            self.stack.judged,
             self._alike,
-            self._framework_of,
+            self.stack.framework_of,
             None if sources is Sources.ANY else self._known.setdefault(interpreter, Known({}, set())),
         )
         self._worlds.append(world)
@@ -321,136 +315,6 @@ class Worlds:
                 if package in OWN_INDEX and version != versions and local:
                     place = Elsewhere(index, f"{version}+{local}")
                     found.setdefault(package, {}).setdefault(version, []).append(place)
-        return found
-
-    @cached_property
-    def _virtual(self) -> tuple[Virtual, ...]:
-        """The builds of each framework, and the majors of CUDA that they are for."""
-        rows = (
-            Virtual(framework_identifier(name), tuple(tuple(self._needs_of(row)) for row in rows))
-            for name, rows in self.builds.items()
-        )
-        return (*rows, Virtual(CUDA, ((),) * len(self._majors)), *self._places)
-
-    @cached_property
-    def _places(self) -> tuple[Virtual, ...]:
-        return places_of(self._matrix) if self._majors else ()
-
-    @cached_property
-    def _required(self) -> Judge:
-        platform = self._problem.platform
-        return required_by_builds(self._matrix, platform, self._places, self._framework_of, self.rivals)
-
-    @cached_property
-    def _majors(self) -> list[int]:
-        return sorted({it.cuda.major for rows in self.builds.values() for it in rows if it.cuda is not None})
-
-    def _needs_of(self, row: Release) -> Iterator[Need]:
-        yield Need(row.package, tuple(sorted(row.extras)), f"==={row.full_version}", "")
-        if row.cuda is not None:
-            yield self._of_major(row.cuda.major)
-        for framework, rows in self.builds.items():
-            if framework > row.framework:
-                fit = (number for number, other in enumerate(rows) if self._go_together(row, other))
-                yield among(framework_identifier(framework), fit)
-
-    def _go_together(self, row: Release, other: Release) -> bool:
-        """Whether two builds admit one CUDA toolkit that the machines can have, and one cuDNN."""
-        return all(
-            one is None or another is None or not one.isdisjoint(another)
-            for one, another in zip(self._shared_by(row), self._shared_by(other), strict=True)
-        )
-
-    def _shared_by(self, row: Release) -> tuple[frozenset[int] | None, ...]:
-        """What of CUDA a build admits that all frameworks share: toolkits, cuDNNs, owners; None for any."""
-        if row.label not in self._shared:
-            found: dict[str, frozenset[int]] = {}
-            for requirement in self._provider.rules.of_release(row) if row.cuda is not None else ():
-                if requirement.identifier in (CUDA, CUDNN, OWNER):
-                    admitted = frozenset(self._provider.left_by(requirement))
-                    found[requirement.identifier] = found.get(requirement.identifier, admitted) & admitted
-            self._shared[row.label] = tuple(found.get(it) for it in (CUDA, CUDNN, OWNER))
-        return self._shared[row.label]
-
-    @cached_property
-    def _provider(self) -> RowsProvider:
-        return self._solver.providers(self._request, self._problem)[0]
-
-    def _of_major(self, major: int) -> Need:
-        return among(CUDA, (number for number, it in enumerate(self._majors) if it == major))
-
-    def _judged(self, name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
-        """What a wheel requires of the frameworks and of CUDA beside what its metadata say."""
-        framework = self._framework_of.get(name)
-        if framework is not None:
-            alike = (
-                number
-                for number, it in enumerate(self.builds[framework])
-                if it.package == name and it.full_version == Version(version)
-            )
-            return (*needs, among(framework_identifier(framework), alike))
-        needs = self._required(name, version, needs)
-        return (*needs, *self._of_stack(name, version), *self._of_builds(name, version))
-
-    @cached_property
-    def _framework_of(self) -> Mapping[str, str]:
-        """The framework that a package is a build of."""
-        return {row.package: framework for framework, rows in self.builds.items() for row in rows}
-
-    def _of_builds(self, name: str, version: str) -> Iterator[Need]:
-        """What builds of a package require of frameworks: the CUDA that they load, and GPUs that they have code for.
-
-        Those in PyTorch's own index are for the CUDA of its PyTorch.
-        """
-        known = [it for it in self._facts_of(name) if it.covers(version)]
-        self.met_what_runs_in_part |= any(it.loss and it.need_cuda for it in known)
-        counting = [it for it in known if not (self.in_part and it.loss)]
-        for facts in counting:
-            for framework, rows in self.builds.items():
-                yield among(framework_identifier(framework), self._that_go_with(facts, name, rows))
-
-    def _that_go_with(self, facts: BuildFacts, name: str, rows: Sequence[Release]) -> Iterator[int]:
-        for number, row in enumerate(rows):
-            is_own_index = row.source is Source.PYTORCH and name in OWN_INDEX
-            if is_own_index or self._suit(facts, row.cuda):
-                yield number
-
-    def _suit(self, facts: BuildFacts, cuda: CudaVersion | None) -> bool:
-        """Whether builds with ``facts`` run beside a framework for ``cuda``, None if it is for the CPU."""
-        if facts.without_code_for(self._problem.gpus, cuda, self._drivers.compile) is not None:
-            return False
-        return cuda is None or (facts.go_with(cuda) and facts.run_with(self._drivers.run or cuda.major))
-
-    def _facts_of(self, name: str) -> tuple[BuildFacts, ...]:
-        return self._matrix.build_facts(name, self._problem.platform)
-
-    @cached_property
-    def _drivers(self) -> Drivers:
-        return drivers_of(self._problem, self._matrix.cuda)
-
-    def _of_stack(self, name: str, version: str) -> Iterator[Need]:
-        if cuda_major_of(name) is not None and self._majors:
-            fit = (it for it, major in enumerate(self._majors) if may_stand_beside(name, major, self._facts_of))
-            yield among(CUDA, fit)
-        for framework, rows in self.builds.items():
-            identifier = framework_identifier(framework)
-            if name in rivals_of(framework):
-                yield among(identifier, ())
-            constraints = self._constraints[framework].get(name, ())
-            bound = {
-                number for number, need in constraints if version not in SpecifierSet(need.specifier, prereleases=True)
-            }
-            if bound:
-                yield among(identifier, set(range(len(rows))) - bound)
-
-    @cached_property
-    def _constraints(self) -> Mapping[str, Mapping[str, list[tuple[int, Need]]]]:
-        """The packages that builds of each framework break with in other versions, each with the number of a build."""
-        found: dict[str, dict[str, list[tuple[int, Need]]]] = {framework: {} for framework in self.builds}
-        for framework, rows in self.builds.items():
-            for number, row in enumerate(rows):
-                for need in constraints_of(row, self._facts_of):
-                    found[framework].setdefault(need.name, []).append((number, need))
         return found
 
     def _is_requested(self, minor: Version) -> bool:

@@ -302,7 +302,7 @@ class _Lock:
                     return self._made_of(chosen, worlds, problem, best, lines)
             finally:
                 worlds.close()
-            if not worlds.met_what_runs_in_part:
+            if not worlds.stack.met_what_runs_in_part:
                 break
         return self._explained(problem, worlds, lines)
 
@@ -342,7 +342,7 @@ class _Lock:
         stranger = next(strangers(attempt.solution, found.pins, self._request.packages), None)
         if stranger is not None:
             raise self._without_folder(*stranger)
-        self._rivals |= worlds.rivals
+        self._rivals |= worlds.stack.rivals
         return Resolved(attempt, best, found, floors, chosen.answer.undecided)
 
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:

@@ -14,7 +14,7 @@ from envsolve.app.asked_packages import Given
 from envsolve.app.lock_indexes import Lines, Places
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
-from envsolve.frameworks import BUILT_WITH, OWN_INDEX, rivals_of
+from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
 from envsolve.index.client import Indexes
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
@@ -122,6 +122,21 @@ def bounds_of(solution: Solution, matrix: Matrix, present: Collection[str] = (),
 
 def _facts_of(matrix: Matrix, platform: Platform, in_part: bool, name: str) -> tuple[BuildFacts, ...]:
     return tuple(it for it in matrix.build_facts(name, platform) if not (in_part and it.loss))
+
+
+def cuda_majors_of(matrix: Matrix, package: str, version: str, platform: Platform) -> set[int]:
+    """The majors of CUDA that the wheels of a version of a framework are for, as the default index has them.
+
+    Empty where ``package`` is no framework, where an extra decides, or where the matrix has none or one for the CPU.
+    """
+    if package not in FRAMEWORK_OF_WHEEL:
+        return set()
+    rows = matrix.framework(FRAMEWORK_OF_WHEEL[package], platform).releases
+    rows = tuple(it for it in rows if it.package == package and it.source is Source.PYPI)
+    of_version = [it for it in rows if it.full_version == Version(version)]
+    if any(it.cuda is None or it.extras for it in of_version):
+        return set()
+    return {it.cuda.major for it in of_version if it.cuda is not None}
 
 
 def places_of(matrix: Matrix) -> tuple[Virtual, ...]:

@@ -52,7 +52,7 @@ def overview_page(entries: Sequence[Overview], here: Sequence[ReadHere]) -> str:
         + [str(entry.wheels_read)]
         for entry in entries
     ]
-    text = table(["framework", "versions", "builds", *sources, "from wheels"], rows)
+    text = table(["framework", "versions", "builds", *sources, "from wheels"], rows, sources)
     return text + _section("Read on this machine", [f"{it.release} ({it.build}), {it.seen}" for it in here])
 
 

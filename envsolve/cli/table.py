@@ -12,20 +12,21 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 EMPTY = "-"
-_FIRST_TO_GO = (
-    *("from wheels", "for PTX", "PTX", "cuDNN", "runs as", "evidence", "in full", "builds", "jax-releases"),
-    *("pytorch-channel", "Python", "conda-forge", "PyPI"),
-)
+_FIRST_TO_GO = ("from wheels", "for PTX", "PTX", "cuDNN", "runs as", "evidence", "in full", "builds", "Python", "PyPI")
 """Columns that a narrow terminal does without, in this order; a program reads them all."""
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The lines of a table. An empty cell is a dash, and a column that is empty throughout is left out."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], expendable: Sequence[str] = ()) -> str:
+    """The lines of a table. An empty cell is a dash, and a column that is empty throughout is left out.
+
+    A narrow terminal does without the columns that are ``expendable``, the first of them first, after those that it
+    always does without.
+    """
     filled = [column for column, _ in enumerate(header) if any(row[column] for row in rows)]
     header = [header[column] for column in filled]
     rows = [[row[column] or EMPTY for column in filled] for row in rows]
     drawable = sys.stdout.isatty() and sys.stdout.encoding.lower().startswith("utf")
-    return _drawn(header, rows) if drawable else _aligned(header, rows)
+    return _drawn(header, rows, expendable) if drawable else _aligned(header, rows)
 
 
 def heading(text: str) -> str:
@@ -42,7 +43,7 @@ def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "".join(f"{text}\n" for text in (click.style(line(header), bold=True), *map(line, rows)))
 
 
-def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]], expendable: Sequence[str]) -> str:
     """As wide as the terminal: cells wrap between words alone, so that no version or name is cut.
 
     Where that is too wide, columns are left out, and where that does not help either, each row is a list of its own.
@@ -53,7 +54,7 @@ def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     console = Console(file=StringIO(), force_terminal=True)
     shown = list(range(len(header)))
-    for name in _FIRST_TO_GO:
+    for name in (*_FIRST_TO_GO, *expendable):
         if _least_width(header, rows, shown) > console.width:
             shown = [it for it in shown if header[it] != name]
     if _least_width(header, rows, shown) > console.width:

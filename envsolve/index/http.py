@@ -115,7 +115,8 @@ class HttpFetcher:
         """End all connections. Who waits in another thread, for an answer or for the next try, gets OutsideError."""
         with self._lock:
             self._closed.set()
-        for route in self._routes.values():
+            routes = list(self._routes.values())  # another thread may still add one, which it closes itself
+        for route in routes:
             route.close()
 
     def _sent(self, headers: Mapping[str, str]) -> dict[str, str]:

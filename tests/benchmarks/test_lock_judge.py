@@ -94,6 +94,15 @@ def test_pins_that_contradict_each_other_and_what_is_missing_are_faults(
     assert judge.faults(asked, NEW, lock(tmp_path, "torch==2.15.0"), met) == []
 
 
+def test_what_is_built_beside_the_framework_is_left_out(tmp_path: Path, matrix: Matrix, server: IndexServer) -> None:
+    server.add("torch", releases("torch", ["2.15.0"]))
+    judge, asked = judge_of(tmp_path, matrix, server), project(tmp_path, "torch", "kernels")
+    held = lock(tmp_path, "torch==2.15.0", "kernels==1.0")  # uv finds no metadata of kernels
+    afterwards = "the build of kernels 1.0 imports torch: install torch first, then this lock with --no-build-isolation"
+    assert judge.faults(asked, NEW, held, afterwards) == []
+    assert judge.faults(asked, NEW, held)[0].startswith("uv: ")
+
+
 def test_a_pin_that_has_a_wheel_for_another_python_alone_is_a_fault(
     tmp_path: Path, matrix: Matrix, server: IndexServer
 ) -> None:

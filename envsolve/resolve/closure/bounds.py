@@ -35,10 +35,12 @@ _FIRST_WITHOUT_SUFFIX = 13
 """From CUDA 13 on NVIDIA's toolkit packages carry no -cuNN."""
 _OF_THE_MAJOR = ("cuda-toolkit", "cuda-bindings", "cuda-python")
 """Packages whose own major is that of CUDA."""
-_COMPILERS = ("nvidia-nvjitlink", "nvidia-cuda-nvrtc", "nvidia-nvvm", "nvidia-nvptxcompiler", "nvidia-cuda-nvcc")
+_COMPILERS = ("nvidia-cuda-nvrtc", "nvidia-nvvm", "nvidia-cuda-nvcc")
+"""Those that make PTX. nvJitLink and nvPTXCompiler make machine code, which every driver of the major runs
+(https://docs.nvidia.com/cuda/nvjitlink)."""
 _ASSEMBLER = "nvidia-cuda-nvcc-cu"
-"""ptxas for CUDA 11 and 12: frameworks ask for a newer one than the libraries they were built with, and what it makes
-is machine code, which every driver of the major runs."""
+"""ptxas for CUDA 11 and 12, which makes machine code: frameworks ask for a newer one than the libraries they were built
+with."""
 _FIRST_NCCL_WITHOUT_MAXWELL = "2.28.3"
 _PASCAL = ComputeCapability(6, 0)
 _NONE = CudaVersion(0, 0)
@@ -85,14 +87,18 @@ def without_code(
     lacking = [(it, it.without_code_for(gpus, cuda, drivers.compile)) for it in looked_into]
     of_all = all(gpu is not None for _, gpu in lacking)
     for facts, gpu in lacking:
-        if gpu is None:
-            continue
-        if facts.without_code_for([gpu], cuda) is None:
-            lacks = f"{name}{facts.versions} has only PTX of CUDA {facts.ptx_cuda} for compute capability {gpu}"
-            yield facts, f"{lacks}, the driver compiles that of CUDA {drivers.compile} at most"
-        else:
-            lacks = f"no known {name} wheel has" if of_all else f"{name}{facts.versions} has no"
-            yield facts, f"{lacks} code for compute capability {gpu}"
+        if gpu is not None and of_all and facts.without_code_for([gpu], cuda) is not None:
+            yield facts, f"no known {name} wheel has code for compute capability {gpu}"
+        elif gpu is not None:
+            yield facts, f"{name}{facts.versions} {_lack(facts, gpu, cuda, drivers)}"
+
+
+def _lack(facts: BuildFacts, gpu: ComputeCapability, cuda: CudaVersion, drivers: Drivers) -> str:
+    """Half a sentence on builds that do not run on ``gpu``."""
+    if facts.without_code_for([gpu], cuda) is not None:
+        return f"has no code for compute capability {gpu}"
+    has = f"has only PTX of CUDA {facts.ptx_cuda} for compute capability {gpu}"
+    return f"{has}, the driver compiles that of CUDA {drivers.compile} at most"
 
 
 class Drivers(NamedTuple):
@@ -225,7 +231,7 @@ class Bounds:
             if not facts.go_with(toolkit.version):
                 yield f"{name} {version} loads the libraries of {facts.cuda_text}: {facts.loss}"
             elif gpu is not None:
-                yield f"{name} {version} has no code for compute capability {gpu}: {facts.loss}"
+                yield f"{name} {version} {_lack(facts, gpu, toolkit.version, self._drivers)}: {facts.loss}"
             elif (too_old := self._driver_is_too_old(facts)) is not None:
                 yield f"{name} {version} {too_old}: {facts.loss}"
 

@@ -362,11 +362,14 @@ class _Counting(BaseReporter[Ask, Pick, str]):
         involved = {ask.identifier for ask, _ in causes} | {parent.identifier for _, parent in causes if parent}
         names = {ask.name for ask, _ in causes} | {parent.name for _, parent in causes if parent}
         self._provider.conflicts.update(names)
+        self._conflicts += 1
+        is_due = self._conflicts >= _MANY_CONFLICTS and self._conflicts & (self._conflicts - 1) == 0
+        if is_due:  # what requires them is to be decided early too: a framework may come last
+            askers = (self._provider.asked_by.get(it, (None, None))[1] for it in tuple(involved))
+            involved |= {it.identifier for it in askers if it is not None}
         is_new = not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED
         if is_new:
             self._provider.contested |= involved
-        self._conflicts += 1
-        is_due = self._conflicts >= _MANY_CONFLICTS and self._conflicts & (self._conflicts - 1) == 0
         to_read = _FEW_TO_READ if self._conflicts < _TOO_MANY_CONFLICTS else sys.maxsize
         if self._narrows and is_due and narrow(self._provider, self._provider.roots, to_read, self._end):
             raise _Again

@@ -18,7 +18,7 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Solution
-from envsolve.model.versions import DriverVersion
+from envsolve.model.versions import CudaVersion, DriverVersion
 from envsolve.resolve.closure.bounds import NEVER, Bounds
 from envsolve.resolve.closure.unknown_builds import is_unknown
 from envsolve.resolve.solver import Solver
@@ -77,10 +77,11 @@ def test_libraries_of_an_older_cuda_may_stand_beside_the_stack(matrix: Matrix) -
 def test_a_compiler_follows_the_toolkit_where_kernels_are_made_on_the_machine(matrix: Matrix) -> None:
     compiled = solution(matrix, "tensorflow", "10.0", "580.65.06")
     assert [it for it in compiled.choices[0].runs_as.values() if it.startswith("compute_")]
-    assert specifiers(bounds(matrix, compiled), "nvidia-nvjitlink-cu12") != []
+    assert specifiers(bounds(matrix, compiled), "nvidia-cuda-nvrtc-cu12") != []
     ready = solution(matrix, "tensorflow", "8.6", "580.65.06")
-    assert specifiers(bounds(matrix, ready), "nvidia-nvjitlink-cu12") == []
-    assert specifiers(bounds(matrix, compiled), "nvidia-cublas-cu12") == []
+    assert specifiers(bounds(matrix, ready), "nvidia-cuda-nvrtc-cu12") == []
+    for makes_machine_code in ("nvidia-cublas-cu12", "nvidia-nvjitlink-cu12"):
+        assert specifiers(bounds(matrix, compiled), makes_machine_code) == []
 
 
 def test_a_runtime_that_is_linked_in_needs_the_driver_or_the_stack_for_it(matrix: Matrix) -> None:
@@ -127,10 +128,14 @@ def test_what_is_lost_is_said_of_cuda_gpu_and_driver(matrix: Matrix) -> None:
     for facts, why in (
         ({"cuda": SpecifierSet("==13.*")}, "loads the libraries of CUDA 13"),
         ({"code": CODE}, "has no code for compute capability 6.1"),
+        (
+            {"code": DeviceCode((), (CodeTarget.parse("6.0"),)), "ptx_cuda": CudaVersion(12, 9)},
+            "has only PTX of CUDA 12.9 for compute capability 6.1, the driver compiles that of CUDA 12.8 at most",
+        ),
         ({"linked_cuda": 13}, "has the runtime of CUDA 13 linked in, this stack is for CUDA 12.9"),
     ):
         more = matrix.with_builds([of_builds(loss="it is slow", **facts)])
-        found = solution(more, "jax", "6.1")
+        found = solution(more, "jax", "6.1", "570.26" if "ptx_cuda" in facts else None)
         assert list(bounds(more, found).lost("x", "2.0")) == [f"x 2.0 {why}: it is slow"]
         assert bounds_of(found, more, in_part=True).of("x") == ()
 
