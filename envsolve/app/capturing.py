@@ -36,7 +36,7 @@ from envsolve.lockfile.lock import Asked, Lock, Made
 from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.finding import Finding, Severity
-from envsolve.model.host import Host
+from envsolve.model.host import Host, Platform
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
 from envsolve.model.request import Request
@@ -169,7 +169,7 @@ def _looked_at(found: FoundEnvironment, host: Host) -> _Environment:
             it for it in packages if not it.is_of_conda and _below(it.folder, inventory.prefix) not in of_conda
         )
     if found.runs and packages:
-        interpreter = _interpreter(inventory, host)
+        interpreter = interpreter_of(inventory, host.platform)
         wheels, requires = captured(packages, Markers(interpreter.marker_values()))
         return _Environment(inventory, host, conda, wheels, requires, interpreter if wheels else None)
     if packages:
@@ -185,14 +185,14 @@ def _below(folder: Path, prefix: Path) -> str:
     return folder.relative_to(prefix).as_posix() if folder.is_relative_to(prefix) else ""
 
 
-def _interpreter(inventory: Inventory, host: Host) -> Interpreter:
+def interpreter_of(inventory: Inventory, platform: Platform) -> Interpreter:
     """The Python of the environment. Raises UnsolvableError for one that takes other wheels than CPython does."""
     if not inventory.takes_usual_wheels:
         message = f"wheels are looked up for 64-bit CPython only, and {inventory.executable} is not that"
         hints = (Hint("list the installed packages with that Python", "python -m pip freeze"),)
         raise UnsolvableError("python-not-supported", message, hints=hints)
     major, minor, patch = (*map(int, _NUMBERS.findall(inventory.python)), 0, 0)[:3]
-    return Interpreter((major, minor, patch), host.platform, this_glibc())
+    return Interpreter((major, minor, patch), platform, this_glibc())
 
 
 def _format(asked: CaptureRequest, environment: _Environment) -> str:

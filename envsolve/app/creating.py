@@ -29,10 +29,12 @@ from envsolve.create.refusals import not_exact
 from envsolve.create.replaced import set_aside, settle
 from envsolve.errors import Hint, UsageError
 from envsolve.host.machine import this_platform
+from envsolve.lockfile.options import AROUND
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import GpuStatus, Platform
 from envsolve.model.note import Note
 
+_FEW = 3
 _LARGE = 1.0
 """Gigabytes from which on a download is told of beforehand."""
 
@@ -129,6 +131,13 @@ def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Map
         raise UsageError("contradictory-options", message, hints=(hint,))
     if plan.lock.pins and not plan.has_python:
         raise not_exact(path, "it has wheels but no Python to install them for")
+    around = plan.lock.made.option(AROUND) if plan.lock.made is not None else ()
+    if around:
+        raise UsageError(
+            "lock-not-exact",
+            f"{path} lacks what it was made around: {', '.join(around[:_FEW])}",
+            hints=(Hint("install it into that environment: pip install --no-deps -r FILE"),),
+        )
     if plan.lock.pins and plan.lock_name != "pylock.toml":
         refuse_variables(path, plan.text)
     if not asked.builds:

@@ -56,7 +56,9 @@ def packages_refusal(
     stack = _with(solution, ())
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
     unknown = [name for name in _unknown(conflict) if name not in {ask.name for ask in nowhere}]
-    beside = [name for name in contested(conflict) if name in conflict.provider.world.present]
+    present = conflict.provider.world.present
+    beside = [name for name in contested(conflict) if name in present]
+    is_of_conda = any(present[name].requires is None for name in beside)
     unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
     reasons = {it for found in unfit.values() for it in found}
     if any(conflict.provider.world.limits(name) for name in unfit):
@@ -76,8 +78,10 @@ def packages_refusal(
         code, message = "no-wheel", _cannot_be_installed(unfit, target, solution)
     elif beside:
         code = "packages-conflict"
-        names = beside[:_FEW_NAMES]
-        message = f"the conda packages {' and '.join(names)} do not meet the requirements for {target}{stack}"
+        names = [it if is_of_conda else str(present[it]) for it in beside[:_FEW_NAMES]]
+        what = "conda packages" if is_of_conda else "installed"
+        do = "do" if is_of_conda or len(names) > 1 else "does"
+        message = f"the {what} {' and '.join(names)} {do} not meet the requirements for {target}{stack}"
     else:
         names = contested(conflict)[:_FEW_NAMES]
         code = "packages-conflict"
@@ -89,7 +93,7 @@ def packages_refusal(
     hints = (
         *rivals,
         *_framework_hints(contested(conflict), request),
-        *([Hint("install a required version with conda")] if beside and code != "hash-mismatch" else []),
+        *([Hint("install a required version with conda")] if is_of_conda and code != "hash-mismatch" else []),
         *(() if rivals else _hints(reasons, unknown, lacking, request, solution)),
         *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),

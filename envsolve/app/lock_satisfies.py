@@ -23,7 +23,7 @@ from envsolve.conda.specs import specifier_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.lockfile.lock import Asked, Lock, Made
-from envsolve.lockfile.options import CONSTRAINTS, OVERRIDES
+from envsolve.lockfile.options import AROUND, CONSTRAINTS, OVERRIDES
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
@@ -74,7 +74,7 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
             asked = asked._replace(python=as_in_lock(asked.python, lock.addresses))
     return (
         *_of_packages(lock, lock.made),
-        *_of_frameworks(lock, lock.made, request, target, asked),
+        *_of_frameworks(lock, lock.made, request, asked),
         *_of_requirements(lock, lock.made, request, asked),
         *_of_options(lock, lock.made, request, asked),
         *_of_machines(lock, target),
@@ -89,14 +89,20 @@ def holds(lock: Lock, wanted: Iterable[Asked]) -> bool:
     return all(it.is_met for it in (*conda, *(_of_python(need, "", lock, installed, {}) for need in needs)))
 
 
+def _installed(lock: Lock) -> list[Installed]:
+    """What is there once ``lock`` is installed, where it was made around an environment too."""
+    around = (it.partition("==") for it in (lock.made.option(AROUND) if lock.made else ()))
+    return [*packages_in(lock, Platform(lock.platform)), *(Installed(name, it, None) for name, _, it in around)]
+
+
 def _of_packages(lock: Lock, made: Made) -> Iterator[Difference]:
     if made.packages_digest not in (None, lock.packages_digest):
         text = "packages or digests were changed after envsolve wrote the file"
         yield Difference(Note("packages-changed", text), is_met=False)
 
 
-def _of_frameworks(lock: Lock, made: Made, request: Request, target: Target, asked: CondaAsked) -> Iterator[Difference]:
-    installed = packages_in(lock, target.problem.platform)
+def _of_frameworks(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
+    installed = _installed(lock)
     replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in (asked.python.overrides if asked.python else ())}
     wanted = []
     for it in request.frameworks:
@@ -108,7 +114,7 @@ def _of_frameworks(lock: Lock, made: Made, request: Request, target: Target, ask
 
 def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> Iterator[Difference]:
     python = asked.python or Given((), (), {}, None, ())
-    installed = packages_in(lock, Platform(lock.platform))
+    installed = _installed(lock)
     recorded = made.request or ()
     extras = {need.name: need.extras for need in filter(None, map(_need, recorded))}
 
@@ -199,7 +205,7 @@ def _of_options(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> 
     before, now = dict(made.options), dict(asked.as_recorded(request)[1])
     for key in dict.fromkeys((*now, *before)):
         old, new = before.get(key, ()), now.get(key, ())
-        if key in ("frameworks", CONSTRAINTS, OVERRIDES) or old == new:
+        if key in ("frameworks", CONSTRAINTS, OVERRIDES, AROUND) or old == new:
             continue
         was, said = (" ".join((*it, "")) if it != ("true",) else "" for it in (old, new))
         if old and new:

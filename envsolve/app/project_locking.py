@@ -12,6 +12,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
 from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, is_gone, locks_in
+from envsolve.app.lock_stacks import stays
 from envsolve.app.network import Network
 from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
 from envsolve.app.solving import Solved, solve_request
@@ -20,7 +21,16 @@ from envsolve.app.targets import platforms_of, targets_of
 from envsolve.app.unknown_releases import knowing_new_releases
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
-from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS, format_for_file, stack_lock, write_conda_lock
+from envsolve.host.machine import this_platform
+from envsolve.lockfile.formats import (
+    CONDA_FORMATS,
+    PYTHON_FORMATS,
+    VENV_FORMATS,
+    format_for_file,
+    stack_lock,
+    write_conda_lock,
+    write_python_lock,
+)
 from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
 from envsolve.lockfile.reading import lock_in
 from envsolve.lockfile.same_file import same_file
@@ -35,6 +45,7 @@ from envsolve.project.reading import refuse_value
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
+    from envsolve.model.package import Pin
 
 _Found = TypeVar("_Found")
 _FEW = 4
@@ -47,7 +58,8 @@ class ProjectLock(NamedTuple):
 
     ``upgrade`` drops all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
     files that envsolve did not write may be overwritten, or that the caller looks after them. ``checks`` says that it
-    matters only whether files are as they should be, so that what becomes of others is not worked out.
+    matters only whether files are as they should be, so that what becomes of others is not worked out. ``around`` is an
+    environment whose packages the locks do without.
     """
 
     network: Network = Network()
@@ -57,6 +69,7 @@ class ProjectLock(NamedTuple):
     counted: Callable[[int, str], None] = lambda _, __: None
     replaces: bool = False
     checks: bool = False
+    around: str | None = None
 
 
 class LockedFile(NamedTuple):
@@ -151,6 +164,8 @@ class _Locking:
 
     def _found(self, asked: Asked, matrix: Matrix) -> _Files | None:
         self._matrix = matrix
+        if self._how.around is not None:
+            return self._around(asked, self._how.around)
         if asked.request.format in PYTHON_FORMATS:
             return self._python(asked)
         return self._conda(asked) if asked.request.format in CONDA_FORMATS else self._stack(asked)
@@ -217,6 +232,28 @@ class _Locking:
         files = _written(locked, request.format)
         self._locked.setdefault(asked.part.name, {it.platform: it.locks[0] for it in files}.get)
         return files, locked.solutions
+
+    def _around(self, asked: Asked, prefix: str) -> _Files:
+        from envsolve.app.around import AddRequest, lock_around
+        from envsolve.app.held_locks import held_by_python_lock
+
+        request = asked.request
+        if request.format not in VENV_FORMATS:
+            message = f"a lock around an environment is for its wheels, and {request.format} is not"
+            raise UsageError(
+                "contradictory-options", message, hints=(Hint(f"formats for it: {', '.join(VENV_FORMATS)}"),)
+            )
+        there = self._locked.get(asked.part.name) or self._any_lock(asked)
+        nothing: tuple[tuple[Pin, ...], Held] = ((), Held())
+        pins, _ = self._held(held_by_python_lock(there), nothing)(this_platform())
+        held = {it.name: it.version for it in pins if stays(request.packages, it.name)}
+        how = self._how
+        question = AddRequest(prefix, request, how.network, self._matrix, how.show, how.counted, held)
+        platform, lock, notes = lock_around(question, asked.as_recorded, self._environ)
+        self._locked.setdefault(asked.part.name, {platform: lock}.get)
+        self.notes += notes
+        text = write_python_lock(lock, request.format)
+        return (_Written(platform, text, (lock.restricted_to(request.format),)),), ()
 
     def _unchanged(self, asked: Asked) -> LockFor:
         """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part.

@@ -161,7 +161,7 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
         prefix=options["prefix"],
         lock=install.lock,
         request=install.command,
-        network=_network(options),
+        network=installer_network(options),
         session=partial(conda_session, words),
         python=options["python"] if options["lock_file"] else None,
         channel_logins=install.channel_logins,
@@ -178,7 +178,7 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
         progress.clear()
 
 
-def _network(options: dict[str, Any]) -> Network:
+def installer_network(options: dict[str, Any]) -> Network:
     """How installers go out: with the indexes that are configured, and the logins in what was typed."""
     from envsolve.app.lock_indexes import settings_of
     from envsolve.create.tools import Network

@@ -1,22 +1,45 @@
-"""``envsolve add`` and ``remove``: a requirement more or less in the project, its locks and its environment."""
+"""``envsolve add`` and ``remove``: a requirement more or less in the project, its locks and its environment.
+
+``add`` with ``--prefix`` alone is about the environment there, whichever tool made it, and about no project.
+"""
 
 from __future__ import annotations
 
 import codecs
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
-from envsolve.cli.lock import lock_files, project_file, project_option
-from envsolve.cli.options import Command, Decorator, matrix_option, option, output_options, stacked
+from envsolve.cli.interrupts import interruptible
+from envsolve.cli.lock import lock_files, project_file, project_option, spelled
+from envsolve.cli.options import (
+    Command,
+    Decorator,
+    matrix_of,
+    matrix_option,
+    network_of,
+    option,
+    output_options,
+    stacked,
+)
+from envsolve.cli.output import deliver
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, options_of_solve
 from envsolve.cli.sync import environment_options, sync_project
+from envsolve.errors import UsageError
+
+if TYPE_CHECKING:
+    from envsolve.model.note import Note
 
 _AS_IT_IS = {"upgrade": False, "upgraded": (), "force": False, "check": False, "as_json": False}
 """Options of ``lock``: what is locked stays as far as it fits."""
+
+_OF_ENVIRONMENT = ("gpus", "allow_builds", "index_url", "extra_index_urls", "pytorch_index_url")
+"""Options of ``add`` that are keys of a project where it is about one."""
 
 _options: Decorator = stacked(
     project_option,
@@ -32,18 +55,27 @@ _options: Decorator = stacked(
 @click.command(cls=Command, short_help="Add requirements to the project and lock it.")
 @click.argument("words", nargs=-1, required=True, metavar="REQUIREMENT...")
 @_options
+@options_of_solve(_OF_ENVIRONMENT)
 def add(**options: Any) -> int:
     """Add requirements to the project and lock it, with as few changes as possible.
 
     A requirement that is there already gets the new versions. If no lock has room for it, nothing is written.
 
+    With --prefix and without --sync they are installed into that environment, and no project is changed. Installed
+    frameworks stay as they are, and other packages unless they are in the way. --gpu, --allow-builds and the index
+    options are for this; a project has keys for them.
+
     \b
     Examples:
       envsolve add pandas 'transformers>=5'
       envsolve add jax --sync
+      envsolve add transformers --prefix /opt/venv
     """
     from envsolve.project.editing import with_requirements
 
+    if options["prefix"] and not options["syncs"]:
+        return _added_to_environment(options)
+    _require_not_typed(_OF_ENVIRONMENT, "requires --prefix without --sync: set it in the project")
     return _edited(with_requirements, "added", options)
 
 
@@ -63,9 +95,74 @@ def remove(**options: Any) -> int:
     return _edited(without_requirements, "removed", options)
 
 
+def _added_to_environment(options: dict[str, Any]) -> int:
+    """Install what is required around what is there, and say before what changes; the exit code."""
+    from envsolve.app.around import AddRequest, install, planned
+    from envsolve.cli.create import installer_network
+    from envsolve.cli.progress import Progress
+    from envsolve.model.request import Packages, Request
+
+    _require_not_typed(("project", "lock_file"), "is about a project, and --prefix without --sync is not")
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="adding")
+    packages = Packages(
+        requirements=options["words"],
+        allow_builds=options["allow_builds"],
+        pytorch_index_url=options["pytorch_index_url"],
+    )
+    request = Request(
+        (),
+        gpus=options["gpus"],
+        index_url=options["index_url"],
+        extra_index_urls=options["extra_index_urls"],
+        format="requirements",  # wheels alone, and those of every kind
+        packages=packages,
+    )
+    matrix, network = matrix_of(options), network_of(options)
+    asked = AddRequest(options["prefix"], request, network, matrix, progress.show, progress.packages)
+    with interruptible():
+        try:
+            addition = planned(asked, os.environ)
+        finally:
+            progress.clear()
+        _say(addition.notes, options)
+        lines = "".join(f"  {spelled(it)}\n" for it in addition.changes)
+        if options["show_diff"]:
+            deliver(lines, None)
+            return 0
+        if not addition.changes:
+            note(f"{options['prefix']} has {' and '.join(options['words'])} already", quiet=options["quiet"])
+            return 0
+        if not options["quiet"]:
+            click.echo(lines, nl=False, err=True)
+        try:
+            notes = install(
+                addition, installer_network(options), os.environ, progress.show, builds=options["allow_builds"]
+            )
+        finally:
+            progress.clear()
+        _say(notes, options)
+    return 0
+
+
+def _say(notes: Iterable[Note], options: dict[str, Any]) -> None:
+    for it in notes:
+        note(it, quiet=options["quiet"])
+
+
+def _require_not_typed(names: Iterable[str], why: str) -> None:
+    """Raise UsageError where one of the options ``names`` is on the command line, which does not go with the others."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        is_typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if parameter.name in names and is_typed:
+            raise UsageError("contradictory-options", f"{max(parameter.opts, key=len)} {why}")
+
+
 def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options: dict[str, Any]) -> int:
     from envsolve.project.reading import project_of, read_text
 
+    if not options["syncs"]:
+        _require_not_typed(("prefix", "lock_file"), "requires --sync")
     path, words = project_file(options["project"]), options["words"]
     before = read_text(path)
     after = edit(path, before, words)

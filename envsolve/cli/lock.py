@@ -50,6 +50,12 @@ project_option = option(
 @click.command(cls=Command, short_help="Write the locks of the project.")
 @options_of_solve((*REQUEST, "platforms", "allow_builds"))
 @project_option
+@click.option(
+    "--around",
+    metavar="DIR",
+    type=FileName("directory"),
+    help="Leave out what the environment in DIR has, such as the framework of an image, and suit it.",
+)
 @option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or out of date.")
 @option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
 @option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
@@ -93,7 +99,7 @@ def lock_files(project: Project, options: dict[str, Any], edited: Sequence[tuple
     from envsolve.app.project_locking import ProjectLock, lock_project
     from envsolve.matrix import Matrix
 
-    directory = options["matrix_directory"]
+    directory, around = options["matrix_directory"], options.get("around")
     matrix = Matrix(directory and Path(directory).absolute())
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     how = ProjectLock(
@@ -104,6 +110,7 @@ def lock_files(project: Project, options: dict[str, Any], edited: Sequence[tuple
         progress.packages,
         replaces=options["force"],
         checks=options["check"] and not options["show_diff"],
+        around=around and str(Path(around).absolute()),
     )
     with chdir(project.directory):
         try:

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from envsolve.model.need import Need
 from envsolve.model.reference import AddressKind, kind_of
 
 Hashes = tuple[tuple[str, str], ...]
@@ -38,16 +39,23 @@ class PackageFile(NamedTuple):
 
 
 class Present(NamedTuple):
-    """A project that an environment has already, from conda: its version as conda writes it, and the conda package.
+    """A project that an environment has already: its version as conda or its metadata write it, and the package.
 
-    The version may be none that Python knows (``9e``).
+    The version may be none that Python knows (``9e``). ``requires`` are the requirements of a wheel with those of its
+    extras; None for what conda installs, which knows no extras.
     """
 
     version: str
     package: str
+    requires: tuple[Need, ...] | None = None
 
     def __str__(self) -> str:
         return f"{self.package} {self.version}"
+
+    @property
+    def sentence(self) -> str:
+        """What keeps the project in this version."""
+        return f"conda installs {self}" if self.requires is None else f"{self} is installed"
 
 
 class Pin(NamedTuple):

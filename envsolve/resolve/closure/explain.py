@@ -68,7 +68,7 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
         groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
     for (_, name), group in sorted(groups.items(), key=_strictness):
         for kind, text in _requirements(group, provider):
-            yield kind, text + _installed_by_conda(name, provider)
+            yield kind, text + _installed(name, provider)
     for parent in {parent.identifier: parent for _, parent in conflict.causes if parent is not None}.values():
         yield from _path(parent, provider)
     for name in contested(conflict):
@@ -160,7 +160,7 @@ def _limits(name: str, conflict: Conflict) -> Iterator[str]:
     wanted = reduce(and_, masks, -1) or reduce(or_, masks)  # releases of one package may each require another version
     for limit in world.limits(name):
         if releases is None or wanted & releases.mask("") & ~limit.admitted(releases):
-            yield _bound(name, limit) + _installed_by_conda(name, conflict.provider)
+            yield _bound(name, limit) + _installed(name, conflict.provider)
 
 
 def _bound(name: str, limit: Limit) -> str:
@@ -169,9 +169,9 @@ def _bound(name: str, limit: Limit) -> str:
     return f"{name} is bounded: {limit.because}"
 
 
-def _installed_by_conda(name: str, provider: Provider) -> str:
+def _installed(name: str, provider: Provider) -> str:
     present = provider.world.present.get(name)
-    return "" if present is None else f", and conda installs {present}"
+    return "" if present is None else f", and {present.sentence}"
 
 
 def _unfit(name: str, conflict: Conflict) -> Iterator[str]:

@@ -75,7 +75,7 @@ class TimeUpError(Exception):
 class Question(NamedTuple):
     """A question to the search. ``held`` are the versions of an existing lock, which stay where they fit.
 
-    ``present`` are the projects that conda installs, by normalized name: what asks for one is met by its version or
+    ``present`` are the projects that are there already, by normalized name: what asks for one is met by its version or
     not at all, and what it requires itself is met. ``judge`` says what metadata leave out, ``virtual`` are projects
     that it speaks of and no index has. ``floors`` are the oldest versions that may be taken of projects. ``newest`` are
     the newest versions of the requested packages, ``frameworks`` the packages of frameworks.
@@ -284,7 +284,8 @@ def _replaced(picks: Mapping[str, Pick], reached: Reached, world: World) -> Iter
 
 def _bare(reached: Reached, world: World) -> Iterator[tuple[str, str]]:
     asks = (asks[0][0] for asks in reached.values())
-    yield from sorted((ask.name, ask.extra) for ask in asks if ask.extra and ask.name in world.present)
+    of_conda = {name for name, it in world.present.items() if it.requires is None}
+    yield from sorted((ask.name, ask.extra) for ask in asks if ask.extra and ask.name in of_conda)
 
 
 def _pin(
@@ -322,7 +323,7 @@ def _reasons(pick: Pick, provider: Provider, limits: Limits) -> Iterator[str]:
     if ruled_out is not None:
         version, need = ruled_out
         if need.name in world.present:
-            yield f"{pick.name} {version} requires {need}, and conda installs {world.present[need.name]}"
+            yield f"{pick.name} {version} requires {need}, and {world.present[need.name].sentence}"
         yield from (f"{pick.name} {version} requires {need}: {it.because}" for it in limits(need.name) if it.because)
 
 

@@ -146,7 +146,7 @@ class World:
         """
         name, key = releases.project.name, (identity(file), extra)
         if name in self.present:
-            return ()
+            return tuple(self._that_hold(self.present[name].requires or (), extra)) if extra else ()
         if key in self._needs:
             return self._needs[key]
         metadata = self._metadata_or_none(releases, file)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envsolve.model.need import parse_need
 from envsolve.model.package import Pin, Present
 from envsolve.resolve.closure.explain import explain, missing
 from envsolve.resolve.closure.resolve import Conflict, Found
@@ -91,6 +92,17 @@ def test_extras_of_what_is_present_bring_nothing_and_are_noted() -> None:
     assert found.bare == (("numpy", "fast"), ("numpy", "tests"), ("numpy", "x"))
     assert the_only(found).name == "app"
     assert the_only(found).unknown_extras == ()
+
+
+def test_extras_of_a_wheel_that_is_present_bring_what_they_require() -> None:
+    requires = tuple(
+        map(parse_need, ("part>=2; extra == 'x'", "never; python_version < '3' and extra == 'x'", "numpy"))
+    )
+    present = {"lib": Present("1.0", "lib", requires)}
+    found = beside(["app"], present, {"app": {"1.0": ["lib[x]"]}, "part": {"1.0": [], "2.0": []}})
+    assert [(pin.name, pin.version) for pin in found.pins] == [("app", "1.0"), ("part", "2.0")]
+    assert found.bare == ()
+    assert explain(refused("lib>1", present=present)) == ["the command line requires lib>1, and lib 1.0 is installed"]
 
 
 def test_extras_are_noted_only_of_what_is_present() -> None:

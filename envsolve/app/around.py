@@ -1,0 +1,606 @@
+"""The use case of adding packages to an environment that is there: around its frameworks, with few changes.
+
+First everything that is installed stays. Where that conflicts, what is in the way may change, but never a framework,
+the compiled packages that it needs, or what no index has: a framework of a vendor's image cannot be installed again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from functools import cached_property
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve import __version__
+from envsolve.app.asked_packages import Given, for_target, given
+from envsolve.app.audit import WheelAudit
+from envsolve.app.capturing import interpreter_of
+from envsolve.app.command import recorded_options
+from envsolve.app.direct_packages import with_direct
+from envsolve.app.held_stack import HeldStack, stack_in
+from envsolve.app.installed_conda import installed_conda
+from envsolve.app.installed_wheels import captured, origin_of
+from envsolve.app.lock_frameworks import require_wheels, with_frameworks
+from envsolve.app.lock_indexes import Lines, Places, name_index
+from envsolve.app.lock_notes import notes_of_metadata
+from envsolve.app.lock_stacks import attempt_of, joined_among, with_joined
+from envsolve.app.lock_start import start
+from envsolve.app.lock_worlds import builds_of
+from envsolve.app.network import Network
+from envsolve.app.project_changes import Change
+from envsolve.app.solving import request_without_secrets
+from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of, required_by_builds, strangers
+from envsolve.app.targets import target_of
+from envsolve.boundary.answers import ask_python
+from envsolve.boundary.secrets import without_secrets
+from envsolve.conda.names import present_projects
+from envsolve.create.claims import claiming, is_claimed
+from envsolve.create.prefix import foreign_files, list_own_files
+from envsolve.create.tools import Network as InstallerNetwork
+from envsolve.create.tools import find_uv
+from envsolve.create.wheels import Wheels, install_wheels
+from envsolve.diagnose.environment import find_environment
+from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.diagnose.environment.reading import is_file, text_of
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError, UsageError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
+from envsolve.host.machine import this_platform
+from envsolve.index.client import Indexes
+from envsolve.index.fitting import Interpreter
+from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.options import AROUND
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import FrameworkTable
+from envsolve.model.host import Platform
+from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.note import Note
+from envsolve.model.package import Pin, Present
+from envsolve.model.release import Release
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.request import Packages as RequestedPackages
+from envsolve.model.solution import Problem, Solution
+from envsolve.model.versions import parsed_version
+from envsolve.resolve.closure.releases import Fitting, Releases, Sources, Wanted
+from envsolve.resolve.closure.resolve import Conflict, Found, Question, end_of_search, found_for
+from envsolve.resolve.closure.resolve import Progress as ResolveProgress
+from envsolve.resolve.closure.unknown_builds import goes_with_cuda
+from envsolve.resolve.solver import Solver
+from envsolve.validation.child import Children
+from envsolve.validation.inventory import Inventory
+
+_STAYS = "the environment"
+_ALLOWED_BY = ("PIP_BREAK_SYSTEM_PACKAGES", "UV_BREAK_SYSTEM_PACKAGES")
+_CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
+"""What Docker and Podman put into their containers."""
+_NOT_PURE = re.compile(r"^Tag: (?!.*-none-any\s*$)", re.MULTILINE)
+_PURE = "-none-any.whl"
+_OF_NVIDIA = "nvidia-"
+"""CUDA itself, whose versions the frameworks require."""
+_LONGEST = 64 * 1024
+_FEW = 2
+
+
+class AddRequest(NamedTuple):
+    """What is to be added to the environment at ``prefix``: the packages of ``request``, on its indexes, for its GPUs.
+
+    The format of ``request`` is one for wheels alone. ``show`` hears what is done, ``packages`` how far the search is.
+    ``held`` are the versions of an existing lock.
+    """
+
+    prefix: str
+    request: Request
+    network: Network
+    matrix: Matrix
+    show: Callable[[str], None]
+    packages: ResolveProgress
+    held: Mapping[str, str] = {}
+
+
+class Addition(NamedTuple):
+    """What is to change in the environment of ``inventory``, and the lock of what is to be installed for it.
+
+    ``wanted`` is what was asked for, ``around`` what of it and of the lock's requirements is installed: ``name==1.0``.
+    """
+
+    inventory: Inventory
+    changes: tuple[Change, ...]
+    lock: Lock
+    notes: tuple[Note, ...]
+    wanted: Given
+    around: tuple[str, ...]
+
+
+def planned(asked: AddRequest, environ: Mapping[str, str]) -> Addition:
+    """What has to change in the environment.
+
+    Raises UsageError where it cannot be changed, UnsolvableError where nothing fits it, OutsideError where an index
+    fails.
+    """
+    inventory = _inventory(asked, environ)
+    require_changeable(inventory, environ)
+    return _addition(asked, inventory, environ)
+
+
+def lock_around(
+    asked: AddRequest, recorded: Request, environ: Mapping[str, str]
+) -> tuple[Platform, Lock, tuple[Note, ...]]:
+    """The lock of what the environment lacks; ``recorded`` is the request that it says it was made for.
+
+    Raises as :func:`planned`; UsageError where the environment has another Python than was asked for, too.
+    """
+    require_wheels(asked.request)
+    inventory = _inventory(asked, environ)
+    python = asked.request.python
+    if python is not None and inventory.python not in python:
+        message = f"{asked.prefix} has Python {inventory.python}, and {asked.request.asker} requires {python}"
+        raise UsageError("contradictory-options", message, hints=(Hint("change one of them"),))
+    found = _addition(asked, inventory, environ)
+    needs, constraints = found.wanted.as_recorded
+    bare, _ = request_without_secrets(recorded)
+    made = Made(
+        __version__,
+        f"envsolve lock --around {shlex.quote(asked.prefix)}",
+        tuple(dict.fromkeys((*map(str, recorded.frameworks), *needs))),
+        exclude_newer=recorded.packages.exclude_newer,
+        notes=("without what the environment has that it was made around: install it there, with --no-deps",),
+        asked_digest=found.wanted.digest,
+        options=(*recorded_options(bare), *constraints, (AROUND, found.around)),
+    )
+    return this_platform(), found.lock._replace(made=made), found.notes
+
+
+def _inventory(asked: AddRequest, environ: Mapping[str, str]) -> Inventory:
+    """What the environment is. Raises UsageError where its Python does not run."""
+    asked.show("querying the environment's Python")
+    with Children() as children:
+        found = find_environment(asked.prefix, None, environ, children)
+    if not found.runs:
+        message = f"the Python of {found.inventory.prefix} does not run"
+        hints = (Hint("show the problem and its fix", f"envsolve doctor --prefix {shlex.quote(asked.prefix)}"),)
+        raise UsageError("python-not-found", message, hints=hints)
+    return found.inventory
+
+
+def _addition(asked: AddRequest, inventory: Inventory, environ: Mapping[str, str]) -> Addition:
+    asked.show("package indexes")
+    wanted, where, lines = start(asked.request, asked.network, environ)
+    try:
+        return _Around(asked, inventory, wanted, where, lines, environ).addition()
+    except OutsideError as error:
+        name_index(error, asked.request, where)
+        raise
+    except UnsolvableError as error:
+        error.hints = tuple(it._replace(command=None) for it in error.hints)  # they would write another lock
+        raise
+    finally:
+        lines.close()
+
+
+def install(
+    addition: Addition,
+    network: InstallerNetwork,
+    environ: Mapping[str, str],
+    show: Callable[[str], None],
+    *,
+    builds: bool,
+) -> tuple[Note, ...]:
+    """Install what ``addition`` has, and nothing else; what to note.
+
+    Where that fails, the error says what state the environment is in.
+    """
+    inventory = addition.inventory
+    prefix, before = inventory.prefix, _versions(inventory)
+    is_own = is_claimed(prefix)
+    foreign = frozenset(foreign_files(prefix)) if is_own else frozenset()
+    wheels = Wheels(addition.lock, find_uv(), alone=False, builds=builds)
+    try:
+        with (
+            claiming(prefix) if is_own else nullcontext(),
+            TemporaryDirectory(prefix="envsolve-", ignore_cleanup_errors=True) as scratch,
+        ):
+            notes = install_wheels(inventory.executable, wheels, network, environ, Path(scratch), show)
+            if is_own:
+                list_own_files(prefix, foreign)
+    except EnvsolveError as error:
+        after = _versions(inventory)
+        changed = sorted(it for it in {*before, *after} if before.get(it) != after.get(it))
+        state = f"it has other versions of {', '.join(changed)} now" if changed else "nothing in it has changed"
+        error.cause = (*error.cause, f"{prefix}: {state}")
+        raise
+    return tuple(notes)
+
+
+def _versions(inventory: Inventory) -> dict[str, str]:
+    return {name: it.version for name, it in Packages(inventory.search_path).by_name.items()}
+
+
+def _is_same(version: str | None, other: str | None) -> bool:
+    return version == other or (
+        version is not None and other is not None and None is not parsed_version(version) == parsed_version(other)
+    )
+
+
+def require_changeable(inventory: Inventory, environ: Mapping[str, str]) -> None:
+    """Raise UsageError for a Python that the system manages, and where this user may not write.
+
+    In a container nobody but who builds the image manages it, and pip's own variable says the same elsewhere.
+    """
+    asked = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
+    library, packages = (Path(str(it)) for it in _texts(ask_python(inventory.executable, asked, environ)))
+    is_allowed = any(environ.get(name, "0") not in ("", "0", "false") for name in _ALLOWED_BY)
+    is_container = any(map(os.path.exists, _CONTAINER_FILES))
+    is_managed = not inventory.owns_prefix and is_file(library / "EXTERNALLY-MANAGED")
+    if is_managed and not is_allowed and not is_container:
+        raise UsageError(
+            "externally-managed",
+            f"{inventory.executable} is managed by the system's package manager",
+            hints=(
+                Hint("make an environment that sees its packages", "python3 -m venv --system-site-packages .venv"),
+                Hint(f"or set {_ALLOWED_BY[0]}=1 to change it anyway, as pip requires it"),
+            ),
+        )
+    there = next((it for it in (packages, *packages.parents) if it.is_dir()), packages)
+    if not os.access(there, os.W_OK):
+        raise UsageError("not-writable", f"{there} is not writable for this user", hints=(Hint("check its owner"),))
+
+
+def _texts(answer: object) -> list[object]:
+    return answer if isinstance(answer, list) else []
+
+
+class _Installed:
+    """What an environment has, and which of it may change; ``replaced`` are requirements by their address."""
+
+    def __init__(self, inventory: Inventory, markers: Markers, replaced: Collection[str]) -> None:
+        packages = Packages(inventory.search_path)
+        self.by_name = packages.by_name
+        self._markers, self._replaced = markers, replaced
+        self._needs = {name: tuple(_needs(it)) for name, it in self.by_name.items()}
+        self._of_label = {_label(it): name for name, it in self.by_name.items()}
+
+    @cached_property
+    def frameworks(self) -> Mapping[str, str]:
+        """The packages that are frameworks, each with the framework that it is."""
+        every = FRAMEWORKS.values()
+        return {name: it.name for name in self.by_name for it in every if it.is_installed_as(name)}
+
+    @cached_property
+    def of_frameworks(self) -> frozenset[str]:
+        """The frameworks, and the compiled packages that they need or that go with them alone."""
+        _, requires = captured(self.by_name.values(), self._markers)
+        found = set(self.frameworks)
+        waiting = [*found, *(name for name in self.by_name if any(it.is_beside(name) for it in FRAMEWORKS.values()))]
+        seen: set[str] = set()
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting += requires[name]
+        return frozenset(found | {name for name in seen if _is_compiled(self.by_name[name])})
+
+    def why_it_stays(self, name: str) -> str:
+        """Why no other version may be installed, "" where one may: an index had it, and no framework needs it."""
+        package = self.by_name[name]
+        origin = origin_of(package)
+        if name in self.frameworks:
+            return "it is a framework"
+        if name in self.of_frameworks:
+            return f"{' and '.join(self.by_name[it].label for it in self.frameworks)} may need this version"
+        if package.is_of_conda:
+            return "conda installed it"
+        if name not in self._replaced and (origin.reason or origin.url or "+" in package.version):
+            return origin.reason or "it is not from an index"
+        return "" if is_file(package.folder / "RECORD") else "pip cannot uninstall it: it has no RECORD"
+
+    def present(self, names: Iterable[str]) -> dict[str, Present]:
+        """Those of ``names``, which stay as they are, for the search."""
+        found = ((name, self.by_name[name]) for name in names)
+        return {name: Present(it.version, name, self._needs[name]) for name, it in found}
+
+    def asked(self, fixed: Collection[str]) -> Iterator[tuple[Need, str]]:
+        """What installed packages that are not ``fixed`` have to meet: to stay there, and to suit those that are."""
+        for name, package in self.by_name.items():
+            if name not in fixed:
+                yield Need(name, (), "", ""), _STAYS
+                continue
+            for need in self._needs[name]:
+                if need.name in self.by_name and need.name not in fixed and self._markers.holds(need.marker):
+                    yield need, _label(package)
+
+    def in_the_way(self, conflict: Conflict, fixed: Collection[str]) -> set[str]:
+        """What of the ``fixed`` packages has no part in an answer."""
+        asks = [ask for ask, _ in conflict.causes]
+        names = {*(it.name for it in asks), *(self._of_label[it.origin] for it in asks if it.origin in self._of_label)}
+        return names & set(fixed)
+
+
+def _by_name(request: Request) -> Iterator[tuple[Need, str]]:
+    """The frameworks of a request, as packages: one that is installed may be no build that the matrix knows."""
+    for it in request.frameworks:
+        if it.framework in FRAMEWORKS:
+            yield Need(FRAMEWORKS[it.framework].wheels[0], (), str(it.specifier), ""), str(request.asker)
+
+
+def _of_installers(environ: Mapping[str, str]) -> Given:
+    """The constraints that pip and uv are under, as in NVIDIA's images."""
+    files = (file for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") for file in environ.get(name, "").split())
+    return given(RequestedPackages(constraints=tuple(dict.fromkeys(files))))
+
+
+def _label(package: Package) -> str:
+    return f"the installed {package.label}"
+
+
+def _needs(package: Package) -> Iterator[Need]:
+    for line in package.requires:
+        try:
+            need = parse_need(line)
+        except ValueError:
+            continue
+        if not need.url:
+            yield need
+
+
+def _is_compiled(package: Package) -> bool:
+    """Whether a wheel is for one platform alone; what does not say so may be."""
+    tags = text_of(package.folder / "WHEEL", _LONGEST)
+    return tags is None or _NOT_PURE.search(tags) is not None
+
+
+def _newest(needs: Iterable[Need], question: Question, indexes: Indexes) -> Iterator[tuple[str, str]]:
+    """The newest version of each package that ``needs`` admit, whatever is installed beside it."""
+    fitting = Fitting(question.wanted)
+    specifiers: dict[str, list[str]] = {}
+    for need in needs:
+        if need.name not in question.present and not need.url:
+            specifiers.setdefault(need.name, []).append(need.specifier)
+    for name, of in specifiers.items():
+        project = indexes.project(name)
+        if project is not None:
+            releases = Releases(project, fitting)
+            mask = releases.mask(",".join(filter(None, of)))
+            position = releases.newest(mask, prereleases=question.wanted.prereleases)
+            if position is not None:
+                yield name, project.versions[position]
+
+
+def _solution_of(builds: Mapping[str, Release], request: Request, problem: Problem, solver: Solver) -> Solution | None:
+    attempt = attempt_of(builds, request, problem, solver)
+    return None if attempt is None else attempt.solution
+
+
+class _Around:
+    """The search for packages around what is installed."""
+
+    def __init__(
+        self,
+        asked: AddRequest,
+        inventory: Inventory,
+        wanted: Given,
+        where: Places,
+        lines: Lines,
+        environ: Mapping[str, str],
+    ) -> None:
+        self._asked, self._inventory, self._where, self._lines = asked, inventory, where, lines
+        self._platform = this_platform()
+        self._interpreter: Interpreter = interpreter_of(inventory, self._platform)
+        markers = Markers(self._interpreter.marker_values())
+        self._asked_for = for_target(with_direct(wanted, lines, asked.request.format, markers.holds, {}), markers)
+        self._installed = _Installed(inventory, markers, self._asked_for.addresses)
+        self._wanted = self._asked_for._replace(
+            needs=(*_by_name(asked.request), *self._asked_for.needs),
+            constraints=(*self._asked_for.constraints, *for_target(_of_installers(environ), markers).constraints),
+        )
+        self._matrix = asked.matrix
+        self._end = end_of_search(builds=asked.request.packages.allow_builds)
+        self._fixed: frozenset[str] = frozenset()
+        self._left_out: set[str] = set()
+        self._conda = installed_conda(inventory.prefix).packages if inventory.is_conda else ()
+        held = self._held_stack()
+        self._known = {} if held is None else {name: rows[0] for name, rows in held.releases.items() if rows}
+        self._unknown = [
+            self._installed.by_name[name].label
+            for name, framework in self._installed.frameworks.items()
+            if framework not in self._known
+        ]
+        python = ".".join(map(str, self._interpreter.python[:2]))
+        frameworks = (FrameworkRequest(name, SpecifierSet(f"=={it.version}")) for name, it in self._known.items())
+        request = asked.request._replace(frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"))
+        target = with_frameworks(target_of(request, self._matrix, environ), self._wanted, where)
+        there = set(self._installed.frameworks.values()) - self._known.keys()
+        named = tuple(it for it in target.problem.frameworks if it.framework not in there)
+        self._request, self._problem = target.request, target.problem._replace(frameworks=named)
+
+    def _held_stack(self) -> HeldStack | None:
+        """The frameworks that are installed, as builds of the matrix."""
+        packages = (it for it in self._installed.by_name.values() if not it.is_of_conda)
+        pins = tuple(Pin(it.name, it.version, (), None) for it in packages)
+        return stack_in(Lock(pins, conda=self._conda), PurePath("pylock.toml"), "", self._platform, self._matrix)
+
+    def addition(self) -> Addition:
+        """What has to change. Raises UnsolvableError, OutsideError."""
+        request = self._request
+        audit = WheelAudit(request, lambda: self._lines.wheels, self._asked.packages)
+        joined: list[str] = []
+        refused: UnsolvableError | None = None
+        while True:
+            try:
+                solution = None
+                solution = self._stack(joined)
+                found = self._found(solution)
+            except UnsolvableError as error:
+                refused = refused or error
+                new_builds = self._new_builds(solution)
+                if not new_builds:
+                    raise refused from None
+                self._left_out |= new_builds
+                continue
+            new = [it for it in joined_among(found.pins, self._problem) if it not in joined]
+            if new:
+                joined += new
+                continue
+            read = audit.facts_of(found.pins, solution, self._matrix)
+            if not read or solution is None:
+                break
+            self._matrix = self._matrix.with_builds(read)
+            if not audit.do_not_suit(read, found.pins, solution, self._matrix):
+                break
+            self._matrix = self._matrix.with_builds(audit.like(read))
+        for release, stranger in strangers(solution, found.pins, request.packages):
+            from envsolve.app.lock_refusal import stranger_refusal
+
+            raise stranger_refusal(release, stranger, request)
+        before = {name: it.version for name, it in self._installed.by_name.items()}
+        pins = tuple(it for it in found.pins if it.index_url is None or not _is_same(before.get(it.name), it.version))
+        notes = (
+            *self._held_back(found),
+            *(note for pin in pins for note in notes_of(pin)),
+            *notes_of_metadata(found, request),
+            *audit.notes(pins),
+            *self._not_verified(pins, solution),
+            *self._where.notes,
+            *self._lines.notes,
+        )
+        changes = tuple(Change(it.name, before.get(it.name), it.version) for it in pins)
+        bare = tuple(dict.fromkeys(it._replace(command=None) for it in notes))
+        needed = {*(need.name for need, _ in self._wanted.needs), *(name for pin in pins for name in pin.requires)}
+        around = tuple(f"{it}=={before[it]}" for it in sorted(needed & self._fixed))
+        return Addition(self._inventory, changes, self._lock(pins), bare, self._asked_for, around)
+
+    def _lock(self, pins: tuple[Pin, ...]) -> Lock:
+        default = without_secrets(self._where.default).rstrip("/")
+        used = dict.fromkeys(url for pin in pins if (url := pin.index_url) is not None and url != default)
+        return Lock(
+            pins,
+            self._platform,
+            self._interpreter.full_version,
+            None if self._interpreter.glibc is None else str(self._interpreter.glibc),
+            default_index=default,
+            default_is_plain=self._where.is_plain,
+            indexes=tuple(used),
+        )
+
+    def _new_builds(self, solution: Solution | None) -> set[str]:
+        """The builds of frameworks that are not installed: others of them may go with what is."""
+        releases = (it.release for it in (solution.choices if solution is not None else ()))
+        return {it.label for it in releases if it.framework not in self._known}
+
+    def _stack(self, joined: list[str]) -> Solution | None:
+        """The frameworks with those that are to be added, as builds for this machine; None where that is not known.
+
+        Raises UnsolvableError where a framework that was asked for has no build for it.
+        """
+        problem = with_joined(self._problem, self._wanted, joined)
+        request, solver = self._request._replace(frameworks=problem.frameworks), Solver(self._matrix, self._there)
+        new = [it.framework for it in problem.frameworks if it.framework not in self._known]
+        if not self._known:
+            solution = solver.solve(request, problem) if new else None
+            if new and solution is None and not problem.cpu:
+                from envsolve.app.refusal import refusal
+
+                raise refusal(request, problem, solver)
+            return solution
+        builds = dict(self._known)
+        solution = _solution_of(builds, request, problem, solver)
+        rows = builds_of(solver, request, problem) if new and solution is not None else {}
+        for name in new if solution is not None else ():
+            tried = ((row, _solution_of({**builds, name: row}, request, problem, solver)) for row in rows[name][::-1])
+            row, solution = next((it for it in tried if it[1] is not None), (None, None))
+            if row is None and name not in joined and not problem.cpu:
+                installed = " and ".join(self._installed.by_name[it].label for it in self._installed.frameworks)
+                message = f"no build of {name} for this machine goes with the installed {installed}"
+                raise UnsolvableError("packages-conflict", message, hints=(Hint("use a separate environment"),))
+            if row is None:
+                return None
+            builds[name] = row
+        return solution
+
+    def _there(self, table: FrameworkTable) -> FrameworkTable:
+        return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
+
+    def _found(self, solution: Solution | None) -> Found:
+        """Every package to install, and those that were in the way; the rest stays. Raises UnsolvableError."""
+        self._fixed = frozenset(self._installed.by_name)
+        while True:
+            try:
+                return self._found_around(solution)
+            except Conflict as conflict:
+                stays = {
+                    it: self._installed.why_it_stays(it) for it in self._installed.in_the_way(conflict, self._fixed)
+                }
+                loose = {name for name, why in stays.items() if not why}
+                if not loose:
+                    from envsolve.app.lock_refusal import packages_refusal
+
+                    refused = packages_refusal(conflict, self._request, None, self._interpreter)
+                    refused.cause += tuple(f"{name} stays: {why}" for name, why in sorted(stays.items()))
+                    raise refused from conflict
+                self._fixed -= loose
+
+    def _found_around(self, solution: Solution | None) -> Found:
+        request, wanted, installed, fixed = self._asked.request, self._wanted, self._installed, self._fixed
+        bounds = None if solution is None else bounds_of(solution, self._matrix, fixed)
+        limits = Limits(bounds, wanted)
+        stack = [it for it in needs_of(solution) if it[0].name not in fixed] if solution is not None else []
+        builds = {name: FRAMEWORK_OF_WHEEL[name] for name in installed.by_name if name in FRAMEWORK_OF_WHEEL}
+        question = Question(
+            asked=(*stack, *wanted.needs, *installed.asked(fixed)),
+            wanted=Wanted(
+                self._interpreter,
+                request.packages.exclude_newer,
+                sources=Sources.ANY if request.packages.allow_builds else Sources.NONE,
+                hashes=wanted.hashes,
+                as_if_built=request.packages.allow_builds,
+                prereleases=request.packages.pre,
+                overridden=wanted.overridden,
+            ),
+            limits=lambda name: () if name in fixed else limits(name),
+            held={
+                **self._asked.held,
+                **{name: it.version for name, it in installed.by_name.items() if name not in fixed},
+            },
+            present={**present_projects(self._conda), **installed.present(fixed)},
+            judge=required_by_builds(self._matrix, self._platform, (), builds),
+        )
+        indexes = indexes_for(solution, wanted, request.packages, self._where, self._lines)
+        question = question._replace(newest=dict(_newest([it for it, _ in wanted.needs], question, indexes)))
+        return found_for(question, indexes, self._end, self._asked.packages)
+
+    def _held_back(self, found: Found) -> Iterator[Note]:
+        """What was asked for and is not its newest version, because of what is installed."""
+        because = {it.name: it.because for it in found.pins}
+        for it in found.behind:
+            reasons = tuple(dict.fromkeys((*it.held_by, *because[it.name])))[:_FEW]
+            why = " and ".join(reasons) or "it does not go with what is installed"
+            way = f"require {it.name}>={it.newest} if that may change"
+            note = Note("held-back", f"{it.name} {it.version} is used, not {it.newest}: {why}; {way}")
+            yield note.about(name=it.name, version=it.version, newest=it.newest)
+
+    def _not_verified(self, pins: Iterable[Pin], solution: Solution | None) -> Iterator[Note]:
+        """What has CUDA code among ``pins``, where nothing says for which CUDA and GPU it has to be."""
+        names = [
+            it.name
+            for it in pins
+            if it.name in FRAMEWORK_OF_WHEEL
+            or (
+                goes_with_cuda(it.name, it.requires)
+                and not it.files[0].name.endswith(_PURE)
+                and not it.name.startswith(_OF_NVIDIA)
+            )
+        ]
+        if not names or (solution is not None and not self._unknown):
+            return
+        if self._unknown:
+            why = f"the matrix does not know the installed {' and '.join(self._unknown)}"
+        elif self._problem.cpu:
+            why = "no GPU was found here; name the GPU with --gpu"
+        else:
+            why = "the installed frameworks are not known to run on this machine's GPU"
+        yield Note("not-verified", f"CUDA code of {', '.join(names)} was not verified: {why}")
