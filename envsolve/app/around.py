@@ -6,12 +6,9 @@ the compiled packages that it needs, or what no index has: a framework of a vend
 
 from __future__ import annotations
 
-import os
-import re
 import shlex
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from functools import cached_property
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -26,7 +23,7 @@ from envsolve.app.command import recorded_options
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.held_stack import HeldStack, stack_in
 from envsolve.app.installed_conda import installed_conda
-from envsolve.app.installed_wheels import captured, origin_of
+from envsolve.app.installed_packages import InstalledPackages
 from envsolve.app.lock_frameworks import require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index
 from envsolve.app.lock_notes import notes_of_metadata
@@ -38,17 +35,16 @@ from envsolve.app.project_changes import Change
 from envsolve.app.solving import request_without_secrets
 from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of, required_by_builds, strangers
 from envsolve.app.targets import target_of
-from envsolve.boundary.answers import ask_python
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.names import present_projects
+from envsolve.create.changeable import require_changeable
 from envsolve.create.claims import claiming, is_claimed
 from envsolve.create.prefix import foreign_files, list_own_files
 from envsolve.create.tools import Network as InstallerNetwork
 from envsolve.create.tools import find_uv
 from envsolve.create.wheels import Wheels, install_wheels
 from envsolve.diagnose.environment import find_environment
-from envsolve.diagnose.environment.metadata import Package, Packages
-from envsolve.diagnose.environment.reading import is_file, text_of
+from envsolve.diagnose.environment.metadata import Packages
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.host.machine import this_platform
@@ -59,9 +55,9 @@ from envsolve.lockfile.options import AROUND
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.host import Platform
-from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.need import Markers, Need
 from envsolve.model.note import Note
-from envsolve.model.package import Pin, Present
+from envsolve.model.package import Pin
 from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.request import Packages as RequestedPackages
@@ -75,15 +71,9 @@ from envsolve.resolve.solver import Solver
 from envsolve.validation.child import Children
 from envsolve.validation.inventory import Inventory
 
-_STAYS = "the environment"
-_ALLOWED_BY = ("PIP_BREAK_SYSTEM_PACKAGES", "UV_BREAK_SYSTEM_PACKAGES")
-_CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
-"""What Docker and Podman put into their containers."""
-_NOT_PURE = re.compile(r"^Tag: (?!.*-none-any\s*$)", re.MULTILINE)
 _PURE = "-none-any.whl"
 _OF_NVIDIA = "nvidia-"
 """CUDA itself, whose versions the frameworks require."""
-_LONGEST = 64 * 1024
 _FEW = 2
 
 
@@ -124,7 +114,7 @@ def planned(asked: AddRequest, environ: Mapping[str, str]) -> Addition:
     fails.
     """
     inventory = _inventory(asked, environ)
-    require_changeable(inventory, environ)
+    require_changeable(inventory.executable, environ, is_systems=not inventory.owns_prefix)
     return _addition(asked, inventory, environ)
 
 
@@ -227,100 +217,6 @@ def _is_same(version: str | None, other: str | None) -> bool:
     )
 
 
-def require_changeable(inventory: Inventory, environ: Mapping[str, str]) -> None:
-    """Raise UsageError for a Python that the system manages, and where this user may not write.
-
-    In a container nobody but who builds the image manages it, and pip's own variable says the same elsewhere.
-    """
-    asked = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
-    library, packages = (Path(str(it)) for it in _texts(ask_python(inventory.executable, asked, environ)))
-    is_allowed = any(environ.get(name, "0") not in ("", "0", "false") for name in _ALLOWED_BY)
-    is_container = any(map(os.path.exists, _CONTAINER_FILES))
-    is_managed = not inventory.owns_prefix and is_file(library / "EXTERNALLY-MANAGED")
-    if is_managed and not is_allowed and not is_container:
-        raise UsageError(
-            "externally-managed",
-            f"{inventory.executable} is managed by the system's package manager",
-            hints=(
-                Hint("make an environment that sees its packages", "python3 -m venv --system-site-packages .venv"),
-                Hint(f"or set {_ALLOWED_BY[0]}=1 to change it anyway, as pip requires it"),
-            ),
-        )
-    there = next((it for it in (packages, *packages.parents) if it.is_dir()), packages)
-    if not os.access(there, os.W_OK):
-        raise UsageError("not-writable", f"{there} is not writable for this user", hints=(Hint("check its owner"),))
-
-
-def _texts(answer: object) -> list[object]:
-    return answer if isinstance(answer, list) else []
-
-
-class _Installed:
-    """What an environment has, and which of it may change; ``replaced`` are requirements by their address."""
-
-    def __init__(self, inventory: Inventory, markers: Markers, replaced: Collection[str]) -> None:
-        packages = Packages(inventory.search_path)
-        self.by_name = packages.by_name
-        self._markers, self._replaced = markers, replaced
-        self._needs = {name: tuple(_needs(it)) for name, it in self.by_name.items()}
-        self._of_label = {_label(it): name for name, it in self.by_name.items()}
-
-    @cached_property
-    def frameworks(self) -> Mapping[str, str]:
-        """The packages that are frameworks, each with the framework that it is."""
-        every = FRAMEWORKS.values()
-        return {name: it.name for name in self.by_name for it in every if it.is_installed_as(name)}
-
-    @cached_property
-    def of_frameworks(self) -> frozenset[str]:
-        """The frameworks, and the compiled packages that they need or that go with them alone."""
-        _, requires = captured(self.by_name.values(), self._markers)
-        found = set(self.frameworks)
-        waiting = [*found, *(name for name in self.by_name if any(it.is_beside(name) for it in FRAMEWORKS.values()))]
-        seen: set[str] = set()
-        while waiting:
-            name = waiting.pop()
-            if name not in seen:
-                seen.add(name)
-                waiting += requires[name]
-        return frozenset(found | {name for name in seen if _is_compiled(self.by_name[name])})
-
-    def why_it_stays(self, name: str) -> str:
-        """Why no other version may be installed, "" where one may: an index had it, and no framework needs it."""
-        package = self.by_name[name]
-        origin = origin_of(package)
-        if name in self.frameworks:
-            return "it is a framework"
-        if name in self.of_frameworks:
-            return f"{' and '.join(self.by_name[it].label for it in self.frameworks)} may need this version"
-        if package.is_of_conda:
-            return "conda installed it"
-        if name not in self._replaced and (origin.reason or origin.url or "+" in package.version):
-            return origin.reason or "it is not from an index"
-        return "" if is_file(package.folder / "RECORD") else "pip cannot uninstall it: it has no RECORD"
-
-    def present(self, names: Iterable[str]) -> dict[str, Present]:
-        """Those of ``names``, which stay as they are, for the search."""
-        found = ((name, self.by_name[name]) for name in names)
-        return {name: Present(it.version, name, self._needs[name]) for name, it in found}
-
-    def asked(self, fixed: Collection[str]) -> Iterator[tuple[Need, str]]:
-        """What installed packages that are not ``fixed`` have to meet: to stay there, and to suit those that are."""
-        for name, package in self.by_name.items():
-            if name not in fixed:
-                yield Need(name, (), "", ""), _STAYS
-                continue
-            for need in self._needs[name]:
-                if need.name in self.by_name and need.name not in fixed and self._markers.holds(need.marker):
-                    yield need, _label(package)
-
-    def in_the_way(self, conflict: Conflict, fixed: Collection[str]) -> set[str]:
-        """What of the ``fixed`` packages has no part in an answer."""
-        asks = [ask for ask, _ in conflict.causes]
-        names = {*(it.name for it in asks), *(self._of_label[it.origin] for it in asks if it.origin in self._of_label)}
-        return names & set(fixed)
-
-
 def _by_name(request: Request) -> Iterator[tuple[Need, str]]:
     """The frameworks of a request, as packages: one that is installed may be no build that the matrix knows."""
     for it in request.frameworks:
@@ -332,26 +228,6 @@ def _of_installers(environ: Mapping[str, str]) -> Given:
     """The constraints that pip and uv are under, as in NVIDIA's images."""
     files = (file for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT") for file in environ.get(name, "").split())
     return given(RequestedPackages(constraints=tuple(dict.fromkeys(files))))
-
-
-def _label(package: Package) -> str:
-    return f"the installed {package.label}"
-
-
-def _needs(package: Package) -> Iterator[Need]:
-    for line in package.requires:
-        try:
-            need = parse_need(line)
-        except ValueError:
-            continue
-        if not need.url:
-            yield need
-
-
-def _is_compiled(package: Package) -> bool:
-    """Whether a wheel is for one platform alone; what does not say so may be."""
-    tags = text_of(package.folder / "WHEEL", _LONGEST)
-    return tags is None or _NOT_PURE.search(tags) is not None
 
 
 def _newest(needs: Iterable[Need], question: Question, indexes: Indexes) -> Iterator[tuple[str, str]]:
@@ -393,7 +269,7 @@ class _Around:
         self._interpreter: Interpreter = interpreter_of(inventory, self._platform)
         markers = Markers(self._interpreter.marker_values())
         self._asked_for = for_target(with_direct(wanted, lines, asked.request.format, markers.holds, {}), markers)
-        self._installed = _Installed(inventory, markers, self._asked_for.addresses)
+        self._installed = InstalledPackages(inventory, markers, self._asked_for.addresses)
         self._wanted = self._asked_for._replace(
             needs=(*_by_name(asked.request), *self._asked_for.needs),
             constraints=(*self._asked_for.constraints, *for_target(_of_installers(environ), markers).constraints),

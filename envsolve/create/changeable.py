@@ -1,0 +1,43 @@
+"""Whether the environment of an interpreter may be changed: it is not the system's, and this user may write there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from envsolve.boundary.answers import ask_python
+from envsolve.errors import Hint, UsageError
+
+_ALLOWED_BY = ("PIP_BREAK_SYSTEM_PACKAGES", "UV_BREAK_SYSTEM_PACKAGES")
+_CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
+"""What Docker and Podman put into their containers."""
+
+
+def require_changeable(python: Path, environ: Mapping[str, str], *, is_systems: bool) -> None:
+    """Raise UsageError for a Python that the system manages, and where this user may not write.
+
+    ``is_systems`` says that it belongs to no environment of its own, as PEP 668 has it. In a container nobody but who
+    builds the image manages it, and pip's own variable says the same elsewhere.
+    """
+    asked = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
+    library, packages = (Path(str(it)) for it in _texts(ask_python(python, asked, environ)))
+    is_allowed = any(environ.get(name, "0") not in ("", "0", "false") for name in _ALLOWED_BY)
+    is_container = any(map(os.path.exists, _CONTAINER_FILES))
+    is_managed = is_systems and os.path.isfile(library / "EXTERNALLY-MANAGED")  # noqa: PTH113 - it never raises
+    if is_managed and not is_allowed and not is_container:
+        raise UsageError(
+            "externally-managed",
+            f"{python} is managed by the system's package manager",
+            hints=(
+                Hint("make an environment that sees its packages", "python3 -m venv --system-site-packages .venv"),
+                Hint(f"or set {_ALLOWED_BY[0]}=1 to change it anyway, as pip requires it"),
+            ),
+        )
+    there = next((it for it in (packages, *packages.parents) if it.is_dir()), packages)
+    if not os.access(there, os.W_OK):
+        raise UsageError("not-writable", f"{there} is not writable for this user", hints=(Hint("check its owner"),))
+
+
+def _texts(answer: object) -> list[object]:
+    return answer if isinstance(answer, list) else []
