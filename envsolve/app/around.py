@@ -217,11 +217,18 @@ def _is_same(version: str | None, other: str | None) -> bool:
     )
 
 
-def _by_name(request: Request) -> Iterator[tuple[Need, str]]:
-    """The frameworks of a request, as packages: one that is installed may be no build that the matrix knows."""
+def _by_name(request: Request, installed: Mapping[str, str]) -> Iterator[tuple[Need, str]]:
+    """The frameworks of a request, as packages: one that is installed may be no build that the matrix knows.
+
+    ``installed`` are the packages that are frameworks. Of those that are not there the package for the CPU is meant
+    where the request says so.
+    """
     for it in request.frameworks:
-        if it.framework in FRAMEWORKS:
-            yield Need(FRAMEWORKS[it.framework].wheels[0], (), str(it.specifier), ""), str(request.asker)
+        known = FRAMEWORKS.get(it.framework)
+        if known is not None:
+            there = [name for name, framework in installed.items() if framework == it.framework]
+            of_cpu = tuple(known.cpu_wheels) if request.wants_cpu else ()
+            yield Need((*there, *of_cpu, *known.wheels)[0], (), str(it.specifier), ""), str(request.asker)
 
 
 def _of_installers(environ: Mapping[str, str]) -> Given:
@@ -271,7 +278,7 @@ class _Around:
         self._asked_for = for_target(with_direct(wanted, lines, asked.request.format, markers.holds, {}), markers)
         self._installed = InstalledPackages(inventory, markers, self._asked_for.addresses)
         self._wanted = self._asked_for._replace(
-            needs=(*_by_name(asked.request), *self._asked_for.needs),
+            needs=(*_by_name(asked.request, self._installed.frameworks), *self._asked_for.needs),
             constraints=(*self._asked_for.constraints, *for_target(_of_installers(environ), markers).constraints),
         )
         self._matrix = asked.matrix

@@ -103,7 +103,9 @@ def _spelled(requirement: str, place: _List) -> str:
     framework = _framework_of(requirement)
     if framework is None or place.key in (_FRAMEWORKS, *ALIASES):
         return requirement
-    return f"{FRAMEWORKS[framework].wheels[0]}{parse_need(requirement).specifier}"
+    known, need = FRAMEWORKS[framework], parse_need(requirement)
+    name = need.name if need.name in (*known.wheels, *known.cpu_wheels) else known.wheels[0]
+    return f"{name}{need.specifier}"
 
 
 def _append(to: _List, requirement: str) -> None:

@@ -65,9 +65,9 @@ def test_a_name_that_is_there_gets_the_new_versions_wherever_it_stands() -> None
 
 
 def test_what_a_project_locks_of_its_own_dependencies_is_added_to_these() -> None:
-    text = with_requirements(PYPROJECT, ALL, ["scipy", "pytorch==2.9.*", "jax>=0.10"])
+    text = with_requirements(PYPROJECT, ALL, ["scipy", "pytorch==2.9.*", "jax>=0.10", "onnxruntime"])
     dependencies = tomli.loads(text)["project"]["dependencies"]
-    assert dependencies == ["numpy>=2", "torch==2.9.*", "scipy", "jax>=0.10"]
+    assert dependencies == ["numpy>=2", "torch==2.9.*", "scipy", "jax>=0.10", "onnxruntime"]
     assert own(text)["frameworks"] == ["pytorch==2.9.*"]
 
 
