@@ -300,3 +300,19 @@ def test_options_of_the_other_kind_are_refused(adding: Adding) -> None:
         done = adding.create.envsolve(*words)
         assert (done.code, done.out) == (2, "")
         assert done.err.startswith("error: contradictory-options\n"), done.err
+
+
+def test_a_framework_that_is_installed_under_the_name_of_its_cpu_package_stays(adding: Adding) -> None:
+    adding.has(wheel("onnxruntime", "1.99.0", tags=TAGS))
+    lines = [
+        "[tool.envsolve]",
+        'frameworks = ["onnxruntime"]',
+        'requirements = ["beta"]',
+        'gpus = ["none"]',
+        f'index-url = "{adding.index.index_url}"',
+        'outputs = ["pylock.toml"]',
+    ]
+    Path("pyproject.toml").write_text("\n".join(lines))
+    done = adding.create.envsolve("lock", "--around", "env", "--cache-dir", "cache")
+    assert done.code == 0, done.err
+    assert 'around = ["onnxruntime==1.99.0"]' in Path("pylock.toml").read_text()
