@@ -70,7 +70,8 @@ def import_probes(
     ``explain`` says what the text of an error means.
     """
     packages = Packages(inventory.search_path)
-    modules = [(it.name, module) for it in _named(inventory, packages) for module in modules_of(packages.record(it))]
+    named = _named(inventory, packages)
+    modules = [(it.name, module) for it in named for module in modules_of(it.name, packages.record(it))]
     if not modules:
         return
 
@@ -95,11 +96,11 @@ def import_probes(
             yield _failed(it, explain, has_gpu=has_gpu)
 
 
-def modules_of(record: Iterable[Row] | None) -> tuple[str, ...]:
+def modules_of(package: str, record: Iterable[Row] | None) -> tuple[str, ...]:
     """The modules that a package brings, as they are imported: ``sklearn``, or ``google.cloud.storage``.
 
-    Those in a namespace count where there are no others: else they are sources that lie beside the modules by mistake,
-    as ``tests`` do. Private ones and stubs are left out.
+    One that is called as the package stands for all, and those in a namespace count where there are no others: what
+    else there is often lies there by mistake, as ``tests`` do. Private ones and stubs are left out.
     """
     paths = [PurePosixPath(row.path) for row in record or () if row.path.endswith(_SOURCE)]
     folders = {it.parent for it in paths if it.name == "__init__.py"}
@@ -107,7 +108,8 @@ def modules_of(record: Iterable[Row] | None) -> tuple[str, ...]:
     found = {it.parts for it in outermost}
     found |= {(it.name.partition(".")[0],) for it in paths if len(it.parts) == 1}
     meant = [it for it in found if it and _is_meant(it)]
-    return tuple(sorted(".".join(it) for it in meant if len(it) == min(map(len, meant))))
+    names = sorted(".".join(it) for it in meant if len(it) == min(map(len, meant)))
+    return tuple([it for it in names if normalized(it) == package] or names)
 
 
 def _is_meant(parts: tuple[str, ...]) -> bool:
@@ -155,8 +157,9 @@ def _failed(it: _Import, explain: Callable[[str], Iterable[Finding]], *, has_gpu
     name, seconds = f"{IMPORT}{it.module}", it.outcome.seconds
     raised = it.outcome.error
     text = f"{raised['type']}: {raised['text']}" if raised else ""
-    said = f"{it.outcome.tail}\n{text}".strip()
-    line = (text or said or "it ended without a word").splitlines()[-1 if not text else 0][:_LONGEST_LINE]
+    causes = [str(cause) for cause in it.outcome.noted("causes") or ()]
+    said = "\n".join((it.outcome.tail, text, *causes)).strip()
+    line = ([text, *causes][-1] or said or "it ended without a word").splitlines()[0][:_LONGEST_LINE]
     if not has_gpu and _WANTS_A_GPU.search(said):
         return ProbeReport(name, Status.SKIP, seconds, f"not tried: it needs a GPU ({line})")
     if it.outcome.ending.timeout is not None:

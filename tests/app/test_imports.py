@@ -11,6 +11,7 @@ from envsolve.diagnose.environment.record import Row
 @pytest.mark.parametrize(
     ("paths", "modules"),
     [
+        (["demo/__init__.py", "list_versions/__init__.py", "helper.py"], ("demo",)),
         (["sklearn/__init__.py", "sklearn/svm/__init__.py", "scikit_learn-1.7.dist-info/METADATA"], ("sklearn",)),
         (["six.py"], ("six",)),
         (["cv2/__init__.py", "cv2/cv2.abi3.so"], ("cv2",)),
@@ -25,8 +26,8 @@ from envsolve.diagnose.environment.record import Row
     ],
 )
 def test_modules_are_those_of_the_record(paths: list[str], modules: tuple[str, ...]) -> None:
-    assert modules_of([Row(path, None, None) for path in paths]) == modules
+    assert modules_of("demo", [Row(path, None, None) for path in paths]) == modules
 
 
 def test_without_a_record_there_is_none() -> None:
-    assert modules_of(None) == ()
+    assert modules_of("demo", None) == ()

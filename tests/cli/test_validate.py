@@ -417,7 +417,8 @@ def test_a_module_that_ends_its_process_is_said(fake_driver: FakeDriver, with_to
 
 
 def test_a_module_that_wants_a_gpu_is_not_tried_without_one(fake_driver: FakeDriver, with_torch: Path) -> None:
-    package(with_torch, "alpha", WANTS_A_GPU)
+    code = f"try:\n    {WANTS_A_GPU}except OSError as error:\n    raise ImportError('not loaded') from error\n"
+    package(with_torch, "alpha", code)
     with_gpu = validated(machine(fake_driver), "--prefix", str(with_torch))
     assert statuses(with_gpu)["import alpha"] == "fail"
     done = run(machine(fake_driver, parts=()), "--device", "cpu", "--prefix", str(with_torch))
