@@ -189,11 +189,14 @@ class WheelAudit:
         next_one = min(newer) if newer else max(oldest, default=None)
         if next_one is not None:
             self._like[pin.name, pin.version] = next_one
+        named = {need.name for it in known if it.covers(pin.version) for need in it.requires}
         for it in known:
             if next_one is not None and _first_of(it) == next_one:
                 inferred = f"{it.evidence[0].reference}; {pin.name} {pin.version} is taken to be like it"
                 evidence = (it.evidence[0]._replace(reference=inferred),)
-                yield it._replace(versions=SpecifierSet(f"=={Version(pin.version)}"), evidence=evidence)
+                requires = tuple(need for need in it.requires if need.name not in named)
+                versions = SpecifierSet(f"=={Version(pin.version)}")
+                yield it._replace(versions=versions, requires=requires, evidence=evidence)
 
 
 def _facts_of(pin: Pin, facts: PackageFacts, matrix: Matrix, platform: Platform) -> BuildFacts | None:

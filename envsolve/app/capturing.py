@@ -118,8 +118,8 @@ def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
 def _constraints(inventory: Inventory, host: Host) -> Exported:
     """The versions of all that is installed, whether a lock could hold it or not: no index is queried."""
     packages = Packages(inventory.search_path).by_name.values()
-    versions = [(it.name, it.version) for it in packages if it.described and it.name not in TOOLS]
-    return Exported(((host.platform.value, constraints_txt.write(versions, str(inventory.prefix))),))
+    lines = [f"{it.name}=={it.version}" for it in packages if it.described and it.name not in TOOLS]
+    return Exported(((host.platform.value, constraints_txt.write(lines, str(inventory.prefix))),))
 
 
 def _problems(

@@ -65,7 +65,11 @@ def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
         kind = format_in(asked.path, text)
         _require_lock(asked, kind)
         if asked.format_name == constraints_txt.FORMAT:
-            return _constraints(asked, locks_in(kind, text, environment=asked.environment))
+            locks = locks_in(kind, text, environment=asked.environment)
+            if kind in _OF_WHEELS:
+                _require_python(asked._replace(format_name=REQUIREMENTS))
+                require_whole(locks[0].open)
+            return _constraints(asked, locks)
         if kind in _OF_CONDA:
             locks = locks_in(kind, text, environment=asked.environment)
             return export_conda(kind, locks, asked.path.name, asked.format_name, platforms=asked.platforms)
@@ -85,8 +89,8 @@ def _constraints(asked: ExportRequest, locks: Iterable[Lock]) -> Exported:
     for lock in locks:
         if asked.platforms and lock.platform not in asked.platforms:
             continue
-        versions = [(pin.name, pin.version) for pin in lock.pins if pin.version]
-        texts.append((lock.platform, constraints_txt.write(versions, asked.path.name)))
+        lines = [f"{it.name}=={it.version}{f' ; {it.marker}' if it.marker else ''}" for it in lock.pins if it.version]
+        texts.append((lock.platform, constraints_txt.write(lines, asked.path.name)))
         left_out = left_out or bool(lock.conda)
     note = Note(NOT_EXPORTED, "the conda packages are left out: constraints are for pip and uv")
     return Exported(tuple(texts), (note,) if left_out else ())

@@ -113,7 +113,8 @@ def modules_of(package: str, record: Iterable[Row] | None) -> tuple[str, ...]:
 
 
 def _is_meant(parts: tuple[str, ...]) -> bool:
-    return parts[0] not in _BESIDE and all(it.isidentifier() and not it.startswith("_") for it in parts)
+    is_private = any(it.startswith("_") or it.endswith("__mypyc") or not it.isidentifier() for it in parts)
+    return parts[0] not in _BESIDE and not is_private
 
 
 def _named(inventory: Inventory, packages: Packages) -> list[Package]:

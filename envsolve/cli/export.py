@@ -119,12 +119,17 @@ def export(**options: Any) -> int:
 
 def wanted_format(name: str | None, output: str | None, formats: tuple[str, ...]) -> str:
     """The format that is named, or that the file name of -o asks for. Raises UsageError where there is none."""
-    found = name or (format_of_name(Path(output)) if output is not None else None)
+    found = name or (_format_of_output(output) if output is not None else None)
     if found in formats:
         return found
     what = "no format given" if found is None else f"{found!r} is not a lock format"
     hint = Hint(f"choose one: --format {', '.join(formats)}")
     raise UsageError("format-missing" if found is None else "unknown-format", what, hints=(hint,))
+
+
+def _format_of_output(output: str) -> str | None:
+    is_constraints = Path(output).name.startswith("constraints") and output.endswith(".txt")
+    return "constraints" if is_constraints else format_of_name(Path(output))
 
 
 def asking(options: dict[str, Any]) -> Any:

@@ -117,7 +117,9 @@ def _refuse_unknown_command(args: Sequence[str]) -> None:
     name = first.lower()
     if not first.isalpha():
         message = f"{first!r} is no command, and a requirement needs --framework, -r, --format or -o beside it"
-        hint = Hint("lock it alone", shlex.join(["envsolve", "--format", "pylock", *args]))
+        is_file = first.endswith((".txt", ".in", ".toml", ".yml", ".yaml"))
+        words = ["--format", "pylock", *(("-r",) if is_file else ()), *args]
+        hint = Hint("lock what is in the file" if is_file else "lock it alone", shlex.join(["envsolve", *words]))
     elif name in _COMMANDS:
         hint = Hint("commands are in lower case", f"envsolve {name}")
     elif name in _OF_OTHER_TOOLS:

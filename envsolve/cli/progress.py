@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from shutil import get_terminal_size
 from threading import Event, Thread
 from time import monotonic
 
@@ -33,7 +34,7 @@ class Progress:
 
     def packages(self, count: int, name: str) -> None:
         """Say that ``name`` is the last of ``count`` packages."""
-        self.show(f"{count} packages, {name}")
+        self.show(f"{count} package{'' if count == 1 else 's'}, {name}")
 
     def show(self, text: str) -> None:
         """Say what is being done to ``text``."""
@@ -52,7 +53,7 @@ class Progress:
             self._ended.set()
             self._clock.join()
             self._clock = None
-            click.echo(f"\r{'':<{_WIDTH}}\r", err=True, nl=False)
+            click.echo(f"\r{'':<{min(_WIDTH, get_terminal_size().columns - 1)}}\r", err=True, nl=False)
 
     def _count(self) -> None:
         while not self._ended.wait(1):
@@ -61,5 +62,6 @@ class Progress:
     def _draw(self) -> None:
         seconds = int(monotonic() - self._since)
         after = f", {seconds} s" if seconds >= _SOON else ""
-        line = f"{self._doing}: {self._text}"[: _WIDTH - len(after)] + after
-        click.echo(f"\r{line:<{_WIDTH}}", err=True, nl=False)
+        width = min(_WIDTH, get_terminal_size().columns - 1)
+        line = f"{self._doing}: {self._text}"[: width - len(after)] + after
+        click.echo(f"\r{line:<{width}}", err=True, nl=False)

@@ -64,8 +64,10 @@ def _bring_to_lock(project: Project, prefix: Path, options: dict[str, Any]) -> N
     from envsolve.create.record import read_record
     from envsolve.host.machine import this_platform
 
-    record = read_record(prefix)
-    if record is not None and record.is_of(plan_of(lock_of(project, options), this_platform())):
+    record, platform = read_record(prefix), this_platform()
+    plan = plan_of(lock_of(project, options), platform)
+    python = plan.kind.interpreter(prefix, windows=platform.is_windows)
+    if record is not None and record.is_of(plan) and (python.exists() or not plan.has_python):
         return
     created = synced(project, options)
     changed = ", ".join(map(spelled, created.changes))

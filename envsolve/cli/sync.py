@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,8 +99,9 @@ def lock_of(project: Project, options: dict[str, Any]) -> Path:
         message = f"the project has no lock for this machine yet: {names} is missing"
         raise UsageError("no-lock", message, hints=(Hint("write it", "envsolve lock"),))
     if len([part for part in project.parts if part.outputs]) > 1:
-        message = f"the targets of the project have locks of their own: {', '.join(it.name for it in there)}"
-        raise UsageError("several-locks", message, hints=(Hint(f"name one: --lock {there[0].name}"),))
+        typed = [os.path.relpath(it) for it in there]
+        message = f"the targets of the project have locks of their own: {', '.join(typed)}"
+        raise UsageError("several-locks", message, hints=(Hint(f"name one: --lock {typed[0]}"),))
     return there[0]
 
 

@@ -50,9 +50,10 @@ def claiming(prefix: Path) -> Iterator[None]:
 
     Where the claim cannot be written, the directory is made all the same, and is nobody's after a kill.
     """
-    file = _file(prefix)
+    file, before = _file(prefix), _claim(prefix)
     ended = threading.Event()
-    if file is None or not _write(file, prefix):
+    files = "" if before is None else before.files  # of an environment that lies aside, and may come back
+    if file is None or not _write(file, prefix, files):
         yield
         return
     thread = threading.Thread(target=_beat, args=(file, ended), daemon=True)

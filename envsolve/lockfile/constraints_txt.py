@@ -13,11 +13,10 @@ from envsolve.lockfile.text_file import clean
 FORMAT = "constraints"
 
 
-def write(versions: Iterable[tuple[str, str]], origin: str) -> str:
-    """The text for packages by name and version; ``origin`` says in words what they are of.
+def write(lines: Iterable[str], origin: str) -> str:
+    """The text for ``lines``, each a package in one version; ``origin`` says in words what they are of.
 
     A version keeps its local part: ``torch==2.8.0a0+5228986c39.nv25.6`` is met by that build alone.
     """
-    lines = (f"{name}=={version}" for name, version in sorted(set(versions)))
     head = f"# Made by envsolve from {clean(origin)}. To install more beside these:\n#   pip install -c FILE PACKAGE\n"
-    return head + "".join(f"{line}\n" for line in lines)
+    return head + "".join(f"{line}\n" for line in sorted(set(lines)))

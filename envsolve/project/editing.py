@@ -14,7 +14,7 @@ from envsolve.model.reference import gives_address
 from envsolve.project.keys import ALIASES
 from envsolve.project.reading import PYPROJECT, TABLE, parsed
 
-_FRAMEWORKS, _REQUIREMENTS = "frameworks", "requirements"
+_FRAMEWORKS, _REQUIREMENTS, _DEPENDENCIES = "frameworks", "requirements", "dependencies"
 
 
 class _List(NamedTuple):
@@ -38,7 +38,7 @@ def with_requirements(path: Path, text: str, requirements: Sequence[str]) -> str
     ``requirement-invalid`` for what is no requirement.
     """
     document, lists = _lists(path, text)
-    dependencies = next((it for it in lists if it.key == "dependencies"), None)
+    dependencies = next((it for it in lists if it.key == _DEPENDENCIES), None)
     for requirement in requirements:
         name = _name_in(requirement)
         there = [(it, entry) for it in lists for entry in it.entries if _name_in(entry) == name]
@@ -63,6 +63,8 @@ def without_requirements(path: Path, text: str, names: Sequence[str]) -> str:
             for entry in [entry for entry in it.entries if _name_in(entry) == wanted]:
                 del it.table[it.key][it.entries.index(entry)]
                 found = True
+                if not it.entries and it.key != _DEPENDENCIES:
+                    del it.table[it.key]
         if not found:
             where = " or ".join(dict.fromkeys(it.path for it in lists))
             message = f"{path.name} does not require {name}: it is not in {where}"
@@ -87,7 +89,7 @@ def _lists(path: Path, text: str) -> tuple[Any, list[_List]]:
         lists += [it for it in _own_lists(target, f"{prefix}targets.{name}.") if it.entries]
     project = document.get("project", {}) if path.name == PYPROJECT else {}
     if own.get("project-dependencies") and "dependencies" in project:
-        lists.append(_List(project, "dependencies", "project.dependencies"))
+        lists.append(_List(project, _DEPENDENCIES, "project.dependencies"))
     return document, lists
 
 

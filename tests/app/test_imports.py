@@ -22,6 +22,7 @@ from envsolve.diagnose.environment.record import Row
         (["yaml/__init__.py", "_yaml/__init__.py", "yaml-stubs/__init__.pyi"], ("yaml",)),
         (["../../bin/tool", "tool-1.0.data/scripts/tool"], ()),
         (["flax/__init__.py", "flaxlib_src/src/flaxlib/__init__.py"], ("flax",)),
+        (["tomli/__init__.py", "c787785866c7b801238d__mypyc.cpython-311-x86_64-linux-gnu.so"], ("tomli",)),
         ([], ()),
     ],
 )

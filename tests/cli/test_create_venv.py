@@ -121,6 +121,16 @@ def test_what_cannot_replace_an_environment_leaves_it_as_it_was(create: Creating
     assert create.installed() == {"alpha": "1.0", "beta": "2.0"}
 
 
+def test_what_could_not_be_replaced_can_be_replaced_later(create: Creating) -> None:
+    assert create.request().code == 0
+    create.lock("pylock.toml", "beta<2", "--python", MINOR)
+    create.index.fault("/files/beta/*", status=404, times=1)
+    assert create("env", "--lock", "pylock.toml", "--force").code == 3
+    done = create("env", "--lock", "pylock.toml", "--force")
+    assert done.code == 0, done.err
+    assert create.installed() == {"beta": "1.0"}
+
+
 @pytest.mark.parametrize("lock", ["pylock.toml", "requirements.txt"])
 def test_a_wheel_that_was_altered_is_refused(lock: str, create: Creating) -> None:
     create.lock(lock, "alpha", "--python", MINOR)

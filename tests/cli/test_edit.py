@@ -67,3 +67,21 @@ def test_without_a_project_there_is_nothing_to_add_to(project: Project) -> None:
     done = project("add", "numpy")
     assert done.code == 2
     assert done.err.startswith("error: no-project\n")
+
+
+def test_a_mistake_in_the_project_is_told_with_its_line_in_the_file(project: Project) -> None:
+    project.say('frameworks = ["pytorch"]', 'frameworks = "pytorch"')
+    before = project.file.read_text()
+    for words in (("add", "six"), ("remove", "numpy")):
+        done = project(*words)
+        assert done.code == 2
+        assert "pyproject.toml:6: tool.envsolve.frameworks: " in done.err
+    assert project.file.read_text() == before
+
+
+def test_the_last_requirement_can_be_removed(project: Project) -> None:
+    project.say("project-dependencies = true\n", 'requirements = ["numpy"]\n')
+    assert project("lock").code == 0
+    done = project("remove", "numpy", *NETWORK)
+    assert done.code == 0, done.err
+    assert "requirements" not in tomli.loads(project.file.read_text())["tool"]["envsolve"]

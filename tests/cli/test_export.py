@@ -460,6 +460,15 @@ def test_constraints_are_the_versions_alone(export: Exporting) -> None:
     assert text.startswith("# Made by envsolve from pylock.toml. To install more beside these:\n#   pip install -c")
 
 
+def test_constraints_keep_markers_and_take_no_ranges(export: Exporting) -> None:
+    export.write("r.txt", 'numpy==2.1.0 ; python_version < "3.12"\nnumpy==2.2.0 ; python_version >= "3.12"\n')
+    lines = export.exported("r.txt", "--format", "constraints").splitlines()[2:]
+    assert lines == ['numpy==2.1.0 ; python_version < "3.12"', 'numpy==2.2.0 ; python_version >= "3.12"']
+    export.refused("contradictory-options", "r.txt", "--format", "constraints", "--platform", "win-64")
+    export.write("r.txt", "six==1.17.0\npandas>=2\n")
+    export.refused("lock-not-exact", "r.txt", "-o", "constraints.txt")
+
+
 def test_conda_packages_are_no_constraints(export: Exporting) -> None:
     export.write("conda-lock.yml", (FILES / "conda-lock.yml").read_text())
     done = export("conda-lock.yml", "--format", "constraints", "--platform", "linux-64")

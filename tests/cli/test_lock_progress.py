@@ -56,7 +56,7 @@ def said(folder: Path, *words: str) -> str:
 
 def test_a_terminal_sees_what_is_resolved_and_then_nothing_of_it(tmp_path: Path) -> None:
     text = said(tmp_path)
-    assert "resolving: 1 packages, alpha" in text
+    assert "resolving: 1 package, alpha" in text
     assert "resolving: 2 packages, beta" in text
     assert text.rpartition("resolving:")[2].rpartition("\r")[0].endswith(" ")
 
