@@ -60,9 +60,10 @@ class Notes:
         solver: Solver,
         rivals: Rivals,
         refusal_of: RefusalOf,
+        kept: Mapping[str, str],
     ) -> None:
         self._resolved, self._request, self._wanted, self._solver = resolved, request, wanted, solver
-        self._rivals, self._refusal_of = rivals, refusal_of
+        self._rivals, self._refusal_of, self._kept = rivals, refusal_of, kept
 
     def __iter__(self) -> Iterator[Note]:
         yield from self._held_back()
@@ -95,7 +96,9 @@ class Notes:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
             because, command = " and ".join(it.held_by[:_MOST_REASONS]), None
-            if not because:
+            if not because and self._kept.get(it.name) == it.version:
+                because = f"the existing lock keeps it; -P {it.name} takes a newer one"
+            elif not because:
                 refused = self._refusal_of_newest(it, is_of_stack=it.name in of_stack)
                 because = "newer ones do not fit" if refused is None else said(refused)
                 hints = () if refused is None else refused.hints

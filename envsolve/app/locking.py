@@ -258,7 +258,9 @@ class _Lock:
                 continue
             self._require_recent(made, lines)
             refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
-            notes = Notes(made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of)
+            notes = Notes(
+                made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of, self._versions
+            )
             beside, read = (*notes, *audit.notes(notes.pins)), audit.origins(notes.pins)
             return self._result.finished(made.attempt, notes.pins, beside, self._passed, read=read)
 
@@ -456,12 +458,13 @@ class _Lock:
         """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
 
         What a package requires in an older version is right so, and what the request bounds may be old because of it;
-        so may what goes with a framework of which the machine runs no release of the last years. A version from before
-        a package began to limit its framework is never right for a framework of years later.
+        so may what goes with a framework of which the machine runs no release of the last years, and what an existing
+        lock keeps. A version from before a package began to limit its framework is never right for a framework of years
+        later.
         """
         of_stack = {it.package for it in made.attempt.releases}
         behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
-        old = [it for it in behind if (it.months or 0) > _MANY_MONTHS]
+        old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != self._versions.get(it.name)]
         is_bounded = self._is_bounded() or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
         outgrown = {it.name for it in made.found.unlimited if it.is_outgrown and not self._is_limited(it.name)}
         if outgrown or is_bounded:

@@ -202,6 +202,20 @@ def test_what_is_years_behind_is_refused_with_both_ways_out(envsolve: Envsolve, 
     assert pins_in(taken.out)["relic"] == "1.0"
 
 
+def test_what_an_existing_lock_keeps_is_no_refusal(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    world.add("relic", [dated("relic", "1.0", OLD), dated("relic", "2.0", NEW)])
+    assert lock(envsolve, world, "-f", "pytorch", "relic==1.0", "-o", "requirements.txt").code == 0
+    done = lock(envsolve, world, "-f", "pytorch", "relic", "base", "-o", "requirements.txt")
+    assert done.code == 0, done.err
+    assert "relic 1.0 is 79 months older than 2.0: the existing lock keeps it; -P relic takes a newer one" in done.err
+    newer = lock(envsolve, world, "-f", "pytorch", "relic", "base", "-o", "requirements.txt", "-P", "relic")
+    assert newer.code == 0, newer.err
+    assert pins_in(Path("requirements.txt").read_text())["relic"] == "2.0"
+
+
 def test_what_the_request_itself_keeps_old_is_no_refusal(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic", "base<2")
     assert done.code == 0, done.err
