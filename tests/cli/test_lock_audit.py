@@ -361,3 +361,13 @@ def test_a_project_keeps_what_its_lock_says_was_read(
     monkeypatch.setenv("ENVSOLVE_CACHE_DIR", str(tmp_path / "another"))
     assert envsolve("lock", "--offline").code == 0
     assert (tmp_path / "pylock.toml").read_text("utf-8") == before
+
+
+def test_without_a_framework_a_gpu_is_said_to_decide_nothing(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    world.add("kernels-cu12", [wheel("kernels_cu12", "1.0")])
+    named = lock(envsolve, world, tmp_path, "kernels-cu12", "--gpu", "7.0", "--driver", "580.65.06")
+    assert named.code == 0, named.err
+    assert "note: kernels-cu12: not checked for the GPU and the driver, as the lock has no framework" in named.err
+    assert "not checked" not in lock(envsolve, world, tmp_path, "kernels-cu12", "--gpu", "none").err
