@@ -14,7 +14,7 @@ from envsolve.cli.lock import project_file, project_option
 from envsolve.cli.options import Command, matrix_option, option, output_options
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, options_of_solve
-from envsolve.cli.sync import environment_options, lock_of, prefix_of, synced
+from envsolve.cli.sync import environment_options, lock_of, note_if_stale, prefix_of, synced
 from envsolve.errors import Hint, OutsideError, UsageError
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def run(**options: Any) -> int:
     project = read_project(project_file(options["project"]))
     prefix = prefix_of(project, options)
     if not options["no_sync"]:
+        note_if_stale(project, options)
         _bring_to_lock(project, prefix, options)
     if not prefix.is_dir():
         raise UsageError(

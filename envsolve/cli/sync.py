@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,11 @@ from envsolve.cli.create import created_from, finish
 from envsolve.cli.create_lock import locks_of
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.lock import project_file, project_option
-from envsolve.cli.options import Command, FileName, matrix_option, option, output_options, stacked
+from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, option, output_options, stacked
+from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.model.note import Note
 
 if TYPE_CHECKING:
     from envsolve.app.creating import Created
@@ -68,6 +71,7 @@ def sync_project(project: Project, options: dict[str, Any]) -> int:
     """Bring the environment of ``project`` to its lock, and say what changed; the exit code."""
     from envsolve.app.creating import Outcome
 
+    note_if_stale(project, options)
     created = synced(project, options)
     is_proven = created.outcome is Outcome.UP_TO_DATE
     return finish(created, {"print_json": False, **options, "no_validate": options.get("no_validate") or is_proven})
@@ -77,6 +81,19 @@ def synced(project: Project, options: dict[str, Any]) -> Created:
     """The environment of ``project``, equal to its lock. Raises as creating one does."""
     with interruptible():
         return created_from({**options, **_of_create(project, options)}, changes=True)
+
+
+def note_if_stale(project: Project, options: dict[str, Any]) -> None:
+    """Say so where the lock is not what the project asks for any more: the environment follows the lock."""
+    from envsolve.app.project_status import project_status
+    from envsolve.app.status import Verdict
+
+    lock = lock_of(project, options).absolute()
+    with suppress(EnvsolveError), chdir(project.directory):
+        for it in project_status(project, matrix_of(options), os.environ):
+            if it.verdict is Verdict.STALE and Path(it.path).absolute() == lock:
+                why = it.reasons[-1].text if it.reasons else "the project changed"
+                note(Note("stale", f"{it.path} is out of date ({why})", "envsolve lock"), quiet=options["quiet"])
 
 
 def prefix_of(project: Project, options: dict[str, Any]) -> Path:

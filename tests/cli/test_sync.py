@@ -167,6 +167,18 @@ def test_conda_packages_and_wheels_change_in_their_place(syncing: Syncing) -> No
     assert syncing.sync().err.endswith("is up to date: it was made from this lock\n")
 
 
+def test_a_lock_that_is_out_of_date_is_installed_and_told(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    Path("pyproject.toml").write_text(Path("pyproject.toml").read_text().replace('"alpha"', '"alpha", "gamma"'))
+    done = syncing.sync()
+    assert done.code == 0, done.err
+    assert (
+        "note: pylock.toml is out of date (gamma is new, but the lock file has no gamma)\n  envsolve lock\n" in done.err
+    )
+    assert syncing.create.installed() == {"alpha": "1.0", "beta": "2.0"}
+    assert "is out of date" in run("python", "-c", "pass").stderr
+
+
 def test_without_a_lock_it_says_how_to_write_one(syncing: Syncing) -> None:
     syncing.require("alpha")
     Path("pylock.toml").unlink()
