@@ -103,12 +103,17 @@ def _require_lock(asked: ExportRequest, kind: str) -> None:
             "lock-not-exact",
             f"{asked.path} cannot be exported: an environment.yml has no package URLs, and most do not pin "
             "exact builds",
-            hints=(Hint("solve it", f"envsolve -r {shlex.quote(str(asked.path))} --format {asked.format_name}"),),
+            hints=(Hint("solve it", f"envsolve -r {shlex.quote(str(asked.path))} --format {_solved_as(asked)}"),),
         )
     if kind not in (*_OF_WHEELS, *_OF_CONDA):
         raise FileError("it is not a lock that can be exported")
     if kind == asked.format_name and kind != REQUIREMENTS:
         raise _same_format(asked)
+
+
+def _solved_as(asked: ExportRequest) -> str:
+    """The format of a lock from which the one that is wanted can be exported."""
+    return PYLOCK if asked.format_name == constraints_txt.FORMAT else asked.format_name
 
 
 def _same_format(asked: ExportRequest) -> UsageError:

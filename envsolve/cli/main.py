@@ -54,6 +54,8 @@ _MODULES = {"add": "edit", "remove": "edit"}
 _OF_OTHER_TOOLS = {
     "install": ("to add a package to the project and its locks, use add", "envsolve add PACKAGE"),
     "uninstall": ("to drop a package from the project and its locks, use remove", "envsolve remove PACKAGE"),
+    "rm": ("to drop a package from the project and its locks, use remove", "envsolve remove PACKAGE"),
+    "help": ("to list the commands, use --help", "envsolve --help"),
     "update": ("to lock newer versions, use lock -U", "envsolve lock -U"),
     "upgrade": ("to lock newer versions, use lock -U", "envsolve lock -U"),
     "compile": ("to write the locks of the project, use lock", "envsolve lock"),
@@ -112,7 +114,7 @@ def _refuse_unknown_command(args: Sequence[str]) -> None:
         return
     import difflib
 
-    from envsolve.frameworks import framework_of_word
+    from envsolve.frameworks import FRAMEWORKS, framework_of_word
 
     name = first.lower()
     if not first.isalpha():
@@ -128,6 +130,8 @@ def _refuse_unknown_command(args: Sequence[str]) -> None:
         hint = Hint(f"did you mean --framework {name}?", shlex.join(["envsolve", "--framework", *args]))
     elif close := difflib.get_close_matches(name, _COMMANDS, n=1, cutoff=0.75):
         hint = Hint(f"did you mean {close[0]}?", f"envsolve {close[0]}")
+    elif near := difflib.get_close_matches(name, FRAMEWORKS, n=1, cutoff=0.75):
+        hint = Hint(f"did you mean --framework {near[0]}?", shlex.join(["envsolve", "--framework", near[0], *rest]))
     else:
         hint = Hint("list the commands", "envsolve --help")
     if first.isalpha():

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.command(
     cls=Command,
     short_help="Run a command in the environment of the project.",
-    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+    context_settings={"allow_interspersed_args": False},
 )
 @click.argument("command", nargs=-1, required=True, metavar="[--] COMMAND [ARGUMENT]...", type=click.UNPROCESSED)
 @project_option
@@ -108,5 +108,7 @@ def _run(command: tuple[str, ...], environ: dict[str, str]) -> int:
         os.execve(program, command, environ)  # noqa: S606 - that is what the command is for
     except OSError as error:
         message = f"{command[0]} cannot be run: {error.strerror or error}"
-        hint = Hint("add the package that has it", "envsolve add PACKAGE --sync")
+        hint = Hint("check its permissions")
+        if isinstance(error, FileNotFoundError):
+            hint = Hint("add the package that has it", "envsolve add PACKAGE --sync")
         raise OutsideError("program-not-found", message, hints=(hint,)) from error

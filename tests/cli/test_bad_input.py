@@ -272,6 +272,7 @@ def test_all_options_that_cannot_be_read_are_told_together(envsolve: Envsolve, m
         (["frobnicate"], "envsolve --help"),
         (["pytorch", "--gpu", "8.6"], "envsolve --framework pytorch --gpu 8.6"),
         (["torch"], "envsolve --framework torch"),
+        (["pytroch", "--gpu", "8.6"], "envsolve --framework pytorch --gpu 8.6"),
         (["numpy>=2", "--gpu", "8.6"], "envsolve --format pylock 'numpy>=2' --gpu 8.6"),
         (["requirements.txt"], "envsolve --format pylock -r requirements.txt"),
         (["--gpu", "none", "lock"], "envsolve lock ..."),

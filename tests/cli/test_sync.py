@@ -247,3 +247,11 @@ def test_a_program_that_is_not_there_is_said(syncing: Syncing) -> None:
     assert done.returncode == 3
     assert_in_three_parts(done.stderr[done.stderr.index("error:") :])
     assert "no-such-program cannot be run" in done.stderr
+
+
+def test_an_option_that_run_does_not_have_is_no_program(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    done = run("--json", "--", "true")
+    assert done.returncode == 2
+    assert "No such option: --json" in done.stderr or "No such option '--json'" in done.stderr
+    assert run("python", "-c", "import sys; print(sys.argv[1:])", "--json", "-q").stdout == "['--json', '-q']\n"
