@@ -17,6 +17,7 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
+from envsolve.app.gpu_notes import gpu_notes
 from envsolve.app.lock_evidence import Origin, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
@@ -65,7 +66,6 @@ from envsolve.resolve.closure.resolve import (
     finished,
     found_for,
 )
-from envsolve.resolve.closure.unknown_builds import goes_with_cuda
 from envsolve.resolve.solver import Solver
 
 _MANY_MONTHS = 18
@@ -262,7 +262,8 @@ class _Lock:
             notes = Notes(
                 made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of, self._versions
             )
-            beside = (*notes, *audit.notes(notes.pins), *self._not_judged(notes.pins, made.attempt.solution))
+            of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
+            beside = (*notes, *audit.notes(notes.pins), *of_gpus)
             read = audit.origins(notes.pins)
             return self._result.finished(made.attempt, notes.pins, beside, self._passed, read=read)
 
@@ -277,22 +278,6 @@ class _Lock:
             return False
         self._matrix = self._matrix.with_builds(audit.like(read))
         return True
-
-    def _not_judged(self, pins: Iterable[Pin], solution: Solution | None) -> Iterator[Note]:
-        """What has CUDA code, where a GPU or a driver was named and no framework says which CUDA the lock is for."""
-        request, platform = self._request, self._problem.platform
-        is_named = request.driver is not None or bool(request.hosts) or set(request.gpus) - {"auto", "none"}
-        if solution is not None or not is_named:
-            return
-        facts = self._matrix.build_facts
-        names = [
-            it.name
-            for it in pins
-            if goes_with_cuda(it.name, it.requires) or any(of.need_cuda for of in facts(it.name, platform))
-        ]
-        if names:
-            text = f"{', '.join(names)}: not checked for the GPU and the driver, as the lock has no framework"
-            yield Note("not-verified", f"{text}; with -f the framework that they run beside is locked too")
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""

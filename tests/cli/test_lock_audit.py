@@ -11,7 +11,7 @@ from tests.binary.device_library import library_for_torch
 from tests.cli.locked import pins_in
 from tests.cli.worlds import LINUX
 from tests.conftest import Envsolve, Result
-from tests.index.packages import IndexFile, wheel
+from tests.index.packages import IndexFile, sdist, wheel
 from tests.index.server import IndexServer
 from tests.scripts.fat_binary import fat_binary
 
@@ -371,3 +371,14 @@ def test_without_a_framework_a_gpu_is_said_to_decide_nothing(
     assert named.code == 0, named.err
     assert "note: kernels-cu12: not checked for the GPU and the driver, as the lock has no framework" in named.err
     assert "not checked" not in lock(envsolve, world, tmp_path, "kernels-cu12", "--gpu", "none").err
+
+
+def test_a_source_distribution_in_place_of_wheels_without_code_is_told(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path
+) -> None:
+    old = sdist("kernels", "1.0", requires=["torch"])
+    world.add("kernels", [kernels("2.0", fat_binary((80,))), old])
+    result = lock(envsolve, world, tmp_path, "torch", "kernels", "--gpu", "7.0", "--driver", "580.65.06")
+    assert pins_in(result.out).get("kernels") == "1.0", result.err
+    said = "kernels 1.0 is a source distribution: wheels of other releases have no code for compute capability 7.0"
+    assert f"note: {said}\n" in result.err
