@@ -87,13 +87,21 @@ def lock(**options: Any) -> int:
     from envsolve.app.project_overrides import overridden
     from envsolve.project import read_project
 
-    return lock_files(overridden(read_project(project_file(options["project"])), _given(options)), options)
+    given = _given(options)
+    again = "add -U" if given else f"run `{_UPGRADE}`"
+    return lock_files(overridden(read_project(project_file(options["project"])), given), options, again=again)
 
 
-def lock_files(project: Project, options: dict[str, Any], edited: Sequence[tuple[Path, str]] = ()) -> int:
+def lock_files(
+    project: Project,
+    options: dict[str, Any],
+    edited: Sequence[tuple[Path, str]] = (),
+    *,
+    again: str = f"run `{_UPGRADE}`",
+) -> int:
     """Lock ``project`` as ``options`` of ``lock`` say, and write its files with those of ``edited``, or none of them.
 
-    Returns the exit code.
+    ``again`` is how newer versions are taken. Returns the exit code.
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
@@ -127,7 +135,9 @@ def lock_files(project: Project, options: dict[str, Any], edited: Sequence[tuple
     answer = _answer(changes, locked.notes, options)
     verb = "written" if writes else "out of date" if options["check"] else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
-    notes = [*_notes(changes, locked, verb), *facts] if not options["quiet"] else []
+    upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is held by something else
+    shown = [it._replace(possible=None) for it in changes] if upgraded else changes
+    notes = [*_notes(shown, locked, verb, again), *facts] if not options["quiet"] else []
     deliver(answer, None)
     for it in notes:
         note(it, quiet=False)
@@ -230,8 +240,8 @@ def _facts(locked: LockedProject) -> tuple[str, ...]:
     return tuple(f"{', '.join(dict.fromkeys(of))}: {fact.text} [{fact.source}]" for fact, of in paths.items())
 
 
-def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> Iterator[Note | str]:
-    """``verb`` is what becomes of a file that is out of date."""
+def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str, again: str) -> Iterator[Note | str]:
+    """``verb`` is what becomes of a file that is out of date, ``again`` how newer versions are taken."""
     yield from locked.notes
     for it in _alike(changes):
         if it.is_current:
@@ -245,7 +255,7 @@ def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str) -> I
         if it.possible is not None:
             possible.setdefault(it.possible, []).append(it.path)
     for found, paths in possible.items():
-        yield f"{', '.join(paths)}: {found.text}; run `{_UPGRADE}` to upgrade"
+        yield f"{', '.join(paths)}: {found.text}; {again} to upgrade"
 
 
 def _change_text(change: FileChange, verb: str) -> str:

@@ -613,3 +613,12 @@ def test_a_way_out_is_the_newest_that_fits_whatever_an_environment_file_holds(pr
     (project.directory / "environment.yml").unlink()
     assert (beside.code, beside.err) == (1, project("lock").err)
     assert "hint: the newest pytorch that fits is " in beside.err
+
+
+def test_how_newer_versions_are_taken_fits_what_was_typed(project: Project) -> None:
+    project("lock")
+    tried = project("lock", "--driver", "580.65.06", "--diff")
+    assert tried.err.rstrip().endswith("; add -U to upgrade"), tried.err
+    assert "to upgrade" not in project("lock", "--driver", "580.65.06", "--diff", "-U").err
+    project.say('"535.183.01"', '"580.65.06"')
+    assert project("lock").err.rstrip().endswith("; run `envsolve lock -U` to upgrade")
