@@ -31,10 +31,10 @@ def refuse_builds(path: Path, lock: Lock) -> None:
             what = (
                 f"{shown(named[0].url)} is not a wheel" if pin.index_url is None else f"it has no wheel for {pin.name}"
             )
-            hints = (
-                Hint("lock again with wheels only"),
-                Hint("or allow the builds, which run the packages' code: --allow-builds"),
+            allow = (
+                "or allow the builds, which run the packages' code: --allow-builds, in a project allow-builds = true"
             )
+            hints = (Hint("lock again with wheels only"), Hint(allow))
             raise UsageError("build-refused", f"{path} requires building packages: {what}", hints=hints)
 
 
