@@ -96,11 +96,11 @@ class Notes:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
             because, command = " and ".join(it.held_by[:_MOST_REASONS]), None
-            if not because and self._kept.get(it.name) == it.version:
-                because = f"the existing lock keeps it; -P {it.name} takes a newer one"
-            elif not because:
+            if not because:
                 refused = self._refusal_of_newest(it, is_of_stack=it.name in of_stack)
                 because = "newer ones do not fit" if refused is None else said(refused)
+                if refused is None and self._kept.get(it.name) == it.version:
+                    because = f"the existing lock keeps it; -P {it.name} takes a newer one"
                 hints = () if refused is None else refused.hints
                 command = next((hint.command for hint in hints if hint.command), None)
             note = Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}", command)
