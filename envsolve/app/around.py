@@ -96,7 +96,7 @@ class AddRequest(NamedTuple):
 class Addition(NamedTuple):
     """What is to change in the environment of ``inventory``, and the lock of what is to be installed for it.
 
-    ``wanted`` is what was asked for, ``around`` what of it and of the lock's requirements is installed: ``name==1.0``.
+    ``wanted`` are the requirements, ``around`` what of them and of the lock's requirements is installed: ``name==1.0``.
     """
 
     inventory: Inventory
@@ -123,7 +123,7 @@ def lock_around(
 ) -> tuple[Platform, Lock, tuple[Note, ...]]:
     """The lock of what the environment lacks; ``recorded`` is the request that it says it was made for.
 
-    Raises as :func:`planned`; UsageError where the environment has another Python than was asked for, too.
+    Raises as :func:`planned`; UsageError where the environment has another Python than requested, too.
     """
     require_wheels(asked.request)
     inventory = _inventory(asked, environ)
@@ -378,7 +378,7 @@ class _Around:
     def _stack(self, joined: list[str]) -> Solution | None:
         """The frameworks with those that are to be added, as builds for this machine; None where that is not known.
 
-        Raises UnsolvableError where a framework that was asked for has no build for it.
+        Raises UnsolvableError where a requested framework has no build for it.
         """
         problem = with_joined(self._problem, self._wanted, joined)
         request, solver = self._request._replace(frameworks=problem.frameworks), Solver(self._matrix, self._there)
@@ -457,7 +457,7 @@ class _Around:
         return found_for(question, indexes, self._end, self._asked.packages)
 
     def _held_back(self, found: Found) -> Iterator[Note]:
-        """What was asked for and is not its newest version, because of what is installed."""
+        """The requested packages that are not their newest version because of what is installed."""
         because = {it.name: it.because for it in found.pins}
         for it in found.behind:
             reasons = tuple(dict.fromkeys((*it.held_by, *because[it.name])))[:_FEW]

@@ -36,7 +36,7 @@ from envsolve.model.note import Note
 
 _FEW = 3
 _LARGE = 1.0
-"""Gigabytes from which on a download is told of beforehand."""
+"""Gigabytes from which on a note announces a download."""
 
 
 class Outcome(StrEnum):

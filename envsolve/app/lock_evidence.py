@@ -69,7 +69,7 @@ def origins_in(evidence: Options) -> dict[str, str]:
 def unverified(
     lock: Lock, known: Collection[str], capabilities: Collection[str], matrix: Matrix, platform: Platform
 ) -> Iterator[str]:
-    """The packages of ``lock`` whose code nobody has seen to serve GPUs of ``capabilities``, by name.
+    """The packages of ``lock`` whose code was not seen to run on GPUs of ``capabilities``, by name.
 
     ``known`` are those that were read on this machine.
     """

@@ -305,7 +305,7 @@ def _how_to_read(held: HeldStack, unknown: Iterable[Installed]) -> Iterator[str]
 
 
 def _on_evidence(held: HeldStack, problem: Problem, matrix: Matrix, known: Collection[str]) -> Iterator[Note]:
-    """What was inferred and is known by now, and what nobody has verified for the GPUs of ``problem``."""
+    """What was inferred and is known by now, and what was not verified for the GPUs of ``problem``."""
     if problem.cpu:
         return
     for name, origin in () if held.lock.made is None else origins_in(held.lock.made.evidence).items():

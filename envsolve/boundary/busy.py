@@ -47,7 +47,7 @@ def locked(path: Path, busy: OutsideError, seconds: float = 0.0) -> Iterator[Non
 def _locked(file: Path) -> int | None:
     """A descriptor of the locked file, None where another command has it.
 
-    A file that somebody removed before it was locked here is locked for nobody.
+    A file that was removed before it was locked here does not count.
     """
     for _ in range(_TRIES):
         descriptor = os.open(file, _FLAGS, 0o666)

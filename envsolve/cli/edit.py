@@ -165,7 +165,7 @@ def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options:
         _require_not_typed(("prefix", "lock_file"), "requires --sync")
     path, words = project_file(options["project"]), options["words"]
     before = read_text(path)
-    project_of(path, before)  # a mistake that is there already is told with its line
+    project_of(path, before)  # reports an existing mistake with its line
     after = edit(path, before, words)
     mark = codecs.BOM_UTF8.decode() if path.read_bytes().startswith(codecs.BOM_UTF8) else ""
     edited = [(path, mark + after)] if after != before else []

@@ -135,7 +135,7 @@ def lock_files(
     answer = _answer(changes, locked.notes, options)
     verb = "written" if writes else "out of date" if options["check"] else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
-    upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is held by something else
+    upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is pinned by something else
     shown = [it._replace(possible=None) for it in changes] if upgraded else changes
     notes = [*_notes(shown, locked, verb, again), *facts] if not options["quiet"] else []
     deliver(answer, None)

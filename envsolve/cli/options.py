@@ -42,7 +42,7 @@ _LONG = 20
 
 
 class Command(click.Command):
-    """A command that reads all of its options before it refuses those that it cannot read, so that all are told.
+    """A command that reads all of its options first, and then reports all that it cannot read.
 
     Its help has a long list of options in sections.
     """

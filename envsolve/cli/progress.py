@@ -15,7 +15,7 @@ _WIDTH = 78
 
 
 _SOON = 3
-"""Seconds from which on a step says how long it takes: until then nobody takes it for hung."""
+"""Seconds from which on a step shows how long it takes: a shorter one does not look hung."""
 
 
 class Progress:

@@ -55,7 +55,7 @@ def sync(**options: Any) -> int:
     """Make the environment of the project equal to its lock, and prove it.
 
     Only what differs is installed or removed, packages that somebody else installed there too. If there is no
-    environment yet, or its Python does not fit the lock, it is made anew.
+    environment yet, or its Python does not fit the lock, it is created.
 
     \b
     Examples:

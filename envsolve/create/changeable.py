@@ -17,8 +17,8 @@ _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
 def require_changeable(python: Path, environ: Mapping[str, str], *, is_systems: bool) -> None:
     """Raise UsageError for a Python that the system manages, and where this user may not write.
 
-    ``is_systems`` says that it belongs to no environment of its own, as PEP 668 has it. In a container nobody but who
-    builds the image manages it, and pip's own variable says the same elsewhere.
+    ``is_systems`` says that it belongs to no environment of its own, as PEP 668 has it. In a container only the
+    author of the image manages it, and pip's own variable allows it elsewhere.
     """
     asked = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
     library, packages = (Path(str(it)) for it in _texts(ask_python(python, asked, environ)))

@@ -48,7 +48,7 @@ def same_file(name: str, format_name: str, before: str, after: str, locks: Seque
 
 
 def _unverified(lock: Lock) -> set[str]:
-    """The packages whose own code nobody read for ``lock``: one that is known since makes a file out of date."""
+    """The packages whose own code was not read for ``lock``: one that is known since makes a file out of date."""
     evidence = {} if lock.made is None else dict(lock.made.evidence)
     return {it.partition(" ")[0] for kind in ("inferred", "unread") for it in evidence.get(kind, ())}
 

@@ -19,3 +19,11 @@ def world() -> Iterator[IndexServer]:
     with IndexServer(recorded=False) as server:
         fill(server)
         yield server
+
+
+@pytest.fixture(params=["uv", "pip"])
+def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What installs: uv, or pip on a machine without uv as far as envsolve finds it."""
+    if request.param == "pip":
+        monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter(()))
+    return str(request.param)

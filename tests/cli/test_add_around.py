@@ -69,14 +69,6 @@ def adding(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         yield Adding(creating)
 
 
-@pytest.fixture(params=["uv", "pip"])
-def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What installs: uv, or pip on a machine without uv as far as envsolve finds it."""
-    if request.param == "pip":
-        monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter(()))
-    return str(request.param)
-
-
 @pytest.mark.usefixtures("installer")
 def test_a_framework_of_a_vendor_stays_and_only_what_is_missing_is_installed(adding: Adding) -> None:
     adding.has(wheel("torch", VENDOR, tags=TAGS), wheel("beta", "1.0"))

@@ -169,7 +169,7 @@ FREE = {
         "words",
     ),
 }
-"""Versions, addresses, numbers, days, commands and requirements: what nobody has a list of."""
+"""Versions, addresses, numbers, days, commands and requirements: which no list has."""
 
 
 def test_each_parameter_with_a_value_is_completed_or_known_to_be_free() -> None:

@@ -254,8 +254,8 @@ def test_rows_that_cannot_be_used_are_ignored_with_one_note(
     updated = update(envsolve, world, "torch")
     assert updated.code == 0
     aside = data / "pytorch.toml.unusable"
-    told = f"note: pytorch.toml could not be used, and is kept as {aside}\n"
-    assert updated.err == f"note: kept in {data}\n{told}"
+    unusable = f"note: pytorch.toml could not be used, and is kept as {aside}\n"
+    assert updated.err == f"note: kept in {data}\n{unusable}"
     assert aside.read_bytes() == changed
     assert "ignored" not in envsolve("-f", "torch", *GPU).err
 

@@ -70,14 +70,6 @@ def syncing(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         yield Syncing(creating)
 
 
-@pytest.fixture(params=["uv", "pip"])
-def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What installs: uv, or pip on a machine without uv as far as envsolve finds it."""
-    if request.param == "pip":
-        monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter(()))
-    return str(request.param)
-
-
 @pytest.mark.usefixtures("installer")
 def test_only_what_differs_is_installed_and_removed(syncing: Syncing) -> None:
     syncing.require("alpha", "beta<2")

@@ -397,7 +397,7 @@ WANTS_A_GPU = "raise OSError('libcuda.so.1: cannot open shared object file: No s
 def test_what_was_requested_is_imported(fake_driver: FakeDriver, with_torch: Path) -> None:
     package(with_torch, "alpha", "")
     package(with_torch, "beta", "import os; os.environ['ALPHA_IS_HERE']\n")
-    package(with_torch, "gamma", "raise RuntimeError('nobody asked for it')\n", requested=False)
+    package(with_torch, "gamma", "raise RuntimeError('not requested')\n", requested=False)
     done = run(machine(fake_driver), "--prefix", str(with_torch))
     assert done.returncode == 1
     lines = done.stdout.splitlines()

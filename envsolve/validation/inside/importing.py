@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 MOST_CAUSES = 10
-"""Causes of causes that are told; a chain may go in a circle."""
+"""Causes that are reported; a chain may be circular."""
 
 
 def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:
