@@ -28,7 +28,7 @@ from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
 from scripts.matrix_refresh.extensions import Observer, extensions_in, rows_of, toml_of  # noqa: E402
 from scripts.matrix_refresh.index import Index  # noqa: E402
 from scripts.matrix_refresh.observation import Observations  # noqa: E402
-from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
+from scripts.matrix_refresh.settings import default_cache, default_endpoint, places  # noqa: E402
 from scripts.matrix_refresh.wheel import new_session  # noqa: E402
 
 LIST = ROOT / "scripts" / "matrix_refresh" / "extensions.toml"
@@ -36,15 +36,7 @@ LIST = ROOT / "scripts" / "matrix_refresh" / "extensions.toml"
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("packages", nargs=-1, metavar="[PACKAGE]...")
-@click.option(
-    "--matrix",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=ROOT / "data" / "compat_matrix",
-    help="The matrix to change.",
-    show_default="data/compat_matrix",
-)
-@click.option("--index-url", help="The package index to read; default: the one pip is set to.")
-@click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False), help="Where wheels' facts are kept.")
+@places
 @click.option("--offline", is_flag=True, help="Use the cache alone.")
 def refresh(
     packages: tuple[str, ...],

@@ -27,21 +27,13 @@ from scripts.matrix_refresh.ending import UNREADABLE, run_to_the_end  # noqa: E4
 from scripts.matrix_refresh.errors import RefreshError  # noqa: E402
 from scripts.matrix_refresh.report import lines_of  # noqa: E402
 from scripts.matrix_refresh.run import WORKERS, Refresh, Settings  # noqa: E402
-from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
+from scripts.matrix_refresh.settings import default_cache, default_endpoint, places  # noqa: E402
 from scripts.matrix_refresh.toml_file import unread_rows  # noqa: E402
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("frameworks", nargs=-1, metavar="[FRAMEWORK]...")
-@click.option(
-    "--matrix",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=ROOT / "data" / "compat_matrix",
-    help="The matrix to change.",
-    show_default="data/compat_matrix",
-)
-@click.option("--index-url", help="The package index to read; default: the one pip is set to.")
-@click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False), help="Where wheels' facts are kept.")
+@places
 @click.option("--offline", is_flag=True, help="Use the cache alone.")
 @click.option("--fresh", is_flag=True, help="Read every wheel again, whatever the cache holds.")
 @click.option(

@@ -31,7 +31,7 @@ from scripts.matrix_refresh.cache import write_whole  # noqa: E402
 from scripts.matrix_refresh.credentials import endpoint_of  # noqa: E402
 from scripts.matrix_refresh.index import Index  # noqa: E402
 from scripts.matrix_refresh.observation import Observations  # noqa: E402
-from scripts.matrix_refresh.settings import default_cache, default_endpoint  # noqa: E402
+from scripts.matrix_refresh.settings import default_cache, default_endpoint, places  # noqa: E402
 from scripts.matrix_refresh.wheel import Wheel, new_session  # noqa: E402
 
 _EDITION = "torch-symbols-1"
@@ -44,15 +44,7 @@ _LARGEST = 200 << 20
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("packages", nargs=-1, metavar="[PACKAGE]...")
-@click.option(
-    "--matrix",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=ROOT / "data" / "compat_matrix",
-    help="The matrix to change.",
-    show_default="data/compat_matrix",
-)
-@click.option("--index-url", help="The package index to read; default: the one pip is set to.")
-@click.option("--cache-dir", type=click.Path(path_type=Path, file_okay=False), help="Where wheels' facts are kept.")
+@places
 def refresh(packages: tuple[str, ...], matrix: Path, index_url: str | None, cache_dir: Path | None) -> None:
     """Bring data/compat_matrix/torch_symbols.toml up to what was shipped."""
     cache, session = cache_dir or default_cache(), new_session()
