@@ -14,6 +14,7 @@ from envsolve.matrix import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import CodeTarget, DeviceCode
 from envsolve.model.fact import Evidence, EvidenceKind
+from envsolve.model.need import parse_need
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.request import Audit, Packages, Request
 from tests.resolve.closure.test_bounds import solution
@@ -60,3 +61,14 @@ def test_what_is_read_of_a_wheel(
     pin = Pin("a", "1.0", (PackageFile(name, f"http://127.0.0.1/{name}"),), None, requires=requires)
     audit.facts_of([pin], solution(matrix, "jax", "8.6", "580.65.06"), more)
     assert [it.budget for it in readings.all] == ([] if budget is None else [budget])
+
+
+def test_what_a_row_requires_is_not_joined_by_what_the_next_release_requires(matrix: Matrix) -> None:
+    newer = known_code("8.6")._replace(requires=(parse_need("torch==2.6.*"), parse_need("triton")))
+    row = newer._replace(versions=SpecifierSet("<2"), requires=(parse_need("torch>=2.4,<2.7"),), code=None)
+    request = Request((), packages=Packages())
+    audit = WheelAudit(request, Readings, None)  # type: ignore[arg-type]  # reads nothing
+    pin = Pin("a", "1.0", (PackageFile(WHEEL, f"http://127.0.0.1/{WHEEL}"),), None, requires=("torch",))
+    stack = solution(matrix, "jax", "8.6", "580.65.06")
+    found = audit.facts_of([pin], stack, matrix.with_builds([newer, row]))
+    assert [str(need) for it in found for need in it.requires] == ["triton"]

@@ -5,6 +5,7 @@ With ENVSOLVE_UPDATE_SNAPSHOTS set the README is brought up to date instead.
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import re
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from envsolve.matrix import Matrix
+from envsolve.project.reading import project_of
 from tests.cli.transcripts import INDENT, PROMPT, indented_again
 from tests.conftest import Envsolve
 
@@ -63,3 +65,13 @@ def test_the_readme_shows_an_answer_and_a_refusal() -> None:
     commands = [line.removeprefix(prompt) for line in README.read_text("utf-8").splitlines() if line.startswith(prompt)]
     assert any("> environment.yml" in command for command in commands)
     assert any("--driver 550.163.01" in command for command in commands)
+
+
+def test_the_project_that_it_shows_is_one() -> None:
+    lines = README.read_text(encoding="utf-8").partition("## A project\n\n")[2].splitlines()
+    block = itertools.takewhile(lambda line: not line or line.startswith(INDENT), lines)
+    project = project_of(Path("pyproject.toml"), "\n".join(line.removeprefix(INDENT) for line in block))
+    assert [[output.file for output in part.outputs] for part in project.parts] == [
+        ["pylock.toml"],
+        ["cluster/requirements.txt", "cluster/Dockerfile"],
+    ]

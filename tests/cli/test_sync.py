@@ -247,3 +247,16 @@ def test_an_option_that_run_does_not_have_is_no_program(syncing: Syncing) -> Non
     assert done.returncode == 2
     assert "No such option: --json" in done.stderr or "No such option '--json'" in done.stderr
     assert run("python", "-c", "import sys; print(sys.argv[1:])", "--json", "-q").stdout == "['--json', '-q']\n"
+
+
+def test_locks_of_several_targets_are_named_as_they_can_be_typed(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    text = Path("pyproject.toml").read_text().replace('outputs = ["pylock.toml"]\n', "")
+    targets = "".join(f'[tool.envsolve.targets.{it}]\noutputs = ["{it}/pylock.toml"]\n' for it in ("one", "two"))
+    Path("pyproject.toml").write_text(text + targets)
+    assert syncing("lock").code == 0
+    said = syncing.sync()
+    assert said.code == 2
+    assert "locks of their own: one/pylock.toml, two/pylock.toml\n" in said.err
+    assert "hint: name one: --lock one/pylock.toml\n" in said.err
+    assert syncing.sync("--lock", "two/pylock.toml").code == 0
