@@ -32,7 +32,6 @@ from envsolve.app.conda_stacks import leave_out_wheels, narrow, other_toolkit
 from envsolve.app.lock_indexes import name_index
 from envsolve.app.solving import notes_of, request_without_secrets, solutions_of
 from envsolve.app.targets import Target, targets_of
-from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channels_of
@@ -203,7 +202,7 @@ class _Locking:
                 channels=channels,
                 sources=sources,
                 variables=variables,
-                default_index="" if indexes is None else without_secrets(indexes.default).rstrip("/"),
+                default_index="" if indexes is None else indexes.default_shown,
                 default_is_plain=indexes is None or indexes.is_plain,
             )
             for lock, (_, solution) in zip(made, stacks, strict=True)

@@ -25,7 +25,7 @@ from envsolve.errors import UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channel_name, channels_of, environment_name, with_conda_forge
-from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.lock import Lock, Made, conda_lock
 from envsolve.lockfile.remarks import use_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
@@ -219,15 +219,7 @@ class Parts:
             packages, pins = self._together(question, target, solution, asked)
         except CondaConflict as conflict:
             raise Conflict(Unfit(target.problem, solution, asked.conda, virtual, channels, conflict.text)) from None
-        lock = Lock(
-            pins,
-            platform.value,
-            python=next((it.version for it in packages if it.name == "python"), ""),
-            glibc=next((it.version for it in virtual if it.name == "__glibc"), None),
-            conda=tuple(packages),
-            asked=(*asked.conda, *asked.by_pip),
-            virtual_packages=virtual,
-        )
+        lock = conda_lock(packages, pins, platform, virtual, (*asked.conda, *asked.by_pip))
         answer = self.answer(target, solution)
         if answer is None:
             return lock

@@ -55,6 +55,11 @@ class Places(NamedTuple):
     notes: tuple[Note, ...] = ()
     origin: str = ""
 
+    @property
+    def default_shown(self) -> str:
+        """The default as a lock names it, without credentials."""
+        return without_secrets(self.default).rstrip("/")
+
 
 class Lines:
     """The connection to the indexes for one command: fetcher, cache, and the indexes that were asked."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
+from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.gpu_notes import gpu_notes
@@ -22,7 +22,17 @@ from envsolve.app.lock_evidence import Origin, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
 from envsolve.app.lock_notes import Notes, Resolved
+from envsolve.app.lock_refusal import (
+    packages_refusal,
+    rank_of,
+    refusal_of_search,
+    require_recent,
+    stack_refusal,
+    stranger_refusal,
+    unbuilt_refusal,
+)
 from envsolve.app.lock_result import Locked, Result
+from envsolve.app.lock_satisfies import differences
 from envsolve.app.lock_stacks import Attempt, attempt_of, for_python, joined_among, problem_of, stays, with_joined
 from envsolve.app.lock_start import Start, start
 from envsolve.app.lock_worlds import Chosen, Worlds, held_builds
@@ -34,9 +44,9 @@ from envsolve.app.stack_wheels import (
     bounds_of,
     facts_beside,
     indexes_for,
+    limits_around,
     needs_of,
-    places_of,
-    required_by_builds,
+    question_around,
     strangers,
 )
 from envsolve.app.targets import Target, targets_of
@@ -48,19 +58,18 @@ from envsolve.lockfile.lock import Lock, Made
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.host import Platform
-from envsolve.model.need import Markers, Need, is_limited, parse_need
+from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Audit, Held, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.explain import contested
-from envsolve.resolve.closure.releases import Sources, Wanted
+from envsolve.resolve.closure.releases import Sources
 from envsolve.resolve.closure.resolve import (
     Conflict,
     Found,
     Progress,
-    Question,
     end_of_search,
     failure_behind,
     finished,
@@ -68,7 +77,6 @@ from envsolve.resolve.closure.resolve import (
 )
 from envsolve.resolve.solver import Solver
 
-_MANY_MONTHS = 18
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
 
 
@@ -116,8 +124,6 @@ def locked_again(
     answer: one is missing or of another tool, leaves something open, was changed since it was written, does not meet
     the request, or has packages that do not fit the stack of today.
     """
-    from envsolve.app.lock_satisfies import differences
-
     request, hidden = request_without_secrets(lock_request.request)
     recorded, _ = request_without_secrets(lock_request.recorded or request)
     wanted = given(lock_request.request.packages)
@@ -215,7 +221,7 @@ class _Lock:
 
     def _with_requirers(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
         """``pins`` with what requires each of them in this request."""
-        wanted = for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
+        wanted = self._wanted_on(attempt)
         stack = () if attempt.solution is None else needs_of(attempt.solution)
         by_name: dict[str, set[str]] = {}
         for need, origin in (*stack, *wanted.needs):
@@ -255,10 +261,11 @@ class _Lock:
             if new:
                 joined += new
                 continue
-            if self._reads_what_does_not_suit(made, audit):
+            self._matrix, is_suited = audit.learned(made.found.pins, made.attempt.solution, self._matrix)
+            if not is_suited:
                 continue
-            self._require_recent(made, lines)
             refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
+            require_recent(made, self._wanted, self._lock_request.request, self._versions, refusal_of)
             notes = Notes(
                 made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of, self._versions
             )
@@ -266,18 +273,6 @@ class _Lock:
             beside = (*notes, *audit.notes(notes.pins), *of_gpus)
             read = audit.origins(notes.pins)
             return self._result.finished(made.attempt, notes.pins, beside, self._passed, read=read)
-
-    def _reads_what_does_not_suit(self, made: Resolved, audit: WheelAudit) -> bool:
-        """Read wheels that the matrix does not know; whether one does not suit, so that another answer is needed."""
-        solution, pins = made.attempt.solution, made.found.pins
-        read = audit.facts_of(pins, solution, self._matrix)
-        if not read or solution is None:
-            return False
-        self._matrix = self._matrix.with_builds(read)
-        if not audit.do_not_suit(read, pins, solution, self._matrix):
-            return False
-        self._matrix = self._matrix.with_builds(audit.like(read))
-        return True
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
@@ -351,12 +346,10 @@ class _Lock:
         return Resolved(attempt, best, found, floors, chosen.answer.undecided)
 
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
-        solution = attempt.solution
-        bounds = None if solution is None else bounds_of(solution, self._matrix, in_part=in_part)
-        return Limits(bounds, self._wanted_on(attempt))
+        return limits_around(attempt.solution, self._wanted_on(attempt), self._matrix, in_part=in_part)
 
     def _wanted_on(self, attempt: Attempt) -> Given:
-        return for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
+        return for_interpreter(self._wanted, attempt.interpreter)
 
     def _found(
         self,
@@ -372,30 +365,19 @@ class _Lock:
         Raises Conflict, OutsideError, UnsolvableError.
         """
         solution, wanted, packages = attempt.solution, self._wanted_on(attempt), self._request.packages
-        places = () if solution is None or solution.toolkit is None else places_of(self._matrix)
         most = Sources.ANY if packages.allow_builds else Sources.WITHOUT_WHEELS
-        sources = most if chosen is None else chosen.sources
-        question = Question(
-            asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
-            wanted=Wanted(
-                attempt.interpreter,
-                packages.exclude_newer,
-                sources,
-                wanted.hashes,
-                as_if_built=packages.allow_builds,
-                prereleases=packages.pre,
-                overridden=wanted.overridden,
-            ),
-            limits=limits,
+        question = question_around(
+            solution,
+            wanted,
+            attempt.interpreter,
+            packages,
+            self._matrix,
+            limits,
+            sources=most if chosen is None else chosen.sources,
+            rivals=self._rivals,
+        )
+        question = question._replace(
             held={} if chosen is None else chosen.versions,
-            judge=required_by_builds(
-                self._matrix,
-                attempt.problem.platform,
-                places,
-                {it.package: it.framework for it in attempt.releases},
-                self._rivals,
-            ),
-            virtual=places,
             floors=floors or {},
             newest=newest or {},
             frameworks=[it.package for it in attempt.releases],
@@ -405,8 +387,6 @@ class _Lock:
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
         """Leave out the builds that cannot be had. Raises UnsolvableError where there is none to leave out."""
-        from envsolve.app.lock_refusal import packages_refusal
-
         refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
         left_out = self._absent(attempt.releases, conflict) or {it.label for it in attempt.releases}
         if not left_out:
@@ -426,8 +406,6 @@ class _Lock:
         return absent
 
     def _without_folder(self, release: Release, stranger: Pin) -> _LeftOutError:
-        from envsolve.app.lock_refusal import stranger_refusal
-
         self._passed.append(stranger_refusal(release, stranger, self._lock_request.request))
         return self._without(it.label for it in self._in_folder(release))
 
@@ -445,51 +423,8 @@ class _Lock:
 
     def _refusal_of(self, lines: Lines, attempt: Attempt, floors: Mapping[str, str]) -> UnsolvableError | None:
         """See envsolve.app.lock_notes."""
-        from envsolve.app.lock_refusal import packages_refusal
-
-        try:
-            self._found(attempt, self._limits(attempt, in_part=False), lines, floors)
-        except Conflict as conflict:
-            return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
-        except UnsolvableError as error:
-            return error
-        except OutsideError:
-            return None  # what only explains an answer does not end it
-        return None
-
-    def _require_recent(self, made: Resolved, lines: Lines) -> None:
-        """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
-
-        What a package requires in an older version is right so, and what the request bounds may be old because of it;
-        so may what goes with a framework of which the machine runs no release of the last years, and what an existing
-        lock keeps. A version from before a package began to limit its framework is never right for a framework of years
-        later.
-        """
-        of_stack = {it.package for it in made.attempt.releases}
-        behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
-        old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != self._versions.get(it.name)]
-        is_bounded = self._is_bounded() or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
-        outgrown = {it.name for it in made.found.unlimited if it.is_outgrown and not self._is_limited(it.name)}
-        if outgrown or is_bounded:
-            old = [it for it in made.found.behind if it.name in outgrown and it.months is not None]
-        if old:
-            from envsolve.app.lock_refusal import outdated
-
-            refused = self._refusal_of(lines, made.attempt, {old[0].name: old[0].newest})
-            raise outdated(old[0], refused, self._lock_request.request)
-
-    def _is_limited(self, name: str) -> bool:
-        """Whether the request says which versions of a package may not be newer."""
-        typed = (need for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name)
-        return any(is_limited(need.specifier) for need in typed)
-
-    def _is_bounded(self) -> bool:
-        """Whether the request says that something may not be newer."""
-        request = self._lock_request.request
-        typed = [need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints)]
-        typed += [str(it.specifier) for it in request.frameworks]
-        limits = (request.python, request.cuda, request.packages.exclude_newer)
-        return any(it is not None for it in limits) or any(map(is_limited, typed))
+        search = partial(self._found, attempt, self._limits(attempt, in_part=False), lines, floors)
+        return refusal_of_search(search, attempt)
 
     def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> Resolved:
         """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
@@ -498,8 +433,6 @@ class _Lock:
 
         What turns out to be an answer all the same counts as one.
         """
-        from envsolve.app.lock_refusal import packages_refusal, rank_of, stack_refusal
-
         if self._passed:
             raise self._passed[0]
         if worlds is None:
@@ -540,8 +473,6 @@ class _Lock:
 
     def _require_builds(self, problem: Problem, lines: Lines) -> Sequence[Conflict]:
         """Raise UnsolvableError with all that has to be built for an answer; why there would be none all the same."""
-        from envsolve.app.lock_refusal import unbuilt_refusal
-
         worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
         try:
             chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
