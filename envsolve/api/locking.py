@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from envsolve.api.results import LockFiles
 from envsolve.app.network import Network
 from envsolve.errors import Hint, UsageError
 from envsolve.matrix import Matrix
-from envsolve.model.host import Platform
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
     from envsolve.app.solving import Solved
-
-PLATFORM = "{platform}"
-"""Stands for the platform in the name of an existing lock."""
 
 
 def python_lock(request: Request, matrix: Matrix, network: Network, existing: str | None) -> LockFiles:
@@ -26,7 +21,7 @@ def python_lock(request: Request, matrix: Matrix, network: Network, existing: st
     Raises UsageError where the request names what only conda has.
     """
     from envsolve.app.conda_asked import is_environment_file
-    from envsolve.app.held_locks import held_by_python_lock, locks_in
+    from envsolve.app.held_locks import held_by_python_lock, locks_named
     from envsolve.app.locking import LockRequest, lock
     from envsolve.app.unknown_releases import knowing_new_releases
 
@@ -36,7 +31,7 @@ def python_lock(request: Request, matrix: Matrix, network: Network, existing: st
         raise UsageError("contradictory-options", message, hints=(Hint("make a conda lock: format='conda-lock'"),))
     asked = LockRequest(request, network)
     if existing is not None:
-        asked = asked._replace(held=held_by_python_lock(locks_in(_file_for(existing))))
+        asked = asked._replace(held=held_by_python_lock(locks_named(existing)))
 
     def made(known: Matrix) -> Solved:
         return lock(asked, known, os.environ)
@@ -53,7 +48,7 @@ def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str
     from envsolve.app.conda_locking import lock_conda
     from envsolve.app.conda_part import CondaLockRequest
     from envsolve.app.conda_sessions import conda_session
-    from envsolve.app.held_locks import held_by_conda_lock, locks_in
+    from envsolve.app.held_locks import held_by_conda_lock, locks_named
     from envsolve.app.unknown_releases import knowing_new_releases
     from envsolve.lockfile.formats import load_conda_writers, write_conda_lock
 
@@ -61,12 +56,8 @@ def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str
         session.meanwhile = load_conda_writers
         asked = CondaLockRequest(request, session, network)
         if existing is not None:
-            asked = asked._replace(held=held_by_conda_lock(locks_in(_file_for(existing)), request.packages))
+            asked = asked._replace(held=held_by_conda_lock(locks_named(existing), request.packages))
         made = knowing_new_releases(
             lambda known: lock_conda(asked, known, os.environ), request, matrix, network, os.environ
         )
     return LockFiles(tuple(write_conda_lock(made.locks, request.format)), made.solutions, made.notes)
-
-
-def _file_for(name: str) -> Callable[[Platform], str]:
-    return lambda platform: name.replace(PLATFORM, platform)

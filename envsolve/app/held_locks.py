@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from envsolve.errors import UsageError
 from envsolve.frameworks import framework_of_name
+from envsolve.lockfile.formats import PLATFORM
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
@@ -33,6 +34,11 @@ def locks_in(file_for: FileFor) -> LockFor:
     from envsolve.lockfile.reading import lock_at
 
     return functools.cache(lambda platform: lock_at(Path(file_for(platform)), platform))
+
+
+def locks_named(name: str) -> LockFor:
+    """The same of the files that ``name`` names: with the platform in it, one for each."""
+    return locks_in(lambda platform: name.replace(PLATFORM, platform))
 
 
 def as_far_as_read(held: Callable[[Platform], _Held], nothing: _Held) -> Callable[[Platform], _Held]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, is_gone, locks_in
 from envsolve.app.lock_stacks import stays
 from envsolve.app.network import Network
-from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
+from envsolve.app.project_requests import Asked, asked_by, key_of
 from envsolve.app.solving import Solved, solve_request
 from envsolve.app.status import Verdict
 from envsolve.app.targets import platforms_of, targets_of
@@ -24,6 +24,7 @@ from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.host.machine import this_platform
 from envsolve.lockfile.formats import (
     CONDA_FORMATS,
+    PLATFORM,
     PYTHON_FORMATS,
     VENV_FORMATS,
     format_for_file,

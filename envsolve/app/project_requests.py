@@ -11,16 +11,13 @@ from envsolve.app.recorded_machine import ORIGIN, recorded_machine
 from envsolve.app.solving import framework_requests
 from envsolve.app.targets import detected_host, targets_of
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file, tool_of
+from envsolve.lockfile.formats import CONDA_FORMATS, FORMATS, PLATFORM, PYTHON_FORMATS, format_for_file, tool_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
 from envsolve.model.request import NamedHost, Packages, Request
 from envsolve.project import Machine, Output, Part, Project
 from envsolve.project.reading import refuse_value
-
-PLATFORM = "{platform}"
-"""Stands for the platform in the name of a file."""
 
 
 class Asked(NamedTuple):

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envsolve.cli.options import network_of
-from envsolve.cli.output import PLATFORM, deliver, deliver_each
+from envsolve.cli.output import deliver, deliver_each
 from envsolve.cli.progress import Progress
-from envsolve.cli.python_lock import described, require_file_for_each, require_other_file
+from envsolve.cli.python_lock import described, require_file_for_each, require_place
 from envsolve.cli.replacing import refuse_to_replace
-from envsolve.cli.report import note
-from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import load_conda_writers, write_conda_lock
+from envsolve.cli.report import note_each, note_facts
+from envsolve.errors import UsageError
+from envsolve.lockfile.formats import PLATFORM, load_conda_writers, write_conda_lock
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.request import Request
@@ -52,16 +52,8 @@ def _this_platform() -> tuple[Platform, ...]:
 
 def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], session: Session) -> int:
     """Write the lock to standard output or to the file of -o; the packages of that file stay where they fit."""
-    if options["why"] or options["why_not"]:
-        raise UsageError(
-            "contradictory-options",
-            "--why and --why-not explain a stack, not a lock",
-            hints=(Hint("omit --format"),),
-        )
-    output, kind = options["output"], _KINDS.get(request.format)
-    if kind is not None and not options["as_json"]:
-        require_file_for_each(request.platforms, output, kind)
-    require_other_file(request.packages.files, output)
+    output = options["output"]
+    require_place(request, options, _KINDS.get(request.format))
     refuse_to_replace(request, matrix, options)
     held = None if options["as_json"] else _held_by(output, request, anything=options["force"])
     locked = conda_lock(request, matrix, options, session, held)
@@ -70,10 +62,8 @@ def print_conda_lock(request: Request, matrix: Matrix, options: dict[str, Any], 
         deliver(described(locked.locks, locked.answers, locked.notes), output)
     else:
         notes = (*notes, *_deliver(locked, request.format, output))
-    for it in notes:
-        note(it, quiet=options["quiet"])
-    for fact in locked.because if options["verbose"] else ():
-        note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
+    note_each(notes, options)
+    note_facts(locked.because, options)
     return 0
 
 
@@ -134,8 +124,7 @@ def _held_by(output: str | None, request: Request, *, anything: bool) -> Callabl
     if output in (None, "-"):
         return None
     from envsolve.app.conda_part import Kept
-    from envsolve.app.held_locks import as_far_as_read, held_by_conda_lock, locks_in
+    from envsolve.app.held_locks import as_far_as_read, held_by_conda_lock, locks_named
 
-    there = locks_in(lambda platform: str(output).replace(PLATFORM, platform))
-    held = held_by_conda_lock(there, request.packages)
+    held = held_by_conda_lock(locks_named(str(output)), request.packages)
     return as_far_as_read(held, Kept()) if anything else held

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Mapping
@@ -17,10 +16,10 @@ from envsolve.cli import known_values
 from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.lock import spelled
-from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, option, output_options
-from envsolve.cli.output import deliver
+from envsolve.cli.options import Command, FileName, matrix_directory, matrix_of, matrix_option, option, output_options
+from envsolve.cli.output import deliver, json_text
 from envsolve.cli.progress import Progress
-from envsolve.cli.report import Palette, note
+from envsolve.cli.report import Palette, note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS
 
@@ -85,8 +84,7 @@ def finish(created: Created, options: Mapping[str, Any]) -> int:
     """Say what became of the environment, and prove it; the exit code."""
     from envsolve.app.creating import Outcome
 
-    for it in created.notes:
-        note(it, quiet=options["quiet"])
+    note_each(created.notes, options)
     if created.outcome is Outcome.UP_TO_DATE:
         note(f"{created.prefix} is up to date: it was made from this lock", quiet=options["quiet"])
     elif created.outcome is Outcome.MADE:
@@ -112,13 +110,12 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     from envsolve.cli.validation_text import as_text
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_of(options).directory)
+    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_directory(options))
     with interruptible():
         validation = validation_of(asked, os.environ)
     if not options["quiet"] or not validation.report.is_unbroken:
         click.echo(escaped(as_text(validation)), nl=False, err=True, color=Palette.wanted())
-    for it in validation.report.notes:
-        note(it, quiet=options["quiet"])
+    note_each(validation.report.notes, options)
     return validation
 
 
@@ -135,7 +132,7 @@ def _json(created: Created, validation: Validation | None) -> str:
         "notes": [it.as_json() for it in created.notes],
         "validation": None if validation is None else as_data(validation),
     }
-    return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(answer)
 
 
 def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:

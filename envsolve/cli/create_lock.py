@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from envsolve.cli.output import PLATFORM
-from envsolve.cli.report import note
+from envsolve.cli.report import note_each
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS, format_for_file
+from envsolve.lockfile.formats import PLATFORM
 from envsolve.model.note import Note
 from envsolve.model.request import Request
 
@@ -89,8 +89,7 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
     if not request.format:
         request = request._replace(format=usual_format(request, matrix, os.environ))
     text, lock, notes = _solved(request, matrix, options)
-    for it in notes:
-        note(it, quiet=options["quiet"])
+    note_each(notes, options)
     given = Given(Path(FILES[request.format]), request.format, text, lock.restricted_to(request.format))
     bare, _ = request_without_secrets(request._replace(platforms=()))
     return ToInstall(given, command_with_prefix(options["prefix"], command_of(bare)), _channel_logins(options))

@@ -9,7 +9,7 @@ import codecs
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -27,13 +27,10 @@ from envsolve.cli.options import (
     stacked,
 )
 from envsolve.cli.output import deliver
-from envsolve.cli.report import note
+from envsolve.cli.report import note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, options_of_solve
 from envsolve.cli.sync import environment_options, sync_project
 from envsolve.errors import UsageError
-
-if TYPE_CHECKING:
-    from envsolve.model.note import Note
 
 _AS_IT_IS = {"upgrade": False, "upgraded": (), "force": False, "check": False, "as_json": False}
 """Options of ``lock``: what is locked stays as far as it fits."""
@@ -124,7 +121,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
             addition = planned(asked, os.environ)
         finally:
             progress.clear()
-        _say(addition.notes, options)
+        note_each(addition.notes, options)
         lines = "".join(f"  {spelled(it)}\n" for it in addition.changes)
         if options["show_diff"]:
             deliver(lines, None)
@@ -140,13 +137,8 @@ def _added_to_environment(options: dict[str, Any]) -> int:
             )
         finally:
             progress.clear()
-        _say(notes, options)
+        note_each(notes, options)
     return 0
-
-
-def _say(notes: Iterable[Note], options: dict[str, Any]) -> None:
-    for it in notes:
-        note(it, quiet=options["quiet"])
 
 
 def _require_not_typed(names: Iterable[str], why: str) -> None:

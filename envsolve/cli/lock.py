@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
@@ -15,14 +14,13 @@ from click.core import ParameterSource
 from envsolve.cli.options import (
     Command,
     FileName,
-    Parsed,
+    matrix_of,
     matrix_option,
     network_of,
     option,
     output_options,
-    package_name,
 )
-from envsolve.cli.output import deliver, write_all
+from envsolve.cli.output import deliver, json_text, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
@@ -60,15 +58,7 @@ project_option = option(
 @option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
 @option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
 @option("-U", "--upgrade", is_flag=True, help="Ignore all pinned versions.")
-@option(
-    "-P",
-    "--upgrade-package",
-    "upgraded",
-    multiple=True,
-    metavar="NAME",
-    type=Parsed("name", package_name),
-    help="Ignore the pinned version of one package. Repeatable.",
-)
+@options_of_solve(("upgraded",))
 @option("--json", "as_json", is_flag=True, help="Print changes and reasons as JSON.")
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
@@ -105,10 +95,9 @@ def lock_files(
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
-    from envsolve.matrix import Matrix
 
-    directory, around = options["matrix_directory"], options.get("around")
-    matrix = Matrix(directory and Path(directory).absolute())
+    around = options.get("around")
+    matrix = matrix_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     how = ProjectLock(
         network_of(options),
@@ -183,7 +172,7 @@ def _answer(changes: Sequence[FileChange], notes: Sequence[Note], options: dict[
     if options["as_json"]:
         files = [_data(it) for it in changes]
         document = {"schema_version": SCHEMA_VERSION, "files": files, "notes": [it.as_json() for it in notes]}
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+        return json_text(document)
     return "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it)) if options["show_diff"] else ""
 
 

@@ -13,11 +13,12 @@ from click.core import ParameterSource
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.options import network_of
-from envsolve.cli.output import PLATFORM, deliver, deliver_each
+from envsolve.cli.output import deliver, deliver_each
 from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import refuse_to_replace
-from envsolve.cli.report import note
+from envsolve.cli.report import note_each, note_facts
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.formats import PLATFORM
 from envsolve.model.host import Platform
 from envsolve.model.request import Request
 
@@ -34,16 +35,8 @@ _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
 
 def print_python_lock(words: Request, options: dict[str, Any]) -> int:
     """Write the lock to standard output or to the file of -o; that file's pins stay where they fit."""
-    if options["why"] or options["why_not"]:
-        raise UsageError(
-            "contradictory-options",
-            "--why and --why-not explain a stack, not a lock",
-            hints=(Hint("omit --format"),),
-        )
     refuse_what_is_condas(words)
-    if not options["as_json"]:
-        require_file_for_each(words.platforms, options["output"], _A_LOCK)
-    require_other_file(words.packages.files, options["output"])
+    require_place(words, options, _A_LOCK)
     with _started(words, options) as started:
         from envsolve.cli.solve import with_frameworks
 
@@ -58,10 +51,8 @@ def print_python_lock(words: Request, options: dict[str, Any]) -> int:
     else:
         require_file_for_each([platform for platform, _ in solved.texts], options["output"], _A_LOCK)
         deliver_each(solved.texts, options["output"])
-    for it in solved.notes:
-        note(it, quiet=options["quiet"])
-    for fact in solved.because if options["verbose"] else ():
-        note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
+    note_each(solved.notes, options)
+    note_facts(solved.because, options)
     return 0
 
 
@@ -104,10 +95,25 @@ def python_lock(
         progress.clear()
 
 
-def refuse_what_is_condas(request: Request) -> None:
-    """Raise UsageError where a request for a Python lock names a channel or an environment.yml."""
-    _refuse_channels(request)
-    _refuse_environment_files(request)
+def require_place(request: Request, options: dict[str, Any], kind: tuple[str, str] | None) -> None:
+    """Raise UsageError where a lock cannot be written as asked; ``kind`` as below, None for one of all platforms."""
+    if options["why"] or options["why_not"]:
+        raise UsageError(
+            "contradictory-options",
+            "--why and --why-not explain a stack, not a lock",
+            hints=(Hint("omit --format"),),
+        )
+    output = options["output"]
+    if kind is not None and not options["as_json"]:
+        require_file_for_each(request.platforms, output, kind)
+    if output is not None and any(
+        name != "-" and Path(name).resolve() == Path(output).resolve() for name in request.packages.files
+    ):
+        raise UsageError(
+            "contradictory-options",
+            f"-o {output} is the requirements file and would be overwritten",
+            hints=(Hint("use two files: -r requirements.in -o requirements.txt"),),
+        )
 
 
 def require_file_for_each(platforms: Sequence[Platform], output: str | None, kind: tuple[str, str]) -> None:
@@ -121,39 +127,26 @@ def require_file_for_each(platforms: Sequence[Platform], output: str | None, kin
         )
 
 
-def require_other_file(read: Sequence[str], output: str | None) -> None:
-    """Raise UsageError where -o names a file of -r: the requirements would be overwritten."""
-    if output is not None and any(name != "-" and Path(name).resolve() == Path(output).resolve() for name in read):
-        raise UsageError(
-            "contradictory-options",
-            f"-o {output} is the requirements file and would be overwritten",
-            hints=(Hint("use two files: -r requirements.in -o requirements.txt"),),
-        )
+def refuse_what_is_condas(request: Request) -> None:
+    """Raise UsageError where a request for a Python lock names a channel or an environment.yml.
 
-
-def _refuse_channels(request: Request) -> None:
-    """Raise UsageError where a channel is typed: pip's ``-c`` is a constraint file, and would hold nothing here.
-
-    A variable that names channels for all commands is about the others.
+    A channel that is typed may be meant as pip's ``-c``, a constraint file, and would hold nothing here. A variable
+    that names channels for all commands is about the others. What an environment.yml asks of conda has no place here.
     """
-    if click.get_current_context().get_parameter_source("channels") is ParameterSource.COMMANDLINE:
-        named = request.channels[0]
-        raise UsageError(
-            "contradictory-options",
-            f"-c {without_secrets(named)} is a conda channel, but a Python lock uses package indexes",
-            hints=(Hint(f"for a constraints file, use --constraint {without_secrets(named)}"),),
-        )
-
-
-def _refuse_environment_files(request: Request) -> None:
-    """Raise UsageError for an environment.yml: what it asks of conda has no place in a Python lock."""
     from envsolve.app.command import command_of
 
-    named = next((name for name in request.packages.files if name.lower().endswith((".yml", ".yaml"))), None)
-    if named is not None:
+    if click.get_current_context().get_parameter_source("channels") is ParameterSource.COMMANDLINE:
+        named = without_secrets(request.channels[0])
         raise UsageError(
             "contradictory-options",
-            f"-r {named} is a conda file, but a Python lock uses package indexes",
+            f"-c {named} is a conda channel, but a Python lock uses package indexes",
+            hints=(Hint(f"for a constraints file, use --constraint {named}"),),
+        )
+    file = next((name for name in request.packages.files if name.lower().endswith((".yml", ".yaml"))), None)
+    if file is not None:
+        raise UsageError(
+            "contradictory-options",
+            f"-r {file} is a conda file, but a Python lock uses package indexes",
             hints=(
                 Hint("make a conda lock", command_of(request._replace(format="conda-lock"))),
                 Hint("or move the requirements of pip to a requirements file, and lock that"),
@@ -165,8 +158,8 @@ def _held_by(output: str | None, *, anything: bool) -> Any:
     """What the file of -o holds already, if there is one; ``anything`` may be in it, which then holds nothing."""
     if output is None or output == "-" or (PLATFORM not in output and not os.path.lexists(output)):
         return None
-    from envsolve.app.held_locks import as_far_as_read, held_by_python_lock, locks_in
+    from envsolve.app.held_locks import as_far_as_read, held_by_python_lock, locks_named
     from envsolve.model.request import Held
 
-    held = held_by_python_lock(locks_in(lambda platform: str(output).replace(PLATFORM, platform)))
+    held = held_by_python_lock(locks_named(output))
     return as_far_as_read(held, ((), Held())) if anything else held

@@ -16,6 +16,8 @@ from envsolve.model.host import Platform
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
 
+PLATFORM = "{platform}"
+"""Stands for the platform in the name of a file."""
 FORMATS = ("environment", "json", "pixi")
 """Formats of a stack: its frameworks, and what they need said of them."""
 
