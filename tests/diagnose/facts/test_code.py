@@ -352,6 +352,15 @@ def test_a_kernel_of_another_family_is_not_a_matter_of_versions(text: str, expec
 
 @pytest.mark.parametrize(
     ("gpu", "expected"),
+    [("RTX 5090", ["deepgemm-without-gpu"]), ("A100", ["deepgemm-without-gpu"]), ("H100", []), ("10.0", [])],
+)
+def test_deepgemm_has_kernels_for_hopper_and_b200(gpu: str, expected: list[str]) -> None:
+    text = "RuntimeError: Assertion error (deepgemm-src/csrc/apis/layout.hpp:60): Unknown SF transformation"
+    assert names_of(text, Known(gpu)) == expected
+
+
+@pytest.mark.parametrize(
+    ("gpu", "expected"),
     [
         (None, ["bfloat16-unsupported", "bfloat16-needs-ampere", "bfloat16-by-old-pytorch"]),
         ("T4", ["bfloat16-needs-ampere"]),
