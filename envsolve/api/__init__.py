@@ -183,6 +183,7 @@ def lock(
     audit: str = "auto",
     allow_builds: bool = False,
     pre: bool = False,
+    extensions: bool = False,
     existing: File | None = None,
     upgrade: bool | Words = False,
     format: str = "pylock",  # noqa: A002 - the name of the option
@@ -200,7 +201,8 @@ def lock(
     that bound what builds require. ``overrides`` replace every requirement on the same package, those of other packages
     too, in a lock of packages from indexes. Uploads after ``exclude_newer`` do not count either. ``audit`` says how far
     the CUDA code of wheels that the matrix does not know is read: ``auto``, ``full`` or ``off``. ``allow_builds`` takes
-    packages that have no wheel, which runs their code; ``pre`` takes pre-releases. With ``offline`` no request is
+    packages that have no wheel, which runs their code; ``pre`` takes pre-releases;
+    ``extensions`` takes wheels with GPU code that others than their projects publish. With ``offline`` no request is
     sent, and only the cache is used; ``refresh`` fetches again what it has; ``cache_dir`` is its directory, and
     ``no_cache`` does without. The rest is as for :func:`solve`.
 
@@ -242,6 +244,7 @@ def lock(
             audit=read("audit", audit, member_of(Audit)),
             allow_builds=allow_builds,
             pre=pre,
+            extensions=extensions,
             upgrade=upgrade is True,
             upgraded=() if isinstance(upgrade, bool) else package_names("upgrade", upgrade),
             pytorch_index_url=address("pytorch_index_url", pytorch_index_url),

@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.command import command_of, way_out
+from envsolve.app.extension_wheels import allowing_others
 from envsolve.app.lock_notes import RefusalOf, Resolved, index_hint
 from envsolve.app.lock_stacks import Attempt
 from envsolve.app.lock_worlds import Unbuilt
@@ -37,6 +38,7 @@ _OTHER_VERSIONS = ("other-version", "any-release")
 """Ways out that ask for a framework in another version than what stands in a file of requirements."""
 _MANY_MONTHS = 18
 _MOST_CAUSES = 3
+_LACKING_WHEELS = (Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD, Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON)
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 _CUDA_BUILD = re.compile(r"cu\d+")
@@ -92,6 +94,7 @@ def packages_refusal(
         *rivals,
         *_framework_hints(contested(conflict), request),
         *([Hint("install a required version with conda")] if is_of_conda and code != "hash-mismatch" else []),
+        *_hints_of_extensions(unfit, request, solution),
         *(() if rivals else _hints(reasons, unknown, lacking, request, solution)),
         *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
@@ -442,6 +445,16 @@ def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
             meaning = request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
             command = None if request.asker.file else command_of(meaning)
         yield Hint(f"request the framework with {request.asker.saying('frameworks', _MEANT[name])}", command)
+
+
+def _hints_of_extensions(
+    unfit: Mapping[str, Mapping[Unfit, str]], request: Request, solution: Solution | None
+) -> Iterator[Hint]:
+    """Others may publish the wheels that the indexes lack."""
+    lacking = [name for name, found in unfit.items() if not set(found).isdisjoint(_LACKING_WHEELS)]
+    if lacking and solution is not None and not solution.problem.cpu:
+        found = allowing_others(lacking, solution.problem.platform, request)
+        yield from () if found is None else (found,)
 
 
 def _hints(

@@ -24,7 +24,7 @@ from envsolve.app.stack_wheels import Limits, files_for, index_of, is_lockable
 from envsolve.app.targets import glibc_of
 from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.index.client import Indexes
-from envsolve.index.extended import Elsewhere
+from envsolve.index.extended import Elsewhere, More
 from envsolve.index.fitting import Interpreter
 from envsolve.index.page import RawFile
 from envsolve.matrix.load import Matrix
@@ -129,6 +129,7 @@ class Worlds:
         where: Places,
         lines: Lines,
         *,
+        more: More,
         in_part: bool = False,
         as_if_built: bool = False,
     ) -> None:
@@ -137,6 +138,7 @@ class Worlds:
         self._requested = frozenset(requested)
         self._solver, self._where, self._lines = solver, where, lines
         self.in_part = in_part
+        self._more = more
         self._as_if_built = as_if_built or request.packages.allow_builds
         self.conflicts: tuple[Conflict, ...] = ()
         """Why there is no answer, world by world."""
@@ -272,7 +274,7 @@ class Worlds:
             self._lines.pool,
             self._where.mapped,
             wanted.by_name,
-            self._elsewhere,
+            self._more._replace(versions={**self._more.versions, **self._elsewhere}),
         )
         files = files_for(wanted, interpreter, self._request.packages, sources)
         world = World(

@@ -17,6 +17,7 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
+from envsolve.app.extension_wheels import ExtensionWheels
 from envsolve.app.gpu_notes import gpu_notes
 from envsolve.app.lock_evidence import Origin, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
@@ -35,9 +36,10 @@ from envsolve.app.lock_result import Locked, Result
 from envsolve.app.lock_satisfies import differences
 from envsolve.app.lock_stacks import Attempt, attempt_of, for_python, joined_among, problem_of, stays, with_joined
 from envsolve.app.lock_start import Start, start
-from envsolve.app.lock_worlds import Chosen, Worlds, held_builds
+from envsolve.app.lock_worlds import Chosen, Worlds, builds_of, held_builds
 from envsolve.app.network import Network
 from envsolve.app.solving import Solved, request_without_secrets
+from envsolve.app.stack_in_search import StackInSearch
 from envsolve.app.stack_wheels import (
     Limits,
     Rivals,
@@ -52,6 +54,8 @@ from envsolve.app.stack_wheels import (
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
+from envsolve.index.client import Indexes
+from envsolve.index.extended import More
 from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock, Made
@@ -190,6 +194,7 @@ class _Lock:
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
         pins, held = lock_request.held(target.problem.platform)
         packages = lock_request.request.packages
+        self._pins = pins
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
         self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
         self._left_out: frozenset[str] = frozenset()
@@ -197,6 +202,7 @@ class _Lock:
         self._passed: list[UnsolvableError] = []
         """Why they cannot."""
         self._rivals: Rivals = {}
+        self._more = More()
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
     def again(self, old: Lock) -> Locked | None:
@@ -250,6 +256,7 @@ class _Lock:
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         joined: list[str] = []
+        extensions = self._extension_wheels(lines)
         audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.progress)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
@@ -270,9 +277,21 @@ class _Lock:
                 made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of, self._versions
             )
             of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
-            beside = (*notes, *audit.notes(notes.pins), *of_gpus)
-            read = audit.origins(notes.pins)
-            return self._result.finished(made.attempt, notes.pins, beside, self._passed, read=read)
+            beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
+            read, progress = audit.origins(notes.pins), self._lock_request.progress
+            pins = tuple(extensions.by_address(tuple(notes.pins), self._pins, lines, progress))
+            return self._result.finished(made.attempt, pins, beside, self._passed, read=read)
+
+    def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
+        """The wheels for GPUs that are not on an index; the search and the matrix know of them from now on."""
+        problem, packages = self._problem, self._lock_request.request.packages
+        builds = {} if problem.cpu or self._is_plain else builds_of(self._solver, self._request, problem)
+        stack = StackInSearch(builds, self._request, problem, self._solver, self._matrix)
+        indexes = Indexes((*self._where.extra, self._where.default), lines.pool, self._where.mapped)
+        needs = (need for need, _ in (self._wanted.needs if builds else ()))
+        found = ExtensionWheels(needs, stack, problem, indexes, self._lock_request.request)
+        self._matrix, self._more = self._matrix.with_builds(found.facts), found.more(builds=packages.allow_builds)
+        return found
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
@@ -310,8 +329,19 @@ class _Lock:
         requested = {it.framework for it in self._problem.frameworks}
         if self._is_plain:
             problem = problem._replace(frameworks=())
-        parts = self._solver, self._matrix, self._where, lines
-        return Worlds(self._request, problem, requested, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
+        return Worlds(
+            self._request,
+            problem,
+            requested,
+            self._wanted,
+            self._solver,
+            self._matrix,
+            self._where,
+            lines,
+            more=self._more,
+            in_part=in_part,
+            as_if_built=as_if_built,
+        )
 
     def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
         """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
@@ -382,7 +412,7 @@ class _Lock:
             newest=newest or {},
             frameworks=[it.package for it in attempt.releases],
         )
-        indexes = indexes_for(solution, wanted, packages, self._where, lines)
+        indexes = indexes_for(solution, wanted, packages, self._where, lines, self._more)
         return found_for(question, indexes, self._end, self._lock_request.progress)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:

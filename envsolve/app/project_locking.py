@@ -24,8 +24,8 @@ from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.host.machine import this_platform
 from envsolve.lockfile.formats import (
     CONDA_FORMATS,
-    PLATFORM,
     IMAGE_FORMATS,
+    PLATFORM,
     PYTHON_FORMATS,
     VENV_FORMATS,
     format_for_file,

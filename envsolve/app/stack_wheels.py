@@ -16,6 +16,7 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
 from envsolve.index.client import Indexes
+from envsolve.index.extended import More
 from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
@@ -70,17 +71,24 @@ def index_of(release: Release, packages: Packages) -> str | None:
     return f"{(packages.pytorch_index_url or PYTORCH_INDEX).rstrip('/')}/{release.build}/"
 
 
-def indexes_for(solution: Solution | None, wanted: Given, packages: Packages, where: Places, lines: Lines) -> Indexes:
+def indexes_for(
+    solution: Solution | None,
+    wanted: Given,
+    packages: Packages,
+    where: Places,
+    lines: Lines,
+    more: More | None = None,
+) -> Indexes:
     """The indexes of a request, and PyTorch's own for its packages where the stack is from there.
 
-    Raises UnsolvableError where no index has a wheel of the stack.
+    ``more`` are versions that these may lack. Raises UnsolvableError where no index has a wheel of the stack.
     """
     mapped = dict(where.mapped)
     for choice in () if solution is None else solution.choices:
         index = index_of(choice.release, packages)
         if index is not None:
             mapped |= {name: index for name, framework in OWN_INDEX.items() if framework == choice.release.framework}
-    return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.by_name)
+    return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.by_name, more)
 
 
 def files_for(wanted: Given, interpreter: Interpreter, packages: Packages, sources: Sources) -> Wanted:

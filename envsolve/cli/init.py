@@ -221,7 +221,8 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "prefer", str(options["prefer"])
     if options["audit"] is not Audit.AUTO:
         yield "audit", str(options["audit"])
-    yield from ((key, True) for key, name in (("allow-builds", "allow_builds"), ("pre", "pre")) if options[name])
+    flags = (("allow-builds", "allow_builds"), ("extensions", "extensions"), ("pre", "pre"))
+    yield from ((key, True) for key, name in flags if options[name])
 
 
 def _without_secrets(values: Mapping[str, object]) -> dict[str, object]:

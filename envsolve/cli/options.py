@@ -30,7 +30,7 @@ _MISTAKES = "envsolve.mistakes"
 _SECTIONS = {
     "Requirements": (
         *("frameworks", "requirement_files", "editables", "constraint_files", "overrides", "build_constraint_files"),
-        *("exclude_newer", "pre", "allow_builds", "audit", "upgrade", "upgraded"),
+        *("exclude_newer", "pre", "allow_builds", "extensions", "audit", "upgrade", "upgraded"),
     ),
     "Target": ("python", "gpus", "driver", "glibc", "cuda", "hosts", "platforms"),
     "Sources and indexes": ("sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url"),

@@ -194,6 +194,11 @@ _FILE = FileName("file")
     help="How far to read CUDA code in wheels that the matrix does not know: auto (64 MB a wheel), full, off.",
 )
 @option("--allow-builds", is_flag=True, help="Allow building packages from source. This runs their code (locks only).")
+@option(
+    "--extensions",
+    is_flag=True,
+    help="Allow wheels of extensions (flash-attn and others) that third parties publish; the lock names them.",
+)
 @option("--pre", is_flag=True, help="Allow pre-releases (locks only).")
 @option("--exact", is_flag=True, help="List every conda package of an environment file with its build.")
 @option("-U", "--upgrade", is_flag=True, help="Ignore the versions pinned in the existing output file.")
@@ -415,6 +420,7 @@ def _packages(options: dict[str, Any]) -> Packages:
         exclude_newer=options["exclude_newer"],
         allow_builds=options["allow_builds"],
         pre=options["pre"],
+        extensions=options["extensions"],
         upgrade=options["upgrade"],
         upgraded=options["upgraded"],
         pytorch_index_url=options["pytorch_index_url"],

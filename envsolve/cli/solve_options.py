@@ -24,7 +24,7 @@ REQUEST = (
         "glibc",
         "cuda",
     ),
-    *("hosts", "sources", "prefer", "channels", *INDEXES, "exclude_newer", "pre", "audit"),
+    *("hosts", "sources", "prefer", "channels", *INDEXES, "exclude_newer", "extensions", "pre", "audit"),
 )
 """What a request asks for, by the parameters of ``solve``."""
 NETWORK = ("offline", "refresh", "cache_dir", "no_cache")

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
-from html.parser import HTMLParser
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urljoin, urlsplit
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urljoin
 
 import pytest
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
+
+from envsolve.extension_sources import Listing, read_sources
+from envsolve.index.fetch import PAGE_LIMIT, Response
+from envsolve.index.file_metadata import FileMetadata
+from envsolve.index.listing import ListingPage
+from envsolve.index.one_index import Trust
+from envsolve.index.page import RawFile
 
 Table = dict[str, Any]
 
@@ -21,6 +27,7 @@ PLACES: dict[str, Table] = {
     file.stem: tomllib.loads(file.read_text("utf-8"))
     for file in sorted((HERE.parents[1] / "data" / "sources").glob("*.toml"))
 }
+SOURCES = {it.id: it for it in read_sources(HERE.parents[1] / "data" / "sources")}
 PAGES: list[Table] = tomllib.loads((HERE / "pages.toml").read_text("utf-8"))["page"]
 
 KEYS = {
@@ -57,76 +64,50 @@ def digits(value: str, major: int) -> str:
     return plain[:major] + ("." + plain[major:] if plain[major:] else "")
 
 
-def read_name(place: Table, file: str, lane: str | None = None) -> Table | None:
-    """What the name of a file says, or None if it is not for a reader of this place."""
+def said_by(place: str, file: str) -> Table | None:
+    """What the label in the name of a file says, as an example has it; None where envsolve does not use the file."""
     name, version, _, _ = parse_wheel_filename(file)
-    label = file.split("-")[1].partition("+")[2]
-    for rule in place["name"]:
-        match = re.fullmatch(rule["label"], label, re.IGNORECASE)
-        if match is None or name not in rule.get("packages", place["packages"]):
-            continue
-        found = {key: value for key, value in match.groupdict().items() if value is not None}
-        said = {"package": str(name), "version": version.public}
-        if rule["cuda_from"] == "label":
-            said["cuda"] = digits(found["cuda"], 2)
-        elif rule["cuda_from"] == "page" and lane:
-            said["cuda"] = digits(lane.removeprefix("cu"), 2)
-        for key in ("torch", "torch_min"):
-            if key in found:
-                said[key] = digits(found[key], 1)
-        if "abi" in found:
-            said["abi"] = found["abi"].upper()
-        return said
-    return None
+    said = SOURCES[place].said_by(str(name), file.split("-")[1].partition("+")[2])
+    if said is None:
+        return None
+    found = {key: value for key, value in said._asdict().items() if value}
+    return {"package": str(name), "version": version.public, **found}
 
 
-class Links(HTMLParser):
-    """The addresses that a page links to."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found += [value for key, value in attrs if tag == "a" and key == "href" and value]
+def is_used(place: Table, package: str, label: str) -> bool:
+    """Whether the first rule for a label is one that reads CUDA from it."""
+    rules = [it for it in place["name"] if package in it.get("packages", place["packages"])]
+    first = next((it for it in rules if re.fullmatch(it["label"], label, re.IGNORECASE)), None)
+    return first is not None and first["cuda_from"] == "label"
 
 
-def descend(value: Any, keys: list[str]) -> list[Any]:
-    """All values at a path of keys, where * is each element."""
-    if not keys:
-        return [] if value is None else [value]
-    if keys[0] != "*":
-        return descend(value[keys[0]], keys[1:])
-    return [
-        found for part in (value.values() if isinstance(value, dict) else value) for found in descend(part, keys[1:])
-    ]
+class OnePage(NamedTuple):
+    """A fetcher that has one page."""
+
+    body: bytes
+    kind: str
+
+    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
+        return Response(200, {"content-type": self.kind}, self.body, url)
 
 
-def read_page(listing: Table, url: str, text: str) -> list[tuple[str, str, str | None]]:
-    """The wheels of a list: name, address, sha256."""
-    rows: list[tuple[str, str, str | None]] = []
-    if listing["format"] == "html":
-        parser = Links()
-        parser.feed(text)
-        for link in parser.found:
-            parts = urlsplit(urljoin(url, link))
-            digest = parts.fragment.removeprefix("sha256=") or None
-            rows.append((unquote(parts.path.rsplit("/", 1)[-1]), parts._replace(fragment="").geturl(), digest))
-    else:
-        for row in descend(json.loads(text), listing["rows"]):
-            digest = next(iter(descend(row, listing["digest"])), None)
-            digest = digest.removeprefix("sha256:") if digest else None
-            rows.append((descend(row, listing["file"])[0], descend(row, listing["address"])[0], digest))
-    return [row for row in rows if row[0].endswith(".whl")]
+class Nothing:
+    """A cache that keeps nothing."""
+
+    def read(self, bucket: str, key: str) -> bytes | None:
+        return None
+
+    def write(self, bucket: str, key: str, content: bytes) -> None:
+        return None
 
 
-def listing_of(place: Table, url: str) -> tuple[Table, dict[str, str]]:
-    """The list that has this address, and the values of its placeholders."""
-    for listing in place["listing"]:
-        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+?)", re.escape(listing["url"]))
-        if match := re.fullmatch(pattern, url):
-            return listing, match.groupdict()
-    pytest.fail(f"no list of {place['id']} has the address {url}")
+def listing_of(place: str, url: str) -> Listing:
+    """The list that has this address."""
+    for listing in SOURCES[place].listings:
+        pattern = re.sub(r"\\\{\w+\\\}", "[^/]+?", re.escape(listing.url))
+        if re.fullmatch(pattern, url):
+            return listing
+    pytest.fail(f"no list of {place} has the address {url}")
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -187,16 +168,19 @@ def test_rules_for_names(name: str) -> None:
 @pytest.mark.parametrize("name", PLACES)
 def test_examples(name: str) -> None:
     for example in PLACES[name].get("example", []):
-        said = {key: value for key, value in example.items() if key != "file"}
-        assert read_name(PLACES[name], example["file"]) == said
+        label = example["file"].split("-")[1].partition("+")[2]
+        if is_used(PLACES[name], example["package"], label):
+            assert said_by(name, example["file"]) == _as_used(PLACES[name], example)
+        else:
+            assert said_by(name, example["file"]) is None
 
 
-@pytest.mark.parametrize("name", PLACES)
-def test_files_seen(name: str) -> None:
-    for row in PLACES[name].get("file", []):
-        file = unquote(urlsplit(row["url"]).path.rsplit("/", 1)[-1])
-        assert read_name(PLACES[name], file) is not None
-        assert re.fullmatch("[0-9a-f]{64}", row["sha256"])
+def _as_used(place: Table, example: Table) -> Table:
+    """An example with the major of CUDA where its publisher says that a wheel is for all of it."""
+    said = {key: value for key, value in example.items() if key != "file"}
+    label = example["file"].split("-")[1].partition("+")[2]
+    rule = next(it for it in place["name"] if re.fullmatch(it["label"], label, re.IGNORECASE))
+    return {**said, "cuda": said["cuda"].partition(".")[0]} if rule["cuda_match"] == "major" else said
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -213,43 +197,48 @@ def test_names_made_from_a_matrix_are_read_back(name: str) -> None:
                 python="cp" + row["python"][0].replace(".", ""),
                 platform=systems[row["platforms"][0]],
             )
-            assert read_name(place, file) == {
-                "package": row["package"],
-                "version": str(Version(row["version"])),
-                "cuda": row["cuda"][0],
-                "torch": row["torch"][-1],
-                "abi": row["abi"][0],
-            }
+            cuda, torch, abi = row["cuda"][0], row["torch"][-1], row["abi"][0]
+            said = {"package": row["package"], "version": str(Version(row["version"])), "cuda": cuda}
+            assert said_by(name, file) == {**said, "torch": torch, "abi": abi}
+
+
+def read(page: Table) -> list[RawFile]:
+    """The wheels of a recorded page that are for its package."""
+    listing, path = listing_of(page["source"], page["url"]), HERE / "pages" / page["file"]
+    fetcher = OnePage(path.read_bytes(), "application/json" if path.suffix == ".json" else "text/html")
+    project = ListingPage(page["url"], listing, fetcher, Nothing(), Trust(), FileMetadata(None)).project(
+        page["package"]
+    )
+    positions = range(0 if project is None else len(project.versions))
+    return [file for it in positions for file in (project.files(it) if project else ())]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page["file"])
 def test_pages(page: Table) -> None:
     place = PLACES[page["source"]]
-    listing, holes = listing_of(place, page["url"])
-    wheels = read_page(listing, page["url"], (HERE / "pages" / page["file"]).read_text("utf-8"))
-    read = [(wheel, read_name(place, wheel[0], holes.get("lane"))) for wheel in wheels]
-    ours = [(wheel, said) for wheel, said in read if said and said["package"] == page["package"]]
-    assert len(ours) == page["wheels"]
+    (listing,) = [it for it in place["listing"] if it["url"] == listing_of(page["source"], page["url"]).url]
+    wheels = read(page)
+    assert bool(wheels) is bool(page["wheels"])
     if listing["hashes"] == "all":
-        assert all(wheel[2] and re.fullmatch("[0-9a-f]{64}", wheel[2]) for wheel, _ in ours)
-    if "row" in page:
-        wanted = dict(page["row"])
-        file, digest = wanted.pop("file"), wanted.pop("sha256", None)
-        wheel, said = next((wheel, said) for wheel, said in ours if wheel[0] == file)
-        assert wheel[1].startswith("https://")
-        assert unquote(wheel[1]).endswith("/" + file)
-        assert digest in (None, wheel[2])
-        assert said == {"package": said["package"], "version": said["version"], **wanted}
+        assert all(re.fullmatch("[0-9a-f]{64}", dict(it[2])["sha256"]) for it in wheels)
+    if "row" in page and is_used(place, page["package"], page["row"]["file"].split("-")[1].partition("+")[2]):
+        wanted = {key: value for key, value in page["row"].items() if key != "sha256"}
+        found = next(it for it in wheels if it[0] == page["row"]["file"])
+        address = urljoin(page["url"], found[1])
+        assert address.startswith("https://")
+        assert unquote(address).endswith("/" + found[0])
+        assert page["row"].get("sha256") in (None, dict(found[2]).get("sha256"))
+        about = {"package": page["package"], "version": parse_wheel_filename(found[0])[1].public}
+        assert said_by(page["source"], found[0]) == _as_used(place, {**about, **wanted})
 
 
 def test_no_page_is_forgotten() -> None:
     assert sorted(page["file"] for page in PAGES) == sorted(file.name for file in (HERE / "pages").iterdir())
 
 
-def test_one_address_can_have_several_digests() -> None:
-    """SGLang lists a file that was replaced with the digest of each of its states."""
-    (page,) = [page for page in PAGES if page["file"] == "sglang-cu129-sgl-kernel.html"]
-    listing, _ = listing_of(PLACES["sglang"], page["url"])
-    wheels = read_page(listing, page["url"], (HERE / "pages" / page["file"]).read_text("utf-8"))
-    addresses = [wheel[1] for wheel in wheels]
-    assert len(set(addresses)) < len(set(wheels)) <= len(addresses)
+@pytest.mark.parametrize("name", PLACES)
+def test_the_addresses_of_lists_are_whole(name: str) -> None:
+    for listing in SOURCES[name].listings:
+        found = list(listing.addresses(listing.packages[0], lambda *_: True, ("1.0",)))
+        assert found
+        assert not any("{" in it for it in found)
