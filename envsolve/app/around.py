@@ -25,11 +25,10 @@ from envsolve.app.held_stack import HeldStack, stack_in
 from envsolve.app.installed_conda import installed_conda
 from envsolve.app.installed_packages import InstalledPackages
 from envsolve.app.lock_frameworks import require_wheels, with_frameworks
-from envsolve.app.lock_indexes import Lines, Places, name_index
+from envsolve.app.lock_indexes import Lines, Places, name_index, start
 from envsolve.app.lock_notes import notes_of_metadata
 from envsolve.app.lock_refusal import packages_refusal, refuse_strangers
 from envsolve.app.lock_stacks import attempt_of, joined_among, with_joined
-from envsolve.app.lock_start import start
 from envsolve.app.lock_worlds import builds_of
 from envsolve.app.network import Network
 from envsolve.app.project_changes import Change

@@ -48,8 +48,6 @@ if TYPE_CHECKING:
     from envsolve.diagnose.environment import FoundEnvironment
     from envsolve.validation.inventory import Inventory
 
-FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, constraints_txt.FORMAT)
-"""What an environment can become."""
 _NUMBERS = re.compile(r"\d+")
 _FEW = 20
 

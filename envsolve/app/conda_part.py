@@ -6,6 +6,7 @@ Where they cannot be had, an exception says what to try instead. None of these i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +14,7 @@ from envsolve import __version__
 from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import CondaAsked, Split, asked_in, split
 from envsolve.app.conda_refusal import Unfit
+from envsolve.app.held_locks import LockFor, held_in_conda_lock, nothing
 from envsolve.app.lock_evidence import Origin, evidence_of
 from envsolve.app.network import Network
 from envsolve.app.own_rows import pins_are_own, stack_is_own
@@ -34,7 +36,7 @@ from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.note import Note
 from envsolve.model.release import Source
-from envsolve.model.request import Held, Request
+from envsolve.model.request import Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
 
@@ -49,29 +51,22 @@ _USUAL_PYTHON = "python[build='^.*(_cpython|_cp3[0-9]+|h[0-9a-f]+_[0-9]+)$']"
 only the name of the build distinguishes, and which a solver takes where a package for the usual one is missing."""
 
 
-class Kept(NamedTuple):
-    """What an existing lock holds: the stack, name, version and build of conda packages, and versions of wheels."""
-
-    stack: Held = Held()
-    conda: tuple[tuple[str, str, str], ...] = ()
-    wheels: Mapping[str, str] = {}
-
-
 class CondaLockRequest(NamedTuple):
     """A request for a conda lock, and the session with the solver of conda packages.
 
-    ``held`` gives what the existing lock has for a platform. ``progress`` gets a text on each step,
-    ``counted`` how many wheels are picked, and the last of them. ``recorded`` is the request that the lock says it was
-    made for, where that is another one.
+    ``there`` is the existing lock for a platform, near to which the new one is to be. ``progress`` gets a text on each
+    step, ``counted`` how many wheels are picked, and the last of them. ``recorded`` is the request that the lock says
+    it was made for, where that is another one. ``apart`` says that each platform gets a file of its own.
     """
 
     request: Request
     session: Session
     network: Network = Network()
-    held: Callable[[Platform], Kept] = lambda _: Kept()
+    there: LockFor = nothing
     progress: Callable[[str], None] = lambda _: None
     counted: Callable[[int, str], None] = lambda _, __: None
     recorded: Request | None = None
+    apart: bool = False
 
 
 class NotYet(Exception):  # noqa: N818  # what was learned leads on
@@ -141,6 +136,8 @@ class Parts:
         self.notes: list[Note] = []
         self.of_conda: frozenset[str] = frozenset()
         self.companions: dict[Platform, frozenset[str]] = {}
+        self.kept = functools.cache(lambda it: held_in_conda_lock(asked.there(it), request.packages))
+        """What stays of the lock that is there, by the platform."""
 
     def close(self) -> None:
         """End the connections to package indexes."""
@@ -246,7 +243,7 @@ class Parts:
             specs=tuple(specs),
             virtual_packages=virtual,
             constraints=() if any(map(_chooses_python, specs)) else (_USUAL_PYTHON,),
-            held=self._asked.held(platform).conda,
+            held=self.kept(platform).conda,
             exclude_newer=self._request.packages.exclude_newer,
         )
 
@@ -270,7 +267,7 @@ class Parts:
             from envsolve.app.conda_wheels import CondaWheels
 
             self._beside = CondaWheels(self._asked.request, self._asked.network, self._matrix, self._environ)
-        held = self._asked.held(target.problem.platform).wheels
+        held = self.kept(target.problem.platform).wheels
         try:
             packages, wheels = self._beside.with_conda(solve, target, solution, asked.python, held, self._asked.counted)
         except UnsolvableError as error:

@@ -7,7 +7,7 @@ dependency joins the stack, so that it is never one for another GPU or for none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -17,11 +17,11 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
-from envsolve.app.gpu_notes import gpu_notes
+from envsolve.app.held_locks import LockFor, held_in_python_lock, nothing
 from envsolve.app.lock_evidence import Origin, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
-from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
-from envsolve.app.lock_notes import Notes, Resolved
+from envsolve.app.lock_indexes import Lines, Places, Start, name_index, places, settings_of, start
+from envsolve.app.lock_notes import Notes, Resolved, gpu_notes
 from envsolve.app.lock_refusal import (
     packages_refusal,
     rank_of,
@@ -34,7 +34,6 @@ from envsolve.app.lock_refusal import (
 from envsolve.app.lock_result import Locked, Result
 from envsolve.app.lock_satisfies import differences
 from envsolve.app.lock_stacks import Attempt, attempt_of, for_python, joined_among, problem_of, stays, with_joined
-from envsolve.app.lock_start import Start, start
 from envsolve.app.lock_worlds import Chosen, Worlds, held_builds
 from envsolve.app.network import Network
 from envsolve.app.solving import Solved, request_without_secrets
@@ -57,12 +56,11 @@ from envsolve.lockfile.formats import require_platforms, write_python_lock
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
-from envsolve.model.host import Platform
 from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Audit, Held, Request
+from envsolve.model.request import Audit, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.releases import Sources
@@ -81,14 +79,14 @@ _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexe
 
 
 class LockRequest(NamedTuple):
-    """A request for a Python lock. ``held`` are the pins of the lock that is there already, for a platform.
+    """A request for a Python lock. ``there`` is the lock that is there already, for a platform: its pins stay.
 
     ``recorded`` is the request that the lock says it was made for, where that is another one.
     """
 
     request: Request
     network: Network = Network()
-    held: Callable[[Platform], tuple[tuple[Pin, ...], Held]] = lambda _: ((), Held())
+    there: LockFor = nothing
     progress: Progress | None = None
     recorded: Request | None = None
 
@@ -116,7 +114,7 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], 
 
 
 def locked_again(
-    lock_request: LockRequest, there: Callable[[Platform], Lock | None], matrix: Matrix, environ: Mapping[str, str]
+    lock_request: LockRequest, there: LockFor, matrix: Matrix, environ: Mapping[str, str]
 ) -> Solved | None:
     """The locks that are ``there`` as :func:`lock` would write them if it came to the same packages.
 
@@ -159,17 +157,17 @@ def _reads_more(made: Made, request: Request) -> bool:
 
 def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
     """The commits in the existing locks that stay, by the address that was required."""
-    found = (it for target in targets for it in lock_request.held(target.problem.platform)[1].commits)
+    there = (lock_request.there(target.problem.platform) for target in targets)
+    found = (it for lock in there for it in held_in_python_lock(lock)[1].commits)
     needs = ((parse_need(text), url) for text, url in found)
     return {need.url: url for need, url in needs if stays(lock_request.request.packages, need.name)}
 
 
 def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -> Solved:
     texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
-    solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *beside)
     answers = tuple(made.answer for made in locks if made.answer is not None)
-    return Solved(texts, tuple(dict.fromkeys(notes)), solutions, tuple(made.lock for made in locks), answers)
+    return Solved(texts, tuple(dict.fromkeys(notes)), answers, tuple(made.lock for made in locks))
 
 
 class _LeftOutError(Exception):
@@ -188,7 +186,7 @@ class _Lock:
         self._solver = Solver(matrix)
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
-        pins, held = lock_request.held(target.problem.platform)
+        pins, held = held_in_python_lock(lock_request.there(target.problem.platform))
         packages = lock_request.request.packages
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
         self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))

@@ -16,11 +16,21 @@ from envsolve.cli import known_values
 from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.lock import spelled
-from envsolve.cli.options import Command, FileName, matrix_directory, matrix_of, matrix_option, option, output_options
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    matrix_directory,
+    matrix_of,
+    matrix_option,
+    network_of,
+    option,
+    output_options,
+)
 from envsolve.cli.output import deliver, json_text
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
+from envsolve.host.machine import this_platform
 from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS
 
 if TYPE_CHECKING:
@@ -141,9 +151,9 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
     With ``changes`` one that is there is brought to the lock in its place.
     """
     from envsolve.app.asked_packages import build_constraints_in
+    from envsolve.app.conda_sessions import conda_session
     from envsolve.app.creating import create as create_environment
     from envsolve.app.making import CreateRequest
-    from envsolve.cli.conda_lock import conda_session
 
     words = {**options, **_NOT_HERE}
     matrix = matrix_of(options)
@@ -159,7 +169,7 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
         lock=install.lock,
         request=install.command,
         network=installer_network(options),
-        session=partial(conda_session, words),
+        session=partial(conda_session, network_of(words), words["channels"], (this_platform(),), os.environ),
         python=options["python"] if options["lock_file"] else None,
         channel_logins=install.channel_logins,
         force=options["force"],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from envsolve.cli.options import network_of
 from envsolve.cli.report import note_each
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
@@ -143,22 +144,17 @@ def _format() -> str | None:
 
 def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, Lock, tuple[Note, ...]]:
     """The lock for a request with its text, and what to tell beside it."""
-    if request.format in VENV_FORMATS:
-        from envsolve.cli.python_lock import python_lock, refuse_what_is_condas
+    from envsolve.app.request_lock import How, begun
+    from envsolve.cli.solve_lock import made_lock, refuse_what_is_condas
 
-        refuse_what_is_condas(request)
-        solved = python_lock(request, matrix, options)
-        return solved.texts[0][1], solved.locks[0], solved.notes
-    from envsolve.cli.conda_lock import conda_lock, conda_session
-    from envsolve.lockfile.formats import write_conda_lock
-
-    with conda_session(options) as session:
-        locked = conda_lock(request, matrix, options, session)
-    return next(write_conda_lock(locked.locks, request.format))[1], locked.locks[0], locked.notes
+    refuse_what_is_condas(request)
+    with begun(request, network_of(options), os.environ) as making:
+        solved = made_lock(making, request, matrix, options, How())
+    return solved.texts[0][1], solved.locks[0], solved.notes
 
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """The addresses of channels that hold a login or a token: typed, in files of -r, and in conda's settings."""
-    from envsolve.app.channel_logins import channel_logins
+    from envsolve.app.conda_sessions import channel_logins
 
     return channel_logins(options["channels"], options["requirement_files"], os.environ)

@@ -22,10 +22,8 @@ from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note_each
 from envsolve.cli.solve_options import INDEXES, NETWORK, options_of_solve
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import PLATFORM, format_of_name
+from envsolve.lockfile.formats import EXPORTED, PLATFORM, format_of_name
 from envsolve.model.host import Platform
-
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment", "constraints")
 
 format_option = click.option(
     "--format",
@@ -34,7 +32,7 @@ format_option = click.option(
     metavar="NAME",
     shell_complete=known_values.formats,
     help=(
-        f"{', '.join(_FORMATS[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). Default: by "
+        f"{', '.join(EXPORTED[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). Default: by "
         "the file name of -o."
     ),
 )
@@ -81,7 +79,7 @@ def export(**options: Any) -> int:
     output = options["output"]
     request = ExportRequest(
         path=Path(options["file"]),
-        format_name=wanted_format(options["format_name"], output, _FORMATS),
+        format_name=wanted_format(options["format_name"], output, EXPORTED),
         platforms=tuple(dict.fromkeys(options["platforms"])),
         environment=options["environment"],
         from_indexes=options["ask_index"],

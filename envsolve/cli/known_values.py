@@ -72,11 +72,10 @@ def _spellings(name: str) -> list[str]:
 
 
 def _formats(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
-    from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, VENV_FORMATS
+    from envsolve.lockfile.formats import ANSWERED, CAPTURED, CONDA_FORMATS, EXPORTED, VENV_FORMATS
 
-    of_locks = (*VENV_FORMATS, *CONDA_FORMATS)
-    known = {"create": of_locks, "capture": of_locks, "export": (*of_locks, "environment")}
-    return known.get(str(ctx.command.name), (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))
+    known = {"create": (*VENV_FORMATS, *CONDA_FORMATS), "capture": CAPTURED, "export": EXPORTED}
+    return known.get(str(ctx.command.name), ANSWERED)
 
 
 def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001

@@ -27,6 +27,12 @@ PYTHON_FORMATS = (*VENV_FORMATS, "dockerfile")
 """Formats of a Python lock: everything that pip or uv installs, pinned and hashed."""
 CONDA_FORMATS = ("conda-lock", "explicit")
 """Formats of a conda lock: every package with its address and digest."""
+ANSWERED = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
+"""What a request can be answered with."""
+CAPTURED = (*VENV_FORMATS, *CONDA_FORMATS, "constraints")
+"""What an environment can become."""
+EXPORTED = (*VENV_FORMATS, *CONDA_FORMATS, "environment", "constraints")
+"""What a lock can become; ``environment`` is one of single builds."""
 
 _BY_SUFFIX = {".yml": "environment", ".yaml": "environment", ".json": "json", ".txt": "requirements"}
 _SEVERAL_FORMATS = {

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from enum import StrEnum
-from itertools import chain
 
 from envsolve.boundary.display import one_line
 from envsolve.boundary.secrets import without_secrets
@@ -29,7 +28,6 @@ from envsolve.lockfile.lock import (
     version_in,
 )
 from envsolve.lockfile.sound_pins import STRONG, sound_address, sound_url
-from envsolve.model.host import Platform
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, kind_of, named
 
@@ -83,7 +81,6 @@ HOLDS_WHEN_READ: Mapping[str, frozenset[Content]] = {
     "pdm.lock": _BY_A_TOOL | {Content.ADDRESSES, Content.PYTHONS},
 }
 """The same of formats that are read alone."""
-_IMAGES = (Platform.LINUX_64, Platform.LINUX_AARCH64)
 
 
 def restricted(lock: Lock, format_name: str) -> Lock:
@@ -99,22 +96,6 @@ def restricted(lock: Lock, format_name: str) -> Lock:
     if made is None or Content.RECORD not in holds or (format_name == "environment" and lock.asks_alone):
         return found
     return found._replace(made=made._replace(packages_digest=found.packages_digest))
-
-
-def lacking(lock: Lock, format_name: str) -> str | None:
-    """What of a lock with packages a file in one of the formats of ``HOLDS`` needs and ``lock`` has not, in words.
-
-    None where it can be written.
-    """
-    holds = HOLDS[format_name]
-    if Content.CONDA in holds and lock.platform not in tuple(Platform):
-        return "platform"
-    if format_name == "dockerfile" and (lock.interpreter is None or lock.platform not in _IMAGES):
-        return "Python for Linux"
-    if Content.PROOFS not in holds or (format_name == "environment" and lock.asks_alone):
-        return None
-    found = chain(_lacking_of_conda(lock, format_name, holds), _lacking_of_wheels(lock, format_name, holds))
-    return next(found, None)
 
 
 def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: bool = False) -> None:
@@ -134,36 +115,6 @@ def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: 
                 (without_secrets(named(url)).removesuffix(EDITABLE),),
                 (Hint(way if beside_conda else f"use {formats}"),),
             )
-
-
-def _lacking_of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Iterator[str]:
-    for package in lock.conda if Content.CONDA in holds else ():
-        if set("*^") & set(package.build):
-            yield f"single build of {package.name}"
-        if Content.ADDRESSES not in holds:
-            continue
-        if not package.url:
-            yield f"address of {package.name}"
-        elif package.md5 is None and (package.sha256 is None or format_name == "conda-lock"):
-            yield f"{'md5' if format_name == 'conda-lock' else 'md5 and no sha256'} of {package.file_name}"
-
-
-def _lacking_of_wheels(lock: Lock, format_name: str, holds: Collection[Content]) -> Iterator[str]:
-    for pin in lock.pins:
-        if not all(file.is_archive for file in pin.files):
-            if Content.SOURCES not in holds:
-                yield f"wheel or archive of {pin.name}"
-            continue
-        files = pin.files if Content.ALL_FILES in holds else pin.files[:1]
-        digests = strong_digests(pin._replace(files=files))
-        if not digests or (format_name == "conda-lock" and not any(it.startswith("sha256:") for it in digests)):
-            yield f"sha256 of {pin.name}"
-        if Content.ADDRESSES in holds and not all(it.url for it in files):
-            yield f"address of {pin.name}"
-        elif format_name == "conda-lock" and "#subdirectory=" in files[0].url:
-            yield f"whole archive of {pin.name}"
-        if not pin.version and (pin.index_url is not None or format_name == "conda-lock"):
-            yield f"version of {pin.name}"
 
 
 def _of_python(lock: Lock, holds: Collection[Content]) -> Lock:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from envsolve.errors import EnvsolveError, UsageError
 from envsolve.lockfile.formats import PYTHON_FORMATS, write_locks, write_python_lock
 from envsolve.lockfile.lock import Asked, Lock, strong_digests
 from envsolve.lockfile.reading import lock_at, locks_in
-from envsolve.lockfile.restriction import HOLDS, HOLDS_WHEN_READ, Content, lacking
+from envsolve.lockfile.restriction import HOLDS, HOLDS_WHEN_READ, Content
 from envsolve.lockfile.stack import lock_of
 from envsolve.lockfile.yaml_document import is_null
 from envsolve.matrix import Matrix
@@ -25,6 +26,7 @@ from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, locks, plain, rtx_3090
 from tests.lockfile.test_pixi_toml import CASES, answers
 
 COMMIT = "f" * 40
+IMAGES = (Platform.LINUX_64, Platform.LINUX_AARCH64)
 SOURCES = (
     Pin("own", "1.0", (PackageFile(f"own.git@{COMMIT}", f"git+https://example.org/own.git@{COMMIT}"),), None),
     Pin(
@@ -52,6 +54,52 @@ READ_ALONE = {
         ("pdm.lock", "project_locks", "*/pdm.lock"),
     )
 }
+
+
+def lacking(lock: Lock, format_name: str) -> str | None:
+    """What of a lock with packages a file in one of the formats of ``HOLDS`` needs and ``lock`` has not, in words.
+
+    None where it can be written.
+    """
+    holds = HOLDS[format_name]
+    if Content.CONDA in holds and lock.platform not in tuple(Platform):
+        return "platform"
+    if format_name == "dockerfile" and (lock.interpreter is None or lock.platform not in IMAGES):
+        return "Python for Linux"
+    if Content.PROOFS not in holds or (format_name == "environment" and lock.asks_alone):
+        return None
+    found = chain(_lacking_of_conda(lock, format_name, holds), _lacking_of_wheels(lock, format_name, holds))
+    return next(found, None)
+
+
+def _lacking_of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Iterator[str]:
+    for package in lock.conda if Content.CONDA in holds else ():
+        if set("*^") & set(package.build):
+            yield f"single build of {package.name}"
+        if Content.ADDRESSES not in holds:
+            continue
+        if not package.url:
+            yield f"address of {package.name}"
+        elif package.md5 is None and (package.sha256 is None or format_name == "conda-lock"):
+            yield f"{'md5' if format_name == 'conda-lock' else 'md5 and no sha256'} of {package.file_name}"
+
+
+def _lacking_of_wheels(lock: Lock, format_name: str, holds: Collection[Content]) -> Iterator[str]:
+    for pin in lock.pins:
+        if not all(file.is_archive for file in pin.files):
+            if Content.SOURCES not in holds:
+                yield f"wheel or archive of {pin.name}"
+            continue
+        files = pin.files if Content.ALL_FILES in holds else pin.files[:1]
+        digests = strong_digests(pin._replace(files=files))
+        if not digests or (format_name == "conda-lock" and not any(it.startswith("sha256:") for it in digests)):
+            yield f"sha256 of {pin.name}"
+        if Content.ADDRESSES in holds and not all(it.url for it in files):
+            yield f"address of {pin.name}"
+        elif format_name == "conda-lock" and "#subdirectory=" in files[0].url:
+            yield f"whole archive of {pin.name}"
+        if not pin.version and (pin.index_url is not None or format_name == "conda-lock"):
+            yield f"version of {pin.name}"
 
 
 def there_and_back(lock: Lock, format_name: str) -> Lock:
