@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.lock import lock_files, project_file, project_option, spelled
@@ -24,13 +23,13 @@ from envsolve.cli.options import (
     network_of,
     option,
     output_options,
+    require_not_typed,
     stacked,
 )
 from envsolve.cli.output import deliver
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, options_of_solve
 from envsolve.cli.sync import environment_options, sync_project
-from envsolve.errors import UsageError
 
 if TYPE_CHECKING:
     from envsolve.model.note import Note
@@ -75,7 +74,7 @@ def add(**options: Any) -> int:
 
     if options["prefix"] and not options["syncs"]:
         return _added_to_environment(options)
-    _require_not_typed(_OF_ENVIRONMENT, "requires --prefix without --sync: set it in the project")
+    require_not_typed(_OF_ENVIRONMENT, "requires --prefix without --sync: set it in the project")
     return _edited(with_requirements, "added", options)
 
 
@@ -102,7 +101,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
     from envsolve.cli.progress import Progress
     from envsolve.model.request import Packages, Request
 
-    _require_not_typed(("project", "lock_file"), "is about a project, and --prefix without --sync is not")
+    require_not_typed(("project", "lock_file"), "is about a project, and --prefix without --sync is not")
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="adding")
     packages = Packages(
         requirements=options["words"],
@@ -149,20 +148,11 @@ def _say(notes: Iterable[Note], options: dict[str, Any]) -> None:
         note(it, quiet=options["quiet"])
 
 
-def _require_not_typed(names: Iterable[str], why: str) -> None:
-    """Raise UsageError where one of the options ``names`` is on the command line, which does not go with the others."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        is_typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if parameter.name in names and is_typed:
-            raise UsageError("contradictory-options", f"{max(parameter.opts, key=len)} {why}")
-
-
 def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options: dict[str, Any]) -> int:
     from envsolve.project.reading import project_of, read_text
 
     if not options["syncs"]:
-        _require_not_typed(("prefix", "lock_file"), "requires --sync")
+        require_not_typed(("prefix", "lock_file"), "requires --sync")
     path, words = project_file(options["project"]), options["words"]
     before = read_text(path)
     project_of(path, before)  # reports an existing mistake with its line

@@ -199,7 +199,7 @@ def check(**options: Any) -> int:
         cause=tuple(f"{verdict.says} ({verdict.law}: {len(verdict.violations)})" for verdict in broken),
         hints=(Hint("fix the rows listed on stdout. README.md in their directory has the rules"),),
     )
-    return report(error, (), as_json=False)
+    return report(error, (), "matrix", as_json=False)
 
 
 @matrix.command(short_help="Read releases that the matrix does not have yet from package indexes.")
@@ -261,7 +261,7 @@ def update(names: tuple[str, ...], **options: Any) -> int:
         count = "a release" if len(found.failures) == 1 else f"{len(found.failures)} releases"
         hint = Hint("run the command again to read them")
         error = OutsideError("releases-unread", f"{count} could not be read", found.failures, (hint,))
-        return error.exit_code if options["as_json"] else report(error, (), as_json=False)
+        return error.exit_code if options["as_json"] else report(error, (), "matrix", as_json=False)
     return 1 if options["only_check"] and not found.matrix_is_complete else 0
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from envsolve.cli.report import Detail, Palette
+from envsolve.errors import UsageError
 from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
@@ -173,6 +175,15 @@ def package_name(text: str) -> str:
     if not is_name(text):
         raise ValueError(f"{text!r} is not a package name such as 'numpy'; put versions into the requirements")
     return text
+
+
+def require_not_typed(names: Iterable[str], why: str) -> None:
+    """Raise UsageError where one of the options ``names`` is on the command line, which does not go with the others."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        is_typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if parameter.name in names and is_typed:
+            raise UsageError("contradictory-options", f"{max(parameter.opts, key=len)} {why}")
 
 
 matrix_option = option(

@@ -290,3 +290,59 @@ def test_a_word_with_a_framework_or_a_format_is_a_package(envsolve: Envsolve, mo
     assert envsolve("numpy", "-f", "jax", "--gpu", "none").code == 0
     monkeypatch.setenv("ENVSOLVE_FRAMEWORK", "jax")
     assert envsolve("numpy", "--gpu", "none").code == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [("solv", "envsolve solve -f jax --gpu none"), ("Lock", "envsolve lock -f jax --gpu none")],
+)
+def test_a_slip_of_a_command_is_no_package_beside_a_framework_either(
+    word: str, command: str, envsolve: Envsolve
+) -> None:
+    done = envsolve(word, "-f", "jax", "--gpu", "none")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: usage\n  unknown command '{word}'\n")
+    assert f"\n  {command}\n" in done.err
+    as_package = done.err.splitlines()[-1].split()
+    assert as_package == ["envsolve", "-f", "jax", "--gpu", "none", word]
+    solved = envsolve(*as_package[1:])
+    assert (solved.code, f"- {word.lower()} " in solved.out.lower()) == (0, True)
+
+
+def test_the_command_of_another_tool_is_no_package_beside_a_framework(envsolve: Envsolve) -> None:
+    done = envsolve("install", "-f", "jax", "--gpu", "none", "numpy")
+    assert (done.code, done.out) == (2, "")
+    assert "\n  envsolve add PACKAGE\n" in done.err
+
+
+def test_a_package_whose_name_only_resembles_a_command_is_one(envsolve: Envsolve) -> None:
+    assert envsolve("locket", "-f", "jax", "--gpu", "none").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "command"),
+    [
+        (
+            ("validate", "--gpu", "0"),
+            "--gpu describes a target for solve and lock; --device selects the GPU to test",
+            "envsolve validate --device cuda:0",
+        ),
+        (
+            ("status", "--prefix", "env"),
+            "status checks files; doctor checks an environment",
+            "envsolve doctor --prefix DIR",
+        ),
+    ],
+)
+def test_an_option_of_another_command_is_explained(
+    words: tuple[str, ...], text: str, command: str, envsolve: Envsolve
+) -> None:
+    done = envsolve(*words)
+    assert done.code == 2
+    assert f"\nhint: {text}\n  {command}\n" in done.err
+    assert "did you mean" not in done.err.lower()
+
+
+def test_the_options_to_list_are_those_of_the_command(envsolve: Envsolve) -> None:
+    done = envsolve("doctor", "--prefix", "a", "--python", "b")
+    assert done.err.endswith("hint: list all options\n  envsolve doctor --help\n")
