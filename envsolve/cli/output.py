@@ -6,7 +6,7 @@ import codecs
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -38,6 +38,13 @@ def deliver(text: str, output: str | None, *, color: bool | None = None) -> None
         raise
     except OSError as error:
         raise output_failed(error) from error
+
+
+def deliver_json(document: Mapping[str, object]) -> None:
+    """Print an object of JSON; errors as in :func:`deliver`."""
+    import json
+
+    deliver(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n", None)
 
 
 def printable(text: str) -> str:
