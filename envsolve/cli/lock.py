@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
@@ -25,7 +26,7 @@ from envsolve.cli.output import deliver, deliver_json, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
 
@@ -127,6 +128,11 @@ def lock_files(
     with chdir(project.directory):
         try:
             locked = lock_project(project, how, matrix, os.environ)
+        except EnvsolveError as error:
+            if error.refused and not edited:
+                names = json.dumps([it.name for it in error.refused], ensure_ascii=False)
+                error.hints = (*error.hints, Hint(f"or leave out what cannot be locked: exclude = {names}"))
+            raise
         finally:
             progress.clear()
         changes = [change_of(it, matrix, os.environ) for it in locked.files]

@@ -27,6 +27,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 _MISTAKES = "envsolve.mistakes"
+TYPED = "envsolve.typed"
+"""Where a context has the words behind the name of the command."""
 _SECTIONS = {
     "Requirements": (
         *("frameworks", "requirement_files", "editables", "constraint_files", "overrides", "build_constraint_files"),
@@ -63,6 +65,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the line. Raises SeveralMistakes, or the one mistake itself."""
+        ctx.meta[TYPED] = tuple(args)
         mistakes: list[click.BadParameter] = ctx.meta.setdefault(_MISTAKES, [])
         rest = super().parse_args(ctx, args)
         if len(mistakes) > 1:
