@@ -223,4 +223,5 @@ def _text(name: str, *, typed: bool) -> str:
             raise FileError("there is no such file")
         return decoded(content)
     except FileError as error:
-        raise UsageError("requirements-unreadable", f"cannot read {name}: {error.reason}") from None
+        hint = Hint("check the name and the permissions of the file")
+        raise UsageError("requirements-unreadable", f"cannot read {name}: {error.reason}", hints=(hint,)) from None

@@ -62,6 +62,9 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--gpu", "none", "--cuda", "12"], "contradictory-options", "--cuda"),
         (["-f", "pytorch", "--gpuu", "8.6"], "usage", "--gpu"),
         (["-r", "missing.in"], "requirements-unreadable", "cannot read missing.in"),
+        (["-r", "missing.in"], "requirements-unreadable", "hint: check the name and the permissions of the file"),
+        (["-f", "pytorch", "2.5"], "requirement-invalid", "'2.5' is a version: write it with its package"),
+        (["validate", "--prefix", "absent"], "python-not-found", "\n  envsolve create absent --framework pytorch\n"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", "x\n- evil"], "usage", "control characters"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", ""], "usage", "empty"),
         (["-f", "pytorch", "--gpu", "8.6", "--extra-index-url", "http://x y"], "usage", "spaces"),
@@ -346,3 +349,21 @@ def test_an_option_of_another_command_is_explained(
 def test_the_options_to_list_are_those_of_the_command(envsolve: Envsolve) -> None:
     done = envsolve("doctor", "--prefix", "a", "--python", "b")
     assert done.err.endswith("hint: list all options\n  envsolve doctor --help\n")
+
+
+@pytest.mark.parametrize("name", ["pylock.toml", "conda-lock.yml", "environment.yml", "requirements.txt"])
+def test_an_empty_lock_is_called_empty_by_every_command(
+    name: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("\n", encoding="utf-8")
+    assert envsolve("status", name).out.endswith("because: it is empty\n")
+    for words in (("create", "env", "--lock", name), ("export", name, "--format", "requirements")):
+        assert f"cannot read {name}: it is empty\n" in envsolve(*words).err
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="a directory that nobody can write to")
+def test_where_a_command_has_no_output_file_no_other_is_advised(envsolve: Envsolve) -> None:
+    done = envsolve("init", "-f", "jax", "--gpu", "none", "--no-lock", "--project", "/proc/self")
+    assert done.err.startswith("error: output-not-writable\n")
+    assert done.err.endswith("hint: check the permissions of the file and of its directory\n")
