@@ -92,7 +92,7 @@ def _of_prefix(prefix: Path) -> Path:
         name = "name the directory of a virtual or conda environment"
         if prefix.is_dir():
             raise UsageError("python-not-found", f"{prefix} holds no Python interpreter", hints=(Hint(name),))
-        make = Hint(f"{name}, or make one", shlex.join(["envsolve", "create", str(prefix), "--framework", "pytorch"]))
+        make = Hint(f"{name}, or make one", shlex.join(["envsolve", "create", str(prefix), "--lock", "pylock.toml"]))
         raise UsageError("python-not-found", f"{prefix} is no directory", hints=(make,))
     return found
 
