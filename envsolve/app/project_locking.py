@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
+from envsolve.app.conda_asked import excluded_notes
 from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, held_in_python_lock, is_gone, locks_in
 from envsolve.app.lock_stacks import stays
 from envsolve.app.network import Network
@@ -24,6 +25,7 @@ from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.host.machine import this_platform
 from envsolve.lockfile.formats import (
     CONDA_FORMATS,
+    IMAGE_FORMATS,
     PLATFORM,
     PYTHON_FORMATS,
     VENV_FORMATS,
@@ -128,7 +130,8 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     for it in asked:
         locking.lock(project, it)
     files = tuple(locking.files)
-    notes = tuple(dict.fromkeys((*locking.notes, *_let_go_in_vain(how, files))))
+    excluded = (note for it in asked for note in excluded_notes(it.request, this_platform()))
+    notes = tuple(dict.fromkeys((*locking.notes, *excluded, *_let_go_in_vain(how, files))))
     return LockedProject(files, notes)
 
 
@@ -254,12 +257,12 @@ class _Locking:
     def _unchanged(self, asked: Asked) -> LockFor:
         """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part.
 
-        A Dockerfile has none: by the names of files, which it does not hold, its image is chosen.
+        An image has none: by the names of files, which it does not hold, its base is chosen.
         """
         own, first = locks_in(asked.path), self._locked.get(asked.part.name)
 
         def found(platform: Platform) -> Lock | None:
-            if asked.request.format == "dockerfile":
+            if asked.request.format in IMAGE_FORMATS:
                 return None
             lock = own(platform)
             other = lock if first is None else first(platform)

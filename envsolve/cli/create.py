@@ -26,7 +26,7 @@ from envsolve.cli.options import (
     option,
     output_options,
 )
-from envsolve.cli.output import deliver, json_text
+from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
@@ -90,8 +90,11 @@ def create(**options: Any) -> int:
     return finish(created, options)
 
 
-def finish(created: Created, options: Mapping[str, Any]) -> int:
-    """Say what became of the environment, and prove it; the exit code."""
+def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, object] | None = None) -> int:
+    """Say what became of the environment, and prove it; the exit code.
+
+    ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
+    """
     from envsolve.app.creating import Outcome
 
     note_each(created.notes, options)
@@ -107,7 +110,8 @@ def finish(created: Created, options: Mapping[str, Any]) -> int:
     if not options["no_validate"] and created.python is not None:
         validation = _validated(created.python, options)
     if options["print_json"]:
-        deliver(_json(created, validation), None)
+        answer = environment_data(created, validation)
+        deliver_json(answer if locked is None else {**locked, "environment": answer})
     return 0 if validation is None or validation.report.is_unbroken else 1
 
 
@@ -129,10 +133,11 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     return validation
 
 
-def _json(created: Created, validation: Validation | None) -> str:
+def environment_data(created: Created, validation: Validation | None) -> dict[str, object]:
+    """What became of an environment, as JSON has it."""
     from envsolve.cli.validation_text import as_data
 
-    answer = {
+    return {
         "schema_version": 1,
         "prefix": str(created.prefix),
         "kind": created.kind.value,
@@ -142,7 +147,6 @@ def _json(created: Created, validation: Validation | None) -> str:
         "notes": [it.as_json() for it in created.notes],
         "validation": None if validation is None else as_data(validation),
     }
-    return json_text(answer)
 
 
 def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:

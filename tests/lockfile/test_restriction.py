@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.errors import EnvsolveError, UsageError
-from envsolve.lockfile.formats import PYTHON_FORMATS, write_locks, write_python_lock
+from envsolve.lockfile.formats import IMAGE_FORMATS, PYTHON_FORMATS, write_locks, write_python_lock
 from envsolve.lockfile.lock import Asked, Lock, strong_digests
 from envsolve.lockfile.reading import lock_at, locks_in
 from envsolve.lockfile.restriction import HOLDS, HOLDS_WHEN_READ, Content
@@ -64,7 +64,7 @@ def lacking(lock: Lock, format_name: str) -> str | None:
     holds = HOLDS[format_name]
     if Content.CONDA in holds and lock.platform not in tuple(Platform):
         return "platform"
-    if format_name == "dockerfile" and (lock.interpreter is None or lock.platform not in IMAGES):
+    if format_name in IMAGE_FORMATS and (lock.interpreter is None or lock.platform not in IMAGES):
         return "Python for Linux"
     if Content.PROOFS not in holds or (format_name == "environment" and lock.asks_alone):
         return None
@@ -193,6 +193,7 @@ def test_a_wheel_of_an_index_that_nobody_names_is_of_the_default_one_among_requi
         ("requirements", "explicit", "address of filelock"),
         ("environment", "conda-lock", "address of bzip2"),
         ("explicit", "dockerfile", "Python for Linux"),
+        ("explicit", "apptainer", "Python for Linux"),
         ("pixi", "requirements", None),
     ],
 )
