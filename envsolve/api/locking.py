@@ -20,12 +20,13 @@ def lock_files(request: Request, matrix: Matrix, network: Network, existing: str
     """
     from envsolve.app.conda_asked import is_environment_file
     from envsolve.app.held_locks import locks_named, nothing
-    from envsolve.app.request_lock import How, begun
+    from envsolve.app.request_lock import LockRequest, begun
 
     of_conda = [*request.channels, *filter(is_environment_file, request.packages.files)]
     if of_conda and request.format in PYTHON_FORMATS:
         message = f"{of_conda[0]} is a conda file, but the format {request.format!r} uses package indexes"
         raise UsageError("contradictory-options", message, hints=(Hint("make a conda lock: format='conda-lock'"),))
-    with begun(request, network, os.environ) as making:
-        solved = making(request, matrix, How(nothing if existing is None else locks_named(existing)))
+    there = nothing if existing is None else locks_named(existing)
+    with begun(LockRequest(request, network, there), os.environ) as making:
+        solved = making(request, matrix)
     return LockFiles(solved.texts, solved.solutions, solved.notes)

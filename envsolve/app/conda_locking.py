@@ -17,7 +17,6 @@ from envsolve.app.channel_builds import ChannelBuilds
 from envsolve.app.conda_asked import asked_on, refuse_overrides, with_cuda, with_frameworks, with_stack
 from envsolve.app.conda_part import (
     CompanionsNeeded,
-    CondaLockRequest,
     Conflict,
     Joined,
     NotYet,
@@ -29,8 +28,10 @@ from envsolve.app.conda_part import (
 from envsolve.app.conda_refusal import Unfit, conda_refusal, not_on_channels
 from envsolve.app.conda_stacks import leave_out_wheels, narrow, other_toolkit
 from envsolve.app.lock_indexes import name_index
+from envsolve.app.request_lock import LockRequest
 from envsolve.app.solving import Solved, notes_of, request_without_secrets, solutions_of
 from envsolve.app.targets import Target, targets_of
+from envsolve.conda.session import Session
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.lockfile.conda_specs import channels_of
 from envsolve.lockfile.formats import write_conda_lock
@@ -50,13 +51,13 @@ Stack = tuple[Target, Solution | None]
 """A target and its stack; None where no framework is involved."""
 
 
-def lock_conda(asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
-    """The lock for every platform of the request.
+def lock_conda(asked: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+    """The lock for every platform of the request; ``session`` is with the solver of conda packages.
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where a channel or an
     index fails.
     """
-    locking = _Locking(asked, matrix, environ)
+    locking = _Locking(asked, session, matrix, environ)
     try:
         return locking.made()
     except OutsideError as error:
@@ -69,7 +70,7 @@ def lock_conda(asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, st
 class _Locking:
     """One request, until its packages can be had."""
 
-    def __init__(self, asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, str]) -> None:
+    def __init__(self, asked: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> None:
         self._asked, self._matrix = asked, matrix
         self._request, self._hidden = request_without_secrets(asked.request)
         refuse_overrides(self._request)
@@ -80,7 +81,7 @@ class _Locking:
                 from envsolve.app.asked_packages import require_sources_in
 
                 require_sources_in(on.python, self._request.format, beside_conda=bool(on.conda))
-        self.parts = Parts(asked, self._request, self._on, matrix, environ)
+        self.parts = Parts(asked, session, self._request, self._on, matrix, environ)
         channels = self.parts.given_channels
         self._targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in targets)
         sources = {source for it in self._targets for group in source_groups(it.request) for source in group}
@@ -190,7 +191,7 @@ class _Locking:
         )
         notes = dict.fromkeys((*self._notes(stacks), *differing))
         answers = (self.parts.answer(*it) for it in stacks)
-        files = [[lock] for lock in locks] if self._asked.apart else [locks]
+        files = [] if not self._asked.writes else [[lock] for lock in locks] if self._asked.apart else [locks]
         texts = (it for group in files for it in write_conda_lock(group, request.format))
         return Solved(tuple(texts), tuple(notes), tuple(filter(None, answers)), locks)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -17,7 +16,7 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
-from envsolve.app.held_locks import LockFor, held_in_python_lock, nothing
+from envsolve.app.held_locks import LockFor, held_in_python_lock
 from envsolve.app.lock_evidence import Origin, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, Start, name_index, places, settings_of, start
@@ -35,7 +34,7 @@ from envsolve.app.lock_result import Locked, Result
 from envsolve.app.lock_satisfies import differences
 from envsolve.app.lock_stacks import Attempt, attempt_of, for_python, joined_among, problem_of, stays, with_joined
 from envsolve.app.lock_worlds import Chosen, Worlds, held_builds
-from envsolve.app.network import Network
+from envsolve.app.request_lock import LockRequest
 from envsolve.app.solving import Solved, request_without_secrets
 from envsolve.app.stack_wheels import (
     Limits,
@@ -67,7 +66,6 @@ from envsolve.resolve.closure.releases import Sources
 from envsolve.resolve.closure.resolve import (
     Conflict,
     Found,
-    Progress,
     end_of_search,
     failure_behind,
     finished,
@@ -76,19 +74,6 @@ from envsolve.resolve.closure.resolve import (
 from envsolve.resolve.solver import Solver
 
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
-
-
-class LockRequest(NamedTuple):
-    """A request for a Python lock. ``there`` is the lock that is there already, for a platform: its pins stay.
-
-    ``recorded`` is the request that the lock says it was made for, where that is another one.
-    """
-
-    request: Request
-    network: Network = Network()
-    there: LockFor = nothing
-    progress: Progress | None = None
-    recorded: Request | None = None
 
 
 def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
@@ -248,7 +233,7 @@ class _Lock:
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         joined: list[str] = []
-        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.progress)
+        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
             try:
@@ -295,7 +280,7 @@ class _Lock:
         for in_part in (False, True):
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
-                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
+                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
                 if chosen is not None:
                     return self._made_of(chosen, worlds, problem, best, lines)
             finally:
@@ -381,7 +366,7 @@ class _Lock:
             frameworks=[it.package for it in attempt.releases],
         )
         indexes = indexes_for(solution, wanted, packages, self._where, lines)
-        return found_for(question, indexes, self._end, self._lock_request.progress)
+        return found_for(question, indexes, self._end, self._lock_request.counted)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
         """Leave out the builds that cannot be had. Raises UnsolvableError where there is none to leave out."""
@@ -473,7 +458,7 @@ class _Lock:
         """Raise UnsolvableError with all that has to be built for an answer; why there would be none all the same."""
         worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
         try:
-            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
+            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
             if chosen is not None and chosen.unbuilt:
                 raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request, self._wanted)
         finally:

@@ -16,6 +16,7 @@ from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, hel
 from envsolve.app.lock_stacks import stays
 from envsolve.app.network import Network
 from envsolve.app.project_requests import Asked, asked_by, key_of
+from envsolve.app.request_lock import LockRequest
 from envsolve.app.solving import Solved, solve_request
 from envsolve.app.status import Verdict
 from envsolve.app.targets import platforms_of, targets_of
@@ -205,9 +206,14 @@ class _Locking:
     def _readable(self, there: LockFor) -> LockFor:
         return as_far_as_read(there) if self._how.replaces else there
 
+    def _question(self, asked: Asked, there: LockFor) -> LockRequest:
+        how, apart = self._how, PLATFORM in asked.output.file
+        readable = self._readable(there)
+        return LockRequest(asked.request, how.network, readable, how.show, how.counted, asked.recorded, apart)
+
     def _python(self, asked: Asked) -> _Files | None:
         from envsolve.app.lock_result import PYTHON_CHOSEN
-        from envsolve.app.locking import LockRequest, lock, locked_again
+        from envsolve.app.locking import lock, locked_again
 
         request, there = asked.request._replace(channels=()), self._any_lock(asked)
         if (
@@ -215,13 +221,8 @@ class _Locking:
         ):  # a project has one answer: what was locked first is kept in its other files
             request = request._replace(packages=request.packages._replace(upgrade=False, upgraded=()))
             there = self._locked[asked.part.name]
-        question = LockRequest(
-            request,
-            self._how.network,
-            self._readable(there),
-            self._how.counted,
-            None if asked.recorded is None else asked.recorded._replace(channels=()),
-        )
+        recorded = None if asked.recorded is None else asked.recorded._replace(channels=())
+        question = self._question(asked, there)._replace(request=request, recorded=recorded)
         locked = None
         if not self._how.upgrade and not self._how.upgraded:
             locked = locked_again(question, self._unchanged(asked), self._matrix, self._environ)
@@ -285,7 +286,6 @@ class _Locking:
 
     def _conda(self, asked: Asked) -> _Files | None:
         from envsolve.app.conda_locking import lock_conda
-        from envsolve.app.conda_part import CondaLockRequest
         from envsolve.app.conda_sessions import conda_session
 
         request, how = asked.request, self._how
@@ -294,17 +294,8 @@ class _Locking:
             if again is not None or self._is_stale(asked):
                 return again
         with conda_session(how.network, request.channels, request.platforms, self._environ) as session:
-            question = CondaLockRequest(
-                request,
-                session,
-                how.network,
-                self._readable(locks_in(asked.path)),
-                progress=how.show,
-                counted=how.counted,
-                recorded=asked.recorded,
-                apart=PLATFORM in asked.output.file,
-            )
-            locked = lock_conda(question, self._matrix, self._environ)
+            question = self._question(asked, locks_in(asked.path))
+            locked = lock_conda(question, session, self._matrix, self._environ)
         self.notes += locked.notes
         return _written(locked, [it.restricted_to(request.format) for it in locked.locks])
 

@@ -20,40 +20,47 @@ if TYPE_CHECKING:
     from envsolve.app.solving import Solved
 
 
-class How(NamedTuple):
-    """How a lock is made: near to the one that is ``there``, for conda with a file for each platform if ``apart``.
+class LockRequest(NamedTuple):
+    """A request for a lock near to the one that is ``there``.
 
-    ``show`` gets a text on each step, ``counted`` how many packages are picked, and the last of them.
+    ``show`` gets a text on each step, ``counted`` how many packages are picked, and the last of them. ``recorded`` is
+    the request that the lock says it was made for, where that is another one. ``apart`` says that of a conda lock each
+    platform gets a file of its own, ``writes`` that its texts are wanted: they need digests that a channel may lack.
     """
 
+    request: Request
+    network: Network = Network()
     there: LockFor = nothing
-    apart: bool = False
     show: Callable[[str], None] = lambda _: None
     counted: Callable[[int, str], None] = lambda _, __: None
+    recorded: Request | None = None
+    apart: bool = False
+    writes: bool = True
 
 
-Making = Callable[[Request, Matrix, How], "Solved"]
+Making = Callable[[Request, Matrix], "Solved"]
 """Makes the lock of a request. Raises UsageError, UnsolvableError, OutsideError."""
 
 
 @contextmanager
-def begun(words: Request, network: Network, environ: Mapping[str, str]) -> Iterator[Making]:
-    """What makes the lock of ``words``, once their frameworks are known.
+def begun(asked: LockRequest, environ: Mapping[str, str]) -> Iterator[Making]:
+    """What makes the lock of ``asked``, once the frameworks in it are known.
 
     It is begun here, so that servers answer, or the solver of conda packages starts, while the rest is loaded.
     """
+    words, network = asked.request, asked.network
     if words.format in PYTHON_FORMATS:
         from envsolve.app.lock_indexes import start
 
         started = start(words, network, environ)
 
-        def python_lock(request: Request, matrix: Matrix, how: How) -> Solved:
-            from envsolve.app.locking import LockRequest, lock
+        def python_lock(request: Request, matrix: Matrix) -> Solved:
+            from envsolve.app.locking import lock
 
-            asked = LockRequest(request._replace(channels=()), network, how.there, how.counted)
+            bare = asked._replace(request=request._replace(channels=()))
 
             def made(known: Matrix) -> Solved:
-                return lock(asked, known, environ, started if known is matrix else None)
+                return lock(bare, known, environ, started if known is matrix else None)
 
             return knowing_new_releases(made, request, matrix, network, environ)
 
@@ -68,13 +75,12 @@ def begun(words: Request, network: Network, environ: Mapping[str, str]) -> Itera
     with conda_session(network, words.channels, words.platforms or _this_platform(), environ) as session:
         session.meanwhile = load_conda_writers
 
-        def conda_lock(request: Request, matrix: Matrix, how: How) -> Solved:
+        def conda_lock(request: Request, matrix: Matrix) -> Solved:
             from envsolve.app.conda_locking import lock_conda
-            from envsolve.app.conda_part import CondaLockRequest
 
-            asked = CondaLockRequest(request, session, network, how.there, how.show, how.counted, apart=how.apart)
+            now = asked._replace(request=request)
             return knowing_new_releases(
-                lambda known: lock_conda(asked, known, environ), request, matrix, network, environ
+                lambda known: lock_conda(now, session, known, environ), request, matrix, network, environ
             )
 
         yield conda_lock

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from envsolve.cli.options import network_of
 from envsolve.cli.report import note_each
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
@@ -144,12 +143,11 @@ def _format() -> str | None:
 
 def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, Lock, tuple[Note, ...]]:
     """The lock for a request with its text, and what to tell beside it."""
-    from envsolve.app.request_lock import How, begun
-    from envsolve.cli.solve_lock import made_lock, refuse_what_is_condas
+    from envsolve.cli.solve_lock import lock_begun, refuse_what_is_condas
 
     refuse_what_is_condas(request)
-    with begun(request, network_of(options), os.environ) as making:
-        solved = made_lock(making, request, matrix, options, How())
+    with lock_begun(request, options) as making:
+        solved = making(request, matrix)
     return solved.texts[0][1], solved.locks[0], solved.notes
 
 

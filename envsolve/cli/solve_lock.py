@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,7 @@ from envsolve.model.note import Note
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
-    from envsolve.app.request_lock import How, Making
-    from envsolve.app.solving import Solved
-    from envsolve.matrix import Matrix
+    from envsolve.app.request_lock import Making
 
 _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
 _KINDS = {
@@ -38,17 +37,16 @@ _KINDS = {
 
 def print_lock(words: Request, options: dict[str, Any]) -> int:
     """Write the lock to standard output or to the file of -o; what that file holds stays where it fits."""
-    from envsolve.app.request_lock import How, begun
     from envsolve.cli.solve import with_frameworks
 
     output = options["output"]
     refuse_what_is_condas(words)
     _require_place(words, options)
-    with begun(words, network_of(options), os.environ) as making:
+    writes, apart = not options["as_json"], PLATFORM in (output or "")
+    with lock_begun(words, options, _there(options) if writes else nothing, apart=apart, writes=writes) as making:
         request, matrix = with_frameworks(words, options)
         refuse_to_replace(request, matrix, options)
-        how = How(nothing if options["as_json"] else _there(options), apart=PLATFORM in (output or ""))
-        solved = made_lock(making, request, matrix, options, how)
+        solved = making(request, matrix)
     notes: list[Note | str] = list(solved.notes)
     if options["as_json"]:
         from envsolve.lockfile.json_answer import write_locks
@@ -66,11 +64,18 @@ def print_lock(words: Request, options: dict[str, Any]) -> int:
     return 0
 
 
-def made_lock(making: Making, request: Request, matrix: Matrix, options: dict[str, Any], how: How) -> Solved:
-    """Make the lock with progress on a terminal."""
+@contextmanager
+def lock_begun(
+    words: Request, options: dict[str, Any], there: LockFor = nothing, *, apart: bool = False, writes: bool = True
+) -> Iterator[Making]:
+    """What makes the lock of ``words``, begun, with progress on a terminal."""
+    from envsolve.app.request_lock import LockRequest, begun
+
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    asked = LockRequest(words, network_of(options), there, progress.show, progress.packages, None, apart, writes)
     try:
-        return making(request, matrix, how._replace(show=progress.show, counted=progress.packages))
+        with begun(asked, os.environ) as making:
+            yield making
     finally:
         progress.clear()
 
