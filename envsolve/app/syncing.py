@@ -53,13 +53,15 @@ def change(
     require_claim(prefix)
     before, foreign = installed(prefix), note_foreign_files(prefix)
     with claiming(prefix):
-        write_record(prefix, record._replace(state=State.CHANGING))
+        write_record(prefix, record._replace(state=State.CHANGING, passed=None))
         _remove_others(asked, plan, prefix, environ, progress)
         notes = install_packages(asked, plan, prefix, matrix, environ, progress)
         write_lock(prefix, plan)
         list_own_files(prefix, foreign)
-        write_record(prefix, record_of(plan, asked.request, State.FINISHED, prefix))
-    return tuple(_differences(before, installed(prefix))), notes
+        changes = tuple(_differences(before, installed(prefix)))
+        finished = record_of(plan, asked.request, State.FINISHED, prefix)
+        write_record(prefix, finished if changes else finished._replace(passed=record.passed))
+    return changes, notes
 
 
 def installed(prefix: Path) -> dict[str, str]:

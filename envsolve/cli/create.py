@@ -83,7 +83,7 @@ def create(**options: Any) -> int:
 
 def finish(created: Created, options: Mapping[str, Any]) -> int:
     """Say what became of the environment, and prove it; the exit code."""
-    from envsolve.app.creating import Outcome
+    from envsolve.app.creating import Outcome, record_validation
 
     for it in created.notes:
         note(it, quiet=options["quiet"])
@@ -98,6 +98,7 @@ def finish(created: Created, options: Mapping[str, Any]) -> int:
     validation = None
     if not options["no_validate"] and created.python is not None:
         validation = _validated(created.python, options)
+        record_validation(created.prefix, passed=validation.report.is_unbroken)
     if options["print_json"]:
         deliver(_json(created, validation), None)
     return 0 if validation is None or validation.report.is_unbroken else 1

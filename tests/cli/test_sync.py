@@ -159,6 +159,48 @@ def test_conda_packages_and_wheels_change_in_their_place(syncing: Syncing) -> No
     assert syncing.sync().err.endswith("is up to date: it was made from this lock\n")
 
 
+def test_an_environment_is_validated_until_that_passes(syncing: Syncing) -> None:
+    data = Path("data").absolute()
+    syncing.create.index.add("needy", [wheel("needy", "1.0", members={"needy.py": f"open({str(data)!r})".encode()})])
+    syncing.require("needy")
+    assert syncing.sync().code == 0
+    assert syncing.create.record()["validation_passed"] is None
+    assert run("python", "-c", "pass").stderr == ""
+    for _ in range(2):
+        done = syncing("sync", "--prefix", "env")
+        assert done.code == 1
+        assert "needy cannot be imported" in done.err
+        assert syncing.create.record()["validation_passed"] is False
+    failed = (
+        f"note: {syncing.create.prefix} is not proven: the validation of `create` or `sync` failed\n"
+        "  envsolve sync --prefix env\n"
+    )
+    assert run("python", "-c", "pass").stderr == failed
+    done = syncing.sync()
+    current = f"note: {syncing.create.prefix} is up to date: it was made from this lock\n"
+    assert (done.code, done.err) == (0, current + failed)
+    data.touch()
+    done = syncing("sync", "--prefix", "env")
+    assert done.code == 0, done.err
+    assert syncing.create.record()["validation_passed"] is True
+    assert run("python", "-c", "pass").stderr == ""
+    data.unlink()
+    assert syncing("sync", "--prefix", "env").code == 0
+    syncing.require("needy", "alpha")
+    assert syncing("sync", "--prefix", "env").code == 1
+
+
+def test_a_record_of_before_is_completed_by_a_validation(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    syncing.sync()
+    record = syncing.create.record()
+    del record["validation_passed"]
+    (syncing.create.prefix / ".envsolve.json").write_text(json.dumps(record))
+    assert run("python", "-c", "pass").stderr == ""
+    assert syncing("sync", "--prefix", "env").code == 0
+    assert syncing.create.record() == {**record, "validation_passed": True}
+
+
 def test_a_lock_that_is_out_of_date_is_installed_and_told(syncing: Syncing) -> None:
     syncing.require("alpha")
     Path("pyproject.toml").write_text(Path("pyproject.toml").read_text().replace('"alpha"', '"alpha", "gamma"'))
