@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from subprocess import Popen
 from typing import Any, NamedTuple
@@ -29,6 +29,7 @@ class Installation(NamedTuple):
     """What becomes the environment at ``prefix``, and how it is fetched.
 
     ``cache_directory`` is where packages are kept. ``logins`` are addresses of channels, bare and with what opens them.
+    ``again`` are installed packages that are installed once more.
     """
 
     prefix: Path
@@ -37,6 +38,7 @@ class Installation(NamedTuple):
     cache_directory: Path
     logins: tuple[tuple[str, str], ...] = ()
     offline: bool = False
+    again: Collection[str] = ()
 
 
 def install(
@@ -114,6 +116,7 @@ def _job(asked: Installation) -> dict[str, Any]:
         "prefix": str(asked.prefix),
         "platform": asked.platform,
         "packages": [_described(package) for package in asked.packages],
+        "again": sorted(asked.again),
     }
 
 
