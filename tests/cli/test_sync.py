@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -211,6 +213,45 @@ def test_what_uninstalling_a_stranger_takes_away_is_installed_again(syncing: Syn
     done = syncing.sync()
     assert "  ~ beta 2.0 -> 2.0\n  - stranger 1.0\n" in done.err
     assert syncing.create.python("import beta; print(hasattr(beta, 'STRANGE'))") == "False"
+
+
+@pytest.mark.parametrize("command", ["doctor", "validate"])
+def test_what_differs_from_the_lock_is_noted_with_the_command_that_mends_it(syncing: Syncing, command: str) -> None:
+    syncing.create.index.add("gamma", [wheel("gamma", "1.0")])
+    syncing.require("alpha", "gamma")
+    assert syncing("sync", "--no-validate").code == 0
+    prefix = Path(".venv").absolute()
+
+    def noted(*words: str) -> str:
+        return syncing.create.envsolve(command, "--prefix", str(prefix), *words).err
+
+    assert "is not what its lock has" not in noted()
+    pip = (sys.executable, "-m", "pip", "--python", str(prefix / "bin" / "python"))
+    index = ("--index-url", syncing.create.index.index_url)
+    subprocess.run([*pip, "install", "--no-deps", *index, "beta==1.0"], check=True, capture_output=True)
+    subprocess.run([*pip, "uninstall", "--yes", "alpha"], check=True, capture_output=True)
+    next(prefix.glob("lib/python*/site-packages/gamma.py")).unlink()
+    differences = "alpha is missing, beta 1.0 instead of 2.0, files of gamma are missing or changed"
+    said = f"note: {prefix} is not what its lock has: {differences}\n  envsolve sync"
+    assert f"{said}\n" in noted()
+    with chdir(prefix.parent.parent):
+        assert f"{said} --project {prefix.parent}\n" in noted()
+    assert syncing("sync", "--no-validate").code == 0
+    assert "is not what its lock has" not in noted()
+    (prefix / "bin" / "python").unlink()
+    if command == "doctor":
+        assert "is not what its lock has: its Python does not run\n  envsolve sync\n" in noted()
+    assert syncing("sync", "--no-validate").code == 0
+    assert "is not what its lock has" not in noted()
+
+
+def test_an_environment_of_no_project_is_made_again(syncing: Syncing) -> None:
+    assert syncing.create.request().code == 0
+    next(syncing.create.prefix.glob("lib/python*/site-packages/beta.py")).unlink()
+    said = syncing.create.envsolve("doctor", "--prefix", "env").err
+    (command,) = (it.strip() for it in said.splitlines() if it.startswith("  envsolve create"))
+    assert syncing.create.envsolve(*shlex.split(command)[1:], "--no-validate", "--cache-dir", "cache").code == 0
+    assert "is not what its lock has" not in syncing.create.envsolve("doctor", "--prefix", "env").err
 
 
 def test_an_edited_module_stays_and_counts_as_its_authors(syncing: Syncing) -> None:
