@@ -14,6 +14,7 @@ from subprocess import Popen
 from typing import Any, NamedTuple
 
 from envsolve import __version__
+from envsolve.boundary.meter import metered, packages_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.logins import logins_of
 from envsolve.conda.process import installing, is_installed
@@ -54,7 +55,8 @@ def install(
     settings = _settings(asked)
     process = start()
     try:
-        answer = _answer(process, settings, _job(asked), progress)
+        with metered(process.pid, packages_text([it.size for it in asked.packages]), progress):
+            answer = _answer(process, settings, _job(asked), progress)
     finally:
         process.kill()
         said = process.communicate()[1] or b""
