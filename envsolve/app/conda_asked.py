@@ -129,7 +129,7 @@ def refuse_overrides(request: Request) -> None:
         message = f"the format {request.format!r} does not support {named}"
         why = "conda solves with the requirements in its packages, and pip with those in the wheels"
         instead = request._replace(format="requirements", channels=())
-        hint = way_out("use a Python lock: requirements, pylock or dockerfile", instead, request)
+        hint = way_out(f"use a Python lock: {', '.join(PYTHON_FORMATS)}", instead, request)
         raise UsageError("requirements-not-supported", message, (why,), (hint,))
 
 

@@ -24,6 +24,7 @@ from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.host.machine import this_platform
 from envsolve.lockfile.formats import (
     CONDA_FORMATS,
+    IMAGE_FORMATS,
     PYTHON_FORMATS,
     VENV_FORMATS,
     format_for_file,
@@ -258,12 +259,12 @@ class _Locking:
     def _unchanged(self, asked: Asked) -> LockFor:
         """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part.
 
-        A Dockerfile has none: by the names of files, which it does not hold, its image is chosen.
+        An image has none: by the names of files, which it does not hold, its base is chosen.
         """
         own, first = locks_in(asked.path), self._locked.get(asked.part.name)
 
         def found(platform: Platform) -> Lock | None:
-            if asked.request.format == "dockerfile":
+            if asked.request.format in IMAGE_FORMATS:
                 return None
             lock = own(platform)
             other = lock if first is None else first(platform)

@@ -21,7 +21,9 @@ FORMATS = ("environment", "json", "pixi")
 
 VENV_FORMATS = ("requirements", "pylock")
 """Formats of a Python lock that an environment is created from."""
-PYTHON_FORMATS = (*VENV_FORMATS, "dockerfile")
+IMAGE_FORMATS = ("dockerfile", "apptainer")
+"""Formats of a Python lock that an image is built from."""
+PYTHON_FORMATS = (*VENV_FORMATS, *IMAGE_FORMATS)
 """Formats of a Python lock: everything that pip or uv installs, pinned and hashed."""
 CONDA_FORMATS = ("conda-lock", "explicit")
 """Formats of a conda lock: every package with its address and digest."""
@@ -39,12 +41,19 @@ _DOCKERFILES = ("dockerfile", "containerfile")
 _BESIDE_DOCKERFILES = (".dockerignore", ".lock")
 """What is beside a Dockerfile, and called after it."""
 
+_ONLY_LINUX = {
+    "dockerfile": "NVIDIA's container toolkit supports only Linux containers (on Windows, in WSL2)",
+    "apptainer": "Apptainer runs only on Linux (on Windows, in WSL2)",
+}
+"""Why an image of a format is for Linux."""
+
 _OF_SEVERAL = ("json", "pixi", "conda-lock")
 """Formats that hold several platforms in one file."""
 _MODULES = {
     "requirements": "requirements_txt",
     "pylock": "pylock_toml",
     "dockerfile": "dockerfile",
+    "apptainer": "apptainer",
     "conda-lock": "conda_lock_yml",
     "explicit": "explicit",
     "environment": "environment_yml",
@@ -106,15 +115,15 @@ def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[
 def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None) -> str:
     """The content of the file in ``format_name``, one of PYTHON_FORMATS; ``answer`` has the stack that shaped it.
 
-    Raises OutsideError for a pin without hash; UsageError and UnsolvableError where a Dockerfile cannot hold the lock.
+    Raises OutsideError for a pin without hash; UsageError and UnsolvableError where an image cannot hold the lock.
     """
-    if format_name != "dockerfile":
+    if format_name not in IMAGE_FORMATS:
         return without_secrets(write_locks([lock], format_name))
-    from envsolve.lockfile import dockerfile
     from envsolve.lockfile.restriction import require_sources
 
     require_sources(lock.addresses, format_name)
-    return without_secrets(dockerfile.write(lock, answer))
+    write: Callable[[Lock, Answer | None], str] = module_of(format_name).write
+    return without_secrets(write(lock, answer))
 
 
 def write_locks(locks: Sequence[Lock], format_name: str) -> str:
@@ -153,14 +162,20 @@ def is_dockerfile(name: str) -> bool:
     return any(folded == it or folded.endswith(f".{it}") or folded.startswith(f"{it}.") for it in _DOCKERFILES)
 
 
+def is_definition_file(name: str) -> bool:
+    """Whether a file is called as for Apptainer and Singularity: ``env.def``, ``Singularity``, ``Singularity.gpu``."""
+    folded = name.casefold()
+    return folded.endswith(".def") or (f"{folded}.".startswith("singularity.") and not folded.endswith(".lock"))
+
+
 def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:
     """Raise UsageError for a platform that the format cannot be for."""
     other = next((it for it in platforms if it not in (Platform.LINUX_64, Platform.LINUX_AARCH64)), None)
-    if format_name == "dockerfile" and other is not None:
+    if format_name in IMAGE_FORMATS and other is not None:
         raise UsageError(
             "platform-not-supported",
             f"an image is for Linux, but the request is for {other}",
-            ("NVIDIA's container toolkit supports only Linux containers (on Windows, in WSL2)",),
+            (_ONLY_LINUX[format_name],),
             (Hint("choose Linux: --platform linux-64 or linux-aarch64"),),
         )
 
@@ -176,9 +191,13 @@ def format_for_file(path: PurePath) -> str | None:
         return "pixi"
     if (name.startswith("conda") and name.endswith(".lock")) or name.startswith("explicit"):
         return "explicit"
+    return _image_format(name) or _BY_SUFFIX.get(path.suffix.casefold())
+
+
+def _image_format(name: str) -> str | None:
     if is_dockerfile(name):
         return "dockerfile"
-    return _BY_SUFFIX.get(path.suffix.casefold())
+    return "apptainer" if is_definition_file(name) else None
 
 
 def format_of_name(path: PurePath) -> str | None:

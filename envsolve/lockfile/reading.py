@@ -2,8 +2,8 @@
 
 The lock of a project is known by its name. Any other file is known by what stands in it, as people call these files
 what they like: a pylock.toml by its version, a manifest of pixi by its workspace, an answer in JSON by its frameworks,
-a Dockerfile by its first line or its name, an explicit file by its mark, a file of YAML by the keys at its top. What is
-none of these is read as requirements.
+a Dockerfile by its first line or its name, a definition file by its header and its sections or by its name, an explicit
+file by its mark, a file of YAML by the keys at its top. What is none of these is read as requirements.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import is_dockerfile, is_project_lock, module_of
+from envsolve.lockfile.formats import is_definition_file, is_dockerfile, is_project_lock, module_of
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.host import Platform
 
@@ -29,6 +29,8 @@ _PYLOCK = re.compile(r"^lock-version[ \t]*=", re.MULTILINE)
 _PIXI_TOML = re.compile(r"^\[workspace\]", re.MULTILINE)
 _DOCKERFILE = "# syntax=docker/dockerfile:1"
 """The first line of one with here-documents, as envsolve writes it."""
+_BOOTSTRAP = re.compile(r"^bootstrap[ \t]*:", re.MULTILINE | re.IGNORECASE)
+_POST = re.compile(r"^%post\b", re.MULTILINE)
 _EXPLICIT = re.compile(r"^[ \t]*@EXPLICIT[ \t\r]*$", re.MULTILINE)
 _TOP_KEY = re.compile(r"""^(["']?)(environments|package|dependencies)\1[ \t]*:""", re.MULTILINE)
 _BY_KEY = {"environments": "pixi.lock", "package": "conda-lock", "dependencies": "environment"}
@@ -98,6 +100,7 @@ def format_in(name: PurePath, text: str) -> str:
         "json": text.lstrip().startswith("{") and _is_answer(text),
         "pylock": suffix == ".toml" or _PYLOCK.search(text),
         "dockerfile": is_dockerfile(name.name) or text.startswith(_DOCKERFILE),
+        "apptainer": is_definition_file(name.name) or (_BOOTSTRAP.search(text) and _POST.search(text)),
         "explicit": _EXPLICIT.search(text),
         "requirements": suffix in _REQUIREMENTS,
     }

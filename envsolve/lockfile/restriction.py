@@ -17,6 +17,7 @@ from itertools import chain
 from envsolve.boundary.display import one_line
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.formats import IMAGE_FORMATS
 from envsolve.lockfile.lock import (
     Lock,
     address_in,
@@ -62,7 +63,7 @@ _BY_CONDA = frozenset({Content.CONDA, Content.PROOFS, Content.ADDRESSES, Content
 _BY_A_TOOL = frozenset({Content.PROOFS, Content.ALL_FILES, Content.REQUIREMENTS, Content.MARKERS})
 HOLDS: Mapping[str, frozenset[Content]] = {
     "requirements": _BY_PIP | {Content.SOURCES},
-    "dockerfile": _BY_PIP,
+    **dict.fromkeys(IMAGE_FORMATS, _BY_PIP),
     "pylock": frozenset(Content) - {Content.CONDA, Content.DIGESTS, Content.CATEGORIES, Content.DEFAULT_INDEX},
     "conda-lock": _BY_CONDA | {Content.DIGESTS, Content.REQUIREMENTS, Content.CATEGORIES},
     "explicit": _BY_CONDA,
@@ -109,7 +110,7 @@ def lacking(lock: Lock, format_name: str) -> str | None:
     holds = HOLDS[format_name]
     if Content.CONDA in holds and lock.platform not in tuple(Platform):
         return "platform"
-    if format_name == "dockerfile" and (lock.interpreter is None or lock.platform not in _IMAGES):
+    if format_name in IMAGE_FORMATS and (lock.interpreter is None or lock.platform not in _IMAGES):
         return "Python for Linux"
     if Content.PROOFS not in holds or (format_name == "environment" and lock.asks_alone):
         return None

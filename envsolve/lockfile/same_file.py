@@ -4,7 +4,7 @@ It is decided on what the file holds, never on its text: a comment changes nothi
 matter whether a lock says of a project's own words that the command line requires them, as envsolve once did.
 
 What is not in a :class:`~envsolve.lockfile.lock.Lock` is compared as the document that the file is: the ranges of an
-environment.yml and of a pixi.toml, the instructions of a Dockerfile, the facts of an answer in JSON.
+environment.yml and of a pixi.toml, the instructions of an image, the facts of an answer in JSON.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 
 from envsolve.boundary.files import FileError, toml_document
+from envsolve.lockfile.formats import IMAGE_FORMATS, module_of
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.lockfile.reading import lock_in
 from envsolve.model.asker import COMMAND_LINE
@@ -91,10 +92,9 @@ def _document(format_name: str, text: str) -> object:
         return yaml_document.document_of(text)
     if format_name == "pixi":
         return toml_document(text)
-    if format_name == "dockerfile":
-        from envsolve.lockfile.dockerfile import instructions_in
-
-        return instructions_in(text)
+    if format_name in IMAGE_FORMATS:
+        instructions: tuple[str, ...] = module_of(format_name).instructions_in(text)
+        return instructions
     if format_name == "json":
         from envsolve.lockfile import json_answer
 

@@ -33,7 +33,7 @@ CUDNN = "cudnn"
 PYTHON = "python"
 OWNER = "owner"
 
-WHEELS_ONLY = frozenset({"requirements", "pylock", "dockerfile"})
+WHEELS_ONLY = frozenset({"requirements", "pylock", "dockerfile", "apptainer"})
 """Formats for pip and uv, which install wheels alone; those for conda take conda packages before wheels."""
 
 

@@ -364,6 +364,7 @@ def test_an_empty_file_is_none(name: str, project: Project) -> None:
         ("environment.yml", "environment.yml"),
         ("pixi.toml", "pixi.toml"),
         ("Dockerfile", "Dockerfile"),
+        ("env.def", "env.def"),
         ("{platform}.txt", "linux-64.txt"),
     ],
 )

@@ -140,7 +140,7 @@ def test_a_conda_lock_names_the_formats_that_can(format_name: str, envsolve: Env
     done = envsolve("-f", "pytorch", "--override", "numpy<2", "--gpu", "none", "--format", format_name, "--offline")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("error: requirements-not-supported\n")
-    assert "requirements, pylock or dockerfile" in done.err
+    assert "requirements, pylock, dockerfile, apptainer" in done.err
 
 
 def test_one_that_cannot_be_read_is_named(envsolve: Envsolve, world: IndexServer) -> None:

@@ -21,6 +21,7 @@ MINE = {
     "environment.yml": "dependencies:\n  - python=3.12\n",
     "pixi.toml": '[workspace]\nname = "mine"\n',
     "Dockerfile": "FROM python:3.12\n",
+    "env.def": "Bootstrap: docker\nFrom: python:3.12\n",
     "pylock.toml": '[project]\nname = "mine"\n',
     "conda-lock.yml": "channels: [conda-forge]\ndependencies: [numpy]\n",
     "conda-linux-64.lock": "numpy\npandas\n",

@@ -123,7 +123,7 @@ def test_stacks(world: World, format_name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-@pytest.mark.parametrize("format_name", ["requirements", "pylock", "dockerfile", "json"])
+@pytest.mark.parametrize("format_name", ["requirements", "pylock", "dockerfile", "apptainer", "json"])
 def test_python_locks(world: World, format_name: str, kind: str) -> None:
     world.answer(kind)
     words = ("alpha", *TARGET, *world.indexes, "--format", format_name, "--cache-dir", "cache")

@@ -26,6 +26,7 @@ FOREIGN = {
     "broken-json": "{",
     "deep-json": "{" * 100_000,
     "dockerfile": "FROM python:3.12\n",
+    "definition-file": "Bootstrap: docker\nFrom: python:3.12\n",
     "named-further-down": "numpy\n# Made by envsolve 0.1.0\n",
     "prose": "Notes on how this was Made by envsolve\n",
     "comments": "# what we will need one day\n",

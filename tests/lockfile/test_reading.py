@@ -9,6 +9,7 @@ import pytest
 from envsolve.app.held_locks import held_in
 from envsolve.errors import UsageError
 from envsolve.lockfile import (
+    apptainer,
     conda_lock_yml,
     dockerfile,
     environment_yml,
@@ -38,6 +39,8 @@ def test_a_python_lock_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
         ("gpu.lock", requirements_txt.write(lock), "requirements"),
         ("Dockerfile", dockerfile.write(lock), "dockerfile"),
         ("image.txt", dockerfile.write(lock), "dockerfile"),
+        ("env.def", apptainer.write(lock), "apptainer"),
+        ("image.txt", apptainer.write(lock), "apptainer"),
     ):
         assert lock_in(PurePath(name), text, LINUX) == lock.restricted_to(format_name), name
 
@@ -162,7 +165,9 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
         lock_at(tmp_path, LINUX)
 
 
-@pytest.mark.parametrize("name", ["pixi.toml", "pylock.toml", "environment.yml", "answer.json", "Dockerfile"])
+@pytest.mark.parametrize(
+    "name", ["pixi.toml", "pylock.toml", "environment.yml", "answer.json", "Dockerfile", "env.def"]
+)
 def test_no_file_and_an_empty_one_hold_nothing(name: str, tmp_path: Path) -> None:
     assert lock_at(tmp_path / name, LINUX) is None
     (tmp_path / name).write_text("\n")

@@ -145,6 +145,7 @@ def test_a_wheel_of_an_index_that_nobody_names_is_of_the_default_one_among_requi
         ("requirements", "explicit", "address of filelock"),
         ("environment", "conda-lock", "address of bzip2"),
         ("explicit", "dockerfile", "Python for Linux"),
+        ("explicit", "apptainer", "Python for Linux"),
         ("pixi", "requirements", None),
     ],
 )

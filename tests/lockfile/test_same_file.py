@@ -8,7 +8,8 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from envsolve.lockfile import conda_lock_yml, dockerfile, explicit, pylock_toml, requirements_txt
+from envsolve.lockfile import apptainer, conda_lock_yml, dockerfile, explicit, pylock_toml, requirements_txt
+from envsolve.lockfile.formats import PYTHON_FORMATS
 from envsolve.lockfile.lock import Lock, Made, Stack
 from envsolve.lockfile.reading import lock_in
 from envsolve.lockfile.same_file import same_file
@@ -23,10 +24,11 @@ WRITERS: dict[str, tuple[str, Callable[[Lock], str]]] = {
     "requirements": ("requirements.txt", requirements_txt.write),
     "pylock": ("pylock.toml", pylock_toml.write),
     "dockerfile": ("Dockerfile", dockerfile.write),
+    "apptainer": ("env.def", apptainer.write),
     "conda-lock": ("conda-lock.yml", lambda lock: conda_lock_yml.write((lock,))),
     "explicit": ("conda-linux-64.lock", explicit.write),
 }
-PYTHON = ("requirements", "pylock", "dockerfile")
+PYTHON = PYTHON_FORMATS
 COMMAND = "envsolve --framework pytorch --driver 580.65.06 --gpu 'RTX 3090' numpy"
 
 
@@ -147,7 +149,12 @@ def test_nor_does_it_matter_whom_a_conda_lock_names_as_its_source(matrix: Matrix
 
 
 FORMATS = {".yml": "environment", ".txt": "requirements", ".toml": "pylock", ".Dockerfile": "dockerfile"}
-OTHER_FORMATS = {".pixi.toml": "pixi", ".conda-lock.yml": "conda-lock", ".explicit.txt": "explicit"}
+OTHER_FORMATS = {
+    ".def": "apptainer",
+    ".pixi.toml": "pixi",
+    ".conda-lock.yml": "conda-lock",
+    ".explicit.txt": "explicit",
+}
 SNAPSHOTS = sorted(
     path
     for path in (Path(__file__).parents[1] / "snapshots").iterdir()
@@ -189,6 +196,8 @@ def test_neither_a_newer_envsolve_nor_a_comment_changes_a_format(path: Path) -> 
         ("pytorch-wheels-two-platforms.pixi.toml", "# For: win-64, a GPU of 8.6", "# For: win-64, a GPU of 8.9"),
         ("python-lock-rtx-3090.Dockerfile", "USER ", "USER 1"),
         ("python-lock-rtx-3090.Dockerfile", "FROM python:3", "FROM python:2"),
+        ("python-lock-rtx-3090.def", "From: python:3", "From: python:2"),
+        ("python-lock-rtx-3090.def", "exec python", "exec bash"),
     ],
 )
 def test_what_no_lock_holds_counts(name: str, old: str, new: str) -> None:
