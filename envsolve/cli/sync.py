@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from contextlib import chdir, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,12 +69,15 @@ def sync(**options: Any) -> int:
     return sync_project(read_project(project_file(options["project"])), options)
 
 
-def sync_project(project: Project, options: dict[str, Any]) -> int:
-    """Bring the environment of ``project`` to its lock, and say what changed; the exit code."""
+def sync_project(project: Project, options: dict[str, Any], locked: Mapping[str, object] | None = None) -> int:
+    """Bring the environment of ``project`` to its lock, and say what changed; the exit code.
+
+    ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
+    """
     note_if_stale(project, options)
     created = synced(project, options)
     no_validate = options.get("no_validate")
-    code = finish(created, {"print_json": False, **options, "no_validate": no_validate or created.passed})
+    code = finish(created, {**options, "no_validate": no_validate or created.passed}, locked)
     if no_validate:
         note_if_failed(created.prefix, created.passed, options)
     return code
