@@ -41,6 +41,8 @@ from envsolve.model.host import Platform
 
 _END = "REQUIREMENTS"
 """The line that ends a part of the requirements."""
+ONLY_LINUX = "Apptainer runs only on Linux (on Windows, in WSL2)"
+"""Why an image is for Linux."""
 _HERE_DOCUMENT = r"""
     ^[ \t]*cat[ \t]+>>?[ \t]*\S*requirements\S*[ \t]+
     <<-?[ \t]*(["']?)(?P<end>\w+)\1[ \t]*\r?\n
@@ -79,7 +81,7 @@ def requirements_in(text: str) -> str | None:
     return "".join(bodies) if bodies else None
 
 
-def instructions_in(text: str) -> tuple[str, ...]:
+def document_in(text: str) -> tuple[str, ...]:
     """The lines of a definition file, but for the requirements and comments."""
     around, at = "", 0
     for found in _here_documents(text):

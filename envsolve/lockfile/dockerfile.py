@@ -42,6 +42,8 @@ SYNTAX = "# syntax=docker/dockerfile:1"
 """The first line: a builder older than here-documents fetches one that knows them."""
 END = "REQUIREMENTS"
 """The line that ends the requirements."""
+ONLY_LINUX = "NVIDIA's container toolkit supports only Linux containers (on Windows, in WSL2)"
+"""Why an image is for Linux."""
 _HERE_DOCUMENT = r"""
     ^[ \t]*(?i:COPY)\s+(?:--\S+\s+)*   # --chown and the like
     <<-?(["']?)(?P<end>\w+)\1\s+\S*requirements\S*[ \t]*\r?\n
@@ -77,7 +79,7 @@ def requirements_in(text: str) -> str | None:
     return None if found is None else found["body"]
 
 
-def instructions_in(text: str) -> tuple[str, ...]:
+def document_in(text: str) -> tuple[str, ...]:
     """The lines of the instructions in a Dockerfile, but for the requirements and comments."""
     found = _here_document(text)
     around = text if found is None else text[: found.start("body")] + text[found.end("body") :]

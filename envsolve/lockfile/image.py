@@ -14,7 +14,7 @@ from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.facts import facts_of
-from envsolve.lockfile.formats import require_platforms
+from envsolve.lockfile.formats import require_linux_for_image
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import needs_library_path
 from envsolve.lockfile.requirements_txt import index_options
@@ -70,7 +70,7 @@ def base_for(lock: Lock, answer: Answer | None, format_name: str) -> Base:
     where the wheels bring no CUDA.
     """
     if lock.interpreter is not None:
-        require_platforms([lock.interpreter.platform], format_name)
+        require_linux_for_image([lock.interpreter.platform], format_name)
     releases = () if answer is None else tuple(choice.release for choice in answer.solution.choices)
     if answer is not None:
         _require_own_cuda(answer)
