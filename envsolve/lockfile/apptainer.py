@@ -59,7 +59,8 @@ def write(lock: Lock, answer: Answer | None = None) -> str:
     """The content of the file, the same bytes for the same lock; ``answer`` has the stack that shaped it.
 
     Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
-    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux.
+    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux, or with packages from
+    this machine.
     """
     return "\n".join(_lines(lock.with_digest("apptainer"), answer, base_for(lock, answer, "apptainer"))) + "\n"
 

@@ -379,6 +379,9 @@ def test_a_wheel_of_this_machine_is_locked(here: World) -> None:
         "hashes": {"sha256": digest},
     }
     assert found["alpha"]["version"] == "1.0"
+    for format_name in IMAGE_FORMATS:
+        refused = here(f"./{file.name}", "--format", format_name, code=2)
+        assert "an image cannot have own, which is from a folder of this machine" in refused.err
 
 
 @pytest.mark.parametrize("format_name", [*CONDA_FORMATS, *IMAGE_FORMATS])
