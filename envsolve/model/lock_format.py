@@ -46,11 +46,11 @@ class FormatKind(Enum):
 class LockFormat(NamedTuple):
     """A format, called ``name`` by ``--format``, that the module ``module`` of envsolve.lockfile reads and writes.
 
-    ``holds`` is what it holds of a lock, beside names, versions, builds and what the lock is for. ``names`` are
-    patterns for the names of its files, in lower case; with ``by_name`` a file of such a name is in this format
-    whatever it contains. Any other file is in it if it contains ``mark``, a regular expression for whole texts, or, in
-    YAML, the key ``key`` at its top. With ``has_platforms`` one file has the locks for all platforms. ``tool`` is the
-    tool whose lock it is, which envsolve reads and does not write.
+    ``holds`` is what it holds of a lock (an environment.yml: with ``--exact``), beside names, versions, builds and what
+    the lock is for. ``names`` are patterns for the names of its files, in lower case; with ``by_name`` a file of such a
+    name is in this format whatever it contains. Any other file is in it if it contains ``mark``, a regular expression
+    for whole texts, or, in YAML, the key ``key`` at its top. With ``has_platforms`` one file has the locks for all
+    platforms. ``tool`` is the tool whose lock it is, which envsolve reads and does not write.
     """
 
     name: str
@@ -62,13 +62,11 @@ class LockFormat(NamedTuple):
     key: str = ""
     by_name: bool = False
     has_platforms: bool = False
-    tool: str = ""
+    tool: str | None = None
 
 
 _BY_PIP = frozenset(
-    {
-        *(Content.PROOFS, Content.ALL_FILES, Content.REASONS, Content.MARKERS, Content.DEFAULT_INDEX, Content.RECORD),
-    }
+    (Content.PROOFS, Content.ALL_FILES, Content.REASONS, Content.MARKERS, Content.DEFAULT_INDEX, Content.RECORD)
 )
 _BY_CONDA = frozenset({Content.CONDA, Content.PROOFS, Content.ADDRESSES, Content.RECORD})
 _BY_A_TOOL = frozenset({Content.PROOFS, Content.ALL_FILES, Content.REQUIREMENTS, Content.MARKERS})
@@ -77,9 +75,7 @@ _ALL = (
         "environment",
         FormatKind.STACK,
         "environment_yml",
-        holds=frozenset(  # one of single builds
-            {Content.CONDA, Content.PROOFS, Content.ALL_FILES, Content.DEFAULT_INDEX, Content.RECORD},
-        ),
+        holds=frozenset((Content.CONDA, Content.PROOFS, Content.ALL_FILES, Content.DEFAULT_INDEX, Content.RECORD)),
         names=("*.yml", "*.yaml"),
         key="dependencies",
     ),
@@ -103,11 +99,7 @@ _ALL = (
         has_platforms=True,
     ),
     LockFormat(
-        "requirements",
-        FormatKind.PYTHON,
-        "requirements_txt",
-        holds=_BY_PIP | {Content.SOURCES},
-        names=("*.txt",),
+        "requirements", FormatKind.PYTHON, "requirements_txt", holds=_BY_PIP | {Content.SOURCES}, names=("*.txt",)
     ),
     LockFormat(
         "pylock",
@@ -211,6 +203,9 @@ CREATE_FORMATS = (*VENV_FORMATS, *CONDA_FORMATS)
 CAPTURE_FORMATS = (*CREATE_FORMATS, *_written(FormatKind.CONSTRAINTS))
 EXPORT_FORMATS = (*CREATE_FORMATS, "environment", *_written(FormatKind.CONSTRAINTS))
 
+PROJECT_LOCKS = tuple(it.name for it in _ALL if it.kind is FormatKind.PYTHON and it.tool)
+"""Locks of other tools for a project of Python packages."""
+
 _BESIDE = (".lock", ".dockerignore")
 """Endings of files that are called after another file: no pattern that leaves the ending open is for them."""
 
@@ -230,10 +225,9 @@ def format_for_file(path: PurePath) -> str | None:
 def tool_of(path: PurePath) -> str | None:
     """The tool that a file of this name is the lock of, which envsolve reads and does not write; None for others."""
     found = format_for_file(path)
-    return (FORMATS[found].tool or None) if found is not None else None
+    return None if found is None else FORMATS[found].tool
 
 
 def is_project_lock(path: PurePath) -> bool:
     """Whether a file of this name is the lock of a project of Python packages: uv.lock, poetry.lock or pdm.lock."""
-    found = format_for_file(path)
-    return found is not None and FORMATS[found].kind is FormatKind.PYTHON and bool(FORMATS[found].tool)
+    return format_for_file(path) in PROJECT_LOCKS
