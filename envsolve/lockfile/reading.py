@@ -27,6 +27,7 @@ _BY_SUFFIX = {".toml": "pylock", ".txt": "requirements", ".in": "requirements"}
 """What a file without a mark is read as: pip reads requirements whatever stands in them."""
 _BY_KEY = {it.key: it.name for it in FORMATS.values() if it.key}
 _TOP_KEY = re.compile(rf"""^(["']?)({"|".join(_BY_KEY)})\1[ \t]*:""", re.MULTILINE)
+EMPTY = "it is empty"
 _OTHER_FILE = Hint("fix the file, or move it away and lock again")
 
 
@@ -67,6 +68,8 @@ def locks_in(
     """
     if environment is not None and format_name != "pixi.lock":
         raise FileError("it has one environment, and only a pixi.lock has several by name")
+    if not text.strip():
+        raise FileError(EMPTY)
     read: Callable[..., Any] = module_of(format_name).read
     if format_name in STACK_FORMATS:
         lock: Lock | None = read(text, platform)
@@ -85,8 +88,11 @@ def format_in(name: PurePath, text: str) -> str:
     by_name = format_for_file(name)
     if by_name is not None and FORMATS[by_name].by_name:
         return by_name
-    found = next((it.name for it in FORMATS.values() if it.mark and re.search(it.mark, text, re.MULTILINE)), None)
-    return found or _BY_SUFFIX.get(name.suffix.casefold()) or _by_keys(text) or _requirements(text)
+    marked = (it.name for it in FORMATS.values() if it.mark and re.search(it.mark, text, re.MULTILINE))
+    known = next(marked, None) or _BY_SUFFIX.get(name.suffix.casefold())
+    if known is None and not text.strip():
+        raise FileError(EMPTY)
+    return known or _by_keys(text) or _requirements(text)
 
 
 def format_at(path: Path) -> str | None:

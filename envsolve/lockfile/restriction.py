@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 from envsolve.boundary.display import one_line
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import Hint, Refused, UsageError
 from envsolve.lockfile.lock import (
     Lock,
     address_in,
@@ -56,14 +56,19 @@ def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: 
         return
     formats = " or ".join(f"--format {it.name}" for it in FORMATS.values() if Content.SOURCES in it.holds)
     way = f"move the requirements of pip to a requirements file, and lock that with {formats}"
-    for name, url in urls.items():
-        if (kind := kind_of(url)) is not AddressKind.FILE:
-            raise UsageError(
-                "direct-reference-not-supported",
-                f"the format {format_name!r} does not support {name}, which is from a {kind.value}",
-                (without_secrets(named(url)).removesuffix(EDITABLE),),
-                (Hint(way if beside_conda else f"use {formats}"),),
-            )
+    refused = {name: kind for name, url in urls.items() if (kind := kind_of(url)) is not AddressKind.FILE}
+    if refused:
+        listed = ", ".join(f"{name}, which is from a {kind.value}" for name, kind in refused.items())
+        raise UsageError(
+            "direct-reference-not-supported",
+            f"the format {format_name!r} does not support {listed}",
+            tuple(without_secrets(named(urls[name])).removesuffix(EDITABLE) for name in refused),
+            (Hint(way if beside_conda else f"use {formats}"),),
+            refused=tuple(
+                Refused(name, "", f"is from a {kind.value}, which the format {format_name!r} does not support")
+                for name, kind in refused.items()
+            ),
+        )
 
 
 def _of_python(lock: Lock, holds: Collection[Content]) -> Lock:
