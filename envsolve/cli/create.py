@@ -21,7 +21,7 @@ from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS
+from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
 
 if TYPE_CHECKING:
     from envsolve.app.creating import Created
