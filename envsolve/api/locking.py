@@ -7,8 +7,8 @@ import os
 from envsolve.api.results import LockFiles
 from envsolve.app.network import Network
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile import PYTHON_FORMATS
 from envsolve.matrix import Matrix
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.request import Request
 
 

@@ -24,11 +24,11 @@ from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.conda_specs import conda_specs
-from envsolve.lockfile.formats import PYTHON_FORMATS
 from envsolve.lockfile.lock import MAIN, Asked
 from envsolve.lockfile.options import Options
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Packages, Request

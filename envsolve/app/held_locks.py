@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import UsageError
 from envsolve.frameworks import framework_of_name
-from envsolve.lockfile.formats import PLATFORM
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PLATFORM
 from envsolve.model.names import normalized
 from envsolve.model.reference import AddressKind, kind_of
 from envsolve.model.request import Held, Packages

@@ -24,22 +24,20 @@ from envsolve.app.unknown_releases import knowing_new_releases
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.host.machine import this_platform
-from envsolve.lockfile.formats import (
+from envsolve.lockfile.formats import stack_lock, write_conda_lock, write_python_lock
+from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
+from envsolve.lockfile.reading import lock_in
+from envsolve.lockfile.same_file import same_file
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.lock_format import (
     CONDA_FORMATS,
     IMAGE_FORMATS,
     PLATFORM,
     PYTHON_FORMATS,
     VENV_FORMATS,
     format_for_file,
-    stack_lock,
-    write_conda_lock,
-    write_python_lock,
 )
-from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
-from envsolve.lockfile.reading import lock_in
-from envsolve.lockfile.same_file import same_file
-from envsolve.matrix.load import Matrix
-from envsolve.model.host import Platform
 from envsolve.model.names import normalized
 from envsolve.model.note import Note
 from envsolve.model.request import Packages, Policy

@@ -11,9 +11,10 @@ from envsolve.app.network import Network
 from envsolve.app.unknown_releases import knowing_new_releases
 from envsolve.errors import UsageError
 from envsolve.host.machine import this_platform
-from envsolve.lockfile.formats import PYTHON_FORMATS, load_conda_writers
+from envsolve.lockfile.formats import load_conda_writers
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:

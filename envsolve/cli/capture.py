@@ -24,7 +24,8 @@ from envsolve.cli.output import deliver_each
 from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, INDEXES, options_of_solve
-from envsolve.lockfile.formats import CAPTURED, PLATFORM, format_of_name
+from envsolve.lockfile.formats import format_of_name
+from envsolve.model.lock_format import CAPTURE_FORMATS, PLATFORM
 
 
 @click.command(cls=Command, short_help="Write a lock of what is installed.")
@@ -36,7 +37,7 @@ from envsolve.lockfile.formats import CAPTURED, PLATFORM, format_of_name
     metavar="NAME",
     shell_complete=known_values.formats,
     help=(
-        f"{', '.join(CAPTURED)}. Default: by the file name of -o, else conda-lock for a conda environment and "
+        f"{', '.join(CAPTURE_FORMATS)}. Default: by the file name of -o, else conda-lock for a conda environment and "
         "requirements for any other."
     ),
 )
@@ -101,4 +102,4 @@ def _format(name: str | None, output: str | None) -> str | None:
     """The format that is named, or that the file name of -o asks for; None where neither says one."""
     if name is None and (output is None or format_of_name(Path(output.replace(PLATFORM, ""))) is None):
         return None
-    return wanted_format(name, output, CAPTURED)
+    return wanted_format(name, output, CAPTURE_FORMATS)

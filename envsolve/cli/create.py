@@ -31,7 +31,7 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.host.machine import this_platform
-from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS
+from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
 
 if TYPE_CHECKING:
     from envsolve.app.creating import Created
@@ -95,7 +95,7 @@ def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, ob
 
     ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
     """
-    from envsolve.app.creating import Outcome
+    from envsolve.app.creating import Outcome, record_validation
 
     note_each(created.notes, options)
     if created.outcome is Outcome.UP_TO_DATE:
@@ -109,6 +109,7 @@ def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, ob
     validation = None
     if not options["no_validate"] and created.python is not None:
         validation = _validated(created.python, options)
+        record_validation(created.prefix, passed=validation.report.is_unbroken)
     if options["print_json"]:
         answer = environment_data(created, validation)
         deliver_json(answer if locked is None else {**locked, "environment": answer})

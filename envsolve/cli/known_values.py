@@ -72,10 +72,10 @@ def _spellings(name: str) -> list[str]:
 
 
 def _formats(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
-    from envsolve.lockfile.formats import ANSWERED, CAPTURED, CONDA_FORMATS, EXPORTED, VENV_FORMATS
+    from envsolve.model.lock_format import CAPTURE_FORMATS, CREATE_FORMATS, EXPORT_FORMATS, SOLVED_FORMATS
 
-    known = {"create": (*VENV_FORMATS, *CONDA_FORMATS), "capture": CAPTURED, "export": EXPORTED}
-    return known.get(str(ctx.command.name), ANSWERED)
+    known = {"create": CREATE_FORMATS, "capture": CAPTURE_FORMATS, "export": EXPORT_FORMATS}
+    return known.get(str(ctx.command.name), SOLVED_FORMATS)
 
 
 def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001

@@ -14,7 +14,7 @@ import click
 from envsolve.boundary.display import escaped, escaped_character
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
-from envsolve.lockfile.formats import PLATFORM
+from envsolve.model.lock_format import PLATFORM
 
 _TO_A_FILE = Hint("write to a file with -o")
 TO_A_PLACE = Hint("redirect standard output to a disk with free space: envsolve ... > FILE")

@@ -19,7 +19,7 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import refuse_to_replace
 from envsolve.cli.report import note_each, note_facts
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import PLATFORM, PYTHON_FORMATS
+from envsolve.model.lock_format import PLATFORM, PYTHON_FORMATS
 from envsolve.model.note import Note
 from envsolve.model.request import Request
 

@@ -25,8 +25,8 @@ from envsolve.cli.output import deliver, json_text
 from envsolve.cli.report import note, note_each
 from envsolve.cli.solve_options import options_of_solve
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import PLATFORM
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PLATFORM
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:

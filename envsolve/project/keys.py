@@ -249,9 +249,3 @@ MACHINE_KEYS = frozenset({"gpus", "driver", "glibc", "hosts", "platforms"})
 """Keys that say what a machine is; the others say what is asked for, which targets with shared outputs have alike."""
 
 OUTPUT_KEYS = ("file", "format")
-OUTPUT_FORMATS = (
-    *("environment", "json", "pixi"),
-    *("requirements", "pylock", "dockerfile", "apptainer"),
-    *("conda-lock", "explicit"),
-)
-"""What ``format`` takes: what :mod:`envsolve.lockfile.formats` writes."""
