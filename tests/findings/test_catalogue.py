@@ -87,7 +87,7 @@ def test_a_mistake_in_a_finding_is_reported_with_its_file_and_id(text: str, said
     ("text", "said"),
     [
         ("rnak = 3", "unknown key: rnak"),
-        ('rank = "first"', "invalid literal"),
+        ('explains = []\nrank = "first"', "invalid literal"),
         ('explains = "b"', "unknown finding: b"),
         ("", "unknown finding: a"),
         ('rules = [{ causes = ["b"] }]', "unknown finding: b"),
