@@ -9,6 +9,7 @@ from types import NoneType
 from typing import get_args, get_type_hints
 
 import pytest
+import tomli
 
 from envsolve.diagnose.case import Case
 from envsolve.diagnose.facts import parts
@@ -22,6 +23,7 @@ FACTS = 'general = ["driver", "gpu"]\nfunctions = ["saw", "clue"]'
 LONGEST_SENTENCE = 40
 """Words, commands and paths included."""
 CATALOGUE = shipped()
+README = CATALOGUE.directory / "README.md"
 ENTRIES = [it for name in CATALOGUE for it in (CATALOGUE.entry(name), *CATALOGUE.entry(name).variants)]
 PROVIDED_ELSEWHERE = {"check", "case"}
 """Facts that the caller gives, and properties of Case: no module of envsolve/diagnose/facts has them."""
@@ -116,6 +118,22 @@ def test_a_mistake_in_a_choice_and_in_a_clue_is_reported(tmp_path: Path) -> None
     assert mistake_in(catalogue) == "family.toml: choice.a: unknown finding: b"
     catalogue = written(tmp_path, '[clue.a]\n[[clue.a.text]]\npattern = "a"\n')
     assert mistake_in(catalogue) == "family.toml: clue.a: it lacks the key anchors, source"
+
+
+def test_the_readme_lists_every_family() -> None:
+    listed = re.findall(r"^\| `([\w-]+)\.toml` \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed == sorted(path.stem for path in CATALOGUE.directory.glob("*.toml"))
+
+
+def test_the_example_of_the_readme_recognises_its_log(tmp_path: Path) -> None:
+    family, log = re.findall(r"^```toml\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (tmp_path / "facts.toml").write_bytes((CATALOGUE.directory / "facts.toml").read_bytes())
+    (tmp_path / "kernels.toml").write_text(family, encoding="utf-8")
+    catalogue = Catalogue(tmp_path)
+    read_all(catalogue)
+    (text,) = Tables(catalogue).texts
+    assert text.expression.search(tomli.loads(log)["text"])
+    assert list(catalogue) == tomli.loads(log)["findings"]
 
 
 def test_an_unknown_table_is_reported(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def names_no_feature(case: Case, lines: Lines) -> bool:
 
 
 def raising_package(case: Case, lines: Lines) -> str | None:
-    """The package that raised the error: of the traceback's frames before the lines the last of another than PyTorch."""
+    """The package whose code raised the error: that of the last frame before the lines that is not PyTorch's."""
     frames = (it.value for it in case.clues.get("frame", ()) if it.number <= lines[-1].number)
     named = [match[1] for it in frames if (match := _PACKAGE_OF_FRAME.search(it))]
     return next((it for it in reversed(named) if it not in {"torch", "triton", "nvidia_cutlass_dsl"}), None)

@@ -51,8 +51,10 @@ def capability_from(text: str | None) -> ComputeCapability | None:
 
 
 def targets_from(text: str | None) -> tuple[ComputeCapability, ...]:
-    """Machine code in a list of architectures: ``sm_70 SM75``, ``7.5 8.0``, ``75 80``, or ``520,610`` as ggml writes it."""
-    found = [(match[1], match[2]) for match in _NUMBER.finditer(text or "") if not match[0].lower().startswith("compute")]
+    """Machine code in a list of architectures: ``sm_70 SM75``, ``7.5 8.0``, ``75 80``, or ``520,610`` of ggml."""
+    found = [
+        (match[1], match[2]) for match in _NUMBER.finditer(text or "") if not match[0].lower().startswith("compute")
+    ]
     of_ggml = all(number and len(number) > 2 and number.endswith("0") and "." not in number for _, number in found)  # noqa: PLR2004
     numbers = (named or (number[:-1] if of_ggml else number) for named, number in found)
     return tuple(sorted({it for it in map(capability_from, numbers) if it is not None}))
