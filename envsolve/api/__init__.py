@@ -123,9 +123,9 @@ def solve(
     from envsolve.app.network import Network
     from envsolve.app.solving import Solved, solve_request
     from envsolve.app.unknown_releases import knowing_new_releases
-    from envsolve.lockfile import FORMATS
+    from envsolve.model.lock_format import STACK_FORMATS
 
-    require_format(format, FORMATS)
+    require_format(format, STACK_FORMATS)
     tables = _matrix(matrix)
     request = _request(
         tables,
@@ -212,7 +212,7 @@ def lock(
     """
     from envsolve.api.locking import conda_lock, python_lock
     from envsolve.app.network import Network
-    from envsolve.lockfile import CONDA_FORMATS, PYTHON_FORMATS
+    from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 
     require_format(format, (*PYTHON_FORMATS, *CONDA_FORMATS))
     tables = _matrix(matrix)

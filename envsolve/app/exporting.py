@@ -16,12 +16,12 @@ from envsolve.app.export_conda import NOT_EXPORTED, Exported, NotWholeError, exp
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile import constraints_txt
-from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS
 from envsolve.lockfile.lock import Lock, strong_digests
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import format_in, locks_in
 from envsolve.lockfile.text_file import shown
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
 from envsolve.model.note import Note
 
 FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment", constraints_txt.FORMAT)

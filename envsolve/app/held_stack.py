@@ -13,13 +13,13 @@ from packaging.version import Version
 from envsolve.app.held_build import Beside, extras_in, installed_of, recorded_in
 from envsolve.boundary.files import FileError, read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.formats import is_project_lock
 from envsolve.lockfile.lock import Lock, Stack
 from envsolve.lockfile.own_file import LONGEST
-from envsolve.lockfile.reading import is_pixi_toml, lock_at
+from envsolve.lockfile.reading import format_in, lock_at
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import is_project_lock
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
 
@@ -147,11 +147,12 @@ def _beside(name: PurePath, text: str, platform: Platform, packages: Iterable[In
 
 def _requirements(name: PurePath, text: str, platform: Platform) -> str:
     """The text in which extras may stand; a pylock.toml has the packages that they bring, and never extras."""
-    if is_pixi_toml(name, text):
+    format_name = format_in(name, text)
+    if format_name == "pixi":
         from envsolve.lockfile.pixi_toml import requirements_in
 
         return "\n".join(requirements_in(text, platform))
-    return "" if name.suffix.lower() == ".toml" or is_project_lock(name) else text
+    return "" if format_name == "pylock" or is_project_lock(name) else text
 
 
 def _is_for(platform: Platform, marker: str) -> bool:

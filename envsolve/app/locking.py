@@ -43,7 +43,7 @@ from envsolve.app.targets import Target, targets_of
 from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.index.store import store_at
-from envsolve.lockfile.formats import require_platforms, write_python_lock
+from envsolve.lockfile.formats import require_linux_for_image, write_python_lock
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
@@ -95,7 +95,7 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], 
     try:
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
-        require_platforms([it.problem.platform for it in targets], request.format)
+        require_linux_for_image([it.problem.platform for it in targets], request.format)
         holds = holding_on(it.problem for it in targets)
         wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
         locks = [_Lock(lock_request, matrix, target, wanted, where).made(lines) for target in targets]
@@ -124,7 +124,7 @@ def locked_again(
     where = places(lock_request.request, wanted, settings_of(environ))
     require_wheels(request)
     targets = targets_of(request, matrix, environ)
-    require_platforms([it.problem.platform for it in targets], request.format)
+    require_linux_for_image([it.problem.platform for it in targets], request.format)
     network = lock_request.network
     is_audited = request.packages.audit is not Audit.OFF and not network.no_cache
     shelf = store_at(network.cache_directory, environ) if is_audited else None
@@ -546,7 +546,7 @@ class _Lock:
         try:
             chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
             if chosen is not None and chosen.unbuilt:
-                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request)
+                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request, self._wanted)
         finally:
             worlds.close()
         return worlds.conflicts

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
+from envsolve.app.conda_asked import excluded_notes
 from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, is_gone, locks_in
 from envsolve.app.lock_stacks import stays
 from envsolve.app.network import Network
@@ -22,21 +23,13 @@ from envsolve.app.unknown_releases import knowing_new_releases
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.host.machine import this_platform
-from envsolve.lockfile.formats import (
-    CONDA_FORMATS,
-    IMAGE_FORMATS,
-    PYTHON_FORMATS,
-    VENV_FORMATS,
-    format_for_file,
-    stack_lock,
-    write_conda_lock,
-    write_python_lock,
-)
+from envsolve.lockfile.formats import stack_lock, write_conda_lock, write_python_lock
 from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
 from envsolve.lockfile.reading import lock_in
 from envsolve.lockfile.same_file import same_file
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import CONDA_FORMATS, IMAGE_FORMATS, PYTHON_FORMATS, VENV_FORMATS, format_for_file
 from envsolve.model.names import normalized
 from envsolve.model.note import Note
 from envsolve.model.request import Held, Packages, Policy
@@ -130,7 +123,8 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     for it in asked:
         locking.lock(project, it)
     files = tuple(locking.files)
-    notes = tuple(dict.fromkeys((*locking.notes, *_let_go_in_vain(how, files))))
+    excluded = (note for it in asked for note in excluded_notes(it.request, this_platform()))
+    notes = tuple(dict.fromkeys((*locking.notes, *excluded, *_let_go_in_vain(how, files))))
     return LockedProject(files, notes)
 
 

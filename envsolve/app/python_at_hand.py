@@ -17,8 +17,8 @@ from envsolve.create.interpreter import pythons_here
 from envsolve.create.tools import find_uv
 from envsolve.errors import EnvsolveError
 from envsolve.host.machine import this_platform
-from envsolve.lockfile.formats import PYTHON_FORMATS
 from envsolve.matrix.load import Matrix
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.request import Packages, Request
 from envsolve.model.solution import Solution
 from envsolve.project import Project

@@ -17,8 +17,7 @@ from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note
 from envsolve.errors import UsageError
 from envsolve.lockfile.formats import format_of_name
-
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "constraints")
+from envsolve.model.lock_format import CAPTURE_FORMATS
 
 
 @click.command(cls=Command, short_help="Write a lock of what is installed.")
@@ -30,7 +29,7 @@ _FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "constraints")
     metavar="NAME",
     shell_complete=known_values.formats,
     help=(
-        f"{', '.join(_FORMATS)}. Default: by the file name of -o, else conda-lock for a conda environment and "
+        f"{', '.join(CAPTURE_FORMATS)}. Default: by the file name of -o, else conda-lock for a conda environment and "
         "requirements for any other."
     ),
 )
@@ -100,4 +99,4 @@ def _format(name: str | None, output: str | None) -> str | None:
     """The format that is named, or that the file name of -o asks for; None where neither says one."""
     if name is None and (output is None or format_of_name(Path(output.replace(PLATFORM, ""))) is None):
         return None
-    return wanted_format(name, output, _FORMATS)
+    return wanted_format(name, output, CAPTURE_FORMATS)

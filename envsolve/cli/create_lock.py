@@ -17,7 +17,7 @@ from envsolve.cli.report import note
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS, format_for_file
+from envsolve.model.lock_format import CREATE_FORMATS, VENV_FORMATS, format_for_file
 from envsolve.model.note import Note
 from envsolve.model.request import Request
 
@@ -126,20 +126,20 @@ def locks_of(project: Project) -> Iterator[str]:
         if all(machine.platforms and platform not in machine.platforms for machine in part.machines):
             continue
         for output in part.outputs:
-            if (output.format or format_for_file(PurePath(output.file))) in (*VENV_FORMATS, *CONDA_FORMATS):
+            if (output.format or format_for_file(PurePath(output.file))) in CREATE_FORMATS:
                 yield str(project.directory / output.file.replace(PLATFORM, platform))
 
 
 def _format() -> str | None:
     """The format that was typed, or that a variable names; one that is for other commands does not count here."""
     context = click.get_current_context()
-    named, known = context.params["format_name"], (*VENV_FORMATS, *CONDA_FORMATS)
-    if named is None or named in known:
+    named = context.params["format_name"]
+    if named is None or named in CREATE_FORMATS:
         return None if named is None else str(named)
     if context.get_parameter_source("format_name") is not ParameterSource.COMMANDLINE:
         return None
     message = f"an environment is made from a lock, and {named!r} is not a lock format"
-    raise UsageError("unknown-format", message, (f"known: {', '.join(known)}",))
+    raise UsageError("unknown-format", message, (f"known: {', '.join(CREATE_FORMATS)}",))
 
 
 def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, Lock, tuple[Note, ...]]:

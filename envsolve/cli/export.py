@@ -16,8 +16,7 @@ from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import Platform
-
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment", "constraints")
+from envsolve.model.lock_format import EXPORT_FORMATS
 
 format_option = click.option(
     "--format",
@@ -26,8 +25,8 @@ format_option = click.option(
     metavar="NAME",
     shell_complete=known_values.formats,
     help=(
-        f"{', '.join(_FORMATS[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). Default: by "
-        "the file name of -o."
+        f"{', '.join(EXPORT_FORMATS[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). "
+        "Default: by the file name of -o."
     ),
 )
 output_option = option(
@@ -97,7 +96,7 @@ def export(**options: Any) -> int:
     output = options["output"]
     request = ExportRequest(
         path=Path(options["file"]),
-        format_name=wanted_format(options["format_name"], output, _FORMATS),
+        format_name=wanted_format(options["format_name"], output, EXPORT_FORMATS),
         platforms=tuple(dict.fromkeys(options["platforms"])),
         environment=options["environment"],
         from_indexes=options["ask_index"],

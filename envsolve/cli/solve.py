@@ -24,8 +24,9 @@ from envsolve.cli.output import PLATFORM, deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file, format_of_name
+from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
+from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS, SOLVED_FORMATS, STACK_FORMATS, format_for_file
 from envsolve.model.reference import editable
 from envsolve.model.release import Source
 from envsolve.model.request import Audit, Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
@@ -209,7 +210,7 @@ _FILE = FileName("file")
     "format_name",
     metavar="NAME",
     shell_complete=known_values.formats,
-    help=f"{', '.join((*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))}; default: by the name of -o, else environment.",
+    help=f"{', '.join(SOLVED_FORMATS)}; default: by the name of -o, else environment.",
 )
 @option(
     "-o",
@@ -377,13 +378,12 @@ def _deliver(solved: Solved, output: str | None) -> None:
 
 def _format(options: dict[str, Any]) -> str:
     named, output = options["format_name"], options["output"]
-    if options["as_json"] and named in (None, *FORMATS):
+    if options["as_json"] and named in (None, *STACK_FORMATS):
         return "environment" if options["exact"] else "json"
     if named is None:
         return (None if output is None else format_of_name(Path(output))) or "environment"
-    known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
-    if named not in known:
-        raise UsageError("unknown-format", f"unknown format {named!r}", (f"known: {', '.join(known)}",))
+    if named not in SOLVED_FORMATS:
+        raise UsageError("unknown-format", f"unknown format {named!r}", (f"known: {', '.join(SOLVED_FORMATS)}",))
     return str(named)
 
 
