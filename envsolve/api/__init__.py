@@ -123,9 +123,9 @@ def solve(
     from envsolve.app.network import Network
     from envsolve.app.solving import Solved, solve_request
     from envsolve.app.unknown_releases import knowing_new_releases
-    from envsolve.lockfile import FORMATS
+    from envsolve.model.lock_format import STACK_FORMATS
 
-    require_format(format, FORMATS)
+    require_format(format, STACK_FORMATS)
     tables = _matrix(matrix)
     request = _request(
         tables,
@@ -212,9 +212,9 @@ def lock(
     Raises UnsolvableError where no stack or no set of packages fits, OutsideError where an index or a channel fails,
     or where py-rattler is needed and not installed.
     """
-    from envsolve.api.locking import conda_lock, python_lock
+    from envsolve.api.locking import lock_files
     from envsolve.app.network import Network
-    from envsolve.lockfile import CONDA_FORMATS, PYTHON_FORMATS
+    from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 
     require_format(format, (*PYTHON_FORMATS, *CONDA_FORMATS))
     tables = _matrix(matrix)
@@ -251,7 +251,7 @@ def lock(
         ),
     )
     network = Network(offline, refresh, file(cache_dir), no_cache)
-    return (python_lock if format in PYTHON_FORMATS else conda_lock)(request, tables, network, file(existing))
+    return lock_files(request, tables, network, file(existing))
 
 
 def validate(

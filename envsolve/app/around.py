@@ -1,14 +1,16 @@
 """The use case of adding packages to an environment that is there: around its frameworks, with few changes.
 
-First everything that is installed stays. Where that conflicts, what is in the way may change, but never a framework,
-the compiled packages that it needs, or what no index has: a framework of a vendor's image cannot be installed again.
+First everything that is installed stays. Where that conflicts, what is in the way may change within what the frameworks
+admit, but never a framework, the CUDA that it rests on, or what no index has: a framework of a vendor's image cannot be
+installed again.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -25,11 +27,10 @@ from envsolve.app.held_stack import HeldStack, stack_in
 from envsolve.app.installed_conda import installed_conda
 from envsolve.app.installed_packages import InstalledPackages
 from envsolve.app.lock_frameworks import require_wheels, with_frameworks
-from envsolve.app.lock_indexes import Lines, Places, name_index
+from envsolve.app.lock_indexes import Lines, Places, name_index, start
 from envsolve.app.lock_notes import notes_of_metadata
 from envsolve.app.lock_refusal import packages_refusal, refuse_strangers
 from envsolve.app.lock_stacks import attempt_of, joined_among, with_joined
-from envsolve.app.lock_start import start
 from envsolve.app.lock_worlds import builds_of
 from envsolve.app.network import Network
 from envsolve.app.project_changes import Change
@@ -64,7 +65,7 @@ from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.request import Packages as RequestedPackages
 from envsolve.model.solution import Problem, Solution
 from envsolve.model.versions import parsed_version
-from envsolve.resolve.closure.bounds import THE_STACK
+from envsolve.resolve.closure.bounds import THE_STACK, constraints_of
 from envsolve.resolve.closure.releases import Fitting, Releases
 from envsolve.resolve.closure.resolve import Conflict, Found, Question, end_of_search, found_for
 from envsolve.resolve.closure.resolve import Progress as ResolveProgress
@@ -290,11 +291,7 @@ class _Around:
         self._conda = installed_conda(inventory.prefix).packages if inventory.is_conda else ()
         held = self._held_stack()
         self._known = {} if held is None else {name: rows[0] for name, rows in held.releases.items() if rows}
-        self._unknown = [
-            self._installed.by_name[name].label
-            for name, framework in self._installed.frameworks.items()
-            if framework not in self._known
-        ]
+        self._unknown = [it for it, framework in self._installed.frameworks.items() if framework not in self._known]
         python = ".".join(map(str, self._interpreter.python[:2]))
         frameworks = (FrameworkRequest(name, SpecifierSet(f"=={it.version}")) for name, it in self._known.items())
         request = asked.request._replace(frameworks=tuple(frameworks), python=SpecifierSet(f"=={python}.*"))
@@ -399,9 +396,8 @@ class _Around:
             try:
                 return self._found_around(solution)
             except Conflict as conflict:
-                stays = {
-                    it: self._installed.why_it_stays(it) for it in self._installed.in_the_way(conflict, self._fixed)
-                }
+                in_the_way = self._installed.in_the_way(conflict, self._fixed)
+                stays = {it: self._installed.why_it_stays(it, self._unknown) for it in in_the_way}
                 loose = {name for name, why in stays.items() if not why}
                 if not loose:
                     refused = packages_refusal(conflict, self._request, None, self._interpreter)
@@ -416,7 +412,7 @@ class _Around:
         asked = (it for it in question.asked if it[1] != THE_STACK or it[0].name not in fixed)
         builds = {name: FRAMEWORK_OF_WHEEL[name] for name in installed.by_name if name in FRAMEWORK_OF_WHEEL}
         question = question._replace(
-            asked=(*asked, *installed.asked(fixed)),
+            asked=(*asked, *installed.asked(fixed), *self._of_builds(fixed)),
             limits=lambda name: () if name in fixed else limits(name),
             held={
                 **self._asked.held,
@@ -429,6 +425,15 @@ class _Around:
         indexes = indexes_for(solution, wanted, packages, self._where, self._lines)
         question = question._replace(newest=dict(_newest([it for it, _ in wanted.needs], question, indexes)))
         return found_for(question, indexes, self._end, self._asked.packages)
+
+    def _of_builds(self, fixed: Collection[str]) -> Iterator[tuple[Need, str]]:
+        """What the installed frameworks break without, and their metadata do not say, of packages that may change."""
+        facts_of = partial(self._matrix.build_facts, platform=self._platform)
+        installed = self._installed.by_name
+        for build in (it for it in self._known.values() if it.source.is_wheel and it.package in installed):
+            for need in constraints_of(build, facts_of):
+                if need.name in installed and need.name not in fixed:
+                    yield need, f"the installed {installed[build.package].label}"
 
     def _held_back(self, found: Found) -> Iterator[Note]:
         """The requested packages that are not their newest version because of what is installed."""
@@ -455,7 +460,8 @@ class _Around:
         if not names or (solution is not None and not self._unknown):
             return
         if self._unknown:
-            why = f"the matrix does not know the installed {' and '.join(self._unknown)}"
+            installed = " and ".join(self._installed.by_name[it].label for it in self._unknown)
+            why = f"the matrix does not know the installed {installed}"
         elif self._problem.cpu:
             why = "no GPU was found here; name the GPU with --gpu"
         else:

@@ -31,12 +31,13 @@ from envsolve.host.machine import this_glibc
 from envsolve.index.fitting import Interpreter
 from envsolve.lockfile import constraints_txt
 from envsolve.lockfile.conda_locks import channels_of
-from envsolve.lockfile.formats import CONDA_FORMATS, VENV_FORMATS, write_conda_lock, write_python_lock
+from envsolve.lockfile.formats import write_conda_lock, write_python_lock
 from envsolve.lockfile.lock import Asked, Lock, Made, conda_lock, wheels_lock
 from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host, Platform
+from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
 from envsolve.model.request import Request
@@ -48,8 +49,6 @@ if TYPE_CHECKING:
     from envsolve.diagnose.environment import FoundEnvironment
     from envsolve.validation.inventory import Inventory
 
-FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, constraints_txt.FORMAT)
-"""What an environment can become."""
 _NUMBERS = re.compile(r"\d+")
 _FEW = 20
 

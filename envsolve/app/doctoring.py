@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.app.lock_of_environment import differs_from_lock
 from envsolve.app.validating import Progress
 from envsolve.boundary.secrets import masked
 from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
@@ -103,10 +104,9 @@ def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
         )
     )
     inventory = _inventory(machine, environment)
+    notes = (*activation.notes, *differs_from_lock(found.inventory.prefix, runs=found.runs))
     looked = _looked(found, environ, activation.environ, inventory, host)
-    return Diagnosed(
-        host, findings, inventory, _frameworks(found, environment), looked, environment.scene, activation.notes
-    )
+    return Diagnosed(host, findings, inventory, _frameworks(found, environment), looked, environment.scene, notes)
 
 
 def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:

@@ -17,8 +17,9 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.index.settings import default_index
-from envsolve.lockfile.formats import VENV_FORMATS, write_python_lock
+from envsolve.lockfile.formats import write_python_lock
 from envsolve.lockfile.lock import Lock, Made, bare_files, strong_digests
+from envsolve.model.lock_format import VENV_FORMATS
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
 

@@ -7,9 +7,8 @@ dependency joins the stack, so that it is never one for another GPU or for none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
@@ -18,11 +17,11 @@ from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, give
 from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.extension_wheels import ExtensionWheels
-from envsolve.app.gpu_notes import gpu_notes
+from envsolve.app.held_locks import LockFor, held_in_python_lock
 from envsolve.app.lock_evidence import Origin, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
-from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
-from envsolve.app.lock_notes import Notes, Resolved
+from envsolve.app.lock_indexes import Lines, Places, Start, name_index, places, settings_of, start
+from envsolve.app.lock_notes import Notes, Resolved, gpu_notes
 from envsolve.app.lock_refusal import (
     packages_refusal,
     rank_of,
@@ -35,9 +34,8 @@ from envsolve.app.lock_refusal import (
 from envsolve.app.lock_result import Locked, Result
 from envsolve.app.lock_satisfies import differences
 from envsolve.app.lock_stacks import Attempt, attempt_of, for_python, joined_among, problem_of, stays, with_joined
-from envsolve.app.lock_start import Start, start
 from envsolve.app.lock_worlds import Chosen, Worlds, builds_of, held_builds
-from envsolve.app.network import Network
+from envsolve.app.request_lock import LockRequest
 from envsolve.app.solving import Solved, request_without_secrets
 from envsolve.app.stack_in_search import StackInSearch
 from envsolve.app.stack_wheels import (
@@ -57,23 +55,21 @@ from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.index.client import Indexes
 from envsolve.index.extended import More
 from envsolve.index.store import store_at
-from envsolve.lockfile.formats import require_platforms, write_python_lock
+from envsolve.lockfile.formats import require_linux_for_image, write_python_lock
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
-from envsolve.model.host import Platform
 from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Audit, Held, Request
+from envsolve.model.request import Audit, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.releases import Sources
 from envsolve.resolve.closure.resolve import (
     Conflict,
     Found,
-    Progress,
     end_of_search,
     failure_behind,
     finished,
@@ -82,19 +78,6 @@ from envsolve.resolve.closure.resolve import (
 from envsolve.resolve.solver import Solver
 
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
-
-
-class LockRequest(NamedTuple):
-    """A request for a Python lock. ``held`` are the pins of the lock that is there already, for a platform.
-
-    ``recorded`` is the request that the lock says it was made for, where that is another one.
-    """
-
-    request: Request
-    network: Network = Network()
-    held: Callable[[Platform], tuple[tuple[Pin, ...], Held]] = lambda _: ((), Held())
-    progress: Progress | None = None
-    recorded: Request | None = None
 
 
 def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
@@ -107,7 +90,7 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], 
     try:
         require_wheels(request)
         targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
-        require_platforms([it.problem.platform for it in targets], request.format)
+        require_linux_for_image([it.problem.platform for it in targets], request.format)
         holds = holding_on(it.problem for it in targets)
         wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
         locks = [_Lock(lock_request, matrix, target, wanted, where).made(lines) for target in targets]
@@ -120,7 +103,7 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], 
 
 
 def locked_again(
-    lock_request: LockRequest, there: Callable[[Platform], Lock | None], matrix: Matrix, environ: Mapping[str, str]
+    lock_request: LockRequest, there: LockFor, matrix: Matrix, environ: Mapping[str, str]
 ) -> Solved | None:
     """The locks that are ``there`` as :func:`lock` would write them if it came to the same packages.
 
@@ -134,7 +117,7 @@ def locked_again(
     where = places(lock_request.request, wanted, settings_of(environ))
     require_wheels(request)
     targets = targets_of(request, matrix, environ)
-    require_platforms([it.problem.platform for it in targets], request.format)
+    require_linux_for_image([it.problem.platform for it in targets], request.format)
     network = lock_request.network
     is_audited = request.packages.audit is not Audit.OFF and not network.no_cache
     shelf = store_at(network.cache_directory, environ) if is_audited else None
@@ -163,17 +146,17 @@ def _reads_more(made: Made, request: Request) -> bool:
 
 def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
     """The commits in the existing locks that stay, by the address that was required."""
-    found = (it for target in targets for it in lock_request.held(target.problem.platform)[1].commits)
+    there = (lock_request.there(target.problem.platform) for target in targets)
+    found = (it for lock in there for it in held_in_python_lock(lock)[1].commits)
     needs = ((parse_need(text), url) for text, url in found)
     return {need.url: url for need, url in needs if stays(lock_request.request.packages, need.name)}
 
 
 def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -> Solved:
     texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
-    solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *beside)
     answers = tuple(made.answer for made in locks if made.answer is not None)
-    return Solved(texts, tuple(dict.fromkeys(notes)), solutions, tuple(made.lock for made in locks), answers)
+    return Solved(texts, tuple(dict.fromkeys(notes)), answers, tuple(made.lock for made in locks))
 
 
 class _LeftOutError(Exception):
@@ -192,7 +175,7 @@ class _Lock:
         self._solver = Solver(matrix)
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
-        pins, held = lock_request.held(target.problem.platform)
+        pins, held = held_in_python_lock(lock_request.there(target.problem.platform))
         packages = lock_request.request.packages
         self._pins = pins
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
@@ -257,7 +240,7 @@ class _Lock:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         joined: list[str] = []
         extensions = self._extension_wheels(lines)
-        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.progress)
+        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
             try:
@@ -278,7 +261,7 @@ class _Lock:
             )
             of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
             beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
-            read, progress = audit.origins(notes.pins), self._lock_request.progress
+            read, progress = audit.origins(notes.pins), self._lock_request.counted
             pins = tuple(extensions.by_address(tuple(notes.pins), self._pins, lines, progress))
             return self._result.finished(made.attempt, pins, beside, self._passed, read=read)
 
@@ -316,7 +299,7 @@ class _Lock:
         for in_part in (False, True):
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
-                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
+                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
                 if chosen is not None:
                     return self._made_of(chosen, worlds, problem, best, lines)
             finally:
@@ -413,7 +396,7 @@ class _Lock:
             frameworks=[it.package for it in attempt.releases],
         )
         indexes = indexes_for(solution, wanted, packages, self._where, lines, self._more)
-        return found_for(question, indexes, self._end, self._lock_request.progress)
+        return found_for(question, indexes, self._end, self._lock_request.counted)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
         """Leave out the builds that cannot be had. Raises UnsolvableError where there is none to leave out."""
@@ -505,9 +488,9 @@ class _Lock:
         """Raise UnsolvableError with all that has to be built for an answer; why there would be none all the same."""
         worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
         try:
-            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
+            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
             if chosen is not None and chosen.unbuilt:
-                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request)
+                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request, self._wanted)
         finally:
             worlds.close()
         return worlds.conflicts

@@ -10,10 +10,10 @@ from envsolve.app.project_locking import LockedFile
 from envsolve.app.project_status import status_in_project
 from envsolve.app.status import NO_LONGER_INFERRED
 from envsolve.app.targets import targets_of
-from envsolve.lockfile.formats import FORMATS
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import STACK_FORMATS
 from envsolve.model.note import Note
 from envsolve.model.release import Release
 from envsolve.model.request import Held
@@ -98,7 +98,7 @@ def _versions(lock: Lock | None, file: LockedFile) -> dict[str, str]:
         return {}
     found = packages_in(lock, file.platform)
     pins = {it.name: f"{it.version} {(it.build or '').rstrip('*')}".strip() for it in found if it.version}
-    return {"python": lock.python, **pins} if file.asked.request.format in FORMATS and lock.python else pins
+    return {"python": lock.python, **pins} if file.asked.request.format in STACK_FORMATS and lock.python else pins
 
 
 def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Note]:

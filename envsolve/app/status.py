@@ -25,6 +25,7 @@ from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.index.store import store_at
 from envsolve.lockfile.own_file import LONGEST
+from envsolve.lockfile.reading import EMPTY
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.note import Note
@@ -146,7 +147,9 @@ def file_status(
     platform = target.problem.platform
     held = held_stack(Path(name), platform, matrix)
     if held is None:
-        return _with_reasons(name, target, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
+        is_empty = not (read_text(Path(name), LONGEST) or "").strip()
+        why = EMPTY if is_empty else f"it pins nothing for {platform}"
+        return _with_reasons(name, target, Verdict.UNKNOWN, (), (why,))
     made = held.lock.made
     is_audited = made is None or made.option("audit") != (Audit.OFF,)  # else its wheels were not to be read
     read = read_before(matrix, held.lock.pins, store_at(None, environ)) if is_audited else {}

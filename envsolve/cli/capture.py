@@ -24,9 +24,8 @@ from envsolve.cli.output import deliver_each
 from envsolve.cli.replacing import refuse_to_overwrite
 from envsolve.cli.report import note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, INDEXES, options_of_solve
-from envsolve.lockfile.formats import PLATFORM, format_of_name
-
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "constraints")
+from envsolve.lockfile.formats import format_of_name
+from envsolve.model.lock_format import CAPTURE_FORMATS, PLATFORM
 
 
 @click.command(cls=Command, short_help="Write a lock of what is installed.")
@@ -38,7 +37,7 @@ _FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "constraints")
     metavar="NAME",
     shell_complete=known_values.formats,
     help=(
-        f"{', '.join(_FORMATS)}. Default: by the file name of -o, else conda-lock for a conda environment and "
+        f"{', '.join(CAPTURE_FORMATS)}. Default: by the file name of -o, else conda-lock for a conda environment and "
         "requirements for any other."
     ),
 )
@@ -103,4 +102,4 @@ def _format(name: str | None, output: str | None) -> str | None:
     """The format that is named, or that the file name of -o asks for; None where neither says one."""
     if name is None and (output is None or format_of_name(Path(output.replace(PLATFORM, ""))) is None):
         return None
-    return wanted_format(name, output, _FORMATS)
+    return wanted_format(name, output, CAPTURE_FORMATS)

@@ -16,12 +16,22 @@ from envsolve.cli import known_values
 from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.lock import spelled
-from envsolve.cli.options import Command, FileName, matrix_directory, matrix_of, matrix_option, option, output_options
-from envsolve.cli.output import deliver, json_text
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    matrix_directory,
+    matrix_of,
+    matrix_option,
+    network_of,
+    option,
+    output_options,
+)
+from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS
+from envsolve.host.machine import this_platform
+from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
 
 if TYPE_CHECKING:
     from envsolve.app.creating import Created
@@ -80,9 +90,12 @@ def create(**options: Any) -> int:
     return finish(created, options)
 
 
-def finish(created: Created, options: Mapping[str, Any]) -> int:
-    """Say what became of the environment, and prove it; the exit code."""
-    from envsolve.app.creating import Outcome
+def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, object] | None = None) -> int:
+    """Say what became of the environment, and prove it; the exit code.
+
+    ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
+    """
+    from envsolve.app.creating import Outcome, record_validation
 
     note_each(created.notes, options)
     if created.outcome is Outcome.UP_TO_DATE:
@@ -96,8 +109,10 @@ def finish(created: Created, options: Mapping[str, Any]) -> int:
     validation = None
     if not options["no_validate"] and created.python is not None:
         validation = _validated(created.python, options)
+        record_validation(created.prefix, passed=validation.report.is_unbroken)
     if options["print_json"]:
-        deliver(_json(created, validation), None)
+        answer = environment_data(created, validation)
+        deliver_json(answer if locked is None else {**locked, "environment": answer})
     return 0 if validation is None or validation.report.is_unbroken else 1
 
 
@@ -119,10 +134,11 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     return validation
 
 
-def _json(created: Created, validation: Validation | None) -> str:
+def environment_data(created: Created, validation: Validation | None) -> dict[str, object]:
+    """What became of an environment, as JSON has it."""
     from envsolve.cli.validation_text import as_data
 
-    answer = {
+    return {
         "schema_version": 1,
         "prefix": str(created.prefix),
         "kind": created.kind.value,
@@ -132,7 +148,6 @@ def _json(created: Created, validation: Validation | None) -> str:
         "notes": [it.as_json() for it in created.notes],
         "validation": None if validation is None else as_data(validation),
     }
-    return json_text(answer)
 
 
 def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
@@ -141,9 +156,9 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
     With ``changes`` one that is there is brought to the lock in its place.
     """
     from envsolve.app.asked_packages import build_constraints_in
+    from envsolve.app.conda_sessions import conda_session
     from envsolve.app.creating import create as create_environment
     from envsolve.app.making import CreateRequest
-    from envsolve.cli.conda_lock import conda_session
 
     words = {**options, **_NOT_HERE}
     matrix = matrix_of(options)
@@ -159,7 +174,7 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
         lock=install.lock,
         request=install.command,
         network=installer_network(options),
-        session=partial(conda_session, words),
+        session=partial(conda_session, network_of(words), words["channels"], (this_platform(),), os.environ),
         python=options["python"] if options["lock_file"] else None,
         channel_logins=install.channel_logins,
         force=options["force"],

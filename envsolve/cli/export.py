@@ -22,10 +22,9 @@ from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note_each
 from envsolve.cli.solve_options import INDEXES, NETWORK, options_of_solve
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import PLATFORM, format_of_name
+from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import Platform
-
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment", "constraints")
+from envsolve.model.lock_format import EXPORT_FORMATS, PLATFORM
 
 format_option = click.option(
     "--format",
@@ -34,8 +33,8 @@ format_option = click.option(
     metavar="NAME",
     shell_complete=known_values.formats,
     help=(
-        f"{', '.join(_FORMATS[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). Default: by "
-        "the file name of -o."
+        f"{', '.join(EXPORT_FORMATS[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). "
+        "Default: by the file name of -o."
     ),
 )
 output_option = option(
@@ -81,7 +80,7 @@ def export(**options: Any) -> int:
     output = options["output"]
     request = ExportRequest(
         path=Path(options["file"]),
-        format_name=wanted_format(options["format_name"], output, _FORMATS),
+        format_name=wanted_format(options["format_name"], output, EXPORT_FORMATS),
         platforms=tuple(dict.fromkeys(options["platforms"])),
         environment=options["environment"],
         from_indexes=options["ask_index"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
@@ -20,11 +21,11 @@ from envsolve.cli.options import (
     option,
     output_options,
 )
-from envsolve.cli.output import deliver, json_text, write_all
+from envsolve.cli.output import deliver, deliver_json, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
 
@@ -79,7 +80,11 @@ def lock(**options: Any) -> int:
 
     given = _given(options)
     again = "add -U" if given else f"run `{_UPGRADE}`"
-    return lock_files(overridden(read_project(project_file(options["project"])), given), options, again=again)
+    project = overridden(read_project(project_file(options["project"])), given)
+    code, document = lock_files(project, options, again=again)
+    if options["as_json"]:
+        deliver_json(document)
+    return code
 
 
 def lock_files(
@@ -88,10 +93,11 @@ def lock_files(
     edited: Sequence[tuple[Path, str]] = (),
     *,
     again: str = f"run `{_UPGRADE}`",
-) -> int:
+) -> tuple[int, dict[str, object]]:
     """Lock ``project`` as ``options`` of ``lock`` say, and write its files with those of ``edited``, or none of them.
 
-    ``again`` is how newer versions are taken. Returns the exit code.
+    ``again`` is how newer versions are taken. Returns the exit code, and the document of what changed, which takes the
+    place of a list of it where JSON is wanted.
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
@@ -112,6 +118,11 @@ def lock_files(
     with chdir(project.directory):
         try:
             locked = lock_project(project, how, matrix, os.environ)
+        except EnvsolveError as error:
+            if error.refused and not edited:
+                names = json.dumps([it.name for it in error.refused], ensure_ascii=False)
+                error.hints = (*error.hints, Hint(f"or leave out what cannot be locked: exclude = {names}"))
+            raise
         finally:
             progress.clear()
         changes = [change_of(it, matrix, os.environ) for it in locked.files]
@@ -121,17 +132,17 @@ def lock_files(
             for path, _ in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
             write_all(written)
-    answer = _answer(changes, locked.notes, options)
+    shows = options["show_diff"] and not options["as_json"]
     verb = "written" if writes else "out of date" if options["check"] else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
     upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is pinned by something else
     shown = [it._replace(possible=None) for it in changes] if upgraded else changes
     notes = [*_notes(shown, locked, verb, again), *facts] if not options["quiet"] else []
-    deliver(answer, None)
+    deliver("".join(f"{line}\n" for it in _alike(changes) for line in _lines(it)) if shows else "", None)
     for it in notes:
         note(it, quiet=False)
     is_current = all(it.is_current for it in changes)
-    return 1 if options["check"] and not is_current else 0
+    return 1 if options["check"] and not is_current else 0, _document(changes, locked.notes)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -168,12 +179,9 @@ def project_file(directory: str | None) -> Path:
     return found
 
 
-def _answer(changes: Sequence[FileChange], notes: Sequence[Note], options: dict[str, Any]) -> str:
-    if options["as_json"]:
-        files = [_data(it) for it in changes]
-        document = {"schema_version": SCHEMA_VERSION, "files": files, "notes": [it.as_json() for it in notes]}
-        return json_text(document)
-    return "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it)) if options["show_diff"] else ""
+def _document(changes: Sequence[FileChange], notes: Sequence[Note]) -> dict[str, object]:
+    files, said = [_data(it) for it in changes], [it.as_json() for it in notes]
+    return {"schema_version": SCHEMA_VERSION, "files": files, "notes": said}
 
 
 def _alike(changes: Sequence[FileChange]) -> list[FileChange]:

@@ -25,12 +25,19 @@ from envsolve.cli.output import deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note, note_each, note_facts
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file, format_of_name
-from envsolve.lockfile.formats import PLATFORM
+from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
+from envsolve.model.lock_format import (
+    CONDA_FORMATS,
+    PLATFORM,
+    PYTHON_FORMATS,
+    SOLVED_FORMATS,
+    STACK_FORMATS,
+    format_for_file,
+)
 from envsolve.model.reference import editable
 from envsolve.model.release import Source
-from envsolve.model.request import Audit, Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
+from envsolve.model.request import Audit, Packages, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.model.words import gpu_name, one_word, parse_moment
 
@@ -216,7 +223,7 @@ _FILE = FileName("file")
     "format_name",
     metavar="NAME",
     shell_complete=known_values.formats,
-    help=f"{', '.join((*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))}; default: by the name of -o, else environment.",
+    help=f"{', '.join(SOLVED_FORMATS)}; default: by the name of -o, else environment.",
 )
 @option(
     "-o",
@@ -258,15 +265,10 @@ def solve(**options: Any) -> int:
 
 
 def _print(format_name: str, options: dict[str, Any]) -> int:
-    if format_name in CONDA_FORMATS or options["exact"]:
-        from envsolve.cli.conda_lock import conda_session, print_conda_lock
+    if format_name in (*PYTHON_FORMATS, *CONDA_FORMATS) or options["exact"]:
+        from envsolve.cli.solve_lock import print_lock
 
-        with conda_session(options) as session:
-            return print_conda_lock(*request_from(options, format_name), options, session)
-    if format_name in PYTHON_FORMATS:
-        from envsolve.cli.python_lock import print_python_lock
-
-        return print_python_lock(words_from(options, format_name), options)
+        return print_lock(words_from(options, format_name), options)
     return _print_environment(*request_from(options, format_name), options)
 
 
@@ -356,8 +358,8 @@ def _held_on(options: dict[str, Any]) -> HeldOn | None:
         )
     from envsolve.app.held_locks import as_far_as_read, held_by_answer, locks_named
 
-    held = held_by_answer(locks_named(output), Packages())
-    return as_far_as_read(held, Held()) if options["force"] else held
+    there = locks_named(output)
+    return held_by_answer(as_far_as_read(there) if options["force"] else there, Packages())
 
 
 def _deliver(solved: Solved, output: str | None) -> None:
@@ -378,13 +380,12 @@ def _deliver(solved: Solved, output: str | None) -> None:
 
 def _format(options: dict[str, Any]) -> str:
     named, output = options["format_name"], options["output"]
-    if options["as_json"] and named in (None, *FORMATS):
+    if options["as_json"] and named in (None, *STACK_FORMATS):
         return "environment" if options["exact"] else "json"
     if named is None:
         return (None if output is None else format_of_name(Path(output))) or "environment"
-    known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
-    if named not in known:
-        raise UsageError("unknown-format", f"unknown format {named!r}", (f"known: {', '.join(known)}",))
+    if named not in SOLVED_FORMATS:
+        raise UsageError("unknown-format", f"unknown format {named!r}", (f"known: {', '.join(SOLVED_FORMATS)}",))
     return str(named)
 
 

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.options import Command, FileName, Member, matrix_of, matrix_option, option, output_options
+from envsolve.cli.lock import project_file, project_option
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    Member,
+    matrix_of,
+    matrix_option,
+    option,
+    output_options,
+    require_not_typed,
+)
 from envsolve.cli.output import deliver, json_text
 from envsolve.cli.report import note, note_each
 from envsolve.cli.solve_options import options_of_solve
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import PLATFORM
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PLATFORM
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
@@ -40,6 +51,7 @@ _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machin
 
 @click.command(cls=Command, short_help="Check which environment files and locks run here.")
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=FileName("file"))
+@project_option
 @options_of_solve(("gpus", "driver", "hosts"))
 @option("--platform", type=Member("name", Platform), help="The machine's platform; default: this one's.")
 @option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -59,9 +71,10 @@ def status(**options: Any) -> int:
     from envsolve.app.status import status_of
 
     matrix = matrix_of(options)
-    project = _project() if _asks_of_project(options) else None
+    project = _project(options) if _asks_of_project(options) else None
     if project is not None:
         return _of_project(project, matrix, options)
+    require_not_typed(("project",), "is about the files and the machines that a project names: leave out others")
     files = options["files"] or _found()
     _require_there(files)
     request = Request(
@@ -91,20 +104,21 @@ def _asks_of_project(options: dict[str, Any]) -> bool:
     return not any(options[name] for name in named)
 
 
-def _project() -> Path | None:
+def _project(options: Mapping[str, Any]) -> Path | None:
+    """The file of the project that is named, or of the one around this place, if there is one."""
     from envsolve.project import find_project
 
-    return find_project(Path.cwd())
+    return project_file(options["project"]) if options["project"] else find_project(Path.cwd())
 
 
 def _of_machines_of_project(it: FileStatus) -> bool:
     """Whether a file of unknown status is one that the project here names."""
-    from envsolve.project import read_project
+    from envsolve.project import find_project, read_project
 
     if it.verdict.value != "unknown":
         return False
     try:
-        file = _project()
+        file = find_project(Path.cwd())
         project = None if file is None else read_project(file)
     except UsageError:
         return False  # of a mistake in the project `envsolve lock` tells

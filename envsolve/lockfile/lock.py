@@ -219,7 +219,7 @@ class Lock(NamedTuple):
         return self._replace(made=self.made._replace(packages_digest=digest))
 
     def restricted_to(self, format_name: str) -> Lock:
-        """What a file in one of the formats of :data:`envsolve.lockfile.restriction.HOLDS` says of this lock."""
+        """What a file in this format of :data:`envsolve.model.lock_format.FORMATS` says of this lock."""
         from envsolve.lockfile.restriction import restricted
 
         return restricted(self, format_name)

@@ -131,6 +131,13 @@ _ALL = (
         parse=requirement,
     ),
     Key(
+        "exclude",
+        Kind.TEXTS,
+        "Requirements to leave out, by name, or by address if they have none. What other packages require stays.",
+        '["flash-attn", "./vendor/thing"]',
+        parse=_line,
+    ),
+    Key(
         "project-dependencies",
         Kind.FLAG,
         "Also lock the dependencies of the table [project] in the same pyproject.toml; default: false.",
@@ -248,9 +255,3 @@ MACHINE_KEYS = frozenset({"gpus", "driver", "glibc", "hosts", "platforms"})
 """Keys that say what a machine is; the others say what is asked for, which targets with shared outputs have alike."""
 
 OUTPUT_KEYS = ("file", "format")
-OUTPUT_FORMATS = (
-    *("environment", "json", "pixi"),
-    *("requirements", "pylock", "dockerfile", "apptainer"),
-    *("conda-lock", "explicit"),
-)
-"""What ``format`` takes: what :mod:`envsolve.lockfile.formats` writes."""
