@@ -31,7 +31,7 @@ from envsolve.app.lock_stacks import attempt_of, joined_among, with_joined
 from envsolve.app.lock_start import start
 from envsolve.app.lock_worlds import builds_of
 from envsolve.app.network import Network
-from envsolve.app.project_changes import Change
+from envsolve.app.package_changes import Change
 from envsolve.app.solving import request_without_secrets
 from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of, required_by_builds, strangers
 from envsolve.app.targets import target_of

@@ -31,7 +31,8 @@ from envsolve.model.note import Note
 from envsolve.model.reference import editable
 
 if TYPE_CHECKING:
-    from envsolve.app.project_changes import Change, FileChange, Possible
+    from envsolve.app.package_changes import Change
+    from envsolve.app.project_changes import FileChange, Possible
     from envsolve.app.project_locking import LockedProject
     from envsolve.model.fact import Fact
     from envsolve.project import Project
@@ -200,7 +201,7 @@ def _data(change: FileChange) -> dict[str, object]:
         "path": change.path,
         "platform": change.platform.value,
         "status": change.status,
-        "changes": None if change.changes is None else [it._asdict() for it in change.changes],
+        "changes": None if change.changes is None else [it.as_json() for it in change.changes],
         "reasons": [it.text for it in change.reasons],
         "because": [it.as_json() for it in change.reasons],
         "possible": None if change.possible is None else change.possible._asdict(),
@@ -215,8 +216,6 @@ def _lines(change: FileChange) -> Iterator[str]:
     changes = change.changes or ()
     for it in changes if not change.is_new else ():
         yield f"  {spelled(it)}"
-    if change.has_other_digests:
-        yield "  same packages with other files or digests"
     yield from (f"  because: {reason.text}" for reason in change.reasons)
     if change.is_new:
         yield f"  {len(changes)} packages"
@@ -228,6 +227,8 @@ def spelled(change: Change) -> str:
         return f"+ {change.name} {change.after}"
     if change.after is None:
         return f"- {change.name} {change.before}"
+    if change.before == change.after:
+        return f"~ {change.name} {change.before} (other {' and '.join(change.differs)})"
     return f"~ {change.name} {change.before} -> {change.after}"
 
 
@@ -264,6 +265,5 @@ def _change_text(change: FileChange, verb: str) -> str:
     if change.changes is None:
         return verb
     count = len(change.changes)
-    same = "same packages with other files or digests" if change.has_other_digests else "same packages"
-    packages = f"{count} package{'' if count == 1 else 's'} changed" if count else same
+    packages = f"{count} package{'' if count == 1 else 's'} changed" if count else "same packages"
     return f"{verb}, {packages}"
