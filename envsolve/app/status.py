@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.audit import read_before, with_read
+from envsolve.app.audit import read_for, with_read
 from envsolve.app.held_stack import HeldStack, Installed, framework_of, held_stack, is_for_the_cpu
 from envsolve.app.held_verdict import against_builds, against_cudnn, against_packages
 from envsolve.app.lock_evidence import Origin, origins_in, unverified
@@ -24,11 +24,10 @@ from envsolve.app.targets import Target, target_of
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
-from envsolve.index.store import store_at
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.matrix.load import Matrix
 from envsolve.model.note import Note
-from envsolve.model.request import Audit, FrameworkRequest, Request
+from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
 
 _BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
@@ -109,12 +108,17 @@ def require_settled(path: Path) -> None:
         text = read_text(path, LONGEST)
     except FileError:
         return
-    conflict = _CONFLICT.search(text or "")
-    if text is not None and conflict is not None:
-        line = text.count("\n", 0, conflict.start()) + 1
+    line = conflict_line(text or "")
+    if line is not None:
         fault = FileError(f"unresolved merge conflict in line {line}")
         message = f"cannot read {path}: {fault.reason}"
         raise UsageError("held-unreadable", message, hints=(Hint("resolve it, or lock again"),)) from fault
+
+
+def conflict_line(text: str) -> int | None:
+    """The line on which ``text`` begins to hold both sides of a merge; None where it does not."""
+    conflict = _CONFLICT.search(text)
+    return None if conflict is None else text.count("\n", 0, conflict.start()) + 1
 
 
 def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
@@ -144,9 +148,7 @@ def file_status(
     held = held_stack(Path(name), platform, matrix)
     if held is None:
         return _with_reasons(name, target, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
-    made = held.lock.made
-    is_audited = made is None or made.option("audit") != (Audit.OFF,)  # else its wheels were not to be read
-    read = read_before(matrix, held.lock.pins, store_at(None, environ)) if is_audited else {}
+    read = read_for(held.lock, matrix, environ)
     matrix = with_read(matrix, read, platform)
     found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
     known = {pin.name for pin, facts in read.items() if not facts.unread}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from envsolve.app.status import FileStatus
     from envsolve.matrix import Matrix
 
-_USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
+USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
 _USUAL_PATTERNS = ("*.conda-lock.yml", "conda-*.lock", "pylock.*.toml")
 _WORDS = {
     "fits": "runs here",
@@ -147,12 +148,17 @@ def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
     return _deliver(found, options, of_project=True)
 
 
+def usual_files(names: Sequence[str] = USUAL) -> tuple[str, ...]:
+    """The files here that have one of ``names`` or are named like a lock."""
+    here = Path()
+    named = [name for name in names if (here / name).is_file()]
+    matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
+    return tuple(dict.fromkeys((*named, *matched)))
+
+
 def _found() -> tuple[str, ...]:
     """The files of the usual names that are there. Raises UsageError where there are none."""
-    here = Path()
-    named = [name for name in _USUAL if (here / name).is_file()]
-    matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
-    found = tuple(dict.fromkeys((*named, *matched)))
+    found = usual_files()
     if not found:
         raise UsageError(
             "nothing-to-check",
