@@ -72,6 +72,17 @@ class Diagnosed(NamedTuple):
     environment: Looked
     scene: Scene
     notes: tuple[Note, ...] = ()
+    checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What was checked, in words, each with the ids of what it found."""
+
+    def by_check(self) -> list[tuple[str, tuple[Finding, ...]]]:
+        """What was checked, with its findings, each finding once; the last is whatever no check found by itself."""
+        left = list(self.findings)
+        found = []
+        for name, ids in self.checks:
+            found.append((name, tuple(it for it in left if it.id in ids)))
+            left = [it for it in left if it.id not in ids]
+        return [*found, ("everything else", tuple(left))]
 
     @property
     def ok(self) -> bool:
@@ -104,9 +115,9 @@ def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     )
     inventory = _inventory(machine, environment)
     looked = _looked(found, environ, activation.environ, inventory, host)
-    return Diagnosed(
-        host, findings, inventory, _frameworks(found, environment), looked, environment.scene, activation.notes
-    )
+    checks = (*machine.checks, *environment.checks)
+    frameworks = _frameworks(found, environment)
+    return Diagnosed(host, findings, inventory, frameworks, looked, environment.scene, activation.notes, checks)
 
 
 def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:

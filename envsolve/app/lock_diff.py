@@ -11,7 +11,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
 from envsolve.app.held_stack import HeldStack, stack_in
-from envsolve.app.lock_summary import Build, Summary, summary_of
+from envsolve.app.lock_summary import Build, Summary, summary_of, with_recorded_floors
 from envsolve.app.package_changes import Change, package_changes
 from envsolve.app.revisions import Version
 from envsolve.app.status import conflict_line
@@ -153,6 +153,7 @@ def _diff(files: Sequence[_Read], platform: Platform, matrix: Matrix, environ: M
     before, after = (
         Summary() if it.held is None else summary_of(it.held, platform, matrix, environ, python) for it in (old, new)
     )
+    before, after = with_recorded_floors((before, after), (old.lock, new.lock))
     same_format = old.format_name == new.format_name
     changes = package_changes(old.lock or Lock(()), new.lock or Lock(()), platform, same_format=same_format)
     found = LockDiff(old.version, new.version, platform, before, after, changes, ())

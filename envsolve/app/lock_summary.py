@@ -5,13 +5,14 @@ This works for the locks of every tool. What is not known has a reason, and noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from envsolve.app.audit import read_for, with_read
 from envsolve.app.download_size import download_size
 from envsolve.app.held_stack import HeldStack, framework_of, is_for_the_cpu
 from envsolve.app.held_verdict import Alone, against_cudnn, facts_in, have_code
+from envsolve.lockfile.lock import Lock, Stack
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.request import Request
@@ -80,6 +81,29 @@ def summary_of(held: HeldStack, platform: Platform, matrix: Matrix, environ: Map
     return of_gpu._replace(unknown=unknown | more)
 
 
+def with_recorded_floors(summaries: tuple[Summary, Summary], locks: Iterable[Lock | None]) -> tuple[Summary, Summary]:
+    """The summaries with the driver floors that envsolve recorded, if it did in both: those for the GPUs of the lock.
+
+    Some GPUs need a newer driver than CUDA does.
+    """
+    stacks = [None if lock is None else _recorded(lock) for lock in locks]
+    floors = [None if stack is None else stack.minimum_driver for stack in stacks]
+    if None in floors:
+        return summaries
+    known = [{name: it.unknown[name] for name in it.unknown if name != "driver_floor"} for it in summaries]
+    before, after = (
+        it._replace(driver_floor=floor, unknown=unknown)
+        for it, floor, unknown in zip(summaries, floors, known, strict=True)
+    )
+    return before, after
+
+
+def _recorded(lock: Lock) -> Stack | None:
+    """The stack that envsolve recorded in a lock whose packages are the same since."""
+    is_same = lock.made is not None and lock.made.packages_digest == lock.packages_digest
+    return lock.stack if is_same else None
+
+
 def _builds(held: HeldStack) -> Iterator[Build]:
     for it in held.named:
         rows = held.releases[str(framework_of(it))]
@@ -137,9 +161,9 @@ def _cuda_of_packages(held: HeldStack) -> CudaVersion | None:
     """
     names = (_RUNTIME, *(f"{_RUNTIME}-cu{major}" for major in (11, 12)))
     found = held.cuda or next((pin.version for pin in held.lock.pins if pin.name in names), None)
-    made, stack = held.lock.made, held.lock.stack
-    if found is None and stack is not None and made is not None and made.packages_digest == held.lock.packages_digest:
-        found = stack.cuda
+    recorded = _recorded(held.lock)
+    if found is None and recorded is not None:
+        found = recorded.cuda
     try:
         return None if found is None else CudaVersion.parse(found)
     except ValueError:

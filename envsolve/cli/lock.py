@@ -23,6 +23,7 @@ from envsolve.cli.options import (
     package_name,
 )
 from envsolve.cli.output import deliver, write_all
+from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
@@ -70,7 +71,7 @@ project_option = option(
     type=Parsed("name", package_name),
     help="Ignore the pinned version of one package. Repeatable.",
 )
-@option("--json", "as_json", is_flag=True, help="Print changes and reasons as JSON.")
+@output_format_options
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
 @output_options
@@ -133,7 +134,7 @@ def lock_files(
             for path, _ in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
             write_all(written)
-    answer = _answer(changes, locked.notes, options)
+    answer = _answer(changes, locked.notes, project, options)
     verb = "written" if writes else "out of date" if options["check"] else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
     upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is pinned by something else
@@ -180,12 +181,34 @@ def project_file(directory: str | None) -> Path:
     return found
 
 
-def _answer(changes: Sequence[FileChange], notes: Sequence[Note], options: dict[str, Any]) -> str:
-    if options["as_json"]:
+def _answer(changes: Sequence[FileChange], notes: Sequence[Note], project: Project, options: dict[str, Any]) -> str:
+    format_name = output_format(options)
+    if format_name == "json":
         files = [_data(it) for it in changes]
         document = {"schema_version": SCHEMA_VERSION, "files": files, "notes": [it.as_json() for it in notes]}
         return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it)) if options["show_diff"] else ""
+    text = "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it))
+    if format_name == "text":
+        return text if options["show_diff"] else ""
+    cases = tuple(_case(it, project, fails=options["check"]) for it in changes)
+    return rendered(Outcome("envsolve lock", cases, text), format_name)
+
+
+def _case(change: FileChange, project: Project, *, fails: bool) -> Case:
+    """A file of the project. One that is out of date is shown at what changes in it, a new one where it is named."""
+    from envsolve.cli.places import output_place, package_place
+
+    path = os.path.relpath(project.directory / change.path)
+    name = f"{path} ({change.platform})"
+    if change.is_current:
+        return Case(name, detail="up to date")
+    file, line = (
+        output_place(project) if change.is_new else package_place(path, (it.name for it in change.changes or ()))
+    )
+    words = _change_text(change, "out of date")
+    text = "; ".join((f"{name} is {words}", *(it.text for it in change.reasons)))
+    level = Level.ERROR if fails else Level.NOTE
+    return Case(name, (Item(level, f"lock-{change.status}", text, "Run `envsolve lock`.", file, line),), words)
 
 
 def _alike(changes: Sequence[FileChange]) -> list[FileChange]:

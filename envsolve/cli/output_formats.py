@@ -183,9 +183,13 @@ def _markdown_lines(outcome: Outcome) -> Iterator[str]:
     failed = sum(bool(it.errors) for it in outcome.cases)
     yield f"### {outcome.command}: {f'{failed} of {len(outcome.cases)} failed' if failed else 'passed'}"
     yield ""
+    plain = [it for it in outcome.cases if not (it.items or it.detail)]
     for case in outcome.cases:
         result = "failed" if case.errors else "skipped" if case.is_skipped else "passed"
-        yield f"- {result}: {_cell(case.name)}{f': {_cell(case.detail)}' if case.detail else ''}"
+        if case not in plain:
+            yield f"- {result}: {_cell(case.name)}{f': {_cell(case.detail)}' if case.detail else ''}"
+    if plain:
+        yield f"- passed: {len(plain)} {'other checks' if len(plain) < len(outcome.cases) else 'checks'}"
     if outcome.items:
         yield from ("", "| | what | fix |", "|---|---|---|")
     for it in outcome.items:
@@ -197,12 +201,12 @@ def _markdown_lines(outcome: Outcome) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    plain = text.replace("&", "&amp;").replace("<", "&lt;").replace("@", "&#64;")
-    return "<br>".join(_MARKDOWN.sub(r"\\\1", line) for line in plain.splitlines())
+    plain = _MARKDOWN.sub(r"\\\1", text).replace("&", "&amp;").replace("<", "&lt;").replace("@", "&#64;")
+    return "<br>".join(plain.splitlines())
 
 
 def junit(outcome: Outcome) -> str:
-    """One test case for each thing that was checked; a failed one holds its errors, all the output is in each."""
+    """One test case for each thing that was checked; a failed one holds its items, any other has them as output."""
     from xml.etree import ElementTree as ET
 
     cases = outcome.cases
@@ -224,7 +228,8 @@ def junit(outcome: Outcome) -> str:
             failure = ET.SubElement(case, "failure", message=_plain(it.errors[0].message))
             failure.text = _plain("\n\n".join(f"{item.level.value}: {item.id}\n{item.text}" for item in it.items))
         remarks = [] if it.errors else [f"{item.level.value}: {item.id}\n{item.text}" for item in it.items]
-        ET.SubElement(case, "system-out").text = _plain("\n\n".join(filter(None, (it.detail, *remarks))))
+        if it.detail or remarks:
+            ET.SubElement(case, "system-out").text = _plain("\n\n".join(filter(None, (it.detail, *remarks))))
     ET.indent(suite)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
 
