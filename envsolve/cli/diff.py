@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from envsolve.cli import known_values
 from envsolve.cli.lock import spelled
 from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_of, matrix_option, option, output_options
 from envsolve.cli.output import PLATFORM, deliver
@@ -51,6 +52,7 @@ def _kinds(text: str) -> tuple[str, ...]:
     multiple=True,
     metavar="KINDS",
     type=Parsed("kinds", _kinds),
+    shell_complete=known_values.differences,
     help=(
         "Exit 1 for these differences: driver-floor (a newer driver is needed), capability (some GPUs are lost), "
         "cuda-major, framework-major, python. Separated by commas or repeated; also if a file does not tell."
@@ -155,7 +157,9 @@ def _lines(diff: LockDiff, fail_on: frozenset[str]) -> Iterator[str]:
     if unchanged:
         yield f"  unchanged: {', '.join(unchanged)}"
     yield from (f"  unknown: {it.text}" for it in diff.breaking if not it.is_known)
-    yield from (f"  fails: {it.kind}" for it in dict.fromkeys(it for it in diff.breaking if _fails(it, fail_on)))
+    failing = dict.fromkeys(it.kind.value for it in diff.breaking if _fails(it, fail_on))
+    if failing:
+        yield f"  fails: {', '.join(failing)}"
     yield f"  packages: {_count_text(diff)}"
     yield from (f"    {spelled(it)}" for it in diff.changes)
 

@@ -93,3 +93,15 @@ gpus = _known(_gpus)
 devices = _known(lambda _ctx, _typed: ("auto", "cpu", "cuda", "cuda:0"))
 formats = _known(_formats)
 channels = _known(_channels)
+
+
+def _differences(ctx: click.Context, typed: str) -> Iterator[str]:  # noqa: ARG001
+    """The kinds of differences that ``diff`` may fail on, each after those that are typed already."""
+    from envsolve.app.lock_diff import Kind
+
+    before = typed.rpartition(",")[0]
+    given = before.split(",")
+    yield from (f"{before},{kind}".removeprefix(",") for kind in Kind if kind not in given)
+
+
+differences = _known(_differences)
