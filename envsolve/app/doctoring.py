@@ -82,7 +82,7 @@ class Diagnosed(NamedTuple):
         for name, ids in self.checks:
             found.append((name, tuple(it for it in left if it.id in ids)))
             left = [it for it in left if it.id not in ids]
-        return [*found, ("everything else", tuple(left))]
+        return [*found, ("other observations", tuple(left))]
 
     @property
     def ok(self) -> bool:
@@ -115,7 +115,8 @@ def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     )
     inventory = _inventory(machine, environment)
     looked = _looked(found, environ, activation.environ, inventory, host)
-    checks = (*machine.checks, *environment.checks)
+    parts = (("machine", machine.checks), ("environment", environment.checks))
+    checks = tuple((f"{part}: {name}", ids) for part, of_part in parts for name, ids in of_part)
     frameworks = _frameworks(found, environment)
     return Diagnosed(host, findings, inventory, frameworks, looked, environment.scene, activation.notes, checks)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from pathlib import PurePath
@@ -24,6 +25,8 @@ from envsolve.lockfile.reading import format_in, lock_in, platforms_in
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
+
+_MINOR = re.compile(r"\d+\.\d+")
 
 
 class Kind(StrEnum):
@@ -239,8 +242,8 @@ def _stack_of(held: HeldStack | None) -> object:
     return held.named, held.unpinned, held.cuda, held.cudnn, beside
 
 
-def _major(build: Build) -> int:
-    return PackageVersion(build.version).major
+def _major(build: Build) -> str:
+    return build.version.partition(".")[0]
 
 
 def _without(these: Sequence[str] | None, those: Sequence[str] | None) -> tuple[str, ...]:

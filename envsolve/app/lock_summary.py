@@ -19,7 +19,8 @@ from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import CudaVersion, DriverVersion
 
-_OF_GPU = ("driver_floor", "cuda", "compute_capabilities")
+OF_GPU = ("driver_floor", "compute_capabilities", "cuda", "cudnn")
+"""The fields that say what a lock needs of a GPU and its driver."""
 _RUNTIME = "nvidia-cuda-runtime"
 """The wheel whose version is that of CUDA; one for CUDA 12 and older has its major behind the name."""
 
@@ -107,10 +108,11 @@ def _recorded(lock: Lock) -> Stack | None:
 def _builds(held: HeldStack) -> Iterator[Build]:
     for it in held.named:
         rows = held.releases[str(framework_of(it))]
-        builds = dict.fromkeys(f"{row.source}, {row.build}" for row in rows)
+        names = " or ".join(dict.fromkeys(row.build for row in rows))
+        build = ", ".join((*dict.fromkeys(row.source.value for row in rows), names))
         if not rows:
-            builds = dict.fromkeys(["CPU build"] if is_for_the_cpu(it, held.lock.stack) else [])
-        yield Build(str(framework_of(it)), it.version.partition("+")[0], " or ".join(builds))
+            build = "CPU build" if is_for_the_cpu(it, held.lock.stack) else ""
+        yield Build(str(framework_of(it)), it.version.partition("+")[0], build)
 
 
 def _of_gpu(held: HeldStack, platform: Platform, matrix: Matrix, known: Summary) -> tuple[Summary, dict[str, str]]:
@@ -135,8 +137,12 @@ def _of_gpu(held: HeldStack, platform: Platform, matrix: Matrix, known: Summary)
     floor = max(filter(None, floors), key=lambda it: it.parts, default=None)
     known = known._replace(cuda=cuda and str(cuda), driver_floor=floor and str(floor))
     known = known._replace(cudnn=_cudnn(held), compute_capabilities=None if reason else known.compute_capabilities)
-    unknown = {name: reason for name in _OF_GPU if reason and getattr(known, name) is None}
-    if known.cudnn is None and any(row.cudnn or row.cudnn_requires for rows in builds.values() for row in rows):
+    unknown = {name: reason for name in OF_GPU if reason and getattr(known, name) is None}
+    if (
+        known.cudnn is None
+        and not reason
+        and any(row.cudnn or row.cudnn_requires for rows in builds.values() for row in rows)
+    ):
         unknown["cudnn"] = "the file does not pin it"
     return known, unknown
 

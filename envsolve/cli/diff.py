@@ -156,7 +156,7 @@ def _lines(diff: LockDiff, fail_on: frozenset[str]) -> Iterator[str]:
             yield f"  {name}: {f'{before} -> ' if before else ''}{after}"
     if unchanged:
         yield f"  unchanged: {', '.join(unchanged)}"
-    yield from (f"  unknown: {it.text}" for it in diff.breaking if not it.is_known)
+    yield from (f"  unknown in {it}" for it in _unknown(diff))
     failing = dict.fromkeys(it.kind.value for it in diff.breaking if _fails(it, fail_on))
     if failing:
         yield f"  fails: {', '.join(failing)}"
@@ -180,6 +180,20 @@ def _facts(diff: LockDiff) -> Iterator[tuple[str, str, str]]:
     before_size, after_size = diff.before.download_size, diff.after.download_size
     if before_size is not None and after_size is not None:
         yield "download", f"{before_size / 1e6:,.0f} MB", f"{after_size / 1e6:,.0f} MB"
+
+
+def _unknown(diff: LockDiff) -> Iterator[str]:
+    """What a file does not say of GPUs and drivers, with the reason."""
+    from envsolve.app.lock_summary import OF_GPU
+
+    for version, summary in ((diff.old, diff.before), (diff.new, diff.after)):
+        reasons: dict[str, list[str]] = {}
+        for field in OF_GPU:
+            if field in summary.unknown:
+                reasons.setdefault(summary.unknown[field], []).append(_FIELDS[field])
+        for reason, names in reasons.items():
+            if names != [_FIELDS["cudnn"]]:  # many locks of ranges leave it open
+                yield f"{version}: {', '.join(names)} ({reason})"
 
 
 def _shown(summary: Summary, field: str) -> str:

@@ -113,7 +113,8 @@ def test_what_is_not_known_is_said(git: Git, envsolve: Envsolve) -> None:
     Path("requirements.txt").write_text("torch==99.0\n", encoding="utf-8")
     done = envsolve("diff", "HEAD", *_ON_LINUX)
     assert "  driver floor: 525.60.13 -> unknown\n" in done.out
-    assert "  unknown: requirements.txt: the driver floor is unknown: the matrix does not have torch 99.0\n" in done.out
+    facts = "driver floor, compute capabilities, CUDA, cuDNN"
+    assert f"  unknown in requirements.txt: {facts} (the matrix does not have torch 99.0)\n" in done.out
 
 
 @pytest.mark.parametrize(

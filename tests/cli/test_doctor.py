@@ -92,7 +92,7 @@ def test_junit_has_a_case_for_each_check(fake_driver: FakeDriver, tmp_path: Path
     done = doctor(environ, "--prefix", str(prefix), "--output-format", "junit")
     suite = ET.fromstring(done.stdout)  # noqa: S314 - our own
     (failed,) = (case for case in suite if case.find("failure") is not None)
-    assert failed.get("name") == "the frameworks and the libraries they load"
+    assert failed.get("name") == "environment: the frameworks and the libraries they load"
     assert suite.get("tests") == str(len(MACHINE_CHECKS) + len(ENVIRONMENT_CHECKS) + 1)
     assert len({case.get("name") for case in suite}) == len(suite)
 
