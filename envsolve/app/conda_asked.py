@@ -113,13 +113,38 @@ def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
     asked = [it for file in files for it in file.asked]
     python = _python(packages, files)
     return CondaAsked(
-        conda=tuple(it for it in asked if not it.by_pip),
+        conda=tuple(it for it in asked if not it.by_pip and parse_match_spec(it.spec).name not in packages.exclude),
         python=python,
         channels=tuple(dict.fromkeys(_opened(channel, file) for file in files for channel in file.channels)),
         variables=tuple({key: value for file in files for key, value in file.variables}.items()),
         categories=_categories(asked),
         notes=tuple(Note("environment-file", text) for file in files for text in file.notes),
     )
+
+
+def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
+    """What of ``request`` is left out, and what is to be left out and is not there."""
+    from envsolve.app.asked_packages import given
+    from envsolve.index.requirement_file import place_of
+
+    packages = request.packages
+    if not packages.exclude:
+        return
+    if request.format in PYTHON_FORMATS:
+        found = dict(given(packages).excluded)
+    else:
+        files = list(_environments(packages, platform))
+        found = dict(_python(packages, files).excluded)
+        names = {parse_match_spec(it.spec).name for file in files for it in file.asked if not it.by_pip}
+        origin = next((f"-r {name}" for name in packages.files if is_environment_file(name)), "")
+        found |= {it: place_of(origin, it) for it in packages.exclude if it in names}
+    for name in packages.exclude:
+        if name in found:
+            yield Note("excluded", f"{name} is excluded ({found[name]})").about(name=name, where=found[name])
+        else:
+            yield Note("exclude-unused", f"exclude = [{json.dumps(name)}] has no effect: nothing requires it").about(
+                name=name
+            )
 
 
 def refuse_overrides(request: Request) -> None:

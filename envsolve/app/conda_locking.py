@@ -37,7 +37,6 @@ from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channels_of
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.restriction import require_sources
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
@@ -99,7 +98,9 @@ class _Locking:
         self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in targets}
         for on in self._on.values():
             if on.python is not None:
-                require_sources(on.python.addresses, self._request.format, beside_conda=bool(on.conda))
+                from envsolve.app.asked_packages import require_sources_in
+
+                require_sources_in(on.python, self._request.format, beside_conda=bool(on.conda))
         self.parts = Parts(asked, self._request, self._on, matrix, environ)
         channels = self.parts.given_channels
         self._targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in targets)

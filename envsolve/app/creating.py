@@ -44,6 +44,8 @@ class Outcome(StrEnum):
 
     MADE = "made"
     CHANGED = "changed"
+    WOULD_CHANGE = "would-change"
+    """Only what would change was wanted."""
     UP_TO_DATE = "up-to-date"
 
 

@@ -15,9 +15,10 @@ from envsolve.app.lock_worlds import Unbuilt
 from envsolve.app.refusal import refusal
 from envsolve.app.stack_wheels import index_of
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import ConflictStep, Hint, UnsolvableError
+from envsolve.errors import ConflictStep, Hint, Refused, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
+from envsolve.index.requirement_file import place_of
 from envsolve.model.asker import Asker
 from envsolve.model.need import Need, parse_need
 from envsolve.model.package import Pin
@@ -98,7 +99,19 @@ def packages_refusal(
         *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
     )
-    return _refusal(code, message, causes, hints)
+    error = _refusal(code, message, causes, hints)
+    error.refused = tuple(_refused(conflict, code, message))
+    return error
+
+
+def _refused(conflict: Conflict, code: str, message: str) -> Iterator[Refused]:
+    """The requirements of a user that nothing meets which can be installed, but no frameworks."""
+    if code not in ("package-not-found", "no-wheel"):
+        return
+    direct = {ask.name: ask.origin for ask, parent in conflict.causes if parent is None and ask.origin != THE_STACK}
+    for name, origin in direct.items():
+        if origin and name not in FRAMEWORK_OF_WHEEL:
+            yield Refused(name, place_of(origin, name), "is on no index" if code == "package-not-found" else message)
 
 
 def _refusal(code: str, message: str, causes: Sequence[str], hints: tuple[Hint, ...]) -> UnsolvableError:
@@ -137,8 +150,13 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
     )
 
 
-def unbuilt_refusal(unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request) -> UnsolvableError:
+def unbuilt_refusal(
+    unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request, wanted: Given
+) -> UnsolvableError:
     """The error where an answer has packages of which only a build tells what they require; it shows all of them."""
+    origins = {need.name: origin for need, origin in wanted.needs}
+    why = "must be built to read its requirements"
+    refused = (Refused(it.name, place_of(origins[it.name], it.name), why) for it in unbuilt if it.name in origins)
     names = [f"{it.name} {it.version}".strip() for it in unbuilt]
     more = f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else ""
     message = (
@@ -158,7 +176,7 @@ def unbuilt_refusal(unbuilt: Sequence[Unbuilt], interpreter: Interpreter, reques
     hint = way_out("allow building packages from source, which runs their code", building, request)
     others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
     hints = (*(index_hint(it, request) for it in others), hint)
-    return UnsolvableError("needs-build", message, causes, hints)
+    return UnsolvableError("needs-build", message, causes, hints, refused=tuple(refused))
 
 
 def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:

@@ -546,7 +546,7 @@ class _Lock:
         try:
             chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
             if chosen is not None and chosen.unbuilt:
-                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request)
+                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request, self._wanted)
         finally:
             worlds.close()
         return worlds.conflicts

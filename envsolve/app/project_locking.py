@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
+from envsolve.app.conda_asked import excluded_notes
 from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, is_gone, locks_in
 from envsolve.app.lock_stacks import stays
 from envsolve.app.network import Network
@@ -130,7 +131,8 @@ def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Ma
     for it in asked:
         locking.lock(project, it)
     files = tuple(locking.files)
-    notes = tuple(dict.fromkeys((*locking.notes, *_let_go_in_vain(how, files))))
+    excluded = (note for it in asked for note in excluded_notes(it.request, this_platform()))
+    notes = tuple(dict.fromkeys((*locking.notes, *excluded, *_let_go_in_vain(how, files))))
     return LockedProject(files, notes)
 
 

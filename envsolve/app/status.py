@@ -25,6 +25,7 @@ from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.own_file import LONGEST
+from envsolve.lockfile.reading import EMPTY
 from envsolve.matrix.load import Matrix
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Request
@@ -147,7 +148,9 @@ def file_status(
     platform = target.problem.platform
     held = held_stack(Path(name), platform, matrix)
     if held is None:
-        return _with_reasons(name, target, Verdict.UNKNOWN, (), (f"it pins nothing for {platform}",))
+        is_empty = not (read_text(Path(name), LONGEST) or "").strip()
+        why = EMPTY if is_empty else f"it pins nothing for {platform}"
+        return _with_reasons(name, target, Verdict.UNKNOWN, (), (why,))
     read = read_for(held.lock, matrix, environ)
     matrix = with_read(matrix, read, platform)
     found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))

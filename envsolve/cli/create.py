@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.lock import spelled
 from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, option, output_options
-from envsolve.cli.output import deliver
+from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
@@ -81,8 +80,11 @@ def create(**options: Any) -> int:
     return finish(created, options)
 
 
-def finish(created: Created, options: Mapping[str, Any]) -> int:
-    """Say what became of the environment, and prove it; the exit code."""
+def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, object] | None = None) -> int:
+    """Say what became of the environment, and prove it; the exit code.
+
+    ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
+    """
     from envsolve.app.creating import Outcome
 
     for it in created.notes:
@@ -99,7 +101,8 @@ def finish(created: Created, options: Mapping[str, Any]) -> int:
     if not options["no_validate"] and created.python is not None:
         validation = _validated(created.python, options)
     if options["print_json"]:
-        deliver(_json(created, validation), None)
+        answer = environment_data(created, validation)
+        deliver_json(answer if locked is None else {**locked, "environment": answer})
     return 0 if validation is None or validation.report.is_unbroken else 1
 
 
@@ -122,10 +125,11 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     return validation
 
 
-def _json(created: Created, validation: Validation | None) -> str:
+def environment_data(created: Created, validation: Validation | None) -> dict[str, object]:
+    """What became of an environment, as JSON has it."""
     from envsolve.cli.validation_text import as_data
 
-    answer = {
+    return {
         "schema_version": 1,
         "prefix": str(created.prefix),
         "kind": created.kind.value,
@@ -135,7 +139,6 @@ def _json(created: Created, validation: Validation | None) -> str:
         "notes": [it.as_json() for it in created.notes],
         "validation": None if validation is None else as_data(validation),
     }
-    return json.dumps(answer, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:

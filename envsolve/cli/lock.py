@@ -22,12 +22,12 @@ from envsolve.cli.options import (
     output_options,
     package_name,
 )
-from envsolve.cli.output import deliver, write_all
+from envsolve.cli.output import deliver, deliver_json, write_all
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
 
@@ -91,7 +91,11 @@ def lock(**options: Any) -> int:
 
     given = _given(options)
     again = "add -U" if given else f"run `{_UPGRADE}`"
-    return lock_files(overridden(read_project(project_file(options["project"])), given), options, again=again)
+    project = overridden(read_project(project_file(options["project"])), given)
+    code, document = lock_files(project, options, again=again)
+    if output_format(options) == "json":
+        deliver_json(document)
+    return code
 
 
 def lock_files(
@@ -100,10 +104,11 @@ def lock_files(
     edited: Sequence[tuple[Path, str]] = (),
     *,
     again: str = f"run `{_UPGRADE}`",
-) -> int:
+) -> tuple[int, dict[str, object]]:
     """Lock ``project`` as ``options`` of ``lock`` say, and write its files with those of ``edited``, or none of them.
 
-    ``again`` is how newer versions are taken. Returns the exit code.
+    ``again`` is how newer versions are taken. Returns the exit code, and the document of what changed, which takes the
+    place of a list of it where JSON is wanted.
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
@@ -125,6 +130,11 @@ def lock_files(
     with chdir(project.directory):
         try:
             locked = lock_project(project, how, matrix, os.environ)
+        except EnvsolveError as error:
+            if error.refused and not edited:
+                names = json.dumps([it.name for it in error.refused], ensure_ascii=False)
+                error.hints = (*error.hints, Hint(f"or leave out what cannot be locked: exclude = {names}"))
+            raise
         finally:
             progress.clear()
         changes = [change_of(it, matrix, os.environ) for it in locked.files]
@@ -134,7 +144,7 @@ def lock_files(
             for path, _ in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
             write_all(written)
-    answer = _answer(changes, locked.notes, project, options)
+    answer = _answer(changes, project, options)
     verb = "written" if writes else "out of date" if options["check"] else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
     upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is pinned by something else
@@ -144,7 +154,7 @@ def lock_files(
     for it in notes:
         note(it, quiet=False)
     is_current = all(it.is_current for it in changes)
-    return 1 if options["check"] and not is_current else 0
+    return 1 if options["check"] and not is_current else 0, _document(changes, locked.notes)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -181,15 +191,17 @@ def project_file(directory: str | None) -> Path:
     return found
 
 
-def _answer(changes: Sequence[FileChange], notes: Sequence[Note], project: Project, options: dict[str, Any]) -> str:
+def _document(changes: Sequence[FileChange], notes: Sequence[Note]) -> dict[str, object]:
+    files, said = [_data(it) for it in changes], [it.as_json() for it in notes]
+    return {"schema_version": SCHEMA_VERSION, "files": files, "notes": said}
+
+
+def _answer(changes: Sequence[FileChange], project: Project, options: dict[str, Any]) -> str:
+    """What is printed of the changes; "" where JSON is wanted, which the caller prints."""
     format_name = output_format(options)
-    if format_name == "json":
-        files = [_data(it) for it in changes]
-        document = {"schema_version": SCHEMA_VERSION, "files": files, "notes": [it.as_json() for it in notes]}
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
     text = "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it))
-    if format_name == "text":
-        return text if options["show_diff"] else ""
+    if format_name in ("text", "json"):
+        return text if format_name == "text" and options["show_diff"] else ""
     cases = tuple(_case(it, project, fails=options["check"]) for it in changes)
     return rendered(Outcome("envsolve lock", cases, text), format_name)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ from envsolve.cli.options import (
     quiet_option,
     stacked,
 )
-from envsolve.cli.output import deliver
+from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note, report
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
@@ -120,14 +119,14 @@ def list_builds(**options: Any) -> None:
         entries, here = overview(data), read_here(data)
         if options["as_json"]:
             beside = {"read_here": [it._asdict() for it in here]} if here else {}
-            _deliver_json({"frameworks": [overview_row(it) for it in entries], **beside, "matrix_date": date})
+            deliver_json({"frameworks": [overview_row(it) for it in entries], **beside, "matrix_date": date})
         else:
             _deliver_page(overview_page(entries, here), date, options)
         _tell(data.notes, options)
         return
     found = find_builds(filters, data, os.environ)
     if options["as_json"]:
-        _deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
+        deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
     else:
         _deliver_page(builds_page(found.builds), date, options)
     _tell((*found.notes, *data.notes), options)
@@ -163,7 +162,7 @@ def show(what: str, **options: Any) -> None:
             "disagreements": [disagreement_row(entry) for entry in shown.disagreements],
             "matrix_date": date,
         }
-        _deliver_json(document)
+        deliver_json(document)
     else:
         _deliver_page(shown_page(shown), date, options)
     _tell((*shown.found.notes, *data.notes), options)
@@ -184,7 +183,7 @@ def check(**options: Any) -> int:
     broken = [verdict for verdict in verdicts if verdict.violations]
     if options["as_json"]:
         laws = [{"law": it.law, "says": it.says, "violations": list(it.violations)} for it in verdicts]
-        _deliver_json({"ok": not broken, "laws": laws, "matrix_date": matrix_date(data)})
+        deliver_json({"ok": not broken, "laws": laws, "matrix_date": matrix_date(data)})
         return 1 if broken else 0
     if not broken:
         text = f"the compatibility matrix of {matrix_date(data)} satisfies all {len(verdicts)} laws\n"
@@ -199,7 +198,7 @@ def check(**options: Any) -> int:
         cause=tuple(f"{verdict.says} ({verdict.law}: {len(verdict.violations)})" for verdict in broken),
         hints=(Hint("fix the rows listed on stdout. README.md in their directory has the rules"),),
     )
-    return report(error, (), as_json=False)
+    return report(error, (), "matrix", as_json=False)
 
 
 @matrix.command(short_help="Read releases that the matrix does not have yet from package indexes.")
@@ -261,7 +260,7 @@ def update(names: tuple[str, ...], **options: Any) -> int:
         count = "a release" if len(found.failures) == 1 else f"{len(found.failures)} releases"
         hint = Hint("run the command again to read them")
         error = OutsideError("releases-unread", f"{count} could not be read", found.failures, (hint,))
-        return error.exit_code if options["as_json"] else report(error, (), as_json=False)
+        return error.exit_code if options["as_json"] else report(error, (), "matrix", as_json=False)
     return 1 if options["only_check"] and not found.matrix_is_complete else 0
 
 
@@ -294,7 +293,7 @@ def _deliver_found(found: Updated, directory: Path, options: dict[str, Any]) -> 
         new = [{"file": f"{it.file}.toml", **it.row} for it in found.new]
         kept_in = None if options["only_check"] else str(directory)
         notes = [it.as_json() for it in found.notes]
-        _deliver_json({"new": new, "directory": kept_in, "notes": notes, "failures": list(found.failures)})
+        deliver_json({"new": new, "directory": kept_in, "notes": notes, "failures": list(found.failures)})
         return
     if not found.new:
         deliver("no new releases\n", None)
@@ -328,7 +327,7 @@ def _show_platform_table(
         document = {"cudnn": [cudnn_row(row) for row in released], "matrix_date": date}
         text = "" if options["as_json"] else cudnn_page(released)
     if options["as_json"]:
-        _deliver_json(document)
+        deliver_json(document)
     else:
         _deliver_page(text, date, options)
 
@@ -356,7 +355,3 @@ def _deliver_page(text: str, date: str, options: dict[str, Any]) -> None:
 def _tell(notes: Iterable[Note], options: dict[str, Any]) -> None:
     for it in notes:
         note(it, quiet=options["quiet"])
-
-
-def _deliver_json(document: dict[str, Any]) -> None:
-    deliver(json.dumps(document, indent=2, ensure_ascii=False) + "\n", None)

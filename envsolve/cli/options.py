@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from envsolve.cli.report import Detail, Palette
+from envsolve.errors import UsageError
 from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 _MISTAKES = "envsolve.mistakes"
+TYPED = "envsolve.typed"
+"""Where a context has the words behind the name of the command."""
 _SECTIONS = {
     "Requirements": (
         *("frameworks", "requirement_files", "editables", "constraint_files", "overrides", "build_constraint_files"),
@@ -61,6 +65,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the line. Raises SeveralMistakes, or the one mistake itself."""
+        ctx.meta[TYPED] = tuple(args)
         mistakes: list[click.BadParameter] = ctx.meta.setdefault(_MISTAKES, [])
         rest = super().parse_args(ctx, args)
         if len(mistakes) > 1:
@@ -173,6 +178,15 @@ def package_name(text: str) -> str:
     if not is_name(text):
         raise ValueError(f"{text!r} is not a package name such as 'numpy'; put versions into the requirements")
     return text
+
+
+def require_not_typed(names: Iterable[str], why: str) -> None:
+    """Raise UsageError where one of the options ``names`` is on the command line, which does not go with the others."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        is_typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if parameter.name in names and is_typed:
+            raise UsageError("contradictory-options", f"{max(parameter.opts, key=len)} {why}")
 
 
 matrix_option = option(

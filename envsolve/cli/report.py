@@ -17,7 +17,6 @@ from envsolve.model.note import Note
 _LONGEST = 200
 _OF_OTHERS = ("ENVSOLVE_DEBUG", "ENVSOLVE_TEST_", "ENVSOLVE_UPDATE_SNAPSHOTS")
 """Variables that stand for no option, or that the tests read."""
-_ASK = Hint("list all options", "envsolve solve --help")
 _MEND = Hint("fix the keys listed above. README.md in that directory documents each key")
 
 
@@ -42,9 +41,10 @@ class Detail:
     sources: bool = False
 
 
-def report(error: EnvsolveError, arguments: Sequence[str], *, as_json: bool) -> int:
-    """Print ``error`` in its three parts and return the exit code it ends the process with."""
-    error.hints = error.hints or (_MEND if isinstance(error, MatrixError) else _ASK,)
+def report(error: EnvsolveError, arguments: Sequence[str], command: str, *, as_json: bool) -> int:
+    """Print ``error`` of ``command`` in its three parts and return the exit code it ends the process with."""
+    ask = Hint("list all options", f"envsolve {command} --help")
+    error.hints = error.hints or (_MEND if isinstance(error, MatrixError) else ask,)
     if as_json:
         import json
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_option, option, output_options
+from envsolve.cli.lock import project_file, project_option
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    Member,
+    Parsed,
+    matrix_option,
+    option,
+    output_options,
+    require_not_typed,
+)
 from envsolve.cli.output import PLATFORM, deliver
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.cli.report import note
@@ -47,6 +57,7 @@ _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machin
 
 @click.command(cls=Command, short_help="Check which environment files and locks run here.")
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=FileName("file"))
+@project_option
 @option(
     "--gpu",
     "gpus",
@@ -84,9 +95,10 @@ def status(**options: Any) -> int:
 
     directory = options["matrix_directory"]
     matrix = Matrix(directory and Path(directory).absolute())
-    project = _project() if _asks_of_project(options) else None
+    project = _project(options) if _asks_of_project(options) else None
     if project is not None:
         return _of_project(project, matrix, options)
+    require_not_typed(("project",), "is about the files and the machines that a project names: leave out others")
     files = options["files"] or _found()
     _require_there(files)
     request = Request(
@@ -122,20 +134,21 @@ def _asks_of_project(options: dict[str, Any]) -> bool:
     return not any(options[name] for name in named)
 
 
-def _project() -> Path | None:
+def _project(options: Mapping[str, Any]) -> Path | None:
+    """The file of the project that is named, or of the one around this place, if there is one."""
     from envsolve.project import find_project
 
-    return find_project(Path.cwd())
+    return project_file(options["project"]) if options["project"] else find_project(Path.cwd())
 
 
 def _of_machines_of_project(it: FileStatus) -> bool:
     """Whether a file of unknown status is one that the project here names."""
-    from envsolve.project import read_project
+    from envsolve.project import find_project, read_project
 
     if it.verdict.value != "unknown":
         return False
     try:
-        file = _project()
+        file = find_project(Path.cwd())
         project = None if file is None else read_project(file)
     except UsageError:
         return False  # of a mistake in the project `envsolve lock` tells

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import chdir, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,14 +68,17 @@ def sync(**options: Any) -> int:
     return sync_project(read_project(project_file(options["project"])), options)
 
 
-def sync_project(project: Project, options: dict[str, Any]) -> int:
-    """Bring the environment of ``project`` to its lock, and say what changed; the exit code."""
+def sync_project(project: Project, options: dict[str, Any], locked: Mapping[str, object] | None = None) -> int:
+    """Bring the environment of ``project`` to its lock, and say what changed; the exit code.
+
+    ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
+    """
     from envsolve.app.creating import Outcome
 
     note_if_stale(project, options)
     created = synced(project, options)
     is_proven = created.outcome is Outcome.UP_TO_DATE
-    return finish(created, {"print_json": False, **options, "no_validate": options.get("no_validate") or is_proven})
+    return finish(created, {**options, "no_validate": options.get("no_validate") or is_proven}, locked)
 
 
 def synced(project: Project, options: dict[str, Any]) -> Created:

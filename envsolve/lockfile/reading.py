@@ -40,6 +40,7 @@ _OF_SEVERAL = ("conda-lock", "pixi.lock")
 """Formats with a lock for each platform."""
 _OF_CONDA = (*_OF_SEVERAL, "explicit")
 """Formats whose locks are for one platform alone."""
+EMPTY = "it is empty"
 _OTHER_FILE = Hint("fix the file, or move it away and lock again")
 
 
@@ -79,6 +80,8 @@ def locks_in(
     """
     if environment is not None and format_name != "pixi.lock":
         raise FileError("it has one environment, and only a pixi.lock has several by name")
+    if not text.strip():
+        raise FileError(EMPTY)
     read: Callable[..., Any] = module_of(format_name).read
     if format_name in _OF_SEVERAL:
         locks: tuple[Lock, ...] = read(text, environment) if format_name == "pixi.lock" else read(text)
@@ -111,7 +114,10 @@ def format_in(name: PurePath, text: str) -> str:
         "explicit": _EXPLICIT.search(text),
         "requirements": suffix in _REQUIREMENTS,
     }
-    return next((it for it, is_it in found.items() if is_it), None) or _by_keys(text) or _requirements(text)
+    known = next((it for it, is_it in found.items() if is_it), None)
+    if known is None and not text.strip():
+        raise FileError(EMPTY)
+    return known or _by_keys(text) or _requirements(text)
 
 
 def format_at(path: Path) -> str | None:

@@ -16,7 +16,7 @@ from itertools import chain
 
 from envsolve.boundary.display import one_line
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import Hint, Refused, UsageError
 from envsolve.lockfile.formats import IMAGE_FORMATS
 from envsolve.lockfile.lock import (
     Lock,
@@ -127,14 +127,19 @@ def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: 
         return
     formats = " or ".join(f"--format {it}" for it in HOLDS if Content.SOURCES in HOLDS[it])
     way = f"move the requirements of pip to a requirements file, and lock that with {formats}"
-    for name, url in urls.items():
-        if (kind := kind_of(url)) is not AddressKind.FILE:
-            raise UsageError(
-                "direct-reference-not-supported",
-                f"the format {format_name!r} does not support {name}, which is from a {kind.value}",
-                (without_secrets(named(url)).removesuffix(EDITABLE),),
-                (Hint(way if beside_conda else f"use {formats}"),),
-            )
+    refused = {name: kind for name, url in urls.items() if (kind := kind_of(url)) is not AddressKind.FILE}
+    if refused:
+        listed = ", ".join(f"{name}, which is from a {kind.value}" for name, kind in refused.items())
+        raise UsageError(
+            "direct-reference-not-supported",
+            f"the format {format_name!r} does not support {listed}",
+            tuple(without_secrets(named(urls[name])).removesuffix(EDITABLE) for name in refused),
+            (Hint(way if beside_conda else f"use {formats}"),),
+            refused=tuple(
+                Refused(name, "", f"is from a {kind.value}, which the format {format_name!r} does not support")
+                for name, kind in refused.items()
+            ),
+        )
 
 
 def _lacking_of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Iterator[str]:

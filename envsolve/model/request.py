@@ -65,7 +65,8 @@ class Packages(NamedTuple):
 
     ``requirements`` and ``files`` are as typed, ``constraints`` are files that bound versions without asking for
     anything, ``build_constraints`` files that bound what builds require. ``overrides`` are requirements that replace
-    all others on the same package, those of metadata too. ``exclude_newer`` is a moment in RFC 3339 after which uploads
+    all others on the same package, those of metadata too. ``exclude`` are names or addresses of requirements that do
+    not count, while what packages require does. ``exclude_newer`` is a moment in RFC 3339 after which uploads
     and framework versions do not count; with ``pre`` pre-releases do. ``upgrade`` lets go of all pins of an existing
     lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for PyTorch's own index. ``exact`` asks for an
     environment file that names every conda package with its build. ``places`` are the files that the requirements
@@ -76,6 +77,7 @@ class Packages(NamedTuple):
     files: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     build_constraints: tuple[str, ...] = ()
     exclude_newer: str | None = None
     allow_builds: bool = False

@@ -131,6 +131,13 @@ _ALL = (
         parse=requirement,
     ),
     Key(
+        "exclude",
+        Kind.TEXTS,
+        "Requirements to leave out, by name, or by address if they have none. What other packages require stays.",
+        '["flash-attn", "./vendor/thing"]',
+        parse=_line,
+    ),
+    Key(
         "project-dependencies",
         Kind.FLAG,
         "Also lock the dependencies of the table [project] in the same pyproject.toml; default: false.",

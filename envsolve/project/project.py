@@ -46,6 +46,7 @@ class Settings(NamedTuple):
     requirement_files: tuple[str, ...] = ()
     constraint_files: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     build_constraint_files: tuple[str, ...] = ()
     python: SpecifierSet | None = None
     cuda: SpecifierSet | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -89,6 +90,25 @@ def test_diff_prints_what_would_change_and_changes_nothing(adding: Adding) -> No
     done = adding("alpha", "--diff")
     assert (done.code, done.out, done.err) == (0, "  + alpha 1.0\n", "")
     assert tree(adding.create.prefix) == before
+
+
+def test_json_is_that_of_an_environment_which_sync_has_too(adding: Adding) -> None:
+    adding.has(wheel("beta", "1.0"))
+    came = {"name": "alpha", "before": None, "after": "1.0"}
+    for words, outcome, changes in (
+        (("--diff",), "would-change", [came]),
+        ((), "changed", [came]),
+        ((), "up-to-date", []),
+        (("--diff",), "up-to-date", []),
+    ):
+        done = adding("alpha", "--json", *words)
+        assert done.code == 0, done.err
+        document = json.loads(done.out)
+        assert (document["schema_version"], document["kind"], document["validation"]) == (1, "venv", None)
+        assert (document["outcome"], document["changes"], document["notes"]) == (outcome, changes, [])
+        assert document["prefix"] == str(adding.create.prefix)
+    refused = adding("no-such-package", "--json")
+    assert (refused.code, json.loads(refused.out)["error"]["code"]) == (1, "package-not-found")
 
 
 @pytest.mark.usefixtures("installer")

@@ -146,6 +146,7 @@ def test_files_and_directories_are_left_to_the_shell(line: str, kind: str) -> No
 
 
 FREE = {
+    "exclude",
     *(
         "allow_builds",
         "burn",

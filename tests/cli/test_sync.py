@@ -184,6 +184,12 @@ def test_added_and_synced_is_one_command(syncing: Syncing) -> None:
     done = syncing("add", "beta<2", "--sync", "--prefix", "env")
     assert done.code == 0, done.err
     assert syncing.create.installed() == {"alpha": "1.0", "beta": "1.0"}
+    done = syncing("remove", "alpha", "--sync", "--prefix", "env", "--json")
+    document, went = json.loads(done.out), {"name": "alpha", "before": "1.0", "after": None}
+    assert (done.code, document["files"][0]["changes"]) == (0, [went]), done.err
+    environment = document["environment"]
+    assert (environment["outcome"], environment["changes"]) == ("changed", [went])
+    assert environment["validation"]["findings"] == []
 
 
 def test_before_a_gpu_environment_is_made_without_a_gpu_that_is_said(

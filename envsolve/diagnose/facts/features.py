@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 from envsolve.diagnose.case import Case, Lines
-from envsolve.diagnose.facts.shared.gpu_code import capability_from, capability_in, first_field
+from envsolve.diagnose.facts.shared.gpu_code import capability_from, capability_in, first_field, targets_from
 from envsolve.model.capability import ComputeCapability
 
 _NEEDS = {
@@ -46,3 +48,22 @@ def names_no_feature(case: Case, lines: Lines) -> bool:
     if lines[0].symptom == "kernel-needs-target":
         features.append("program-needs-capability")
     return not {it.number for it in case.of(*features)}.intersection(it.number for it in lines)
+
+
+# ---------------------------------------------------------------------------------------------- kernels of one family
+
+
+def kernel_targets(_case: Case, lines: Lines) -> tuple[ComputeCapability, ...]:
+    """The compute capabilities that the lines say a kernel is for."""
+    return targets_from(first_field(lines, "kernel_archs"))
+
+
+def kernel_majors(case: Case, lines: Lines) -> tuple[int, ...]:
+    """The major versions of them, which FlashInfer names alone."""
+    listed = re.findall(r"\d+", first_field(lines, "kernel_majors_listed") or "")
+    return tuple(dict.fromkeys((*map(int, listed), *(it.major for it in kernel_targets(case, lines)))))
+
+
+def kernel_families(case: Case, lines: Lines) -> tuple[str, ...]:
+    """The same, to be said: 10.x."""
+    return tuple(f"{major}.x" for major in kernel_majors(case, lines))

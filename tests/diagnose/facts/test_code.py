@@ -337,6 +337,29 @@ def test_a_gpu_lacks_a_feature(text: str, known: Known, words: list[str]) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "OpError: expects arch to be one of [Arch.sm_100f, Arch.sm_110a], but got Arch.sm_121a",
+            ["kernel-of-other-architecture"],
+        ),
+        ("OpError: expects arch to be one of ['sm_120a'], but got Arch.sm_121a", ["cutlass-dsl-too-old"]),
+    ],
+)
+def test_a_kernel_of_another_family_is_not_a_matter_of_versions(text: str, expected: list[str]) -> None:
+    assert names_of(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("gpu", "expected"),
+    [("RTX 5090", ["deepgemm-without-gpu"]), ("A100", ["deepgemm-without-gpu"]), ("H100", []), ("10.0", [])],
+)
+def test_deepgemm_has_kernels_for_hopper_and_b200(gpu: str, expected: list[str]) -> None:
+    text = "RuntimeError: Assertion error (deepgemm-src/csrc/apis/layout.hpp:60): Unknown SF transformation"
+    assert names_of(text, Known(gpu)) == expected
+
+
+@pytest.mark.parametrize(
     ("gpu", "expected"),
     [
         (None, ["bfloat16-unsupported", "bfloat16-needs-ampere", "bfloat16-by-old-pytorch"]),
