@@ -33,7 +33,7 @@ from envsolve.app.lock_refusal import packages_refusal, refuse_strangers
 from envsolve.app.lock_stacks import attempt_of, joined_among, with_joined
 from envsolve.app.lock_worlds import builds_of
 from envsolve.app.network import Network
-from envsolve.app.project_changes import Change
+from envsolve.app.package_changes import Change
 from envsolve.app.refusal import refusal
 from envsolve.app.solving import request_without_secrets
 from envsolve.app.stack_wheels import indexes_for, limits_around, notes_of, question_around, required_by_builds

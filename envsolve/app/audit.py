@@ -18,6 +18,8 @@ from envsolve.app.command import way_out
 from envsolve.app.lock_evidence import Origin
 from envsolve.app.stack_wheels import bounds_of
 from envsolve.index.one_index import Shelf
+from envsolve.index.store import store_at
+from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.build_facts import BuildFacts
@@ -268,6 +270,13 @@ def read_before(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> dict[Pin, 
             if facts is not None:
                 found[pin] = facts
     return found
+
+
+def read_for(lock: Lock, matrix: Matrix, environ: Mapping[str, str]) -> dict[Pin, PackageFacts]:
+    """What was read before of the wheels of ``lock``; nothing where it was made without reading any."""
+    if lock.made is not None and lock.made.option("audit") == (Audit.OFF,):
+        return {}
+    return read_before(matrix, lock.pins, store_at(None, environ))
 
 
 def with_read(matrix: Matrix, read: Mapping[Pin, PackageFacts], platform: Platform) -> Matrix:

@@ -144,7 +144,7 @@ def environment_data(created: Created, validation: Validation | None) -> dict[st
         "kind": created.kind.value,
         "python": None if created.python is None else str(created.python),
         "outcome": created.outcome.value,
-        "changes": [it._asdict() for it in created.changes],
+        "changes": [it.as_json() for it in created.changes],
         "notes": [it.as_json() for it in created.notes],
         "validation": None if validation is None else as_data(validation),
     }

@@ -20,6 +20,7 @@ from envsolve.cli.options import (
     require_one_environment,
 )
 from envsolve.cli.output import deliver, json_text
+from envsolve.cli.output_formats import Case, Outcome, finding_item, output_format, output_format_options, rendered
 from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 @environment_options
 @option("--fix-plan", is_flag=True, help="Print an environment that fixes the problems, instead of the findings.")
 @option("--report", is_flag=True, help="Print a Markdown report without names and tokens, to paste into an issue.")
-@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_format_options
 @output_option
 @option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
@@ -49,9 +50,9 @@ def doctor(**options: Any) -> int:
     from envsolve.app.doctoring import diagnose
 
     require_one_environment(options)
-    if sum(map(bool, (options["fix_plan"], options["as_json"], options["report"]))) > 1:
+    if sum((options["fix_plan"], output_format(options) != "text", options["report"])) > 1:
         raise UsageError(
-            "contradictory-options", "--fix-plan, --report and --json are different outputs: give only one"
+            "contradictory-options", "--fix-plan, --report and --output-format are different outputs: give only one"
         )
     asked = _asked(options)
     _leave_what_is_gone()
@@ -78,8 +79,11 @@ def _text(diagnosed: Diagnosed, options: dict[str, Any]) -> str:
         from envsolve.cli.doctor_report import markdown_report
 
         return markdown_report(diagnosed, os.environ)
-    if options["as_json"]:
+    format_name = output_format(options)
+    if format_name == "json":
         return _as_json(diagnosed)
+    if format_name != "text":
+        return rendered(_as_outcome(diagnosed), format_name)
     text = _as_text(diagnosed, full=options["verbose"] > 0)
     return text if options["output"] in (None, "-") else click.unstyle(text)
 
@@ -116,6 +120,12 @@ def _as_json(diagnosed: Diagnosed) -> str:
         "notes": [it.as_json() for it in diagnosed.notes],
     }
     return json_text(data)
+
+
+def _as_outcome(diagnosed: Diagnosed) -> Outcome:
+    """One case for each check, with what it found."""
+    cases = tuple(Case(name, tuple(map(finding_item, found))) for name, found in diagnosed.by_check())
+    return Outcome("envsolve doctor", cases, click.unstyle(_as_text(diagnosed, full=False)))
 
 
 def _as_text(diagnosed: Diagnosed, *, full: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from envsolve.cli.options import (
     require_not_typed,
 )
 from envsolve.cli.output import deliver, json_text
+from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.cli.report import note, note_each
 from envsolve.cli.solve_options import options_of_solve
 from envsolve.errors import Hint, UsageError
@@ -32,8 +33,9 @@ from envsolve.model.request import Request
 if TYPE_CHECKING:
     from envsolve.app.status import FileStatus
     from envsolve.matrix import Matrix
+    from envsolve.project import Project
 
-_USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
+USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
 _USUAL_PATTERNS = ("*.conda-lock.yml", "conda-*.lock", "pylock.*.toml")
 _WORDS = {
     "fits": "runs here",
@@ -45,6 +47,8 @@ _WORDS = {
     "unreadable": "cannot be read",
     "no-framework": "has nothing that depends on GPU or driver",
 }
+_LOCKED_AGAIN = ("does-not-run", "cpu-only", "stale", "missing")
+"""What `envsolve lock` may put right in a project."""
 _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machines of the project"}
 """A project names its machines, which need not be the one here."""
 
@@ -54,7 +58,7 @@ _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machin
 @project_option
 @options_of_solve(("gpus", "driver", "hosts"))
 @option("--platform", type=Member("name", Platform), help="The machine's platform; default: this one's.")
-@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_format_options
 @matrix_option
 @output_options
 def status(**options: Any) -> int:
@@ -92,8 +96,13 @@ def status(**options: Any) -> int:
     return code
 
 
-def _deliver(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
-    deliver(_json(found) if options["as_json"] else _text(found, of_project=of_project), None)
+def _deliver(found: list[FileStatus], options: dict[str, Any], project: Project | None = None) -> int:
+    format_name, of_project = output_format(options), project is not None
+    if format_name in ("text", "json"):
+        deliver(_json(found) if format_name == "json" else _text(found, of_project=of_project), None)
+    else:
+        cases = tuple(_case(it, project) for it in found)
+        deliver(rendered(Outcome("envsolve status", cases, _text(found, of_project=of_project)), format_name), None)
     note_each(dict.fromkeys(each for status in found for each in status.notes), options)
     return 0 if all(it.verdict.is_good for it in found) else 1
 
@@ -137,15 +146,20 @@ def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
     project = read_project(file)
     with chdir(project.directory):
         found = project_status(project, matrix, os.environ)
-    return _deliver(found, options, of_project=True)
+    return _deliver(found, options, project)
+
+
+def usual_files(names: Sequence[str] = USUAL) -> tuple[str, ...]:
+    """The files here that have one of ``names`` or are named like a lock."""
+    here = Path()
+    named = [name for name in names if (here / name).is_file()]
+    matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
+    return tuple(dict.fromkeys((*named, *matched)))
 
 
 def _found() -> tuple[str, ...]:
     """The files of the usual names that are there. Raises UsageError where there are none."""
-    here = Path()
-    named = [name for name in _USUAL if (here / name).is_file()]
-    matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
-    found = tuple(dict.fromkeys((*named, *matched)))
+    found = usual_files()
     if not found:
         raise UsageError(
             "nothing-to-check",
@@ -174,6 +188,27 @@ def _text(found: list[FileStatus], *, of_project: bool) -> str:
         lines += [f"  because: {reason.text}" for reason in it.reasons]
         lines += [f"  newer: {text}" for text in it.newer]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _case(it: FileStatus, project: Project | None) -> Case:
+    """A file that was checked. What stands against it is shown at its framework, a file that is missing at its name."""
+    from envsolve.cli.places import output_place, package_place
+
+    words = (_WORDS_OF_PROJECT if project is not None else {}).get(it.verdict, _WORDS[it.verdict])
+    path = it.path if project is None else os.path.relpath(project.directory / it.path)
+    if it.verdict.value == "missing" and project is not None:
+        file, line = output_place(project)
+    else:
+        names = () if it.held is None else tuple(package.name for package in it.held.named)
+        file, line = package_place(path, names)
+    name = f"{path} ({it.platform})"
+    items = []
+    if not it.verdict.is_good:
+        because = "\n".join(f"because: {reason.text}" for reason in it.reasons)
+        fix = "Run `envsolve lock`." if project is not None and it.verdict.value in _LOCKED_AGAIN else ""
+        items = [Item(Level.ERROR, it.verdict.value, f"{name}: {words}", fix, file, line, because)]
+    items += [Item(Level.NOTE, "newer-release", f"{name}: {text}", "", file, line) for text in it.newer]
+    return Case(name, tuple(items), ", ".join((words, *it.builds)))
 
 
 def _json(found: list[FileStatus]) -> str:

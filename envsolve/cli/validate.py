@@ -23,6 +23,7 @@ from envsolve.cli.options import (
     require_one_environment,
 )
 from envsolve.cli.output import deliver
+from envsolve.cli.output_formats import junit, output_format, output_format_options, rendered
 from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 
@@ -99,7 +100,7 @@ def _device(text: str) -> tuple[str, int | None]:
     default=None,
     help="Time limit for each framework; default: 120, or 600 if its kernels are compiled first.",
 )
-@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_format_options
 @option("--junit", metavar="FILE", type=FileName("file", _report_file), help="Also write a JUnit XML report to FILE.")
 @option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
@@ -144,12 +145,15 @@ def _require_place_for(report: str | None) -> None:
 
 def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     """Print what was found and write the report that is asked for; the exit code."""
-    from envsolve.cli.validation_text import as_json, as_junit, as_text
+    from envsolve.cli.validation_text import as_json, as_outcome, as_text
 
-    text = as_json(validation) if options["as_json"] else as_text(validation, full=options["verbose"] > 0)
-    deliver(text, None, color=Palette.wanted())
+    format_name = output_format(options)
+    if format_name == "text":
+        deliver(as_text(validation, full=options["verbose"] > 0), None, color=Palette.wanted())
+    else:
+        deliver(as_json(validation) if format_name == "json" else rendered(as_outcome(validation), format_name), None)
     if options["junit"] is not None:
-        deliver(as_junit(validation), options["junit"])
+        deliver(junit(as_outcome(validation)), options["junit"])
     note_each(validation.report.notes, options)
     return 0 if validation.report.ok else 1
 
