@@ -210,7 +210,7 @@ def lock(
     Raises UnsolvableError where no stack or no set of packages fits, OutsideError where an index or a channel fails,
     or where py-rattler is needed and not installed.
     """
-    from envsolve.api.locking import conda_lock, python_lock
+    from envsolve.api.locking import lock_files
     from envsolve.app.network import Network
     from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 
@@ -248,7 +248,7 @@ def lock(
         ),
     )
     network = Network(offline, refresh, file(cache_dir), no_cache)
-    return (python_lock if format in PYTHON_FORMATS else conda_lock)(request, tables, network, file(existing))
+    return lock_files(request, tables, network, file(existing))
 
 
 def validate(

@@ -20,7 +20,7 @@ from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import Lines, Places
 from envsolve.app.stack_in_search import StackInSearch
-from envsolve.app.stack_wheels import Limits, index_of, is_lockable
+from envsolve.app.stack_wheels import Limits, files_for, index_of, is_lockable
 from envsolve.app.targets import glibc_of
 from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.index.client import Indexes
@@ -37,7 +37,7 @@ from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
-from envsolve.resolve.closure.releases import Fit, Sources, Wanted
+from envsolve.resolve.closure.releases import Fit, Sources
 from envsolve.resolve.closure.resolve import Conflict, Progress
 from envsolve.resolve.closure.virtual import among
 from envsolve.resolve.closure.world import Known, World
@@ -267,7 +267,6 @@ class Worlds:
             yield Candidates(world, (*wanted.needs, *of_builds), is_last_resort)  # frameworks follow the packages
 
     def _world(self, interpreter: Interpreter, wanted: Given, sources: Sources) -> World:
-        packages = self._request.packages
         indexes = Indexes(
             (*self._where.extra, self._where.default),
             self._lines.pool,
@@ -275,17 +274,10 @@ class Worlds:
             wanted.by_name,
             self._elsewhere,
         )
+        files = files_for(wanted, interpreter, self._request.packages, sources)
         world = World(
             indexes,
-            Wanted(
-                interpreter,
-                packages.exclude_newer,
-                sources,
-                wanted.hashes,
-                self._as_if_built,
-                packages.pre,
-                wanted.overridden,
-            ),
+            files._replace(as_if_built=self._as_if_built),
             Limits(None, wanted),
             {},
             self.stack.virtual,

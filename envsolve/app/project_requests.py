@@ -14,13 +14,10 @@ from envsolve.errors import Hint, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
-from envsolve.model.lock_format import SOLVED_FORMATS, format_for_file, tool_of
+from envsolve.model.lock_format import PLATFORM, SOLVED_FORMATS, format_for_file, tool_of
 from envsolve.model.request import NamedHost, Packages, Request
 from envsolve.project import Machine, Output, Part, Project
 from envsolve.project.reading import refuse_value
-
-PLATFORM = "{platform}"
-"""Stands for the platform in the name of a file."""
 
 
 class Asked(NamedTuple):

@@ -9,7 +9,7 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import given
-from envsolve.app.beside_conda import PipSide, Wheels, python_among, wheels_beside
+from envsolve.app.conda_wheels import PipSide, Wheels, python_among, wheels_beside
 from envsolve.app.lock_indexes import Lines, Places
 from envsolve.app.network import Network
 from envsolve.app.targets import target_of
