@@ -14,6 +14,7 @@ import tomli
 from envsolve import extension_sources
 from tests.cli.locked import pins_in
 from tests.cli.locking import undisturbed
+from tests.cli.test_lock_installers import pip, uv
 from tests.cli.worlds import CP311, fill
 from tests.conftest import Envsolve, Result
 from tests.index.packages import IndexFile, sdist, wheel
@@ -182,3 +183,17 @@ def test_where_others_have_a_wheel_it_is_said(here: World) -> None:
     here.server.add("sageattn3", [wheel("sageattn3", "2.2.0", tags="cp311-cp311-win_amd64")])
     done = here("-f", "pytorch", "sageattn3", *NEW, code=1)
     assert "hint: allow wheels from Somebody's wheels" in done.err
+
+
+@pytest.mark.thorough  # installers judge the lock
+def test_pip_and_uv_install_the_wheel_from_the_lock_alone(here: World) -> None:
+    here.publishes(flash("2.9.0", "cu130torch2.15"))
+    command = ("-f", "pytorch", "flash-attn", "--extensions", *NEW)
+    requirements, pylock = Path("requirements.txt").absolute(), Path("pylock.toml").absolute()
+    here(*command, "-o", str(requirements))
+    here(*command, "-o", str(pylock), form="pylock")
+    text = requirements.read_text("utf-8")
+    (address,) = [line.split()[2] for line in text.splitlines() if line.startswith("flash-attn @ ")]
+    assert pip(requirements, "--require-hashes") == pins_in(text) | {"flash-attn": "2.9.0+cu130torch2.15"}
+    assert uv(requirements, "sync", "--require-hashes") == pins_in(text) | {"flash-attn": address}
+    assert uv(pylock, "sync") == pins_in(text) | {"flash-attn": address}

@@ -70,7 +70,7 @@ def pip(path: Path, *options: str) -> dict[str, str]:
 
 
 def uv(path: Path, *command: str) -> dict[str, str]:
-    """What uv would install from a lock, without settings of this machine."""
+    """What uv would install from a lock, by version or address, without settings of this machine."""
     target = ["--target", str(path.parent / "target"), "--python", sys.executable, "--python-version", "3.11"]
     target += ["--python-platform", "x86_64-manylinux_2_28", "--no-config", "--no-cache", "--dry-run"]
     environ = {name: value for name, value in os.environ.items() if not name.startswith("UV_")}
@@ -83,7 +83,7 @@ def uv(path: Path, *command: str) -> dict[str, str]:
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    return dict(re.findall(r"(?m)^ \+ (\S+)==(\S+?)(?: \(.*)?$", done.stderr))
+    return dict(re.findall(r"(?m)^ \+ (\S+?)(?:==| @ )(\S+?)(?: \(.*)?$", done.stderr))
 
 
 def test_pip_and_uv_take_the_whole_lock_and_nothing_else(locks: tuple[Path, Path, Case]) -> None:
