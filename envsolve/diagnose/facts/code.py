@@ -180,12 +180,6 @@ def build_least(_case: Case, lines: Lines) -> str | None:
     return first_field(lines, *_LEAST)
 
 
-def asked_for_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA that a build for the GPU needs, as PyTorch before 1.4 says."""
-    needs = first_field(lines, "needs")
-    return None if needs is None else CudaVersion.from_driver_api(int(needs))
-
-
 _FEW = 3
 
 

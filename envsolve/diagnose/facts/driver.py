@@ -439,11 +439,6 @@ def mismatch_inside_container(case: Case, lines: Lines) -> bool:
     return case.container and all(not (starts.search(it.line) or it.get("kernel")) for it in plain)
 
 
-def mismatch_by_driver(case: Case, _lines: Lines) -> bool:
-    """Whether the driver itself says that its parts are of two versions."""
-    return any(it.get("by_driver") for it in case.of("driver-version-mismatch"))
-
-
 def smi_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA that nvidia-smi shows, where it is newer than the driver's own."""
     full, seen = driver_full(case, lines), case.driver_cuda

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from envsolve.diagnose.case import Case, Lines
+from envsolve.diagnose.facts.functions import line_has
 from envsolve.diagnose.facts.shared.gpu_code import capability_from, capability_in, first_field
 from envsolve.model.capability import ComputeCapability
 
@@ -21,7 +22,7 @@ _HOPPER = ComputeCapability(9, 0)
 
 def feature_needs(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability that a feature needs: as the lines say it, else as it is known."""
-    if needs_hopper(case, lines):
+    if lines and lines[0].symptom == "flash-attention-needs-ampere" and line_has(case, lines, "hopper|attention-3"):
         return _HOPPER
     listed = [capability_from(it.get("needs_arch")) for it in lines]
     named = capability_from(first_field(lines, "needs", "least", "minimum", "required", "bound"))
@@ -29,20 +30,6 @@ def feature_needs(case: Case, lines: Lines) -> ComputeCapability | None:
     return named or max(filter(None, listed), default=None) or (None if known is None else ComputeCapability(*known))
 
 
-def needs_hopper(_case: Case, lines: Lines) -> bool:
-    """Whether it is FlashAttention 3, which needs Hopper."""
-    text = " ".join(it.line for it in lines if it.symptom == "flash-attention-needs-ampere").casefold()
-    return "hopper" in text or "attention-3" in text
-
-
 def gpu_has(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability of the GPU, by the lines before all else."""
     return capability_from(first_field(lines, "has", "capability", "arch")) or capability_in(case, lines)
-
-
-def names_no_feature(case: Case, lines: Lines) -> bool:
-    """Whether no line says more exactly which feature it is."""
-    features = [it for it in _NEEDS if it not in {"program-needs-capability", "flash-attention-needs-ampere"}]
-    if lines[0].symptom == "kernel-needs-target":
-        features.append("program-needs-capability")
-    return not {it.number for it in case.of(*features)}.intersection(it.number for it in lines)

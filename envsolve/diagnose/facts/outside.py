@@ -26,11 +26,6 @@ def memory_wanted(_case: Case, lines: Lines) -> str | None:
     return fields.get("wanted") or fields.get("device")
 
 
-def index_error(case: Case, _lines: Lines) -> bool:
-    """Whether an index is out of range, which the GPU reports as a failure of the library that is called next."""
-    return any(it.get("index") for it in case.of("program-error"))
-
-
 def cublas_status(_case: Case, lines: Lines) -> str | None:
     """The status, read from PyTorch's old words where these are all there is."""
     fields = merged(lines)
