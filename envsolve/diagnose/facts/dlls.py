@@ -85,13 +85,6 @@ def dll_owner(_case: Case, lines: Lines) -> str:
     return owner_of(library(lines[0])).value
 
 
-def dll_folder(_case: Case, lines: Lines) -> str | None:
-    """Whose directory it lies in: ``torch`` for the lib directory of PyTorch, ``nvidia`` for NVIDIA's packages."""
-    if re.search(r"[\\/]torch[\\/]lib[\\/]", lines[0].line, re.IGNORECASE):
-        return "torch"
-    return "nvidia" if re.search(r"site-packages[\\/]nvidia[\\/]", lines[0].line, re.IGNORECASE) else None
-
-
 def dll_package(case: Case, lines: Lines) -> str | None:
     """The package of the DLL or of the extension module, by the name that it is imported by."""
     if lines[0].symptom == "module-not-loaded":

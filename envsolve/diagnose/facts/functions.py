@@ -74,20 +74,25 @@ def seen_without(case: Case, _lines: Lines, symptom: str, *fields: str) -> bool:
     return any(not any(map(it.get, fields)) for it in case.of(symptom))
 
 
-def seen_with(case: Case, _lines: Lines, symptom: str, pattern: str) -> bool:
-    """Whether a line of a symptom anywhere in the text matches a regular expression."""
-    return line_has(case, case.of(symptom), pattern)
+def seen_with(case: Case, lines: Lines, symptom: str, pattern: str) -> str | None:
+    """What a regular expression matches in a line of a symptom, anywhere in the text."""
+    return next(filter(None, (group(case, lines, pattern, it.line) for it in case.of(symptom))), None)
 
 
-def clue_has(case: Case, _lines: Lines, name: str, pattern: str) -> bool:
-    """Whether the value of a clue, of several any, matches a regular expression."""
-    return any(re.search(pattern, it, re.IGNORECASE) for it in case.every(name))
+def clue_like(case: Case, _lines: Lines, name: str, pattern: str) -> str | None:
+    """The first value of a clue that matches a regular expression."""
+    return next((it for it in case.every(name) if re.search(pattern, it, re.IGNORECASE)), None)
 
 
 def group(_case: Case, _lines: Lines, pattern: str, text: object) -> str | None:
     """What the first group of a regular expression matches in a value, or all of it; None if it does not match."""
     match = None if text is None else re.search(pattern, str(text), re.IGNORECASE)
     return None if match is None else next(filter(None, match.groups()), match[0])
+
+
+def key_of(_case: Case, _lines: Lines, name: str, word: object) -> str | None:
+    """The first key of a table of ``facts.toml`` among whose words is ``word``."""
+    return next((key for key, words in shipped().table(name).items() if word in str(words).split()), None)
 
 
 def table(_case: Case, _lines: Lines, name: str, key: object) -> str | None:
@@ -106,7 +111,7 @@ def cuda_of(case: Case, _lines: Lines, framework: str) -> CudaVersion | None:
     return case.cuda_of(framework)
 
 
-def installed(case: Case, _lines: Lines, package: str | None) -> str | None:
+def installed_version(case: Case, _lines: Lines, package: str | None) -> str | None:
     """The installed version of a package."""
     return version_of_package(case, package)
 

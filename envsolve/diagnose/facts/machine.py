@@ -5,17 +5,8 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Lines, merged
-from envsolve.model.versions import parsed_version
 
 _LONGEST_REASON = 160
-
-
-def pytorch_counts_numbers_only(case: Case, _lines: Lines) -> str | None:
-    """``yes``, ``no`` or ``maybe``: PyTorch 1.13 ignores UUIDs in CUDA_VISIBLE_DEVICES (pytorch#84879 to #92315)."""
-    version = parsed_version(case.version_of("pytorch"))
-    if version is None:
-        return "maybe" if case.framework in (None, "pytorch") else "no"
-    return "yes" if version.release[:2] == (1, 13) else "no"
 
 
 def visible_value(case: Case, _lines: Lines) -> str | None:

@@ -18,10 +18,6 @@ from envsolve.diagnose.facts.shared.gpu_packages import (
 from envsolve.diagnose.facts.symbols import symbol_package
 from envsolve.model.versions import CudaVersion, parsed_version
 
-_OF_TABLES = 2
-"""The major of torch that the tables below are of."""
-
-
 # ---------------------------------------------------------------------------------------------- companions of PyTorch
 
 
@@ -75,39 +71,10 @@ def companion_wanted(case: Case, lines: Lines) -> str | None:
     return case.knowledge.companions_of("pytorch", torch, case.platform).get(_companion(case, lines) or "")
 
 
-_TORCHCODEC = {6: "0.2", 7: "0.5", 8: "0.7", 9: "0.9", 10: "0.10", 11: "0.11"}
-"""The TorchCodec for each 2.x of torch: the table in its README. From 0.12 on it is for several."""
-_TRITON = {6: 2, 7: 3, 8: 4, 9: 5, 10: 6, 11: 6}
-"""The minor of Triton 3 that each 2.x of torch pins for Linux."""
-_CUDA_FILE = re.compile(r"lib(?:nvrtc|cudart|npp\w*|cuda)\.so[\d.]*")
-
-
-def _torch_minor(case: Case) -> int | None:
-    torch = parsed_version(case.version_of("pytorch"))
-    return torch.minor if torch is not None and torch.major == _OF_TABLES else None
-
-
-def torchcodec_of_torch(case: Case, _lines: Lines) -> str | None:
-    """The TorchCodec for the installed torch: 0.7."""
-    return _TORCHCODEC.get(_torch_minor(case) or 0)
-
-
-def torchcodec_library(case: Case, _lines: Lines) -> str | None:
-    """A CUDA library that TorchCodec misses, by which it is a build for another CUDA."""
-    missed = (it.get("library") or "" for it in case.of("library-missing"))
-    return next((it for it in missed if _CUDA_FILE.fullmatch(it)), None)
-
-
 def torchcodec_ffmpeg(case: Case, _lines: Lines) -> str | None:
     """The only FFmpeg that this build of TorchCodec has a library for: 7."""
     tried = case.every("torchcodec_core")
     return tried[0] if len(tried) == 1 and case.clue("torchcodec_no_core") is not None else None
-
-
-def triton_below(case: Case, _lines: Lines) -> str | None:
-    """The first Triton that is too new for the installed torch."""
-    pinned = _TRITON.get(_torch_minor(case) or 0)
-    return None if pinned is None else f"3.{pinned + 1}"
 
 
 # ---------------------------------------------------------------------------------------------- xFormers
@@ -191,13 +158,6 @@ def jax_parts_differ(_case: Case, lines: Lines) -> bool:
     """Whether a line is of parts of JAX, and not of a back end that was not requested or a jaxlib for the CPU alone."""
     other = re.compile(r"Unable to initialize backend '(?:tpu|rocm|metal)|GpuAllocatorConfig")
     return any(not other.search(it.line) for it in lines)
-
-
-def jax_wanted(case: Case, lines: Lines) -> str | None:
-    """The release of jax that its other parts have to match."""
-    installed = merged(lines).get("jax") or version_of_package(case, "jax") or version_of_package(case, "jaxlib")
-    version = parsed_version(installed)
-    return None if version is None else version.public
 
 
 # ---------------------------------------------------------------------------------------------- names of releases
