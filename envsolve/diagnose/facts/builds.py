@@ -12,8 +12,6 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
 
-_FAILED_PARTS = ("library-missing", "cuda-libraries-not-found")
-"""Symptoms of other subjects that say which library was not found."""
 _ASKS_FOR_NVIDIA = re.compile(r"nvidia|cuda|gpu", re.IGNORECASE)
 _FOR_OLD_AND_NEW = CudaVersion(12, 6)
 """The CUDA whose wheels of PyTorch run on the most GPUs and drivers of those that are still built."""
@@ -70,48 +68,19 @@ def wheel_version(case: Case, _lines: Lines) -> str | None:
     return str(wheel.version) if wheel is not None and same else None
 
 
-def conda_asked(case: Case, _lines: Lines) -> str | None:
-    """The CUDA that was requested of conda, where PyTorch's channel has no build of the version for it."""
-    asked = first_field(case.of("conda-asks-for-cuda"), "asked")
-    has = {str(it) for it in _in_channel(case)}
-    return asked if has and asked not in has else None
-
-
-def conda_has(case: Case, _lines: Lines) -> tuple[CudaVersion, ...]:
-    """The CUDA versions for which it has one."""
-    return _in_channel(case)
-
-
-def conda_newest(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The newest of them."""
-    return max(_in_channel(case), default=None)
-
-
-def _in_channel(case: Case) -> tuple[CudaVersion, ...]:
+def conda_has(case: Case, _lines: Lines) -> tuple[str, ...]:
+    """The CUDA versions for which PyTorch's channel has a build of the installed version."""
     version = (case.version_of("pytorch") or "").partition("+")[0]
     builds = case.knowledge.releases("pytorch", version, case.platform)
-    return tuple(sorted({it.cuda for it in builds if it.source is Source.PYTORCH_CHANNEL and it.cuda is not None}))
+    return tuple(map(str, sorted({it.cuda for it in builds if it.source is Source.PYTORCH_CHANNEL and it.cuda})))
+
+
+def conda_newest(case: Case, lines: Lines) -> CudaVersion | None:
+    """The newest of them."""
+    return CudaVersion.parse(conda_has(case, lines)[-1]) if conda_has(case, lines) else None
 
 
 # ---------------------------------------------------------------------------------------------- Arm, Jetson, AMD
-
-
-def pytorch_arm_first(case: Case, _lines: Lines) -> Version | None:
-    """The first PyTorch whose wheel for aarch64 on the Python index has CUDA."""
-    having = case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64)
-    return min((it.version for it in having if it.cuda is not None and it.source is Source.PYPI), default=None)
-
-
-def arm_wheel(case: Case, _lines: Lines) -> Release | None:
-    """The newest build of the installed minor release that PyTorch's index has for aarch64 with CUDA."""
-    version = parsed_version(case.version_of("pytorch"))
-    wheels = (it for it in case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64) if it.cuda is not None)
-    own = [
-        it
-        for it in wheels
-        if it.source is Source.PYTORCH and version is not None and it.version.release[:2] == version.release[:2]
-    ]
-    return max(own, key=lambda it: (it.version, it.cuda), default=None)
 
 
 def nvidia_asked(case: Case, _lines: Lines) -> bool:
@@ -161,12 +130,6 @@ def plugin_misses(case: Case, _lines: Lines) -> str | None:
     return (f"{name} from {where}" if name else str(where)) if missing else None
 
 
-def jax_failed_parts(case: Case, _lines: Lines) -> tuple[str, ...]:
-    """The libraries that JAX's plugin could not load."""
-    parts = (it.get("part") or it.get("library") for it in case.of("jax-plugin-failed", *_FAILED_PARTS))
-    return tuple(dict.fromkeys(it for it in parts if it))
-
-
 def only_plugin_failed(case: Case, lines: Lines) -> bool:
     """Whether a plugin failed and no other line says what failed."""
     telling_nothing = {
@@ -175,12 +138,3 @@ def only_plugin_failed(case: Case, lines: Lines) -> bool:
     }
     others = {it.symptom for it in case.sightings} - telling_nothing
     return not others and any(it.get("failed") for it in lines)
-
-
-# ---------------------------------------------------------------------------------------------- ONNX Runtime, programs
-
-
-def ort_providers(_case: Case, lines: Lines) -> str | None:
-    """The providers that ONNX Runtime has."""
-    available = first_field(lines, "available")
-    return None if available is None else available.strip(" []")

@@ -49,16 +49,7 @@ def build_for_old(case: Case, lines: Lines) -> Build | None:
 
 # ---------------------------------------------------------------------------------------------- CUDA's libraries
 
-_FIRST_WITHOUT_VOLTA = (9, 11)
-"""The first cuDNN without code for compute capabilities below 7.5: see cudnn.toml of the matrix."""
 _TURING, _MAXWELL = ComputeCapability(7, 5), ComputeCapability(5, 0)
-
-
-def cudnn_dropped_gpu(case: Case, lines: Lines) -> bool:
-    """Whether the cuDNN that is known is one of those that dropped the GPU."""
-    capability = gpu_capability(case, lines)
-    version = tuple(int(part) for part in re.findall(r"\d+", case.cudnn or "")[:2])
-    return capability is not None and version >= _FIRST_WITHOUT_VOLTA and _MAXWELL <= capability < _TURING
 
 
 def library_cuda(case: Case, _lines: Lines) -> CudaVersion | None:

@@ -79,22 +79,6 @@ def arch_is_dropped(case: Case, lines: Lines) -> bool:
     return last is not None and (first is None or case.toolkit is None or case.toolkit >= first)
 
 
-def own_arch(case: Case, lines: Lines) -> ComputeCapability | None:
-    """The compute capability of the GPU, where it is another one and this compiler has it."""
-    own = case.capability
-    capability = arch_capability(case, lines)
-    span = None if own is None or own == capability else case.knowledge.cuda_for(own)
-    if span is None or capability is None:
-        return None
-    first, last = _of_arch(case, lines)
-    if arch_is_dropped(case, lines):
-        compiler = case.toolkit or parts.first_cuda_without(case, capability)
-        has_it = last is not None and compiler is not None and (span[1] is None or compiler <= span[1])
-    else:
-        has_it = first is not None and span[0] < first and (case.toolkit is None or span[0] <= case.toolkit)
-    return own if has_it else None
-
-
 def older_arch(case: Case, lines: Lines) -> ComputeCapability | None:
     """The newest capability that toolkits before the first for it, and this one, compile for."""
     capability, (first, _) = arch_capability(case, lines), _of_arch(case, lines)
@@ -153,14 +137,6 @@ def _nvrtc_cuda(case: Case) -> CudaVersion | None:
     if printed is not None:
         return CudaVersion(int(printed.fields["major"]), int(printed.fields["minor"]))
     return case.built_cuda or case.toolkit
-
-
-def nvrtc_cuda_without(case: Case, lines: Lines) -> CudaVersion | None:
-    """The same, if it does not compile for the GPU."""
-    cuda, (first, last) = _nvrtc_cuda(case), _of_arch(case, lines)
-    if cuda is None or (first is not None and first <= cuda and (last is None or cuda <= last)):
-        return None
-    return cuda
 
 
 def nvrtc_lacks(case: Case, lines: Lines) -> str | None:

@@ -168,13 +168,13 @@ def next_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     return following if _floor(case, following) is not None else None
 
 
+# ---------------------------------------------------------------------------------------------- PTX and images
+
+
 def program_needs_newer(case: Case, lines: Lines) -> bool:
     """Whether a program that names the CUDA of the driver wants a newer one."""
     named, wanted = _named_cuda(lines), _wanted(case, lines)
     return named is not None and wanted is not None and named.major < wanted.cuda.major
-
-
-# ---------------------------------------------------------------------------------------------- PTX and images
 
 
 def ptx_reads(_case: Case, lines: Lines) -> CudaVersion | None:
@@ -237,12 +237,6 @@ def conda_found(case: Case, lines: Lines) -> CudaVersion | None:
     return next((it for it in found if it is not None), None) or driver_full(case, lines)
 
 
-def conda_driver_windows(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver for Windows for the wanted CUDA."""
-    cuda = conda_wanted(case, lines)
-    return None if cuda is None else case.knowledge.driver_floor(cuda, windows=True)
-
-
 # ---------------------------------------------------------------------------------------------- two versions
 
 
@@ -259,14 +253,6 @@ def library_version(case: Case, lines: Lines) -> str | None:
     """The version of the driver's libraries."""
     fields = merged((*lines, *case.of("driver-packages")))
     return fields.get("library") or fields.get("package")
-
-
-def kernel_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA that the kernel module's own driver supports."""
-    try:
-        return case.knowledge.cuda_of(DriverVersion.parse(kernel_version(case, lines) or ""))
-    except ValueError:
-        return None
 
 
 def mismatch_inside_container(case: Case, lines: Lines) -> bool:

@@ -12,7 +12,6 @@ from envsolve.diagnose.facts.shared.requested import (
     is_for_cuda,
     requested,
     requested_package,
-    version_span,
     wheels_of,
 )
 from envsolve.model.host import Platform
@@ -110,22 +109,14 @@ def asked_build(case: Case, lines: Lines) -> str | None:
     return asked.version.local or (folder if folder and _CUDA_BUILD.fullmatch(folder) else None)
 
 
+# ---------------------------------------------------------------------------------------------- versions and systems
+
+
 def nearest_build(case: Case, lines: Lines) -> str:
     """The build of the version for the nearest CUDA."""
-    cuda = [it for it in published_builds(case, lines) if _CUDA_BUILD.fullmatch(it)]
+    cuda = [it for it in published_builds(case, lines) if it.startswith("cu")]
     wanted = int((asked_build(case, lines) or "cu0")[2:])
     return min(cuda, key=lambda it: abs(int(it[2:]) - wanted), default="cpu")
-
-
-def build_releases(case: Case, lines: Lines) -> str | None:
-    """The releases of PyTorch that were built so: 2.1.0 to 2.5.1."""
-    wanted = asked_build(case, lines)
-    every = case.knowledge.all_releases("pytorch")
-    having = sorted({it.version for it in every if it.source is Source.PYTORCH and it.build == wanted})
-    return version_span([str(it) for it in having])
-
-
-# ---------------------------------------------------------------------------------------------- versions and systems
 
 
 def unreleased(case: Case, lines: Lines) -> bool:

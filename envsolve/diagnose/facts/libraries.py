@@ -89,12 +89,6 @@ def missing_stem(_case: Case, lines: Lines) -> str | None:
     return match[1] if match else None
 
 
-def all_missing(_case: Case, lines: Lines) -> tuple[str, ...] | None:
-    """The names, if several libraries are missing."""
-    names = tuple(dict.fromkeys(library(it) for it in lines if library(it)))
-    return names if len(names) > 1 else None
-
-
 def library_has_no_number(case: Case, lines: Lines) -> bool:
     """Whether the name is that of the link for developers: libcublas.so."""
     return is_plain(_missing(case, lines)[0])
@@ -230,11 +224,6 @@ def gpu_first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     newest = span.last if span is not None else case.built_cuda
     first = case.knowledge.cuda_for(case.capability) if case.capability is not None else None
     return first[0] if newest is not None and first is not None and newest < first[0] else None
-
-
-def driver_is_missing_too(case: Case, _lines: Lines) -> bool:
-    """Whether the driver's own library is not found either."""
-    return any(owner_of(library(it)) is Owner.DRIVER for it in case.of("library-missing"))
 
 
 def opened_libraries(case: Case, lines: Lines) -> tuple[str, ...] | None:

@@ -50,25 +50,6 @@ def asking_other(case: Case, lines: Lines) -> str | None:
     return None if program == case.framework else program
 
 
-def asking_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA that this version is built with."""
-    program = asking_framework(case, lines)
-    return None if program is None else case.cuda_of(program)
-
-
-def asking_cuda_differs(case: Case, lines: Lines) -> bool:
-    """Whether the official builds of this version are for another CUDA than that of the library."""
-    cuda, span = asking_cuda(case, lines), cuda_of_library(case, lines)
-    return cuda is not None and span is not None and cuda not in span
-
-
-def asking_cudnn(case: Case, lines: Lines) -> str | None:
-    """The cuDNN that all its builds need."""
-    program = asking_framework(case, lines)
-    found = {str(it.cudnn) for it in case.releases(program) if it.cudnn is not None} if program else set()
-    return found.pop() if len(found) == 1 else None
-
-
 def versions_for_library(case: Case, lines: Lines) -> str | None:
     """The versions whose wheels need the library: ``TensorFlow 2.5 to 2.11``."""
     span = cuda_of_library(case, lines)
@@ -99,16 +80,6 @@ def torch_is_of_other_cuda(case: Case, lines: Lines) -> bool:
     if cuda is None or span is None or cuda in span:
         return False
     return cuda.major not in (span.first.major, span.last.major) or cuda.major <= _LAST_BY_MINOR
-
-
-def library_folder(case: Case, lines: Lines) -> str | None:
-    """The newest folder of PyTorch's index for the CUDA major of the library."""
-    span = cuda_of_library(case, lines)
-    if span is None or span.first.major != span.last.major:
-        return None
-    builds = (it.cuda for it in case.knowledge.all_releases("pytorch") if it.source.is_wheel and it.cuda is not None)
-    newest = max((it for it in builds if it.major == span.last.major), default=None)
-    return None if newest is None else f"cu{newest.major}{newest.minor}"
 
 
 def asking_extension(case: Case, lines: Lines) -> str | None:

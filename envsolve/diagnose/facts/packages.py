@@ -16,6 +16,7 @@ from envsolve.diagnose.facts.shared.gpu_packages import (
     version_of_package,
 )
 from envsolve.diagnose.facts.symbols import symbol_package
+from envsolve.findings.catalogue import shipped
 from envsolve.model.versions import CudaVersion, parsed_version
 
 # ---------------------------------------------------------------------------------------------- companions of PyTorch
@@ -151,82 +152,24 @@ def vllm_from_sources(case: Case, lines: Lines) -> bool:
     return any(re.search(r"[\\/]vllm[\\/]vllm[\\/]", it) and not _IN_SITE.search(it) for it in texts)
 
 
-# ---------------------------------------------------------------------------------------------- JAX
-
-
-def jax_parts_differ(_case: Case, lines: Lines) -> bool:
-    """Whether a line is of parts of JAX, and not of a back end that was not requested or a jaxlib for the CPU alone."""
-    other = re.compile(r"Unable to initialize backend '(?:tpu|rocm|metal)|GpuAllocatorConfig")
-    return any(not other.search(it.line) for it in lines)
-
-
 # ---------------------------------------------------------------------------------------------- names of releases
 
 
 class _Change(NamedTuple):
-    """Names that came with a release of a package, ``since``, or were last in one, ``until``.
+    """A name that came with a release of a package, ``since``, or was last in one, ``until``.
 
-    ``users`` are packages that need them, ``goes_with`` what to install where these stay as they are.
+    ``users`` are packages that need it, ``goes_with`` what to install where these stay as they are, and ``asker`` is
+    the only one that asks for it.
     """
 
     about: str
-    names: str
     since: str = ""
     until: str = ""
-    users: tuple[str, ...] = ()
+    users: str = ""
     goes_with: str = ""
+    asker: str = ""
 
 
-_CHANGES = (
-    _Change("torch", r"torch\._six", until="1.13", users=("deepspeed", "apex", "timm"), goes_with="'torch<2.0'"),
-    _Change("torch", r"torch\.library\.(register_fake|custom_op)", since="2.4", users=("torchvision", "torchao")),
-    _Change("torch", r"torch\.library\.impl_abstract", since="2.2", users=("torchvision",)),
-    _Change("torch", r"torch\.(float8_e4m3fn|float8_e5m2|compiler)", since="2.1", users=("transformers", "diffusers")),
-    _Change("torch", r"torch\.(uint16|uint32|uint64|xpu)", since="2.3", users=("diffusers", "transformers")),
-    _Change("torch", r"torch\.int1", since="2.6", users=("torchao",)),
-    _Change("torch", r"torch\.nn\.attention", since="2.3", users=("transformers", "diffusers")),
-    _Change("torch", r"torch\.nn\.attention\.(sdpa_kernel|SDPBackend)", since="2.3", users=("diffusers",)),
-    _Change("torch", r"torch\.nn\.attention\.flex_attention(\.\w+)?", since="2.5", users=("transformers", "vllm")),
-    _Change("torch", r"torch\.nn(\.functional)?\.(RMSNorm|rms_norm)", since="2.4", users=("ComfyUI", "diffusers")),
-    _Change("torch", r"torch\.amp\.GradScaler", since="2.3", users=("Ultralytics",)),
-    _Change("torch", r"torch\.amp\.(custom_fwd|custom_bwd)", since="2.4", users=("mamba-ssm", "fla", "unsloth")),
-    _Change("torch", r"torch\.serialization\.add_safe_globals", since="2.4", users=("transformers",)),
-    _Change("torch", r"torch\.serialization\.safe_globals", since="2.5", users=("transformers", "lightning")),
-    _Change("torch", r"torch\.(get_default_device|get_device_module)", since="2.3", users=("transformers",)),
-    _Change("torch", r"torch\.accelerator", since="2.6", users=("transformers", "accelerate")),
-    _Change("torch", r"torch\.library\.(triton_op|wrap_triton)", since="2.6", users=("torchao", "fla")),
-    _Change("torch", r"torch\.float8_e8m0fnu", since="2.7", users=("torchao", "transformers", "vllm")),
-    _Change("torch", r"torch\.float4_e2m1fn_x2", since="2.8", users=("torchao", "vllm")),
-    _Change("torch", r"torch\.distributed\.device_mesh(\.\w+)?", since="2.2", users=("accelerate", "transformers")),
-    _Change("torch", r"torch\.distributed\.tensor\.(DTensor|Shard|Replicate|distribute_tensor)", since="2.5"),
-    _Change("torch", r"torch\.distributed\.fsdp\.(fully_shard|FSDPModule)", since="2.6", users=("accelerate",)),
-    _Change("torch", r"torch\.(compile|_dynamo)", since="2.0", users=("transformers", "diffusers")),
-    _Change("torch", r"torch\.utils\._pytree\.register_pytree_node", since="2.2", users=("transformers",)),
-    _Change(
-        "torchvision",
-        r"torchvision\.transforms\.functional_tensor\S*",
-        until="0.16",
-        users=("basicsr", "GFPGAN", "Real-ESRGAN"),
-        goes_with="'torchvision<0.17' 'torch<2.2'",
-    ),
-    _Change(
-        "torchaudio",
-        r"torchaudio\.(set_audio_backend|get_audio_backend|list_audio_backends|info|AudioMetaData|sox_effects|io)",
-        until="2.8",
-        users=("pyannote.audio", "speechbrain", "whisperx"),
-        goes_with="torch==2.8.* torchaudio==2.8.*",
-    ),
-    _Change(
-        "triton",
-        r"triton\.(compiler|backends)\.compiler\.AttrsDescriptor",
-        until="3.2",
-        users=("PyTorch 2.6 and older",),
-        goes_with="triton==3.2.* torch==2.6.*",
-    ),
-    _Change("triton", r"triton\.compiler\.compiler\.triton_key"),
-    _Change("triton", r"triton\.ops\S*", until="3.1", users=("bitsandbytes before 0.45",)),
-)
-"""Names by whose absence a release is known to be older or newer than a package thinks (projects' release notes)."""
 _TENSORFLOW_1 = re.compile(
     r"tensorflow\.(contrib\S*|Session|InteractiveSession|placeholder|ConfigProto|GPUOptions|get_default_graph|"
     r"reset_default_graph|global_variables_initializer|variable_scope|get_variable|app|flags|logging|set_random_seed|"
@@ -249,7 +192,8 @@ def api_of_tensorflow_1(case: Case, lines: Lines) -> bool:
 def api(case: Case, lines: Lines) -> _Change | None:
     """The name as one that its package has in some releases only."""
     name = api_name(case, lines)
-    return next((it for it in _CHANGES if re.fullmatch(it.names, name)), None)
+    rows = (row for names, row in shipped().table("api").items() if re.fullmatch(names, name))
+    return next((_Change(**row) for row in rows if isinstance(row, dict)), None)
 
 
 def api_version(case: Case, lines: Lines) -> str | None:
@@ -257,19 +201,6 @@ def api_version(case: Case, lines: Lines) -> str | None:
     change = api(case, lines)
     about = None if change is None else change.about
     return case.version_of("pytorch") if about == "torch" else version_of_package(case, about)
-
-
-def api_asker(case: Case, lines: Lines) -> str | None:
-    """The package that needs it, by the last frame above it that is not of the package itself."""
-    change = api(case, lines)
-    if change is not None and any(it.startswith("PyTorch") for it in change.users):
-        return f"PyTorch {case.version_of('pytorch') or ''}".strip()
-    about = None if change is None else change.about
-    frames = [
-        it.value for it in case.clues.get("frame", ()) if it.number < lines[0].number and _IN_SITE.search(it.value)
-    ]
-    packages = (package_of(it.partition('"')[2].partition('"')[0]) for it in reversed(frames))
-    return next((it for it in packages if it is not None and it != about), None)
 
 
 # ---------------------------------------------------------------------------------------------- CUDA majors, compilers
@@ -291,11 +222,6 @@ def cuda_mixed(case: Case, lines: Lines) -> bool:
     twice = cuda_twice(case, lines)
     majors = {it.get("major") for it in case.of("cuda-majors")}
     return len(majors) > 1 and (not twice or _component(lines[0]) in twice)
-
-
-def cuda_mixed_packages(_case: Case, lines: Lines) -> tuple[str, ...]:
-    """The packages that the judged lines name."""
-    return tuple(dict.fromkeys((it.get("package") or "").replace("_", "-") for it in lines))[:8]
 
 
 def jit_toolkit(_case: Case, lines: Lines) -> CudaVersion | None:

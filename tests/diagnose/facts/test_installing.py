@@ -180,7 +180,7 @@ def test_packages_that_are_not_for_gpus_are_not_spoken_of(text: str) -> None:
             "torchvision 0.19.1 requires torch==2.4.1, but you have torch 2.5.0 which is incompatible.",
             None,
             ["installed-conflict"],
-            "belongs torchvision 0.20.0",
+            "torchvision 0.19.1 requires torch==2.4.1",
         ),
         (
             "Using cached torch-0.1.2.post2.tar.gz (128 kB)",
