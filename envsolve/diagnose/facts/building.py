@@ -6,19 +6,12 @@ import re
 
 from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
+from envsolve.findings.catalogue import shipped
 from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion
 
 _GCC_SINCE = {8: "10.1", 9: "11.0", 10: "11.1", 11: "11.4", 12: "12.0", 13: "12.4", 14: "12.8", 15: "13.0"}
 """The first CUDA that takes a gcc as host compiler (host_config.h of the toolkits, as gathered in ax3l/9489132)."""
-_WHEELS = {
-    "sageattention": "https://github.com/woct0rdho/SageAttention/releases",
-    "qattn": "https://github.com/woct0rdho/SageAttention/releases",
-    "flash": "https://github.com/mjun0812/flash-attention-prebuild-wheels/releases",
-    "nunchaku": "https://github.com/nunchux-ai/nunchaku/releases",
-    "causal-conv1d": "https://github.com/Dao-AILab/causal-conv1d/releases",
-    "mamba": "https://github.com/state-spaces/mamba/releases",
-}
 _FOR_WINDOWS = ("sageattention", "qattn")
 """Packages whose built wheels are for Windows only."""
 _NAMES = {"FlashAttention": "flash-attn", "flash_attn": "flash-attn"}
@@ -51,8 +44,10 @@ def built_package(case: Case, _lines: Lines) -> str | None:
 def wheels_page(case: Case, _lines: Lines) -> str | None:
     """Where a package that the text names has built wheels that are not on PyPI."""
     texts = " ".join((*case.packages, *case.every("gpu_name"), *(it.line for it in case.sightings))).casefold()
-    pages = _WHEELS if case.windows else {name: page for name, page in _WHEELS.items() if name not in _FOR_WINDOWS}
-    return next((page for name, page in pages.items() if name in texts), None)
+    pages = shipped().table("wheels").items()
+    return next(
+        (str(page) for name, page in pages if name in texts and (case.windows or name not in _FOR_WINDOWS)), None
+    )
 
 
 # ---------------------------------------------------------------------------------------------- where nvcc is

@@ -170,23 +170,10 @@ class _Change(NamedTuple):
     asker: str = ""
 
 
-_TENSORFLOW_1 = re.compile(
-    r"tensorflow\.(contrib\S*|Session|InteractiveSession|placeholder|ConfigProto|GPUOptions|get_default_graph|"
-    r"reset_default_graph|global_variables_initializer|variable_scope|get_variable|app|flags|logging|set_random_seed|"
-    r"to_float|random_normal|truncated_normal|layers|train\.(AdamOptimizer|GradientDescentOptimizer|Saver))"
-)
-"""Names of TensorFlow 1 that TensorFlow 2 has under tf.compat.v1 only."""
-
-
 def api_name(_case: Case, lines: Lines) -> str:
     """The name that a package does not have, torch.library.register_fake."""
     fields = merged(lines)
     return ".".join(filter(None, (fields.get("module"), fields.get("attribute")))).replace("._api.v2", "")
-
-
-def api_of_tensorflow_1(case: Case, lines: Lines) -> bool:
-    """Whether TensorFlow 1 had it and TensorFlow 2 has not."""
-    return _TENSORFLOW_1.fullmatch(api_name(case, lines)) is not None
 
 
 def api(case: Case, lines: Lines) -> _Change | None:

@@ -21,20 +21,6 @@ _GLIBC = {
     "2.41": ("Debian 13", "debian:13"),
 }
 """The glibc of distributions (glibc wiki, release timeline; the distributions' own package lists)."""
-_FRAMEWORKS = frozenset(
-    {
-        "torch", "torchvision", "torchaudio", "tensorflow", "keras", "jax", "jaxlib", "flax", "onnx", "onnxruntime",
-        "cupy", "paddle", "numpy", "triton", "transformers", "diffusers", "bitsandbytes", "xformers", "numba",
-        "tensorrt", "vllm", "deepspeed",
-    }
-)  # fmt: skip
-"""Modules that no working project has a file of the same name as."""
-_LIBRARIES = _FRAMEWORKS | {
-    "scipy", "pandas", "sklearn", "PIL", "cv2", "accelerate", "datasets", "tokenizers", "safetensors", "peft", "timm",
-    "einops", "matplotlib", "tensorboard", "google", "packaging", "yaml", "requests", "tqdm", "sympy", "networkx",
-    "fsspec", "filelock", "jinja2", "six",
-}  # fmt: skip
-"""Libraries that frameworks and programs beside them import, by the names of their modules."""
 _STANDARD = sys.stdlib_module_names | {"distutils", "imp", "asyncore", "cgi", "telnetlib", "pipes", "uu", "crypt"}
 """Python's own modules, those that new Pythons leave out included."""
 
@@ -136,12 +122,6 @@ def tls_module(case: Case, lines: Lines) -> str | None:
 
 
 # ---------------------------------------------------------------------------------------------- files of one's own
-
-
-def shadowed_module(case: Case, lines: Lines) -> str | None:
-    """A module of a library, or of Python where the text is of GPUs, that is imported from elsewhere."""
-    module = lines[0].get("module") or ""
-    return module if module in _LIBRARIES or (module in _STANDARD and about_gpus(case)) else None
 
 
 def module_is_pythons(_case: Case, lines: Lines) -> bool:
