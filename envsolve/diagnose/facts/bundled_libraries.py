@@ -135,14 +135,6 @@ def torch_extension(case: Case, lines: Lines) -> str | None:
     return next(iter(named)) if len(named) == 1 else None
 
 
-def torch_cuda_folder(case: Case, _lines: Lines) -> str | None:
-    """The newest folder of PyTorch's index with a CUDA build of the installed version: ``cu124``."""
-    torch = parsed_version(case.version_of("pytorch"))
-    releases = () if torch is None else case.knowledge.releases("pytorch", torch.public)
-    newest = max((it.cuda for it in releases if it.source.is_wheel and it.cuda is not None), default=None)
-    return None if newest is None else f"cu{newest.major}{newest.minor}"
-
-
 def torch_cannot_have_file(case: Case, lines: Lines) -> bool:
     """Whether the installed PyTorch has no such library."""
     torch, name, cuda = parsed_version(case.version_of("pytorch")), library(lines[0]), case.cuda_of("pytorch")

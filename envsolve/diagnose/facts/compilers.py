@@ -35,9 +35,6 @@ _CUPY_FOR_13 = Version("13.6")
 """The first CuPy for CUDA 13: its release notes."""
 _CUPY_IN_PATH = re.compile(r"[\\/]cupy-(\d+\.\d+[\w.]*?)-py\d")
 _AT_RUN_TIME = re.compile(r"triton|xla|jax|tensorflow", re.IGNORECASE)
-_OF_TOOLKIT = re.compile(r"cuda-(\d{1,2}\.\d)/bin/ptxas")
-_LINES_OF_A_VERSION = 4
-"""The lines that ptxas --version prints, of which the first names it and the last its release."""
 _BEHIND_A_REMARK = 20
 """The lines of the traceback that xFormers writes behind its remark that Triton is optional."""
 _XLA_WORDS = (
@@ -179,19 +176,6 @@ def assembler_of(case: Case, lines: Lines) -> str:
     text = " ".join(it.line for it in lines).casefold()
     xla = case.framework in {"jax", "tensorflow"} or any(word in text for word in _XLA_WORDS)
     return "XLA" if xla and "triton" not in text else "Triton"
-
-
-def ptxas_release(case: Case, _lines: Lines) -> str | None:
-    """The release of the ptxas that the text shows: as XLA names it, as it prints it, or by its toolkit's path."""
-    named = first_field(case.of("ptxas-faulty"), "ptxas")
-    if named is not None:
-        return ".".join(named.split(".")[:2])
-    starts = [it.number for it in case.clues.get("ptxas", ())]
-    for clue in case.clues.get("toolkit", ()):
-        if any(0 <= clue.number - start < _LINES_OF_A_VERSION for start in starts):
-            return clue.value
-    paths = (_OF_TOOLKIT.search(it) for it in case.every("ptxas_path"))
-    return next((match[1] for match in paths if match), None)
 
 
 def ptxas_cuda(case: Case, lines: Lines) -> CudaVersion | None:

@@ -235,13 +235,6 @@ def opened_libraries(case: Case, lines: Lines) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(library(it) for it in present if owner_of(library(it)) is Owner.CUDA))
 
 
-def opened_exactly(case: Case, lines: Lines) -> str | None:
-    """The one minor version of CUDA that all the names together leave."""
-    span, opened = cuda_of_library(case, lines), opened_span(case)
-    both = None if span is None or opened is None else opened.common(span)
-    return None if both is None or both.first != both.last else str(both)
-
-
 class _Mixed(NamedTuple):
     """A library of CUDA, what it needs, and the CUDA of the program's other libraries."""
 
