@@ -35,6 +35,14 @@ class ConflictStep(NamedTuple):
     source: str = ""
 
 
+class Refused(NamedTuple):
+    """A requirement that a lock cannot hold: its name, or its address where it has none, where it stands, and why."""
+
+    name: str
+    where: str
+    why: str
+
+
 class HostGroup(NamedTuple):
     """Hosts, or GPUs, that one stack serves: their names, the builds of that stack, and the command that makes it."""
 
@@ -56,6 +64,7 @@ class EnvsolveError(Exception):
         hints: tuple[Hint, ...] = (),
         *,
         conflict: tuple[ConflictStep, ...] = (),
+        refused: tuple[Refused, ...] = (),
     ) -> None:
         super().__init__(code, message)
         self.code = code
@@ -63,6 +72,7 @@ class EnvsolveError(Exception):
         self.cause = cause
         self.hints = hints
         self.conflict = conflict
+        self.refused = refused
 
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
@@ -77,6 +87,7 @@ class EnvsolveError(Exception):
                 for step in self.conflict
             ],
             "hints": [hint.as_json() for hint in self.hints],
+            **({"refused": [it._asdict() for it in self.refused]} if self.refused else {}),
         }
 
 

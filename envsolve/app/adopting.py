@@ -64,7 +64,9 @@ def names_framework(settings: Settings, platform: Platform) -> bool:
     """
     if settings.frameworks:
         return True
-    asked = Packages(settings.requirements, settings.requirement_files, settings.constraint_files)
+    asked = Packages(
+        settings.requirements, settings.requirement_files, settings.constraint_files, exclude=settings.exclude
+    )
     found = asked_on(asked, platform)
     names = [parse_match_spec(it.spec).name for it in found.conda]
     names += [] if found.python is None else [need.name for need, _ in found.python.needs]

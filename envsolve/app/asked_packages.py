@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,20 +14,21 @@ from packaging.version import Version
 
 from envsolve.boundary.files import FileError, read_bytes
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import Hint, Refused, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import Asked as AskedByFiles
-from envsolve.index.requirement_file import Line, read_requirement_file
+from envsolve.index.requirement_file import Line, place_of, read_requirement_file, refuse_all
 from envsolve.lockfile.options import BUILD_CONSTRAINTS, CONSTRAINTS, Options
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
-from envsolve.model.names import is_name
+from envsolve.model.names import is_name, normalized
 from envsolve.model.need import Markers, Need, joined, parse_need, with_open_marker
 from envsolve.model.package import Hashes
 from envsolve.model.reference import (
     EDITABLE,
     AddressKind,
     Reference,
+    as_typed,
     editable_folder,
     gives_address,
     is_path,
@@ -42,6 +43,7 @@ from envsolve.model.versions import parsed_version
 if TYPE_CHECKING:
     from envsolve.index.client import Direct
 
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _WITH_EXTRAS = re.compile(r"(?P<address>[^\[#]+)(?P<extras>\[[A-Za-z0-9._, -]*\])(?P<rest>#.*)?\Z")
 """A path or an address with extras behind it, as pip reads them: ``.[dev]``."""
 _OF_COMMIT = re.compile(r"/([^/]+)(?:/-)?/archive/")
@@ -74,6 +76,8 @@ class Given(NamedTuple):
     replaced: tuple[tuple[Need, str], ...] = ()
     """The requirements that an override replaces."""
     build_constraints: tuple[str, ...] = ()
+    excluded: tuple[tuple[str, str], ...] = ()
+    """The requirements that are left out, by the names under which they are, each with its place."""
 
     @property
     def overridden(self) -> Mapping[str, tuple[str, ...] | None]:
@@ -144,7 +148,12 @@ def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
         asked += read_requirement_file(name)
     for name in packages.constraints:
         asked += read_requirement_file(name, constraint=True)
-    requirements, constraints = list(_read(asked.requirements)), list(_read(asked.constraints))
+    mistakes = list(asked.mistakes)
+    named = ((line, _excluded_as(line.text, packages.exclude)) for line in asked.requirements)
+    excluded = {line: name for line, name in named if name is not None}
+    requirements = list(_read((it for it in asked.requirements if it not in excluded), mistakes, packages.exclude))
+    constraints = list(_read(asked.constraints, mistakes))
+    refuse_all(mistakes)
     overrides = [(_need(line), line) for line in (Line(text, OVERRIDE) for text in packages.overrides)]
     needs, replaced = _overridden(requirements, [need for need, _ in overrides])
     hashed = [*(it for it in requirements if it not in replaced), *constraints]
@@ -158,15 +167,19 @@ def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
         tuple(dict.fromkeys(need for need, _ in overrides)),
         tuple(_distinct(replaced)),
         build_constraints_in(packages.build_constraints),
+        tuple((name, place_of(line.origin, line.text)) for line, name in excluded.items()),
     )
 
 
 def build_constraints_in(files: Iterable[str]) -> tuple[str, ...]:
     """What files say of the versions of what builds require, each once. Raises UsageError where one cannot be read."""
-    lines = [line for name in files for line in read_requirement_file(name, constraint=True).constraints]
-    for line in lines:
-        _need(line._replace(hashes=()))
-    return tuple(dict.fromkeys(without_secrets(line.text) for line in lines))
+    asked = AskedByFiles()
+    for name in files:
+        asked += read_requirement_file(name, constraint=True)
+    mistakes = list(asked.mistakes)
+    list(_read((it._replace(hashes=()) for it in asked.constraints), mistakes))
+    refuse_all(mistakes)
+    return tuple(dict.fromkeys(without_secrets(it.text) for it in asked.constraints))
 
 
 def _overridden(
@@ -217,6 +230,11 @@ def for_target(asked: Given, markers: Markers) -> Given:
     return found
 
 
+def for_interpreter(asked: Given, interpreter: Interpreter) -> Given:
+    """The same where the target is known by its Python."""
+    return for_target(asked, Markers(interpreter.marker_values()))
+
+
 def with_names(asked: Given, names: Callable[[Need], str]) -> Given:
     """``asked`` with the names that ``names`` gives to projects whose address is all that is given."""
 
@@ -251,13 +269,58 @@ def on_python(asked: Given, python: str, platform: Platform) -> Given:
         major, minor, patch = (*Version(python).release, 0, 0)[:3]
     except ValueError:
         return asked
-    return for_target(asked, Markers(Interpreter((major, minor, patch), platform).marker_values()))
+    return for_interpreter(asked, Interpreter((major, minor, patch), platform))
 
 
-def _read(lines: Iterable[Line]) -> Iterator[tuple[Need, Line]]:
-    """The requirement in each line; after a folder those of the project in it, which are the user's own, too."""
+def require_sources_in(asked: Given, format_name: str, *, beside_conda: bool = False) -> None:
+    """Raise UsageError where a requirement is a repository or a folder, which a file in ``format_name`` cannot have."""
+    from envsolve.lockfile.restriction import require_sources
+
+    try:
+        require_sources(asked.addresses, format_name, beside_conda=beside_conda)
+    except UsageError as error:
+        origins = {need.name: (origin, as_typed(named(need.url))) for need, origin in asked.needs if need.url}
+        known = [it for it in error.refused if it.name in origins]
+        error.refused = tuple(
+            it._replace(where=place_of(origins[it.name][0], it.name, origins[it.name][1])) for it in known
+        )
+        raise
+
+
+def _excluded_as(requirement: str, exclude: Collection[str]) -> str | None:
+    """Which of ``exclude`` is the name of a requirement, or its address where it has one."""
+    if not exclude:
+        return None
+    name, address = map(without_secrets, _called(requirement))
+    return next((it for it in exclude if it == address or (name and normalized(it) == normalized(name))), None)
+
+
+def _called(requirement: str) -> tuple[str, str]:
+    """The name of what is required, where one is stated, and its address, as it is written."""
+    if not gives_address(requirement):
+        name, _, address = with_open_marker(requirement).partition(";")[0].partition("@")
+        found = _NAME.match(name)
+        return found[0] if found else requirement, address.strip()
+    address = (editable_folder(requirement) or requirement).partition(" ;")[0].strip()
+    try:
+        return parse_need(_named(requirement)).name, address
+    except ValueError:
+        return "", address
+
+
+def _read(
+    lines: Iterable[Line], mistakes: list[UsageError], exclude: Collection[str] = ()
+) -> Iterator[tuple[Need, Line]]:
+    """The requirement in each line; after a folder those of the project in it, which are the user's own, too.
+
+    A line that cannot be read is one of ``mistakes``. Of a project in a folder, what is in ``exclude`` is left out.
+    """
     for line in lines:
-        need = _need(line)
+        try:
+            need = _need(line)
+        except UsageError as mistake:
+            mistakes.append(mistake)
+            continue
         yield need, line
         if not need.url:
             continue
@@ -268,7 +331,8 @@ def _read(lines: Iterable[Line]) -> Iterator[tuple[Need, Line]]:
             place = f"{reference.address}/pyproject.toml"
             for text in project_lines(_in_folder(reference, "pyproject.toml"), need.extras):
                 own = Line(_and_marker(text, need.marker), place)
-                yield _need(own), own
+                if _excluded_as(own.text, exclude) is None:
+                    yield _need(own), own
 
 
 def _and_marker(text: str, marker: str) -> str:
@@ -289,7 +353,9 @@ def _need(line: Line) -> Need:
         code, hint = "requirement-invalid", "write a name with versions, such as 'pandas>=2'"
         if gives_address(line.text) or " @ " in line.text:
             code, hint = "direct-reference-invalid", _ADDRESSES
-        raise UsageError(code, f"{_where(line)}{said}", hints=(Hint(hint),)) from None
+        name, address = _called(line.text)
+        refused = Refused(without_secrets(name or address), place_of(line.origin, line.text), said)
+        raise UsageError(code, f"{_where(line)}{said}", hints=(Hint(hint),), refused=(refused,)) from None
     return _hashed(need, line) if line.hashes else need
 
 
@@ -366,7 +432,8 @@ def _hashed(need: Need, line: Line) -> Need:
 
 
 def _where(line: Line) -> str:
-    return "" if line.origin == COMMAND_LINE else f"{line.origin}: "
+    place = place_of(line.origin, line.text)
+    return f"{place}: " if place else ""
 
 
 def _refused(need: Need, origin: str, reason: str) -> UsageError:

@@ -24,11 +24,11 @@ from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.conda_specs import conda_specs
-from envsolve.lockfile.formats import PYTHON_FORMATS
 from envsolve.lockfile.lock import MAIN, Asked
 from envsolve.lockfile.options import Options
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Packages, Request
@@ -113,13 +113,38 @@ def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
     asked = [it for file in files for it in file.asked]
     python = _python(packages, files)
     return CondaAsked(
-        conda=tuple(it for it in asked if not it.by_pip),
+        conda=tuple(it for it in asked if not it.by_pip and parse_match_spec(it.spec).name not in packages.exclude),
         python=python,
         channels=tuple(dict.fromkeys(_opened(channel, file) for file in files for channel in file.channels)),
         variables=tuple({key: value for file in files for key, value in file.variables}.items()),
         categories=_categories(asked),
         notes=tuple(Note("environment-file", text) for file in files for text in file.notes),
     )
+
+
+def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
+    """What of ``request`` is left out, and what is to be left out and is not there."""
+    from envsolve.app.asked_packages import given
+    from envsolve.index.requirement_file import place_of
+
+    packages = request.packages
+    if not packages.exclude:
+        return
+    if request.format in PYTHON_FORMATS:
+        found = dict(given(packages).excluded)
+    else:
+        files = list(_environments(packages, platform))
+        found = dict(_python(packages, files).excluded)
+        names = {parse_match_spec(it.spec).name for file in files for it in file.asked if not it.by_pip}
+        origin = next((f"-r {name}" for name in packages.files if is_environment_file(name)), "")
+        found |= {it: place_of(origin, it) for it in packages.exclude if it in names}
+    for name in packages.exclude:
+        if name in found:
+            yield Note("excluded", f"{name} is excluded ({found[name]})").about(name=name, where=found[name])
+        else:
+            yield Note("exclude-unused", f"exclude = [{json.dumps(name)}] has no effect: nothing requires it").about(
+                name=name
+            )
 
 
 def refuse_overrides(request: Request) -> None:
@@ -129,7 +154,7 @@ def refuse_overrides(request: Request) -> None:
         message = f"the format {request.format!r} does not support {named}"
         why = "conda solves with the requirements in its packages, and pip with those in the wheels"
         instead = request._replace(format="requirements", channels=())
-        hint = way_out("use a Python lock: requirements, pylock or dockerfile", instead, request)
+        hint = way_out(f"use a Python lock: {', '.join(PYTHON_FORMATS)}", instead, request)
         raise UsageError("requirements-not-supported", message, (why,), (hint,))
 
 
@@ -235,10 +260,8 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
             frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
         sources = WHEELS if found.as_wheels and not request.sources else sources
     named = tuple(FrameworkRequest(name, specifier) for name, specifier in sorted(frameworks.items()))
-    return target._replace(
-        request=request._replace(frameworks=named, python=python, cuda=cuda, channels=channels, sources=sources),
-        problem=problem._replace(frameworks=named, python=python, cuda=cuda),
-    )
+    target = target._replace(request=request._replace(channels=channels, sources=sources))
+    return target.asking(frameworks=named, python=python, cuda=cuda)
 
 
 def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
@@ -251,20 +274,14 @@ def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
 def with_frameworks(target: Target, names: Sequence[str]) -> Target:
     """``target`` with further frameworks, in whatever version."""
     added = tuple(FrameworkRequest(name, SpecifierSet()) for name in names)
-    request, problem = target.request, target.problem
-    frameworks = tuple(sorted((*problem.frameworks, *added), key=lambda it: it.framework))
-    return target._replace(
-        request=request._replace(frameworks=frameworks), problem=problem._replace(frameworks=frameworks)
-    )
+    return target.asking(frameworks=tuple(sorted((*target.problem.frameworks, *added), key=lambda it: it.framework)))
 
 
 def with_cuda(target: Target, cuda: SpecifierSet | None) -> Target:
     """``target`` with CUDA restricted further; as it is for None."""
     if cuda is None:
         return target
-    request, problem = target.request, target.problem
-    both = cuda if problem.cuda is None else problem.cuda & cuda
-    return target._replace(request=request._replace(cuda=both), problem=problem._replace(cuda=both))
+    return target.asking(cuda=cuda if target.problem.cuda is None else target.problem.cuda & cuda)
 
 
 def split(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from envsolve.app.asked_packages import Given, with_names
+from envsolve.app.asked_packages import Given, require_sources_in, with_names
 from envsolve.app.lock_indexes import Lines
 from envsolve.boundary.secrets import without_secrets
 from envsolve.model.names import normalized
@@ -25,9 +25,7 @@ def with_direct(
     waiting = [need for need, _ in (*wanted.needs, *wanted.constraints) if need.url and holds(need.marker)]
     if not waiting:
         return wanted
-    from envsolve.lockfile.restriction import require_sources
-
-    require_sources(wanted.addresses, format_name)
+    require_sources_in(wanted, format_name)
     direct = dict(wanted.direct)
     while waiting:
         need = waiting.pop()

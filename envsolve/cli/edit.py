@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.lock import lock_files, project_file, project_option, spelled
@@ -24,18 +23,18 @@ from envsolve.cli.options import (
     network_of,
     option,
     output_options,
+    require_not_typed,
     stacked,
 )
-from envsolve.cli.output import deliver
-from envsolve.cli.report import note
+from envsolve.cli.output import deliver, deliver_json
+from envsolve.cli.report import note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, options_of_solve
 from envsolve.cli.sync import environment_options, sync_project
-from envsolve.errors import UsageError
 
 if TYPE_CHECKING:
     from envsolve.model.note import Note
 
-_AS_IT_IS = {"upgrade": False, "upgraded": (), "force": False, "check": False, "as_json": False}
+_AS_IT_IS = {"upgrade": False, "upgraded": (), "force": False, "check": False}
 """Options of ``lock``: what is locked stays as far as it fits."""
 
 _OF_ENVIRONMENT = ("gpus", "allow_builds", "index_url", "extra_index_urls", "pytorch_index_url")
@@ -46,6 +45,7 @@ _options: Decorator = stacked(
     option("--sync", "syncs", is_flag=True, help="Also bring the environment of the project up to date."),
     environment_options,
     option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing."),
+    option("--json", "print_json", is_flag=True, help="Print what changes as JSON."),
     options_of_solve(HOW_TO_FETCH),
     matrix_option,
     output_options,
@@ -75,7 +75,7 @@ def add(**options: Any) -> int:
 
     if options["prefix"] and not options["syncs"]:
         return _added_to_environment(options)
-    _require_not_typed(_OF_ENVIRONMENT, "requires --prefix without --sync: set it in the project")
+    require_not_typed(_OF_ENVIRONMENT, "requires --prefix without --sync: set it in the project")
     return _edited(with_requirements, "added", options)
 
 
@@ -98,11 +98,13 @@ def remove(**options: Any) -> int:
 def _added_to_environment(options: dict[str, Any]) -> int:
     """Install what is required around what is there, and say before what changes; the exit code."""
     from envsolve.app.around import AddRequest, install, planned
-    from envsolve.cli.create import installer_network
+    from envsolve.app.creating import Created, Outcome
+    from envsolve.cli.create import environment_data, installer_network
     from envsolve.cli.progress import Progress
+    from envsolve.create.plan import Kind
     from envsolve.model.request import Packages, Request
 
-    _require_not_typed(("project", "lock_file"), "is about a project, and --prefix without --sync is not")
+    require_not_typed(("project", "lock_file"), "is about a project, and --prefix without --sync is not")
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="adding")
     packages = Packages(
         requirements=options["words"],
@@ -124,45 +126,40 @@ def _added_to_environment(options: dict[str, Any]) -> int:
             addition = planned(asked, os.environ)
         finally:
             progress.clear()
-        _say(addition.notes, options)
+        note_each(addition.notes, options)
         lines = "".join(f"  {spelled(it)}\n" for it in addition.changes)
-        if options["show_diff"]:
-            deliver(lines, None)
-            return 0
+        notes: tuple[Note, ...] = ()
+        outcome = Outcome.WOULD_CHANGE if options["show_diff"] else Outcome.CHANGED
         if not addition.changes:
-            note(f"{options['prefix']} has {' and '.join(options['words'])} already", quiet=options["quiet"])
-            return 0
-        if not options["quiet"]:
-            click.echo(lines, nl=False, err=True)
-        try:
-            notes = install(
-                addition, installer_network(options), os.environ, progress.show, builds=options["allow_builds"]
-            )
-        finally:
-            progress.clear()
-        _say(notes, options)
+            outcome = Outcome.UP_TO_DATE
+            if not options["show_diff"]:
+                note(f"{options['prefix']} has {' and '.join(options['words'])} already", quiet=options["quiet"])
+        elif options["show_diff"]:
+            deliver("" if options["print_json"] else lines, None)
+        else:
+            if not options["quiet"]:
+                click.echo(lines, nl=False, err=True)
+            try:
+                notes = install(
+                    addition, installer_network(options), os.environ, progress.show, builds=options["allow_builds"]
+                )
+            finally:
+                progress.clear()
+            note_each(notes, options)
+    if options["print_json"]:
+        it = addition.inventory
+        kind = Kind.CONDA if it.is_conda else Kind.VENV
+        all_notes = (*addition.notes, *notes)
+        created = Created(it.prefix, kind, it.executable, outcome, all_notes, addition.changes)
+        deliver_json(environment_data(created, None))
     return 0
-
-
-def _say(notes: Iterable[Note], options: dict[str, Any]) -> None:
-    for it in notes:
-        note(it, quiet=options["quiet"])
-
-
-def _require_not_typed(names: Iterable[str], why: str) -> None:
-    """Raise UsageError where one of the options ``names`` is on the command line, which does not go with the others."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        is_typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-        if parameter.name in names and is_typed:
-            raise UsageError("contradictory-options", f"{max(parameter.opts, key=len)} {why}")
 
 
 def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options: dict[str, Any]) -> int:
     from envsolve.project.reading import project_of, read_text
 
     if not options["syncs"]:
-        _require_not_typed(("prefix", "lock_file"), "requires --sync")
+        require_not_typed(("prefix", "lock_file"), "requires --sync")
     path, words = project_file(options["project"]), options["words"]
     before = read_text(path)
     project_of(path, before)  # reports an existing mistake with its line
@@ -170,9 +167,12 @@ def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options:
     mark = codecs.BOM_UTF8.decode() if path.read_bytes().startswith(codecs.BOM_UTF8) else ""
     edited = [(path, mark + after)] if after != before else []
     project = project_of(path, after)
-    code = lock_files(project, {**options, **_AS_IT_IS}, edited)
+    code, document = lock_files(project, {**options, **_AS_IT_IS, "as_json": options["print_json"]}, edited)
+    syncs = options["syncs"] and not options["show_diff"]
+    if options["print_json"] and not syncs:
+        deliver_json(document)
     if options["show_diff"]:
         return code
     named = f"{' and '.join(words)} {verb}" if edited else f"has {' and '.join(words)} already"
     note(f"{path.name}: {named}", quiet=options["quiet"])
-    return sync_project(project, options) if options["syncs"] else code
+    return sync_project(project, options, document) if syncs else code

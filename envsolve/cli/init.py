@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Callable, Iterator, Mapping
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir
 from difflib import unified_diff
 from pathlib import Path
@@ -15,12 +16,12 @@ from click.core import ParameterSource
 
 from envsolve.boundary.files import FileError, read_bytes, read_head
 from envsolve.boundary.secrets import without_secrets
-from envsolve.cli.options import Command, FileName, matrix_option, network_of, option, output_options
+from envsolve.cli.options import TYPED, Command, FileName, matrix_of, matrix_option, network_of, option, output_options
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
-from envsolve.cli.report import note
+from envsolve.cli.report import note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
+from envsolve.errors import EnvsolveError, Hint, OutsideError, Refused, UnsolvableError, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
 from envsolve.model.request import Audit, FrameworkRequest, Policy, natural, spoken
@@ -34,7 +35,15 @@ _MARK = codecs.BOM_UTF8.decode("utf-8")
 _CI = ("github", "gitlab")
 _LONGEST_SHOWN = 16 * 1024 * 1024
 """Bytes of a file that is there, of which a diff is shown."""
-_WITH_ADDRESSES = ("channels", "extra-index-urls", "index-url", "pytorch-index-url", "requirements", "overrides")
+_WITH_ADDRESSES = (
+    "channels",
+    "extra-index-urls",
+    "index-url",
+    "pytorch-index-url",
+    "requirements",
+    "overrides",
+    "exclude",
+)
 _INSTALLED = ("pylock.toml", ".txt", "conda-lock.yml", ".lock")
 """How the names of locks end that `envsolve create` takes, whatever platform it is."""
 _OF_STACKS_ALONE = (".yml", ".yaml", ".json", "pixi.toml")
@@ -71,6 +80,12 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
     metavar="FILE",
     type=FileName("file"),
     help="A lock file to write; its name sets the format. Repeatable. Default: pylock.toml.",
+)
+@option(
+    "--exclude",
+    multiple=True,
+    metavar="NAME",
+    help="Leave out a requirement of an imported file, by name, or by address if it has none. Repeatable.",
 )
 @option("--ci", type=click.Choice(_CI), help="Also write a CI job that checks the locks.")
 @option("--project", metavar="DIR", type=FileName("directory"), help="The directory; default: this one.")
@@ -109,15 +124,13 @@ def init(**options: Any) -> int:
     """
     from envsolve.app.project_locking import refuse_link
     from envsolve.app.solving import LEFT_OUT
-    from envsolve.matrix import Matrix
     from envsolve.project.reading import OWN_FILE, PYPROJECT, project_of, text_at
     from envsolve.project.writing import with_table
 
     directory = Path(options["project"] or ".").absolute()
     if not directory.is_dir():
         raise UsageError("no-project", f"the directory {directory} does not exist", hints=(Hint("create it first"),))
-    given = options["matrix_directory"]
-    matrix = Matrix(given and Path(given).absolute())
+    matrix = matrix_of(options)
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = text_at(file) or ""
     mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""
@@ -127,7 +140,7 @@ def init(**options: Any) -> int:
         return with_table(file, before, values, replace=options["force"])
 
     with chdir(directory):
-        asked, texts, notes = _with_python_at_hand(file, asking, values, options, matrix)
+        asked, texts, notes = _locked(file, asking, values, options, matrix)
         project, bare = project_of(file, asking(asked)), _without_secrets(asked)
         after = asking(bare)
         if bare != asked:
@@ -148,8 +161,7 @@ def init(**options: Any) -> int:
         refused = [it for it in outputs if it not in new and _is_foreign(it)]
     left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
     lines: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_summary_lines(new, adopted, options), *left)
-    for it in lines:
-        note(it, quiet=options["quiet"])
+    note_each(lines, options)
     return 0
 
 
@@ -191,6 +203,7 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         "constraint_files": "constraint-files",
         "build_constraint_files": "build-constraint-files",
         "overrides": "overrides",
+        "exclude": "exclude",
         "gpus": "gpus",
         "hosts": "hosts",
         "platforms": "platforms",
@@ -224,7 +237,8 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "prefer", str(options["prefer"])
     if options["audit"] is not Audit.AUTO:
         yield "audit", str(options["audit"])
-    yield from ((key, True) for key, name in (("allow-builds", "allow_builds"), ("pre", "pre")) if options[name])
+    flags = (("allow-builds", "allow_builds"), ("extensions", "extensions"), ("pre", "pre"))
+    yield from ((key, True) for key, name in flags if options[name])
 
 
 def _without_secrets(values: Mapping[str, object]) -> dict[str, object]:
@@ -297,6 +311,67 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
     finally:
         progress.clear()
     return {it.path: it.text for it in locked.files}, locked.notes
+
+
+def _locked(
+    file: Path,
+    asking: Callable[[Mapping[str, object]], str],
+    values: dict[str, object],
+    options: dict[str, Any],
+    matrix: Matrix,
+) -> tuple[Mapping[str, object], dict[str, str], tuple[Note, ...]]:
+    """The keys and the locks. ``asking`` writes the keys.
+
+    Where some requirements cannot be locked, the others are tried without them, so that the error names all of them
+    and a command that works.
+    """
+    refused: dict[str, Refused] = {}
+    errors: list[EnvsolveError] = []
+    while True:
+        trying = {**values, "exclude": [*options["exclude"], *refused]} if refused else values
+        try:
+            found = _with_python_at_hand(file, asking, trying, options, matrix)
+        except EnvsolveError as error:
+            errors.append(error)
+            more = {it.name: it for it in error.refused if it.name not in refused}
+            if not more:
+                raise _not_lockable(refused, errors, _said(error)) if refused else error from None
+            refused |= more
+        else:
+            if errors:
+                raise _not_lockable(refused, errors, ())
+            return found
+
+
+def _said(error: EnvsolveError) -> tuple[str, ...]:
+    """What is wrong, each mistake by itself where there are several."""
+    return (isinstance(error, UsageError) and error.cause) or (error.message,)
+
+
+def _not_lockable(
+    refused: Mapping[str, Refused], errors: Sequence[EnvsolveError], then: Sequence[str]
+) -> EnvsolveError:
+    """The error for requirements that no lock can hold, from those for some of them; ``then`` is said without them.
+
+    It is the first one where that says all.
+    """
+    typed = map(without_secrets, click.get_current_context().meta[TYPED])
+    words = (word for name in refused for word in ("--exclude", name))
+    leave = Hint("leave out what cannot be locked", shlex.join(("envsolve", "init", *words, *typed)))
+    hints = tuple(dict.fromkeys((leave, *(hint for it in errors for hint in it.hints))))
+    if len(refused) == 1 and not then:
+        errors[0].hints = hints
+        return errors[0]
+    causes = (it.why if it.name in it.why else f"{it.name} {it.why}" for it in refused.values())
+    listed = [f"{it.where}: {cause}" for it, cause in zip(refused.values(), causes, strict=True)]
+    counted = "a requirement" if len(refused) == 1 else f"{len(refused)} requirements"
+    return UnsolvableError(
+        "requirements-not-lockable",
+        f"{counted} cannot be locked",
+        (*listed, *(f"and without {'it' if len(refused) == 1 else 'them'}: {it}" for it in then)),
+        hints,
+        refused=tuple(refused.values()),
+    )
 
 
 def _with_python_at_hand(

@@ -72,17 +72,25 @@ def _spellings(name: str) -> list[str]:
 
 
 def _formats(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
-    from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, VENV_FORMATS
+    from envsolve.model.lock_format import CAPTURE_FORMATS, CREATE_FORMATS, EXPORT_FORMATS, SOLVED_FORMATS
 
-    of_locks = (*VENV_FORMATS, *CONDA_FORMATS)
-    known = {"create": of_locks, "capture": of_locks, "export": (*of_locks, "environment")}
-    return known.get(str(ctx.command.name), (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))
+    known = {"create": CREATE_FORMATS, "capture": CAPTURE_FORMATS, "export": EXPORT_FORMATS}
+    return known.get(str(ctx.command.name), SOLVED_FORMATS)
 
 
 def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
     from envsolve.model.release import Source
 
     return (source.channel for source in Source if source.channel is not None)
+
+
+def _differences(ctx: click.Context, typed: str) -> Iterator[str]:  # noqa: ARG001
+    """The kinds of differences that ``diff`` may fail on, each after those that are typed already."""
+    from envsolve.app.lock_diff import Kind
+
+    before = typed.rpartition(",")[0]
+    given = before.split(",")
+    yield from (f"{before},{kind}".removeprefix(",") for kind in Kind if kind not in given)
 
 
 frameworks = _known(lambda ctx, _: _matrix(ctx).framework_names)
@@ -93,3 +101,5 @@ gpus = _known(_gpus)
 devices = _known(lambda _ctx, _typed: ("auto", "cpu", "cuda", "cuda:0"))
 formats = _known(_formats)
 channels = _known(_channels)
+
+differences = _known(_differences)

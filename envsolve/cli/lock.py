@@ -15,23 +15,24 @@ from click.core import ParameterSource
 from envsolve.cli.options import (
     Command,
     FileName,
-    Parsed,
+    matrix_of,
     matrix_option,
     network_of,
     option,
     output_options,
-    package_name,
 )
-from envsolve.cli.output import deliver, write_all
+from envsolve.cli.output import deliver, deliver_json, write_all
+from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
 
 if TYPE_CHECKING:
-    from envsolve.app.project_changes import Change, FileChange, Possible
+    from envsolve.app.package_changes import Change
+    from envsolve.app.project_changes import FileChange, Possible
     from envsolve.app.project_locking import LockedProject
     from envsolve.model.fact import Fact
     from envsolve.project import Project
@@ -60,16 +61,8 @@ project_option = option(
 @option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
 @option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
 @option("-U", "--upgrade", is_flag=True, help="Ignore all pinned versions.")
-@option(
-    "-P",
-    "--upgrade-package",
-    "upgraded",
-    multiple=True,
-    metavar="NAME",
-    type=Parsed("name", package_name),
-    help="Ignore the pinned version of one package. Repeatable.",
-)
-@option("--json", "as_json", is_flag=True, help="Print changes and reasons as JSON.")
+@options_of_solve(("upgraded",))
+@output_format_options
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
 @output_options
@@ -89,7 +82,11 @@ def lock(**options: Any) -> int:
 
     given = _given(options)
     again = "add -U" if given else f"run `{_UPGRADE}`"
-    return lock_files(overridden(read_project(project_file(options["project"])), given), options, again=again)
+    project = overridden(read_project(project_file(options["project"])), given)
+    code, document = lock_files(project, options, again=again)
+    if output_format(options) == "json":
+        deliver_json(document)
+    return code
 
 
 def lock_files(
@@ -98,17 +95,17 @@ def lock_files(
     edited: Sequence[tuple[Path, str]] = (),
     *,
     again: str = f"run `{_UPGRADE}`",
-) -> int:
+) -> tuple[int, dict[str, object]]:
     """Lock ``project`` as ``options`` of ``lock`` say, and write its files with those of ``edited``, or none of them.
 
-    ``again`` is how newer versions are taken. Returns the exit code.
+    ``again`` is how newer versions are taken. Returns the exit code, and the document of what changed, which takes the
+    place of a list of it where JSON is wanted.
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
-    from envsolve.matrix import Matrix
 
-    directory, around = options["matrix_directory"], options.get("around")
-    matrix = Matrix(directory and Path(directory).absolute())
+    around = options.get("around")
+    matrix = matrix_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     how = ProjectLock(
         network_of(options),
@@ -123,6 +120,11 @@ def lock_files(
     with chdir(project.directory):
         try:
             locked = lock_project(project, how, matrix, os.environ)
+        except EnvsolveError as error:
+            if error.refused and not edited:
+                names = json.dumps([it.name for it in error.refused], ensure_ascii=False)
+                error.hints = (*error.hints, Hint(f"or leave out what cannot be locked: exclude = {names}"))
+            raise
         finally:
             progress.clear()
         changes = [change_of(it, matrix, os.environ) for it in locked.files]
@@ -132,7 +134,7 @@ def lock_files(
             for path, _ in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
             write_all(written)
-    answer = _answer(changes, locked.notes, options)
+    answer = _answer(changes, project, options)
     verb = "written" if writes else "out of date" if options["check"] else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
     upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is pinned by something else
@@ -142,7 +144,7 @@ def lock_files(
     for it in notes:
         note(it, quiet=False)
     is_current = all(it.is_current for it in changes)
-    return 1 if options["check"] and not is_current else 0
+    return 1 if options["check"] and not is_current else 0, _document(changes, locked.notes)
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
@@ -179,12 +181,36 @@ def project_file(directory: str | None) -> Path:
     return found
 
 
-def _answer(changes: Sequence[FileChange], notes: Sequence[Note], options: dict[str, Any]) -> str:
-    if options["as_json"]:
-        files = [_data(it) for it in changes]
-        document = {"schema_version": SCHEMA_VERSION, "files": files, "notes": [it.as_json() for it in notes]}
-        return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    return "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it)) if options["show_diff"] else ""
+def _document(changes: Sequence[FileChange], notes: Sequence[Note]) -> dict[str, object]:
+    files, said = [_data(it) for it in changes], [it.as_json() for it in notes]
+    return {"schema_version": SCHEMA_VERSION, "files": files, "notes": said}
+
+
+def _answer(changes: Sequence[FileChange], project: Project, options: dict[str, Any]) -> str:
+    """What is printed of the changes; "" where JSON is wanted, which the caller prints."""
+    format_name = output_format(options)
+    text = "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it))
+    if format_name in ("text", "json"):
+        return text if format_name == "text" and options["show_diff"] else ""
+    cases = tuple(_case(it, project, fails=options["check"]) for it in changes)
+    return rendered(Outcome("envsolve lock", cases, text), format_name)
+
+
+def _case(change: FileChange, project: Project, *, fails: bool) -> Case:
+    """A file of the project. One that is out of date is shown at what changes in it, a new one where it is named."""
+    from envsolve.cli.places import output_place, package_place
+
+    path = os.path.relpath(project.directory / change.path)
+    name = f"{path} ({change.platform})"
+    if change.is_current:
+        return Case(name, detail="up to date")
+    file, line = (
+        output_place(project) if change.is_new else package_place(path, (it.name for it in change.changes or ()))
+    )
+    words = _change_text(change, "out of date")
+    text = "; ".join((f"{name} is {words}", *(it.text for it in change.reasons)))
+    level = Level.ERROR if fails else Level.NOTE
+    return Case(name, (Item(level, f"lock-{change.status}", text, "Run `envsolve lock`.", file, line),), words)
 
 
 def _alike(changes: Sequence[FileChange]) -> list[FileChange]:
@@ -200,7 +226,7 @@ def _data(change: FileChange) -> dict[str, object]:
         "path": change.path,
         "platform": change.platform.value,
         "status": change.status,
-        "changes": None if change.changes is None else [it._asdict() for it in change.changes],
+        "changes": None if change.changes is None else [it.as_json() for it in change.changes],
         "reasons": [it.text for it in change.reasons],
         "because": [it.as_json() for it in change.reasons],
         "possible": None if change.possible is None else change.possible._asdict(),
@@ -215,8 +241,6 @@ def _lines(change: FileChange) -> Iterator[str]:
     changes = change.changes or ()
     for it in changes if not change.is_new else ():
         yield f"  {spelled(it)}"
-    if change.has_other_digests:
-        yield "  same packages with other files or digests"
     yield from (f"  because: {reason.text}" for reason in change.reasons)
     if change.is_new:
         yield f"  {len(changes)} packages"
@@ -228,6 +252,8 @@ def spelled(change: Change) -> str:
         return f"+ {change.name} {change.after}"
     if change.after is None:
         return f"- {change.name} {change.before}"
+    if change.before == change.after:
+        return f"~ {change.name} {change.before} (other {' and '.join(change.differs)})"
     return f"~ {change.name} {change.before} -> {change.after}"
 
 
@@ -264,6 +290,5 @@ def _change_text(change: FileChange, verb: str) -> str:
     if change.changes is None:
         return verb
     count = len(change.changes)
-    same = "same packages with other files or digests" if change.has_other_digests else "same packages"
-    packages = f"{count} package{'' if count == 1 else 's'} changed" if count else same
+    packages = f"{count} package{'' if count == 1 else 's'} changed" if count else "same packages"
     return f"{verb}, {packages}"

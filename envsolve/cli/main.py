@@ -44,6 +44,7 @@ _COMMANDS = (
     "explain",
     "detect",
     "status",
+    "diff",
     "matrix",
     "cache",
     "completion",
@@ -68,6 +69,16 @@ _OF_OTHER_TOOLS = {
     "test": ("to run kernels in an environment, use validate", "envsolve validate"),
 }
 """Commands of conda, pip, uv and the like, each with what does its job here."""
+_NEAR, _NEARLY = 0.75, 0.82
+"""The part of their letters that two words have in common; the second is one letter of a command left out or added."""
+_ELSEWHERE = {
+    ("validate", "--gpu"): Hint(
+        "--gpu describes a target for solve and lock; --device selects the GPU to test",
+        "envsolve validate --device cuda:0",
+    ),
+    ("status", "--prefix"): Hint("status checks files; doctor checks an environment", "envsolve doctor --prefix DIR"),
+}
+"""Options that a command has not, though others do, each with what does its job there."""
 
 
 class LazyGroup(click.Group):
@@ -108,35 +119,59 @@ class LazyGroup(click.Group):
 
 
 def _refuse_unknown_command(args: Sequence[str]) -> None:
-    """Raise UsageError where the first word is no option, and nothing beside it says that it is a requirement."""
+    """Raise UsageError where the first word is no option, and nothing says that it is a requirement.
+
+    A framework, a file or a format beside it says so, but not of a word that is nearly a command.
+    """
     first, rest = args[0], args[1:]
-    if first.startswith("-") or _says_what_it_is_for(rest):
+    if first.startswith("-"):
         return
+    is_beside = _says_what_it_is_for(rest)
+    meant = _meant_command(first, _NEARLY if is_beside else _NEAR, rest if is_beside else ())
+    if is_beside and meant is None:
+        return
+    hints = [_meant_requirement(args) if meant is None else meant]
+    if is_beside:
+        hints.append(Hint("if it is a package, name it last", shlex.join(["envsolve", *rest, first])))
+    message = f"unknown command {first!r}"
+    if not first.isalpha():
+        message = f"{first!r} is no command, and a requirement needs --framework, -r, --format or -o beside it"
+    raise UsageError("usage", message, hints=tuple(hints))
+
+
+def _meant_command(word: str, cutoff: float, rest: Sequence[str]) -> Hint | None:
+    """The command that ``word`` stands for, with what is typed behind it; None where it is none, nor nearly one."""
+    import difflib
+
+    from envsolve.frameworks import framework_of_word
+
+    name = word.lower()
+    if name in _OF_OTHER_TOOLS:
+        return Hint(*_OF_OTHER_TOOLS[name])
+    if not word.isalpha() or framework_of_word(name) is not None:
+        return None
+    close = difflib.get_close_matches(name, _COMMANDS, n=1, cutoff=cutoff)
+    text = "commands are in lower case" if name in close else f"did you mean {close[0]}?" if close else ""
+    return Hint(text, shlex.join(["envsolve", close[0], *rest])) if close else None
+
+
+def _meant_requirement(args: Sequence[str]) -> Hint:
+    """How to ask for what the first of ``args`` names, as far as it is one."""
     import difflib
 
     from envsolve.frameworks import FRAMEWORKS, framework_of_word
 
+    first, rest = args[0], args[1:]
     name = first.lower()
     if not first.isalpha():
-        message = f"{first!r} is no command, and a requirement needs --framework, -r, --format or -o beside it"
         is_file = first.endswith((".txt", ".in", ".toml", ".yml", ".yaml"))
         words = ["--format", "pylock", *(("-r",) if is_file else ()), *args]
-        hint = Hint("lock what is in the file" if is_file else "lock it alone", shlex.join(["envsolve", *words]))
-    elif name in _COMMANDS:
-        hint = Hint("commands are in lower case", f"envsolve {name}")
-    elif name in _OF_OTHER_TOOLS:
-        hint = Hint(*_OF_OTHER_TOOLS[name])
-    elif framework_of_word(name) is not None:
-        hint = Hint(f"did you mean --framework {name}?", shlex.join(["envsolve", "--framework", *args]))
-    elif close := difflib.get_close_matches(name, _COMMANDS, n=1, cutoff=0.75):
-        hint = Hint(f"did you mean {close[0]}?", f"envsolve {close[0]}")
-    elif near := difflib.get_close_matches(name, FRAMEWORKS, n=1, cutoff=0.75):
-        hint = Hint(f"did you mean --framework {near[0]}?", shlex.join(["envsolve", "--framework", near[0], *rest]))
-    else:
-        hint = Hint("list the commands", "envsolve --help")
-    if first.isalpha():
-        message = f"unknown command {first!r}"
-    raise UsageError("usage", message, hints=(hint,))
+        return Hint("lock what is in the file" if is_file else "lock it alone", shlex.join(["envsolve", *words]))
+    if framework_of_word(name) is not None:
+        return Hint(f"did you mean --framework {name}?", shlex.join(["envsolve", "--framework", *args]))
+    if near := difflib.get_close_matches(name, FRAMEWORKS, n=1, cutoff=_NEAR):
+        return Hint(f"did you mean --framework {near[0]}?", shlex.join(["envsolve", "--framework", near[0], *rest]))
+    return Hint("list the commands", "envsolve --help")
 
 
 def _says_what_it_is_for(words: Sequence[str]) -> bool:
@@ -198,7 +233,8 @@ def run(arguments: list[str]) -> int:
         known = _as_error(error)
         if known is None and os.environ.get("ENVSOLVE_DEBUG"):
             raise
-        code = report(known or _internal(error), arguments, as_json=as_json)
+        command = arguments[0] if arguments and arguments[0] in _COMMANDS else "solve"
+        code = report(known or _internal(error), arguments, command, as_json=as_json)
         _note_unknown_variables(arguments)
         return code
 
@@ -265,15 +301,24 @@ def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether an error has to be data too: known before the line is parsed, because parsing may be what fails."""
     if "--json" in arguments or os.environ.get("ENVSOLVE_JSON", "").lower() in ("1", "true", "yes", "on", "t", "y"):
         return True
-    joined = [argument.removeprefix("--format=") for argument in arguments if argument.startswith("--format=")]
-    given = joined + [value for option, value in pairwise(arguments) if option == "--format"]
-    return "json" in (given or [os.environ.get("ENVSOLVE_FORMAT", "")])
+    return any(_last_value(arguments, option) == "json" for option in ("--format", "--output-format"))
+
+
+def _last_value(arguments: Sequence[str], option: str) -> str:
+    """The value of an option as it is typed, else of its variable."""
+    prefix = f"{option}="
+    values = [it.removeprefix(prefix) for it in arguments if it.startswith(prefix)]
+    values += [value for name, value in pairwise(arguments) if name == option]
+    return values[-1] if values else os.environ.get("ENVSOLVE_" + option.strip("-").replace("-", "_").upper(), "")
 
 
 def _usage_error(error: click.ClickException) -> UsageError:
     hints = []
-    if isinstance(error, click.NoSuchOption) and error.possibilities:
-        hints.append(Hint(f"did you mean {' or '.join(sorted(error.possibilities))}?"))
+    if isinstance(error, click.NoSuchOption):
+        elsewhere = _ELSEWHERE.get((error.ctx.info_name or "" if error.ctx else "", error.option_name))
+        meant = sorted(error.possibilities or ())
+        if elsewhere or meant:
+            hints.append(elsewhere or Hint(f"did you mean {' or '.join(meant)}?"))
     mistakes = error.mistakes if isinstance(error, SeveralMistakes) else (error,)
     for it in mistakes:
         if isinstance(it, click.BadParameter) and _is_from_environment(it):
@@ -285,7 +330,8 @@ def _usage_error(error: click.ClickException) -> UsageError:
 
 
 def _text_of(error: click.ClickException) -> str:
-    return error.format_message().rstrip(".")
+    said = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
+    return said.rstrip(".")
 
 
 def _is_from_environment(error: click.BadParameter) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from envsolve.cli.report import Detail, Palette
+from envsolve.errors import UsageError
 from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
@@ -25,10 +28,12 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 _MISTAKES = "envsolve.mistakes"
+TYPED = "envsolve.typed"
+"""Where a context has the words behind the name of the command."""
 _SECTIONS = {
     "Requirements": (
         *("frameworks", "requirement_files", "editables", "constraint_files", "overrides", "build_constraint_files"),
-        *("exclude_newer", "pre", "allow_builds", "audit", "upgrade", "upgraded"),
+        *("exclude_newer", "pre", "allow_builds", "extensions", "audit", "upgrade", "upgraded"),
     ),
     "Target": ("python", "gpus", "driver", "glibc", "cuda", "hosts", "platforms"),
     "Sources and indexes": ("sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url"),
@@ -61,6 +66,7 @@ class Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the line. Raises SeveralMistakes, or the one mistake itself."""
+        ctx.meta[TYPED] = tuple(args)
         mistakes: list[click.BadParameter] = ctx.meta.setdefault(_MISTAKES, [])
         rest = super().parse_args(ctx, args)
         if len(mistakes) > 1:
@@ -175,6 +181,15 @@ def package_name(text: str) -> str:
     return text
 
 
+def require_not_typed(names: Iterable[str], why: str) -> None:
+    """Raise UsageError where one of the options ``names`` is on the command line, which does not go with the others."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        is_typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
+        if parameter.name in names and is_typed:
+            raise UsageError("contradictory-options", f"{max(parameter.opts, key=len)} {why}")
+
+
 matrix_option = option(
     "--matrix",
     "matrix_directory",
@@ -184,18 +199,32 @@ matrix_option = option(
 )
 
 
+output_option = option(
+    "-o", "--output", type=FileName("file"), metavar="FILE", help="Write to FILE (atomically) instead of stdout."
+)
+
+
+def matrix_directory(options: Mapping[str, Any]) -> Path | None:
+    """The directory of --matrix, wherever the command works; None for the shipped matrix."""
+    directory = options["matrix_directory"]
+    return None if directory is None else Path(directory).absolute()
+
+
 def matrix_of(options: Mapping[str, Any]) -> Matrix:
     """The compatibility matrix of --matrix, by default the shipped one."""
     from envsolve.matrix import Matrix
 
-    directory = options["matrix_directory"]
-    return Matrix(directory)
+    return Matrix(matrix_directory(options))
+
+
+def require_one_environment(options: Mapping[str, Any]) -> None:
+    """Raise UsageError where both options name an environment."""
+    if options["prefix"] is not None and options["python"] is not None:
+        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
 
 
 def network_of(options: Mapping[str, Any]) -> Network:
     """How the command goes out, wherever it works."""
-    from pathlib import Path
-
     from envsolve.app.network import Network
 
     cache = options["cache_dir"]

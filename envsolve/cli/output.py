@@ -6,7 +6,7 @@ import codecs
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -14,9 +14,8 @@ import click
 from envsolve.boundary.display import escaped, escaped_character
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.model.lock_format import PLATFORM
 
-PLATFORM = "{platform}"
-"""Stands for the platform in the name of an output file."""
 _TO_A_FILE = Hint("write to a file with -o")
 TO_A_PLACE = Hint("redirect standard output to a disk with free space: envsolve ... > FILE")
 
@@ -38,6 +37,18 @@ def deliver(text: str, output: str | None, *, color: bool | None = None) -> None
         raise
     except OSError as error:
         raise output_failed(error) from error
+
+
+def json_text(data: object) -> str:
+    """``data`` as one JSON document with a final newline."""
+    import json
+
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def deliver_json(document: Mapping[str, object]) -> None:
+    """Print an object of JSON; errors as in :func:`deliver`."""
+    deliver(json_text(document), None)
 
 
 def printable(text: str) -> str:
@@ -82,9 +93,13 @@ def output_failed(error: OSError) -> OutsideError:
 
 def _way_out() -> Hint:
     """The hint that fits the command that is running: not every one can write a file itself."""
+    return _TO_A_FILE if _has_output() else TO_A_PLACE
+
+
+def _has_output() -> bool:
+    """Whether the command that is running has the option -o for its answer."""
     context = click.get_current_context(silent=True)
-    writes = context is not None and any(parameter.name == "output" for parameter in context.command.params)
-    return _TO_A_FILE if writes else TO_A_PLACE
+    return context is not None and any(parameter.name == "output" for parameter in context.command.params)
 
 
 def forget_stdout() -> None:
@@ -120,9 +135,12 @@ def write_all(files: Sequence[tuple[Path, str]]) -> None:
         message = f"{path} cannot be written: {error.strerror or error}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
             raise OutsideError(
-                "disk-failed", message, hints=(Hint("free disk space, or choose another place for -o"),)
+                "disk-failed",
+                message,
+                hints=(Hint(f"free disk space{', or choose another place for -o' if _has_output() else ''}"),),
             ) from error
-        hint = Hint("choose a file for -o in an existing, writable directory")
+        place = "choose a file for -o in an existing, writable directory"
+        hint = Hint(place if _has_output() else "check the permissions of the file and of its directory")
         raise UsageError("output-not-writable", message, hints=(hint,)) from error
     finally:
         for temporary, _ in written:

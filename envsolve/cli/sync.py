@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Mapping
 from contextlib import chdir, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -67,14 +69,18 @@ def sync(**options: Any) -> int:
     return sync_project(read_project(project_file(options["project"])), options)
 
 
-def sync_project(project: Project, options: dict[str, Any]) -> int:
-    """Bring the environment of ``project`` to its lock, and say what changed; the exit code."""
-    from envsolve.app.creating import Outcome
+def sync_project(project: Project, options: dict[str, Any], locked: Mapping[str, object] | None = None) -> int:
+    """Bring the environment of ``project`` to its lock, and say what changed; the exit code.
 
+    ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
+    """
     note_if_stale(project, options)
     created = synced(project, options)
-    is_proven = created.outcome is Outcome.UP_TO_DATE
-    return finish(created, {"print_json": False, **options, "no_validate": options.get("no_validate") or is_proven})
+    no_validate = options.get("no_validate")
+    code = finish(created, {**options, "no_validate": no_validate or created.passed}, locked)
+    if no_validate:
+        note_if_failed(created.prefix, created.passed, options)
+    return code
 
 
 def synced(project: Project, options: dict[str, Any]) -> Created:
@@ -94,6 +100,15 @@ def note_if_stale(project: Project, options: dict[str, Any]) -> None:
             if it.verdict is Verdict.STALE and Path(it.path).absolute() == lock:
                 why = it.reasons[-1].text if it.reasons else "the project changed"
                 note(Note("stale", f"{it.path} is out of date ({why})", "envsolve lock"), quiet=options["quiet"])
+
+
+def note_if_failed(prefix: Path, passed: bool | None, options: dict[str, Any]) -> None:
+    """Say so where the last validation of the environment failed, and this command does not repeat it."""
+    if passed is False:
+        named = [("--prefix", options["prefix"]), ("--lock", options["lock_file"])]
+        command = shlex.join(["envsolve", "sync", *(word for it in named if it[1] for word in it)])
+        text = f"{prefix} is not proven: the validation of `create` or `sync` failed"
+        note(Note("validation-failed", text, command), quiet=options["quiet"])
 
 
 def prefix_of(project: Project, options: dict[str, Any]) -> Path:

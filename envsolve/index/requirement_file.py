@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, decoded, read_argument, read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
+from envsolve.model.asker import COMMAND_LINE
+from envsolve.model.names import is_name
 from envsolve.model.package import Hashes
 from envsolve.model.reference import editable
 from envsolve.model.requirement_line import ALGORITHMS, hashes_of, logical_lines, parse_hash, without_hashes
 
+_FILE_OF = re.compile(r"\A(?:-[rc] |the pip section of )")
+"""What stands in front of the name of a file where a requirement is from it."""
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
 _WITH_VALUE = {
     "-r": "requirement",
@@ -48,12 +52,13 @@ class Line(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What files ask for: requirements, constraints, and the indexes they name."""
+    """What files ask for: requirements, constraints, and the indexes they name. ``mistakes`` are in other lines."""
 
     requirements: tuple[Line, ...] = ()
     constraints: tuple[Line, ...] = ()
     index_url: str | None = None
     extra_index_urls: tuple[str, ...] = ()
+    mistakes: tuple[UsageError, ...] = ()
 
     def __add__(self, other: Asked) -> Asked:  # type: ignore[override]  # two of them are one, not a longer tuple
         return Asked(
@@ -61,13 +66,15 @@ class Asked(NamedTuple):
             self.constraints + other.constraints,
             other.index_url or self.index_url,
             self.extra_index_urls + other.extra_index_urls,
+            self.mistakes + other.mistakes,
         )
 
 
 def read_requirement_file(name: str, *, constraint: bool = False, environ: Mapping[str, str] | None = None) -> Asked:
     """Everything that a file and the files it includes ask for, each line once; ``-`` is standard input.
 
-    Raises UsageError where one cannot be read, includes itself, or holds what a lock cannot have.
+    Among the mistakes are files that cannot be read or include themselves, and what a lock cannot have. Raises
+    UsageError where ``name`` itself cannot be read.
     """
     reading = _Reading(os.environ if environ is None else environ)
     reading.read(name, (), constraint=constraint)
@@ -76,7 +83,43 @@ def read_requirement_file(name: str, *, constraint: bool = False, environ: Mappi
         tuple(reading.constraints),
         reading.index_url,
         tuple(reading.extra_index_urls),
+        tuple(reading.mistakes),
     )
+
+
+def refuse_all(mistakes: Sequence[UsageError]) -> None:
+    """Raise the one mistake, or UsageError with all of them."""
+    if len(mistakes) == 1:
+        raise mistakes[0]
+    if mistakes:
+        raise UsageError(
+            "requirements-invalid",
+            f"{len(mistakes)} requirements cannot be read",
+            tuple(dict.fromkeys(it.message for it in mistakes)),
+            tuple(dict.fromkeys(hint for it in mistakes for hint in it.hints)),
+            refused=tuple(one for it in mistakes for one in it.refused),
+        )
+
+
+def place_of(origin: str, *words: str) -> str:
+    """Where a requirement from ``origin`` stands: the file of it, with the first line that has one of ``words``.
+
+    "" where it is typed.
+    """
+    if origin == COMMAND_LINE:
+        return ""
+    name = _FILE_OF.sub("", origin)
+    try:
+        lines = (read_bytes(name, _LONGEST) or b"").decode("utf-8", "replace").splitlines()
+    except FileError:
+        return name
+    for word in filter(None, words):
+        spelled = re.sub(r"[-_.]+", "[-_.]+", word) if is_name(word) else re.escape(word)
+        has_it = re.compile(rf"(?<![\w./-]){spelled}(?![\w.-])", re.IGNORECASE)
+        for number, line in enumerate(lines, 1):
+            if has_it.search(line.partition("#")[0] if is_name(word) else line):
+                return f"{name}:{number}"
+    return name
 
 
 class _Reading:
@@ -89,6 +132,7 @@ class _Reading:
         self.constraints: dict[Line, None] = {}
         self.index_url: str | None = None
         self.extra_index_urls: list[str] = []
+        self.mistakes: list[UsageError] = []
 
     def read(self, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
         """Read one more file, which those in ``within`` led to, by whatever names. Raises UsageError."""
@@ -107,10 +151,13 @@ class _Reading:
                 continue
             expanded = _VARIABLE.sub(lambda it: self._environ.get(it[1], it[0]), line)
             place = f"{name}:{number}"
-            if expanded.startswith("-"):
-                self._option(expanded, place, name, (*within, name), constraint=constraint)
-            else:
-                asked[_requirement(expanded, origin, place)] = None
+            try:
+                if expanded.startswith("-"):
+                    self._option(expanded, place, name, (*within, name), constraint=constraint)
+                else:
+                    asked[_requirement(expanded, origin, place)] = None
+            except UsageError as mistake:
+                self.mistakes.append(mistake)
 
     def _option(self, line: str, place: str, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
         option, value = _option(line)
@@ -161,13 +208,6 @@ def _option(line: str) -> tuple[str, str]:
     return (found[1], found[2].strip()) if found else (line, "")
 
 
-def require_readable(names: Iterable[str]) -> None:
-    """Raise UsageError where one of the files cannot be read; standard input stays as it is."""
-    for name in names:
-        if name != "-":
-            _text(name, typed=True)
-
-
 def _text(name: str, *, typed: bool) -> str:
     """The text of a file; only one that the user typed may be a pipe, and not one that another file includes."""
     try:
@@ -176,4 +216,5 @@ def _text(name: str, *, typed: bool) -> str:
             raise FileError("there is no such file")
         return decoded(content)
     except FileError as error:
-        raise UsageError("requirements-unreadable", f"cannot read {name}: {error.reason}") from None
+        hint = Hint("check the name and the permissions of the file")
+        raise UsageError("requirements-unreadable", f"cannot read {name}: {error.reason}", hints=(hint,)) from None

@@ -1,6 +1,6 @@
 """The table in which a lock of envsolve says what it rests on.
 
-It is one table for every format: pylock.toml has it as ``[tool.envsolve]``, a requirements file and a Dockerfile as the
+It is one table for every format: pylock.toml has it as ``[tool.envsolve]``, a requirements file and an image as the
 same TOML in the comments on top, conda-lock.yml as texts in its ``custom_metadata``. An explicit file and an
 environment.yml say some of it to people, in the comments on top (:mod:`envsolve.lockfile.header`).
 """

@@ -22,6 +22,8 @@ _AND_OR = re.compile(r" (and|or) ")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _OPEN_MARKER = re.compile(r"([/\\]\S*);\s")
 """A semicolon right behind an address: pip reads a marker after it, PEP 508 only after a space as well."""
+_VERSION = re.compile(r"\d+(?:\.\d+)+(?:\.\*)?")
+"""What may be a name by PEP 508, and is no package's: the version in ``-f pytorch 2.5``."""
 _LONGEST = 4000
 """Characters of a requirement; int refuses versions of more digits, for the time they would take."""
 _MOST_QUOTED = 200
@@ -63,6 +65,8 @@ def parse_need(line: str) -> Need:
     """Read one requirement. Raises ValueError where it is none."""
     if len(line) > _LONGEST:
         raise ValueError(f"{_quoted(line)} is not a requirement: it has {len(line)} characters")
+    if _VERSION.fullmatch(line.strip()):
+        raise ValueError(f"{_quoted(line)} is a version: write it with its package, as in 'numpy=={line.strip()}'")
     try:
         requirement = Requirement(with_open_marker(line))
     except InvalidRequirement as error:

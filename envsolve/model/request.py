@@ -65,17 +65,20 @@ class Packages(NamedTuple):
 
     ``requirements`` and ``files`` are as typed, ``constraints`` are files that bound versions without asking for
     anything, ``build_constraints`` files that bound what builds require. ``overrides`` are requirements that replace
-    all others on the same package, those of metadata too. ``exclude_newer`` is a moment in RFC 3339 after which uploads
+    all others on the same package, those of metadata too. ``exclude`` are names or addresses of requirements that do
+    not count, while what packages require does. ``exclude_newer`` is a moment in RFC 3339 after which uploads
     and framework versions do not count; with ``pre`` pre-releases do. ``upgrade`` lets go of all pins of an existing
     lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for PyTorch's own index. ``exact`` asks for an
     environment file that names every conda package with its build. ``places`` are the files that the requirements
-    stand in, in their order; those beyond are typed. ``audit`` says how far wheels are read.
+    stand in, in their order; those beyond are typed. ``audit`` says how far wheels are read, and
+    ``extensions`` allows wheels that others than their projects publish (envsolve.extension_sources).
     """
 
     requirements: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     build_constraints: tuple[str, ...] = ()
     exclude_newer: str | None = None
     allow_builds: bool = False
@@ -86,6 +89,7 @@ class Packages(NamedTuple):
     exact: bool = False
     places: tuple[str, ...] = ()
     audit: Audit = Audit.AUTO
+    extensions: bool = False
 
     @property
     def are_named(self) -> bool:

@@ -131,6 +131,13 @@ _ALL = (
         parse=requirement,
     ),
     Key(
+        "exclude",
+        Kind.TEXTS,
+        "Requirements to leave out, by name, or by address if they have none. What other packages require stays.",
+        '["flash-attn", "./vendor/thing"]',
+        parse=_line,
+    ),
+    Key(
         "project-dependencies",
         Kind.FLAG,
         "Also lock the dependencies of the table [project] in the same pyproject.toml; default: false.",
@@ -216,6 +223,12 @@ _ALL = (
         choices=tuple(Audit),
     ),
     Key("allow-builds", Kind.FLAG, "Allow building packages from source. This runs their code.", "false"),
+    Key(
+        "extensions",
+        Kind.FLAG,
+        "Allow wheels with GPU code that others than their projects publish, such as builds of flash-attn.",
+        "true",
+    ),
     Key("pre", Kind.FLAG, "Allow pre-releases.", "false"),
     Key(
         "outputs",
@@ -242,5 +255,3 @@ MACHINE_KEYS = frozenset({"gpus", "driver", "glibc", "hosts", "platforms"})
 """Keys that say what a machine is; the others say what is asked for, which targets with shared outputs have alike."""
 
 OUTPUT_KEYS = ("file", "format")
-OUTPUT_FORMATS = ("environment", "json", "pixi", "requirements", "pylock", "dockerfile", "conda-lock", "explicit")
-"""What ``format`` takes: what :mod:`envsolve.lockfile.formats` writes."""

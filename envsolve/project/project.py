@@ -46,6 +46,7 @@ class Settings(NamedTuple):
     requirement_files: tuple[str, ...] = ()
     constraint_files: tuple[str, ...] = ()
     overrides: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
     build_constraint_files: tuple[str, ...] = ()
     python: SpecifierSet | None = None
     cuda: SpecifierSet | None = None
@@ -58,6 +59,7 @@ class Settings(NamedTuple):
     exclude_newer: str | None = None
     audit: Audit = Audit.AUTO
     allow_builds: bool = False
+    extensions: bool = False
     pre: bool = False
     places: tuple[str, ...] = ()
     names_python: bool = False

@@ -222,7 +222,7 @@ def _merged(common: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, A
         kept.pop("hosts", None)
     if "gpus" in target and "driver" not in target:
         kept.pop("driver", None)
-    adding = ("requirements", "requirement-files", "constraint-files", "build-constraint-files", "overrides")
+    adding = ("requirements", "requirement-files", "constraint-files", "build-constraint-files", "overrides", "exclude")
     more = {key: (*common.get(key, ()), *target[key]) for key in adding if key in target}
     return {**kept, **target, **more}
 
@@ -235,6 +235,7 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         requirement_files=asked.get("requirement-files", ()),
         constraint_files=asked.get("constraint-files", ()),
         overrides=asked.get("overrides", ()),
+        exclude=asked.get("exclude", ()),
         build_constraint_files=asked.get("build-constraint-files", ()),
         python=asked.get("python"),
         cuda=asked.get("cuda"),
@@ -247,6 +248,7 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         audit=asked.get("audit", Audit.AUTO),
         allow_builds=asked.get("allow-builds", False),
         pre=asked.get("pre", False),
+        extensions=asked.get("extensions", False),
         places=(*(file for _ in own), *(PYPROJECT for _ in standard)),
         names_python=asked.get("names-python", False),
         **({"prefer": asked["prefer"]} if "prefer" in asked else {}),

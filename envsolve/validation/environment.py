@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -88,9 +89,11 @@ def _named(python: str, environ: Mapping[str, str]) -> Path:
 def _of_prefix(prefix: Path) -> Path:
     found = next(_candidates(prefix), None)
     if found is None:
-        what = "holds no Python interpreter" if prefix.is_dir() else "is no directory"
-        hint = Hint("name the directory of a virtual or conda environment", "envsolve validate --prefix .venv")
-        raise UsageError("python-not-found", f"{prefix} {what}", hints=(hint,))
+        name = "name the directory of a virtual or conda environment"
+        if prefix.is_dir():
+            raise UsageError("python-not-found", f"{prefix} holds no Python interpreter", hints=(Hint(name),))
+        make = Hint(f"{name}, or make one", shlex.join(["envsolve", "create", str(prefix), "--lock", "pylock.toml"]))
+        raise UsageError("python-not-found", f"{prefix} is no directory", hints=(make,))
     return found
 
 

@@ -62,6 +62,9 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch", "--gpu", "none", "--cuda", "12"], "contradictory-options", "--cuda"),
         (["-f", "pytorch", "--gpuu", "8.6"], "usage", "--gpu"),
         (["-r", "missing.in"], "requirements-unreadable", "cannot read missing.in"),
+        (["-r", "missing.in"], "requirements-unreadable", "hint: check the name and the permissions of the file"),
+        (["-f", "pytorch", "2.5"], "requirement-invalid", "'2.5' is a version: write it with its package"),
+        (["validate", "--prefix", "absent"], "python-not-found", "\n  envsolve create absent --lock pylock.toml\n"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", "x\n- evil"], "usage", "control characters"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", ""], "usage", "empty"),
         (["-f", "pytorch", "--gpu", "8.6", "--extra-index-url", "http://x y"], "usage", "spaces"),
@@ -290,3 +293,77 @@ def test_a_word_with_a_framework_or_a_format_is_a_package(envsolve: Envsolve, mo
     assert envsolve("numpy", "-f", "jax", "--gpu", "none").code == 0
     monkeypatch.setenv("ENVSOLVE_FRAMEWORK", "jax")
     assert envsolve("numpy", "--gpu", "none").code == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "command"),
+    [("solv", "envsolve solve -f jax --gpu none"), ("Lock", "envsolve lock -f jax --gpu none")],
+)
+def test_a_slip_of_a_command_is_no_package_beside_a_framework_either(
+    word: str, command: str, envsolve: Envsolve
+) -> None:
+    done = envsolve(word, "-f", "jax", "--gpu", "none")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"error: usage\n  unknown command '{word}'\n")
+    assert f"\n  {command}\n" in done.err
+    as_package = done.err.splitlines()[-1].split()
+    assert as_package == ["envsolve", "-f", "jax", "--gpu", "none", word]
+    solved = envsolve(*as_package[1:])
+    assert (solved.code, f"- {word.lower()} " in solved.out.lower()) == (0, True)
+
+
+def test_the_command_of_another_tool_is_no_package_beside_a_framework(envsolve: Envsolve) -> None:
+    done = envsolve("install", "-f", "jax", "--gpu", "none", "numpy")
+    assert (done.code, done.out) == (2, "")
+    assert "\n  envsolve add PACKAGE\n" in done.err
+
+
+def test_a_package_whose_name_only_resembles_a_command_is_one(envsolve: Envsolve) -> None:
+    assert envsolve("locket", "-f", "jax", "--gpu", "none").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "command"),
+    [
+        (
+            ("validate", "--gpu", "0"),
+            "--gpu describes a target for solve and lock; --device selects the GPU to test",
+            "envsolve validate --device cuda:0",
+        ),
+        (
+            ("status", "--prefix", "env"),
+            "status checks files; doctor checks an environment",
+            "envsolve doctor --prefix DIR",
+        ),
+    ],
+)
+def test_an_option_of_another_command_is_explained(
+    words: tuple[str, ...], text: str, command: str, envsolve: Envsolve
+) -> None:
+    done = envsolve(*words)
+    assert done.code == 2
+    assert f"\nhint: {text}\n  {command}\n" in done.err
+    assert "did you mean" not in done.err.lower()
+
+
+def test_the_options_to_list_are_those_of_the_command(envsolve: Envsolve) -> None:
+    done = envsolve("doctor", "--prefix", "a", "--python", "b")
+    assert done.err.endswith("hint: list all options\n  envsolve doctor --help\n")
+
+
+@pytest.mark.parametrize("name", ["pylock.toml", "conda-lock.yml", "environment.yml", "requirements.txt"])
+def test_an_empty_lock_is_called_empty_by_every_command(
+    name: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_text("\n", encoding="utf-8")
+    assert envsolve("status", name).out.endswith("because: it is empty\n")
+    for words in (("create", "env", "--lock", name), ("export", name, "--format", "requirements")):
+        assert f"cannot read {name}: it is empty\n" in envsolve(*words).err
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="a directory that nobody can write to")
+def test_where_a_command_has_no_output_file_no_other_is_advised(envsolve: Envsolve) -> None:
+    done = envsolve("init", "-f", "jax", "--gpu", "none", "--no-lock", "--project", "/proc/self")
+    assert done.err.startswith("error: output-not-writable\n")
+    assert done.err.endswith("hint: check the permissions of the file and of its directory\n")

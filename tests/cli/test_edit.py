@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+import pytest
 import tomli
 
 from tests.cli.locked import pins_in
@@ -85,3 +88,24 @@ def test_the_last_requirement_can_be_removed(project: Project) -> None:
     done = project("remove", "numpy", *NETWORK)
     assert done.code == 0, done.err
     assert "requirements" not in tomli.loads(project.file.read_text())["tool"]["envsolve"]
+
+
+@pytest.mark.parametrize("words", [("add", "typing-extensions"), ("remove", "numpy")])
+def test_json_is_that_of_lock_whether_it_is_written_or_only_shown(words: tuple[str, ...], project: Project) -> None:
+    project("lock")
+    before = project.file.read_text()
+    shown = project(*words, "--diff", "--json", *NETWORK)
+    assert (shown.code, project.file.read_text()) == (0, before), shown.err
+    document = json.loads(shown.out)
+    assert set(document) == {"schema_version", "files", "notes"}
+    assert {it["path"] for it in document["files"]} == set(project.files)
+    assert {it["status"] for it in document["files"]} == {"stale"}
+    done = project(*words, "--json", *NETWORK)
+    assert (done.code, json.loads(done.out)) == (0, document), done.err
+    assert project.file.read_text() != before
+
+
+def test_with_json_a_refusal_is_data_too(project: Project) -> None:
+    project("lock")
+    done = project("add", "numpy>=99", "--json", *NETWORK)
+    assert (done.code, json.loads(done.out)["error"]["code"]) == (1, "version-not-found")

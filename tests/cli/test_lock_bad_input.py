@@ -100,7 +100,7 @@ def test_it_is_one_error_that_says_what_to_do(bad: Bad, envsolve: Envsolve, worl
 
 
 BAD_FILES = {
-    "-e .": ("direct-reference-invalid", "-r asked.in: '-e .': no pyproject.toml, setup.cfg or setup.py in . states"),
+    "-e .": ("direct-reference-invalid", "asked.in:1: '-e .': no pyproject.toml, setup.cfg or setup.py in . states"),
     "--pre": ("requirements-invalid", "asked.in:1: envsolve does not know the option --pre"),
     "numpy\n--editable=../mine": ("direct-reference-invalid", "there is no folder ../mine"),
     "-r asked.in": ("requirements-circular", "asked.in includes asked.in"),
@@ -110,10 +110,10 @@ BAD_FILES = {
     "--find-links wheels": ("requirements-invalid", "--find-links"),
     "--extra-index-url": ("requirements-invalid", "names nothing"),
     "git+https://token:secret@": ("direct-reference-invalid", "not the URL of a git repository"),
-    "pandas>=2 --hash=sha256:00": ("requirement-invalid", "-r asked.in: 'pandas>=2' has hashes"),
+    "pandas>=2 --hash=sha256:00": ("requirement-invalid", "asked.in:1: 'pandas>=2' has hashes"),
     "pandas==2.2.0 --hash=00": ("requirements-invalid", "asked.in:1: --hash takes"),
-    "../mine": ("direct-reference-invalid", "-r asked.in: '../mine'"),
-    "pandas two": ("requirement-invalid", "-r asked.in: 'pandas two'"),
+    "../mine": ("direct-reference-invalid", "asked.in:1: '../mine'"),
+    "pandas two": ("requirement-invalid", "asked.in:1: 'pandas two'"),
     "${ABSENT_NAME}": ("requirement-invalid", "${ABSENT_NAME}"),
     "pandas\0": ("requirement-invalid", "pandas"),
 }

@@ -176,3 +176,15 @@ def test_what_an_environment_yml_asks_for_now_is_compared(
     assert wrong.startswith("numpy 1.2.* instead of numpy, but the lock file has numpy ")
     assert "polars is new, but the lock file has no polars" in missing
     assert of_pip == "the pip section of dev.yml: pandas is new, but the lock file has no pandas"
+
+
+def test_a_project_elsewhere_is_named(project: Project, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    there = json.loads(project.envsolve("status", "--json").out)
+    monkeypatch.chdir(tmp_path.parent)
+    assert json.loads(project.envsolve("status", "--json", "--project", str(project.directory)).out) == there
+    assert project.envsolve("status", "--project", "nowhere").err.startswith("error: no-project\n")
+    done = project.envsolve("status", "--project", str(project.directory), "--gpu", "8.6")
+    assert done.err.startswith("error: contradictory-options\n  --project ")
+    monkeypatch.setenv("ENVSOLVE_PROJECT", str(tmp_path.parent))  # what is typed counts more
+    monkeypatch.chdir(project.directory)
+    assert project.envsolve("status", "requirements.txt", "--gpu", "8.6", "--driver", "580").code == 0

@@ -217,3 +217,10 @@ def bnb_cuda(_case: Case, lines: Lines) -> str | None:
     """The CUDA of that library: CUDA 12.8."""
     number = _bnb_number(lines)
     return None if number is None else f"CUDA {number[1]}.{number[2]}"
+
+
+def bnb_other_cuda(_case: Case, lines: Lines) -> str | None:
+    """Another CUDA of the same major that current releases have a library for."""
+    number = _bnb_number(lines)
+    other = {"13": "130", "12": "126", "11": "118"}.get("" if number is None else number[1])
+    return None if number is None or other == number[1] + number[2] else other

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.functions import line_has
-from envsolve.diagnose.facts.shared.gpu_code import capability_from, capability_in, first_field
+from envsolve.diagnose.facts.shared.gpu_code import capability_from, first_field, targets_from
 from envsolve.model.capability import ComputeCapability
 
 _NEEDS = {
@@ -17,6 +19,7 @@ _NEEDS = {
     "triton-needs-volta": (7, 0),
 }
 """What a feature needs, where the text does not say it."""
+_PACKAGE_OF_FRAME = re.compile(r"(?:.*[\\/])?(?:site|dist)-packages[\\/]([A-Za-z]\w*)")
 _HOPPER = ComputeCapability(9, 0)
 
 
@@ -30,6 +33,27 @@ def feature_needs(case: Case, lines: Lines) -> ComputeCapability | None:
     return named or max(filter(None, listed), default=None) or (None if known is None else ComputeCapability(*known))
 
 
-def gpu_has(case: Case, lines: Lines) -> ComputeCapability | None:
-    """The compute capability of the GPU, by the lines before all else."""
-    return capability_from(first_field(lines, "has", "capability", "arch")) or capability_in(case, lines)
+def raising_package(case: Case, lines: Lines) -> str | None:
+    """The package whose code raised the error: that of the last frame before the lines that is not PyTorch's."""
+    frames = (it.value for it in case.clues.get("frame", ()) if it.number <= lines[-1].number)
+    named = [match[1] for it in frames if (match := _PACKAGE_OF_FRAME.search(it))]
+    return next((it for it in reversed(named) if it not in {"torch", "triton", "nvidia_cutlass_dsl"}), None)
+
+
+# ---------------------------------------------------------------------------------------------- kernels of one family
+
+
+def kernel_targets(_case: Case, lines: Lines) -> tuple[ComputeCapability, ...]:
+    """The compute capabilities that the lines say a kernel is for."""
+    return targets_from(first_field(lines, "kernel_archs"))
+
+
+def kernel_majors(case: Case, lines: Lines) -> tuple[int, ...]:
+    """The major versions of them, which FlashInfer names alone."""
+    listed = re.findall(r"\d+", first_field(lines, "kernel_majors_listed") or "")
+    return tuple(dict.fromkeys((*map(int, listed), *(it.major for it in kernel_targets(case, lines)))))
+
+
+def kernel_families(case: Case, lines: Lines) -> tuple[str, ...]:
+    """The same, to be said: 10.x."""
+    return tuple(f"{major}.x" for major in kernel_majors(case, lines))

@@ -65,3 +65,13 @@ def test_what_is_compiled_for_the_own_gpu_is_known_to_nvcc(gpu: str, says: str, 
     words = words_of(text, Given(capabilities=(ComputeCapability.parse(gpu),)))
     assert says in words
     assert never not in words.partition("\nOr use nvcc")[0]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "expected"),
+    [("12.0", ["flashinfer-without-target"]), ("9.0", []), ("7.0", ["flashinfer-needs-turing"])],
+)
+def test_flashinfer_that_leaves_out_every_gpu_has_an_old_nvcc_or_an_old_gpu(gpu: str, expected: list[str]) -> None:
+    text = "RuntimeError: FlashInfer requires GPUs with sm75 or higher"
+    causes = causes_of(text, Given(capabilities=(ComputeCapability.parse(gpu),)))
+    assert causes == expected

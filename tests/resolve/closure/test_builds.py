@@ -141,7 +141,7 @@ def test_build_constraints_that_cannot_be_read_are_named(words: list[str], envso
     limits.write_text("setuptools=<82\n")
     result = envsolve("--allow-builds", "--build-constraint", str(limits), *words)
     assert (result.code, result.out) == (2, "")
-    assert f"-c {limits}: 'setuptools=<82'" in result.err
+    assert f"{limits}:1: 'setuptools=<82'" in result.err
 
 
 STUB = b'[build-system]\nrequires = []\nbuild-backend = "wheel_stub.buildapi"\n'

@@ -1,0 +1,179 @@
+"""``--format apptainer``: a definition file for Apptainer and Singularity, whole in one file, for the same image.
+
+The hashed requirements are here-documents in ``%post``. The builder scans the file section by section and refuses one
+of 64 KiB or more (github.com/apptainer/apptainer, pkg/build/types/parser/deffile.go: bufio.Scanner), so a long lock has
+several sections ``%post``, which the builder joins. A line that begins with ``%`` would begin another section: here
+every line begins with ``#``, a name or an option. Outside of comments ``{{ NAME }}`` would be a build argument
+(internal/pkg/build/args/reader.go), but no pin has braces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from envsolve.boundary.files import FileError
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.facts import commented, facts_of
+from envsolve.lockfile.header import lock_header
+from envsolve.lockfile.image import (
+    BUILDS_REMARK,
+    COMPILER_REMARK,
+    MACHINES,
+    PYTHON,
+    REQUIREMENTS,
+    RUNS_ENVSOLVE,
+    Base,
+    base_for,
+    calls_compiler,
+    has_gpu,
+    labels_of,
+    may_want_login,
+    minor,
+    pip_install,
+    python_of,
+    wheels_alone,
+)
+from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.requirements_txt import lines_of_pins, read_lines
+from envsolve.model.host import Platform
+
+_END = "REQUIREMENTS"
+"""The line that ends a part of the requirements."""
+ONLY_LINUX = "Apptainer runs only on Linux (on Windows, in WSL2)"
+"""Why an image is for Linux."""
+_HERE_DOCUMENT = r"""
+    ^[ \t]*cat[ \t]+>>?[ \t]*\S*requirements\S*[ \t]+
+    <<-?[ \t]*(["']?)(?P<end>\w+)\1[ \t]*\r?\n
+    (?P<body>.*?)
+    ^\t*(?P=end)[ \t\r]*$
+"""
+_LONGEST_PART = 48 * 1024
+"""Bytes of requirements in one section."""
+_LOGIN = "/mnt"
+"""A directory that the base has and does not use: a bind mount in %post needs one (sylabs/singularity#2766)."""
+
+
+def write(lock: Lock, answer: Answer | None = None) -> str:
+    """The content of the file, the same bytes for the same lock; ``answer`` has the stack that shaped it.
+
+    Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
+    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux, or with packages from
+    this machine.
+    """
+    return "\n".join(_lines(lock.with_digest("apptainer"), answer, base_for(lock, answer, "apptainer"))) + "\n"
+
+
+def read(text: str) -> Lock:
+    """The lock in a definition file that has requirements as here-documents.
+
+    Raises FileError where it has none, and as :func:`envsolve.lockfile.requirements_txt.read`.
+    """
+    requirements = requirements_in(text)
+    if requirements is None:
+        raise FileError("it is a definition file without requirements from envsolve")
+    return read_lines(requirements, text)
+
+
+def requirements_in(text: str) -> str | None:
+    """The requirements in the here-documents of a definition file; None where it has none."""
+    bodies = [found["body"] for found in _here_documents(text)]
+    return "".join(bodies) if bodies else None
+
+
+def document_in(text: str) -> tuple[str, ...]:
+    """The lines of a definition file, but for the requirements and comments."""
+    around, at = "", 0
+    for found in _here_documents(text):
+        around += text[at : found.start("body")]
+        at = found.end("body")
+    lines = (line.strip() for line in (around + text[at:]).splitlines())
+    return tuple(line for line in lines if line and not line.startswith("#"))
+
+
+def _here_documents(text: str) -> Iterator[re.Match[str]]:
+    return re.finditer(_HERE_DOCUMENT, text, re.VERBOSE | re.MULTILINE | re.DOTALL)
+
+
+def _lines(lock: Lock, answer: Answer | None, base: Base) -> Iterator[str]:
+    yield from lock_header(lock)
+    if answer is not None:
+        yield from use_remarks(answer)
+    yield "#"
+    yield from _how_to_use(lock)
+    yield from commented(facts_of(lock))
+    yield ""
+    yield f"# Python {minor(lock)} on Debian {base.debian}, glibc {base.glibc}. This tag may get another image."
+    yield "# For a fixed image, write python@sha256:... (docs/containers.md)."
+    yield "Bootstrap: docker"
+    yield f"From: python:{minor(lock)}-slim-{base.debian}"
+    for part in _parts(lines_of_pins(lock)):
+        yield ""
+        yield "%post"
+        yield f'cat >> {REQUIREMENTS} <<"{_END}"'
+        yield from part
+        yield _END
+    yield ""
+    yield "%post"
+    yield from _installation(lock)
+    yield ""
+    yield "%environment"
+    yield "    # The home directory and the variables of the host are there too: these would add or replace packages."
+    yield "    export PYTHONNOUSERSITE=1"
+    yield "    unset PYTHONPATH PYTHONHOME"
+    labels = labels_of(lock) if has_gpu(lock) else {}
+    if labels:
+        yield ""
+        yield "%labels"
+        yield from (f"    {name} {value}" for name, value in labels.items())
+    yield ""
+    yield "%runscript"
+    yield '    exec python "$@"'
+
+
+def _parts(lines: Iterable[str]) -> Iterator[list[str]]:
+    """``lines`` in parts that each fit into a section; one of none for no lines."""
+    part: list[str] = []
+    size = 0
+    for line in lines:
+        length = len(line.encode()) + 1
+        if part and size + length > _LONGEST_PART:
+            yield part
+            part, size = [], 0
+        part.append(line)
+        size += length
+    yield part
+
+
+def _how_to_use(lock: Lock) -> Iterator[str]:
+    nv = " --nv" if has_gpu(lock) else ""
+    machine = MACHINES[Platform(lock.platform)]
+    yield f"# Build:  apptainer build NAME.sif THIS_FILE  (on {machine}; or singularity in place of apptainer)"
+    if may_want_login(lock):
+        yield f"#   if an index needs a login, add --bind DIRECTORY:{_LOGIN}: its file netrc is read and not stored"
+    yield f"# Run:    apptainer run{nv} NAME.sif"
+    if nv:
+        yield "#   --nv adds the driver of the host; CUDA is in the wheels, not in the base"
+    yield f"# Prove:  apptainer exec{nv} {_proof(lock)}"
+    yield "# Extend: Bootstrap: localimage and From: NAME.sif in your own file, because envsolve overwrites this one."
+    if calls_compiler(lock):
+        yield COMPILER_REMARK
+        yield "#   apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev, in %post of your file"
+
+
+def _proof(lock: Lock) -> str:
+    """Kernels run in the image's environment, by an envsolve that is no part of it: /tmp is the host's."""
+    proves = f"envsolve validate --python {PYTHON}"
+    if python_of(lock)[:2] < RUNS_ENVSOLVE:
+        own = ".".join(map(str, RUNS_ENVSOLVE))
+        return f'--bind "$(command -v uv)":/opt/uv NAME.sif /opt/uv tool run --python {own} {proves}'
+    made = f'd=$(mktemp -d) && trap "rm -rf $d" EXIT && {PYTHON} -m venv $d'
+    return f"NAME.sif sh -c '{made} && $d/bin/pip install -q envsolve && $d/bin/{proves}'"
+
+
+def _installation(lock: Lock) -> Iterator[str]:
+    if not wheels_alone(lock):
+        yield f"    {BUILDS_REMARK}"
+    login = f"NETRC={_LOGIN}/netrc " if may_want_login(lock) else ""
+    yield f"    {login}{pip_install(lock, ' --no-cache-dir')}"

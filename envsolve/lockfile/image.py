@@ -1,0 +1,191 @@
+"""What the formats for images share: the base, what the wheels must bring, and how to test the image.
+
+An image holds a Python lock, and no CUDA but that of its wheels. What it leaves to its host is the driver
+(docs/containers.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from envsolve.boundary.display import one_line
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.index.fitting import Interpreter, Ranks
+from envsolve.lockfile.answer import Answer
+from envsolve.lockfile.facts import facts_of
+from envsolve.lockfile.formats import require_linux_for_image
+from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.remarks import needs_library_path
+from envsolve.lockfile.requirements_txt import index_options
+from envsolve.model.host import Platform
+from envsolve.model.package import Pin
+from envsolve.model.reference import is_path
+from envsolve.model.release import PYTORCH_INDEX, Release
+from envsolve.model.versions import LibcVersion
+
+REQUIREMENTS = "/opt/requirements.txt"
+"""Where the image has the requirements that it was built from."""
+PYTHON = "/usr/local/bin/python"
+"""Where the image named python has its own."""
+MACHINES = {Platform.LINUX_64: "linux/amd64", Platform.LINUX_AARCH64: "linux/arm64"}
+"""Docker's names of the platforms that an image can be for."""
+RUNS_ENVSOLVE = (3, 11)
+"""The oldest Python that envsolve itself runs in."""
+_TRITON = "triton"
+"""It calls a C compiler when it runs, under whatever name it is packaged: "Failed to find C compiler"
+(github.com/pytorch/pytorch/issues/116696, triton-lang/triton, python/triton/runtime/build.py)."""
+BUILDS_REMARK = (
+    "# Some of these have no wheel, so pip builds them. Many need a compiler, which this image does not have."
+)
+COMPILER_REMARK = "#   Triton, and so torch.compile, calls a C compiler, which this image does not have:"
+
+
+class Base(NamedTuple):
+    """A release of Debian that the image named python is built on, and its glibc."""
+
+    debian: str
+    glibc: LibcVersion
+
+
+_BUSTER = Base("buster", LibcVersion(2, 28))
+_BULLSEYE = Base("bullseye", LibcVersion(2, 31))
+_BOOKWORM = Base("bookworm", LibcVersion(2, 36))
+_TRIXIE = Base("trixie", LibcVersion(2, 41))
+"""The glibc of each: github.com/mayeut/pep600_compliance."""
+_LAST_BASES = {(3, 5): (_BUSTER,), (3, 6): (_BULLSEYE,), (3, 7): (_BOOKWORM,), (3, 8): (_BOOKWORM,)}
+"""The newest base that was built for a Python until its end (github.com/docker-library/python, commits fd17739 of
+2020-08, d162396 of 2021-12, 9a7a540 of 2023-06 and 4babb0e of 2024-09)."""
+_FIRST_WITH_BOTH = (3, 9)
+_BASES = (_BOOKWORM, _TRIXIE)
+"""What there is for every newer Python (the same, commits cd33ad0 of 2025-09 and 4f07059 of 2026-06). The older goes
+first: from glibc 2.41 on no library is loaded that requires an executable stack, as those of PyTorch, JAX and
+CTranslate2 did (lists.gnu.org/archive/html/info-gnu/2025-01/msg00014.html, github.com/OpenNMT/CTranslate2/issues/1849,
+github.com/conda-forge/pytorch-cpu-feedstock/issues/350)."""
+
+
+def base_for(lock: Lock, answer: Answer | None, format_name: str) -> Base:
+    """The base of an image with ``lock``; ``answer`` has the stack that shaped it.
+
+    Raises UsageError for a lock that is not for Linux, or with packages from this machine; UnsolvableError where no
+    base has what the packages need, or where the wheels bring no CUDA.
+    """
+    if lock.interpreter is not None:
+        require_linux_for_image([lock.interpreter.platform], format_name)
+    _require_remote(lock)
+    releases = () if answer is None else tuple(choice.release for choice in answer.solution.choices)
+    if answer is not None:
+        _require_own_cuda(answer)
+    return _base_of(lock, releases, format_name)
+
+
+def python_of(lock: Lock) -> tuple[int, int, int]:
+    """The Python that ``lock`` is for."""
+    assert lock.interpreter is not None  # else there is no image for it
+    return lock.interpreter.python
+
+
+def minor(lock: Lock) -> str:
+    """The version of Python that the image has, as in the tags of its base."""
+    return ".".join(map(str, python_of(lock)[:2]))
+
+
+def has_gpu(lock: Lock) -> bool:
+    """Whether a GPU is made use of, by the stack or, in a lock that another tool made, by NVIDIA's wheels."""
+    facts = facts_of(lock)
+    return "cuda" in facts or (not facts and any(pin.name.startswith("nvidia-") for pin in lock.pins))
+
+
+def labels_of(lock: Lock) -> dict[str, str]:
+    """The labels of an image for a GPU, by name: the lowest driver and CUDA, where they are known."""
+    facts = facts_of(lock)
+    return {f"envsolve.{key.replace('_', '-')}": str(facts[key]) for key in ("minimum_driver", "cuda") if key in facts}
+
+
+def may_want_login(lock: Lock) -> bool:
+    """Whether one of the indexes may want a login: PyTorch's wants none."""
+    return any(PYTORCH_INDEX not in option for option in index_options(lock))
+
+
+def wheels_alone(lock: Lock) -> bool:
+    """Whether every package has a wheel, so that nothing is built."""
+    return all(any(file.is_wheel for file in pin.files) for pin in lock.pins)
+
+
+def calls_compiler(lock: Lock) -> bool:
+    """Whether a package calls a C compiler when it runs."""
+    return any(_TRITON in pin.name.split("-") for pin in lock.pins)
+
+
+def pip_install(lock: Lock, options: str = "") -> str:
+    """The command that installs the requirements in the image; ``options`` are more of pip's."""
+    only = " --only-binary :all:" if wheels_alone(lock) else ""
+    return f"pip install{options} --require-hashes --no-deps{only} -r {REQUIREMENTS}"
+
+
+def _require_remote(lock: Lock) -> None:
+    """Raise UsageError for a package from a folder of this machine, which the builder of an image cannot read."""
+    for pin in lock.pins:
+        place = pin.files[0].url if pin.index_url is None else pin.index_url or lock.default_index
+        if place.startswith("file:") or is_path(place):
+            raise UsageError(
+                "local-package-in-image",
+                f"an image cannot have {pin.name}, which is from a folder of this machine",
+                (without_secrets(place),),
+                (Hint("serve the folder over HTTP, and use its URL"),),
+            )
+
+
+def _require_own_cuda(answer: Answer) -> None:
+    """Raise UnsolvableError for a wheel that takes CUDA from the system, of which the image has none."""
+    if not needs_library_path(answer.solution):
+        return
+    labels = " and ".join(choice.release.label for choice in answer.solution.choices)
+    raise UnsolvableError(
+        "no-cuda-in-image",
+        f"{labels} has no CUDA libraries in its wheels, and neither has the image",
+        ("it would run only on the CPU, or not start",),
+        (
+            Hint("lock and install conda packages, which include CUDA: --format explicit"),
+            Hint("use a newer release with CUDA in its wheels"),
+        ),
+    )
+
+
+def _base_of(lock: Lock, releases: Sequence[Release], format_name: str) -> Base:
+    """The first base whose glibc every pinned package can be loaded with."""
+    if lock.interpreter is None:
+        hint = Hint(f"lock the requirements for one: envsolve --python 3.12 -r FILE --format {format_name}")
+        raise UnsolvableError("no-base-image", "the lock does not record its Python version", hints=(hint,))
+    python = python_of(lock)
+    bases = _LAST_BASES.get(python[:2], _BASES if python[:2] >= _FIRST_WITH_BOTH else ())
+    if not bases:
+        message = f"no known image of Python {minor(lock)} has a pip that installs the wheels of this lock"
+        raise UnsolvableError("no-base-image", message, hints=(Hint("choose another Python, 3.5 or newer"),))
+    found = next((base for base in bases if _too_new(lock, releases, base) is None), None)
+    if found is not None:
+        return found
+    newest = bases[-1]
+    raise UnsolvableError(
+        "no-base-image",
+        f"{_too_new(lock, releases, newest)} needs a newer glibc than an image of Python {minor(lock)} has",
+        (f"the newest is python:{minor(lock)}-slim-{newest.debian}, which has glibc {newest.glibc}",),
+        (Hint("give the GPU and the driver of the target, so that the glibc of this machine is not used"),),
+    )
+
+
+def _too_new(lock: Lock, releases: Sequence[Release], base: Base) -> str | None:
+    """What cannot be installed or loaded with the glibc of ``base``; None where everything can."""
+    for release in releases:
+        if release.glibc is not None and release.glibc > base.glibc:
+            return release.label
+    if lock.glibc is not None and LibcVersion.parse(lock.glibc) <= base.glibc:
+        return None
+    ranks = Ranks(Interpreter(python_of(lock), Platform(lock.platform), base.glibc))
+
+    def fits(pin: Pin) -> bool:
+        return any(not file.is_wheel or ranks.of_wheel(file.name) is not None for file in pin.files)
+
+    pins = (pin for pin in lock.pins if not pin.marker)  # whether the others are installed is not known here
+    return next((one_line(f"{pin.name} {pin.version}") for pin in pins if not fits(pin)), None)
