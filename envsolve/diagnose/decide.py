@@ -31,7 +31,7 @@ def _groups(
         return
     groups: dict[object, list[Sighting]] = {}
     for it in sightings:
-        value = rule.each.value(CaseFacts(case, (it,), catalogue.facts))
+        value = rule.each.value(CaseFacts(case, (it,), catalogue))
         if value:
             groups.setdefault(value, []).append(it)
     yield from map(tuple, groups.values())
@@ -42,7 +42,7 @@ def _decision(
 ) -> Diagnosis | None:
     """What ``branch`` says; None where it does not hold. One that names no cause says that nothing is wrong."""
     part = tuple(it for it in sightings if not branch.lines or any(_has(it, field) for field in branch.lines))
-    facts = CaseFacts(case, part, catalogue.facts)
+    facts = CaseFacts(case, part, catalogue)
     if not part or (branch.when is not None and not branch.when.holds(facts)):
         return None
     named = dict.fromkeys(catalogue.causes(branch, facts))

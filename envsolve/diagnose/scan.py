@@ -116,7 +116,7 @@ def _value(match: re.Match[str]) -> str:
 
 
 def _groups(match: re.Match[str]) -> dict[str, str]:
-    return {name: value for name, value in match.groupdict().items() if value}
+    return {name: text for name, value in match.groupdict().items() if (text := (value or "").strip())}
 
 
 def _shown(match: re.Match[str], line: Line) -> str:

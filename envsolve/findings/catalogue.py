@@ -66,6 +66,7 @@ class Catalogue:
         self.directory = directory or find_findings()
         self._shipped = directory is None
         self._read: dict[str, Entry] = {}
+        self._expressions: dict[str, Condition] = {}
 
     @cached_property
     def documents(self) -> Mapping[str, Document]:
@@ -81,10 +82,19 @@ class Catalogue:
         return documents
 
     @cached_property
+    def _written(self) -> Row:
+        """The facts that are expressions of others."""
+        return _row(self.documents.get("facts", {}).get("expression"))
+
+    def table(self, name: str) -> Row:
+        """A table that expressions look values up in. Raises KeyError where there is none of that name."""
+        return _row(_row(self.documents["facts"]["table"])[name])
+
+    @cached_property
     def facts(self) -> Mapping[str, str]:
-        """The declared facts and functions, each with the module that has it."""
+        """The declared facts and functions, each with the module that has it, or ``expression``."""
         modules = self.documents.get("facts", {})
-        declared = [(name, module) for module, names in modules.items() for name in strings(names)]
+        declared = [(name, module) for module, names in modules.items() if module != "table" for name in _names(names)]
         twice = sorted(name for name, count in Counter(name for name, _ in declared).items() if count > 1)
         if twice:
             raise UsageError(INVALID, f"facts.toml declares {', '.join(twice)} twice")
@@ -134,6 +144,15 @@ class Catalogue:
     @cached_property
     def _rules(self) -> Mapping[str, Row]:
         return {name: row for name, row in self.rows("symptom") if "rules" in row}
+
+    def expression(self, fact: str) -> Condition:
+        """What a fact is that is an expression of others, parsed when it is first needed."""
+        if fact not in self._expressions:
+            with mistakes_in("facts.toml", "expression", fact):
+                condition = Condition(str(self._written[fact]))
+                self._declared(condition.names)
+            self._expressions[fact] = condition
+        return self._expressions[fact]
 
     def __contains__(self, identifier: object) -> bool:
         return identifier in self._entries
@@ -399,6 +418,15 @@ def refuse_unknown(kind: str, names: Iterable[str], known: Container[str]) -> No
     unknown = sorted({name for name in names if name not in known})
     if unknown:
         raise ValueError(f"unknown {kind}: {', '.join(unknown)}")
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """The names in a list or the keys of a table."""
+    return tuple(value) if isinstance(value, list | dict) else ()
+
+
+def _row(value: object) -> Row:
+    return value if isinstance(value, dict) else {}
 
 
 def _tables(value: object) -> tuple[Row, ...]:

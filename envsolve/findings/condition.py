@@ -1,7 +1,8 @@
 """Conditions over declared facts: ``status == 'NOT_SUPPORTED' and not saw('out-of-memory')``.
 
 The syntax is Python's, of which only names, parts of facts (``driver.major``), constants, calls of declared functions,
-comparisons, ``and``, ``or`` and ``not`` are allowed. A comparison with something unknown (None) is false.
+comparisons, ``and``, ``or`` and ``not`` are allowed. A comparison with something unknown (None) is false. In a
+constant a backslash stands for itself, as regular expressions need it.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Condition:
     def __init__(self, text: str) -> None:
         self.text = text
         try:
-            self._tree = _Parts().visit(ast.parse(text, mode="eval")).body
+            self._tree = _Parts().visit(ast.parse(text.replace("\\", r"\\"), mode="eval")).body
         except SyntaxError as error:
             raise ValueError(f"{text!r} is not a condition: {error.msg}") from None
         self.names = frozenset(_names(self._tree))

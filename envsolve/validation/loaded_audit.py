@@ -64,32 +64,26 @@ def _foreign(loaded: Sequence[Library], own: Sequence[Library]) -> Iterator[Find
             continue
         instead_of = next((it for it in own if it.soname == library.soname), None)
         if instead_of is not None:
-            yield _in_place_of(library, instead_of)
+            older = _is_older(library, instead_of)
+            places = (_placed(library), _placed(instead_of))
+            yield make_finding(
+                "foreign-library",
+                {
+                    "library": library.soname,
+                    "path": places[0],
+                    "own_path": places[1],
+                    "directory": library.path.parent,
+                    "older": older,
+                },
+                [f"{places[0]} was loaded, not {places[1]}"],
+                about=library.soname,
+                severity=Severity.ERROR if older else Severity.WARNING,
+            )
         else:
-            yield _from_elsewhere(library)
-
-
-def _in_place_of(library: Library, own: Library) -> Finding:
-    older = _is_older(library, own)
-    places = _placed(library), _placed(own)
-    return make_finding(
-        "foreign-library",
-        {
-            "library": library.soname,
-            "path": places[0],
-            "own_path": places[1],
-            "directory": library.path.parent,
-            "older": older,
-        },
-        [f"{places[0]} was loaded, not {places[1]}"],
-        about=library.soname,
-        severity=Severity.ERROR if older else Severity.WARNING,
-    )
-
-
-def _from_elsewhere(library: Library) -> Finding:
-    place = _placed(library)
-    return make_finding("system-library", {"library": library.soname, "path": place}, [place], about=library.soname)
+            place = _placed(library)
+            yield make_finding(
+                "system-library", {"library": library.soname, "path": place}, [place], about=library.soname
+            )
 
 
 def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:

@@ -141,12 +141,20 @@ def _shorter(path: Path, number: str) -> Iterator[Path]:
 def _findings(answers: list[_Answer], outcome: Outcome) -> Iterator[Finding]:
     apart = [answer for answer in answers if _is_of_another_cudnn(answer)]
     if apart:
-        yield _parts_differ(apart)
+        yield make_finding(
+            "cudnn-parts-differ",
+            {"library": tuple(answer.path.name for answer in apart), "directory": apart[0].path.parent},
+            (f"{it.path.name}: {it.error or f'its own check of the other parts returned {it.status}'}" for it in apart),
+        )
     for answer in answers:
         if answer.error and (lacked := _DRIVER_SYMBOL.search(answer.error)):
-            yield _driver_lacks(answer.path, answer.error, lacked[1])
+            yield make_finding("driver-too-old", {"library": answer.path.name, "function": lacked[1]}, [answer.error])
         elif answer.error and answer not in apart and not _waits_for_driver(answer):
-            yield _does_not_load(answer.path, answer.error)
+            yield make_finding(
+                "library-does-not-load",
+                {"library": answer.path.name, "path": answer.path, "reason": answer.error},
+                [answer.error],
+            )
     if outcome.result is None:
         yield _crash(outcome)
 
@@ -163,22 +171,6 @@ def _is_of_another_cudnn(answer: _Answer) -> bool:
     if answer.error is None:
         return answer.status != 0
     return "undefined symbol" in answer.error and _DRIVER_SYMBOL.search(answer.error) is None
-
-
-def _parts_differ(apart: list[_Answer]) -> Finding:
-    return make_finding(
-        "cudnn-parts-differ",
-        {"library": tuple(answer.path.name for answer in apart), "directory": apart[0].path.parent},
-        (f"{it.path.name}: {it.error or f'its own check of the other parts returned {it.status}'}" for it in apart),
-    )
-
-
-def _driver_lacks(path: Path, text: str, function: str) -> Finding:
-    return make_finding("driver-too-old", {"library": path.name, "function": function}, [text])
-
-
-def _does_not_load(path: Path, text: str) -> Finding:
-    return make_finding("library-does-not-load", {"library": path.name, "path": path, "reason": text}, [text])
 
 
 def _crash(outcome: Outcome) -> Finding:

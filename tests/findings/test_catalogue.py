@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from importlib import import_module
 from pathlib import Path
@@ -25,8 +26,8 @@ LONGEST_SENTENCE = 40
 CATALOGUE = shipped()
 README = CATALOGUE.directory / "README.md"
 ENTRIES = [it for name in CATALOGUE for it in (CATALOGUE.entry(name), *CATALOGUE.entry(name).variants)]
-PROVIDED_ELSEWHERE = {"check", "case"}
-"""Facts that the caller gives, and properties of Case: no module of envsolve/diagnose/facts has them."""
+PROVIDED_ELSEWHERE = {"check", "case", "expression"}
+"""Facts that the caller gives, properties of Case and expressions: no module of envsolve/diagnose/facts has them."""
 
 
 def written(directory: Path, text: str) -> Catalogue:
@@ -227,7 +228,11 @@ def _type_of(name: str) -> type | None:
     """The type of a fact, or of its part; None for a part that its fact has not."""
     whole, _, part = name.rpartition(".")
     if not whole:
-        group = CATALOGUE.facts[part]
+        group = CATALOGUE.facts.get(part)
+        if group is None:  # the named group of a pattern
+            return str
+        if group == "expression":
+            return _type_in(ast.parse(CATALOGUE.expression(part).text.replace("\\", ""), mode="eval").body)
         found = getattr(Case if group == "case" else import_module(f"envsolve.diagnose.facts.{group}"), part)
     elif (of := _type_of(whole)) is None:
         return None
@@ -243,6 +248,20 @@ def _type_of(name: str) -> type | None:
     return None if found is None else _plain(get_type_hints(function)["return"])
 
 
+def _type_in(node: ast.expr) -> type | None:
+    """The type of an expression where it has a value: of several parts the last."""
+    match node:
+        case ast.BoolOp(values=[*_, last]):
+            return _type_in(last)
+        case ast.Call(func=ast.Name(id=name)):
+            return _type_of(name)
+        case ast.Constant(value=value):
+            return type(value)
+        case ast.Name() | ast.Attribute():
+            return _type_of(ast.unparse(node))
+    return bool
+
+
 def _plain(hint: object) -> type:
     """A type without None."""
     known = [it for it in get_args(hint) if it is not NoneType] or [hint]
@@ -253,4 +272,5 @@ def _plain(hint: object) -> type:
 def test_every_fact_of_a_family_is_named() -> None:
     texts = [path.read_text(encoding="utf-8") for path in CATALOGUE.directory.glob("*.toml") if path.stem != "facts"]
     special = [name for name, group in CATALOGUE.facts.items() if group not in {"case", "general", "functions"}]
+    texts += [CATALOGUE.expression(name).text for name in special if CATALOGUE.facts[name] == "expression"]
     assert [name for name in special if not any(re.search(rf"\b{name}\b", text) for text in texts)] == []

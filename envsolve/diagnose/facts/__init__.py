@@ -1,7 +1,7 @@
 """The facts that conditions and sentences of ``data/findings`` may name, each in the module that ``facts.toml`` says.
 
-A fact is a function of the case and of the lines that are judged, a property of the case, or a clue. A function of the
-catalogue takes arguments beside.
+A fact is a function of the case and of the lines that are judged, a property of the case, a clue, or an expression of
+others, which ``facts.toml`` has. A function of the catalogue takes arguments beside.
 A part of a fact is an attribute of its value, or a function of ``parts``.
 """
 
@@ -13,6 +13,7 @@ from importlib import import_module
 
 from envsolve.diagnose.case import Case, Sighting, merged
 from envsolve.diagnose.facts import parts
+from envsolve.findings.catalogue import Catalogue
 
 
 class CaseFacts:
@@ -22,9 +23,9 @@ class CaseFacts:
     """
 
     def __init__(
-        self, case: Case, sightings: tuple[Sighting, ...], declared: Mapping[str, str], more: Mapping[str, str] = {}
+        self, case: Case, sightings: tuple[Sighting, ...], catalogue: Catalogue, more: Mapping[str, str] = {}
     ) -> None:
-        self._case, self._sightings, self._declared = case, sightings, declared
+        self._case, self._sightings, self._catalogue = case, sightings, catalogue
         self._known: dict[str, object] = {**merged(sightings), **more}
 
     def __call__(self, name: str) -> object:
@@ -38,9 +39,11 @@ class CaseFacts:
         if whole:
             value = self(whole)
             return None if value is None else _part_of(self._case, value, part)
-        module = self._declared.get(name)
+        module = self._catalogue.facts.get(name)
         if module is None or module == "check":
             return self._case.clue(name)
+        if module == "expression":
+            return self._catalogue.expression(name).value(self)
         if module == "case":
             return getattr(self._case, name)
         fact = getattr(import_module(f"{__name__}.{module}"), name)

@@ -12,44 +12,12 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
 
-_FAILED_PARTS = ("library-missing", "cuda-libraries-not-found")
-"""Symptoms of other subjects that say which library was not found."""
-_NAMES_OF_CPU = ("local", "build_string", "cpuonly", "mutex", "none")
-"""Groups that name the build itself, and not only what it lacks."""
 _ASKS_FOR_NVIDIA = re.compile(r"nvidia|cuda|gpu", re.IGNORECASE)
-_GFX = re.compile(r"(?<!\w)gfx(?:9|1[01])\w{2,3}")
 _FOR_OLD_AND_NEW = CudaVersion(12, 6)
 """The CUDA whose wheels of PyTorch run on the most GPUs and drivers of those that are still built."""
 
 
-def on_mac(case: Case, _lines: Lines) -> bool:
-    """Whether it happened on a Mac, also by an Apple GPU."""
-    return case.platform in {Platform.OSX_64, Platform.OSX_ARM64} or case.clue("apple") is not None
-
-
-def linux_arm(case: Case, lines: Lines) -> bool:
-    """Whether it happened on Linux for Arm, a Jetson included."""
-    unknown = case.platform is None and not case.windows and not on_mac(case, lines)
-    arm = case.platform is Platform.LINUX_AARCH64 or (unknown and case.clue("aarch64") is not None)
-    return case.jetson or arm
-
-
 # ---------------------------------------------------------------------------------------------- PyTorch
-
-
-def program_asks(_case: Case, lines: Lines) -> bool:
-    """Whether a line is an error of a program that asked for CUDA, and not the name or the report of a build."""
-    return any(not any(it.get(field) for field in (*_NAMES_OF_CPU, "not_found")) for it in lines)
-
-
-def said_unavailable(case: Case, _lines: Lines) -> bool:
-    """Whether a line says that CUDA is not available, and not only a report that collects everything."""
-    return any(not it.get("collected") for it in case.of("cuda-not-available"))
-
-
-def cuda_in_text(case: Case, _lines: Lines) -> bool:
-    """Whether the text says that PyTorch was built with CUDA."""
-    return case.clue("built_cuda") is not None or "+cu" in (case.version_of("pytorch") or "")
 
 
 def pytorch_driver_too_old(case: Case, _lines: Lines) -> bool:
@@ -100,69 +68,19 @@ def wheel_version(case: Case, _lines: Lines) -> str | None:
     return str(wheel.version) if wheel is not None and same else None
 
 
-def conda_asked(case: Case, _lines: Lines) -> str | None:
-    """The CUDA that was requested of conda, where PyTorch's channel has no build of the version for it."""
-    asked = first_field(case.of("conda-asks-for-cuda"), "asked")
-    has = {str(it) for it in _in_channel(case)}
-    return asked if has and asked not in has else None
-
-
-def conda_has(case: Case, _lines: Lines) -> tuple[CudaVersion, ...]:
-    """The CUDA versions for which it has one."""
-    return _in_channel(case)
-
-
-def conda_newest(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The newest of them."""
-    return max(_in_channel(case), default=None)
-
-
-def _in_channel(case: Case) -> tuple[CudaVersion, ...]:
+def conda_has(case: Case, _lines: Lines) -> tuple[str, ...]:
+    """The CUDA versions for which PyTorch's channel has a build of the installed version."""
     version = (case.version_of("pytorch") or "").partition("+")[0]
     builds = case.knowledge.releases("pytorch", version, case.platform)
-    return tuple(sorted({it.cuda for it in builds if it.source is Source.PYTORCH_CHANNEL and it.cuda is not None}))
+    return tuple(map(str, sorted({it.cuda for it in builds if it.source is Source.PYTORCH_CHANNEL and it.cuda})))
 
 
-def from_conda(case: Case, _lines: Lines) -> bool:
-    """Whether PyTorch comes from conda."""
-    named = (it.get(field) for it in case.of("cpu-build") for field in ("build_string", "cpuonly", "mutex"))
-    return case.clue("conda") is not None or any(named)
+def conda_newest(case: Case, lines: Lines) -> CudaVersion | None:
+    """The newest of them."""
+    return CudaVersion.parse(conda_has(case, lines)[-1]) if conda_has(case, lines) else None
 
 
 # ---------------------------------------------------------------------------------------------- Arm, Jetson, AMD
-
-
-def arm_machine(case: Case, _lines: Lines) -> str | None:
-    """A machine with an Arm processor by the name of its GPU."""
-    return next((it for it in ("GB200", "GH200", "GB10") if any(it in gpu for gpu in case.gpus)), None)
-
-
-def pytorch_arm_first(case: Case, _lines: Lines) -> Version | None:
-    """The first PyTorch whose wheel for aarch64 on the Python index has CUDA."""
-    having = case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64)
-    return min((it.version for it in having if it.cuda is not None and it.source is Source.PYPI), default=None)
-
-
-def arm_wheel(case: Case, _lines: Lines) -> Release | None:
-    """The newest build of the installed minor release that PyTorch's index has for aarch64 with CUDA."""
-    version = parsed_version(case.version_of("pytorch"))
-    wheels = (it for it in case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64) if it.cuda is not None)
-    own = [
-        it
-        for it in wheels
-        if it.source is Source.PYTORCH and version is not None and it.version.release[:2] == version.release[:2]
-    ]
-    return max(own, key=lambda it: (it.version, it.cuda), default=None)
-
-
-def only_amd(case: Case, _lines: Lines) -> bool:
-    """Whether the text names a GPU of AMD and none of NVIDIA."""
-    return case.saw("amd-gpu") and not case.gpus and case.driver is None
-
-
-def amd_failed(_case: Case, lines: Lines) -> bool:
-    """Whether AMD's own software failed, and not only a card of AMD is named."""
-    return any(not any(it.get(field) for field in ("card", "gfx", "rocm", "vendor")) for it in lines)
 
 
 def nvidia_asked(case: Case, _lines: Lines) -> bool:
@@ -171,34 +89,7 @@ def nvidia_asked(case: Case, _lines: Lines) -> bool:
     return any(_ASKS_FOR_NVIDIA.search(f"{it.symptom} {it.line}") for it in others)
 
 
-def amd_card(_case: Case, lines: Lines) -> str | None:
-    """The name of the card."""
-    card = first_field(lines, "card")
-    return card and card.strip()
-
-
-def amd_architecture(_case: Case, lines: Lines) -> tuple[str, ...]:
-    """Its architecture, gfx1100."""
-    return tuple(dict.fromkeys(found for it in lines for found in _GFX.findall(it.line)))
-
-
-def extension_library(_case: Case, lines: Lines) -> str | None:
-    """The namespace of an operator without CUDA, where it names the package."""
-    return first_field((it for it in lines if it.get("library") != "_C"), "library")
-
-
 # ---------------------------------------------------------------------------------------------- TensorFlow
-
-
-def tensorflow_meant(case: Case, lines: Lines) -> bool:
-    """Whether words of a person are of TensorFlow, as its own messages always are."""
-    in_words = all(it.get("in_words") for it in lines)
-    return not in_words or "tensorflow" in case.frameworks or case.clue("tensorflow_report") is not None
-
-
-def tensorflow_version(case: Case, _lines: Lines) -> str | None:
-    """The installed TensorFlow."""
-    return case.version_of("tensorflow")
 
 
 def tensorflow_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
@@ -225,18 +116,6 @@ def tensorflow_other_cuda(case: Case, lines: Lines) -> CudaVersion | None:
 # ---------------------------------------------------------------------------------------------- JAX
 
 
-def jax_versions_differ(case: Case, _lines: Lines) -> bool:
-    """Whether lines name versions of JAX's parts that do not belong together, which other rules report."""
-    return any(
-        it.get("jaxlib")
-        or it.get("jaxlib_found")
-        or it.get("called")
-        or "PJRT" in it.line
-        or it.get("attribute") not in {None, "GpuAllocatorConfig"}  # which a jaxlib for the CPU alone has not got
-        for it in case.of("jax-versions")
-    )
-
-
 def _plugin_import(case: Case) -> tuple[Sighting, ...]:
     """Names that the plugin's own files need and JAX lacks: right after them in a traceback."""
     frames = [it.number for it in case.of("jax-plugin-failed") if "jax_plugins" in it.line]
@@ -251,65 +130,11 @@ def plugin_misses(case: Case, _lines: Lines) -> str | None:
     return (f"{name} from {where}" if name else str(where)) if missing else None
 
 
-def jax_plugin_installed(case: Case, _lines: Lines) -> bool:
-    """Whether the packages include JAX's CUDA plugin."""
-    return any(re.fullmatch(r"jax-cuda\d+-(plugin|pjrt)", name) for name in case.packages)
-
-
-def jax_failed_parts(case: Case, _lines: Lines) -> tuple[str, ...]:
-    """The libraries that JAX's plugin could not load."""
-    parts = (it.get("part") or it.get("library") for it in case.of("jax-plugin-failed", *_FAILED_PARTS))
-    return tuple(dict.fromkeys(it for it in parts if it))
-
-
-def jax_version(case: Case, _lines: Lines) -> str | None:
-    """The installed JAX, or its jaxlib."""
-    return case.version_of("jax") or case.packages.get("jaxlib") or None
-
-
 def only_plugin_failed(case: Case, lines: Lines) -> bool:
     """Whether a plugin failed and no other line says what failed."""
     telling_nothing = {
-        *("jax-plugin-failed", "jax-plugin-import", "jax-versions", "import-frame", "program-named"),
+        *("jax-plugin-failed", "jax-plugin-import", "import-frame", "program-named"),
         *("extension-frame", "tensorflow-gpu-listed"),
     }
     others = {it.symptom for it in case.sightings} - telling_nothing
-    return not others and not jax_versions_differ(case, lines) and any(it.get("failed") for it in lines)
-
-
-# ---------------------------------------------------------------------------------------------- ONNX Runtime, programs
-
-
-def ort_providers(_case: Case, lines: Lines) -> str | None:
-    """The providers that ONNX Runtime has."""
-    available = first_field(lines, "available")
-    return None if available is None else available.strip(" []")
-
-
-def ort_both(case: Case, _lines: Lines) -> bool:
-    """Whether both packages of ONNX Runtime are installed."""
-    packages = {it.get("package") for it in case.of("onnxruntime-package")} | set(case.packages)
-    return {"onnxruntime", "onnxruntime-gpu"} <= packages
-
-
-def ort_cuda_major(case: Case, _lines: Lines) -> int | None:
-    """The major of the CUDA that ONNX Runtime was built for."""
-    cuda = case.cuda_of("onnxruntime")
-    return None if cuda is None else cuda.major
-
-
-def nothing_better(case: Case, lines: Lines) -> bool:
-    """Whether no line says more exactly which program has no CUDA."""
-    better = (
-        *("cpu-build", "extension-not-built", "extension-without-cuda", "xgboost-cpu-build", "ctranslate2-cpu-build"),
-        *("bitsandbytes-binary", "opencv-cpu-build", "paddle-cpu-build", "tensorflow-without-code"),
-        *("mxnet-cpu-build", "llama-cpp-cpu-build"),
-    )
-    return not {it.number for it in case.of(*better)}.intersection(it.number for it in lines)
-
-
-def named_program(_case: Case, lines: Lines) -> str | None:
-    """The program that says so, by a name that is one."""
-    name = first_field(lines, "program", "named", "open3d")
-    words = {"this", "the", "it", "error", "library", "package", "warning", "that", "version"}
-    return name if name is not None and name[0].isupper() and name.casefold() not in words else None
+    return not others and any(it.get("failed") for it in lines)

@@ -36,15 +36,6 @@ def jax_extra(case: Case, _lines: Lines) -> str:
 _NEWEST = 13
 
 
-def jax_pin(case: Case, _lines: Lines) -> str | None:
-    """The installed JAX as a pin: ``==0.4.38``; None for one from before its extras were called cuda12 and cuda13."""
-    version = parsed_version(case.version_of("jax"))
-    return None if version is None or version < _WITH_EXTRA else f"=={version.public}"
-
-
-_WITH_EXTRA = Version("0.4.26")
-
-
 class _Compared(NamedTuple):
     """A library: the version that JAX finds, the one that it was built against, and the oldest that it accepts."""
 
@@ -142,20 +133,6 @@ def torch_extension(case: Case, lines: Lines) -> str | None:
         return importer.replace("_", "-")
     named = dict.fromkeys(it.lower().replace("_", "-") for it in case.every("extension"))
     return next(iter(named)) if len(named) == 1 else None
-
-
-def torch_extension_is_of_pyg(case: Case, lines: Lines) -> bool:
-    """Whether it is one of those that PyG has on a page of its own."""
-    names = ("torch-scatter", "torch-sparse", "torch-cluster", "torch-spline-conv", "pyg-lib")
-    return torch_extension(case, lines) in names
-
-
-def torch_cuda_folder(case: Case, _lines: Lines) -> str | None:
-    """The newest folder of PyTorch's index with a CUDA build of the installed version: ``cu124``."""
-    torch = parsed_version(case.version_of("pytorch"))
-    releases = () if torch is None else case.knowledge.releases("pytorch", torch.public)
-    newest = max((it.cuda for it in releases if it.source.is_wheel and it.cuda is not None), default=None)
-    return None if newest is None else f"cu{newest.major}{newest.minor}"
 
 
 def torch_cannot_have_file(case: Case, lines: Lines) -> bool:

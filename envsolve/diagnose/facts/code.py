@@ -175,17 +175,6 @@ def newest_target(case: Case, lines: Lines) -> ComputeCapability | None:
     return most or (None if runs is None else runs.capability)
 
 
-def build_least(_case: Case, lines: Lines) -> str | None:
-    """The least capability that the text says the build runs on."""
-    return first_field(lines, *_LEAST)
-
-
-def asked_for_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA that a build for the GPU needs, as PyTorch before 1.4 says."""
-    needs = first_field(lines, "needs")
-    return None if needs is None else CudaVersion.from_driver_api(int(needs))
-
-
 _FEW = 3
 
 
@@ -375,12 +364,6 @@ def gpu_of_jetson(case: Case, lines: Lines) -> bool:
     return tegra or (case.jetson and capability in {None, _THOR})
 
 
-def orin_is_warned(case: Case, lines: Lines) -> bool:
-    """Whether PyTorch warns that no build is for Orin, and nothing failed."""
-    warned = all(any(it.get(field) for field in ("capability", "release", "listed")) for it in lines)
-    return warned and gpu_capability(case, lines) == _ORIN
-
-
 def jetson_board(case: Case, _lines: Lines) -> str | None:
     """The board: Xavier."""
     boards = " ".join(case.every("jetson")).casefold()
@@ -395,8 +378,3 @@ def _of_board(case: Case) -> ComputeCapability | None:
 def jetson_capability(case: Case, lines: Lines) -> ComputeCapability | None:
     """The capability of its GPU, by the board for want of a GPU."""
     return gpu_capability(case, lines) or _of_board(case)
-
-
-def is_thor(case: Case, lines: Lines) -> bool:
-    """Whether it is Thor, which runs what is built for servers with Arm and CUDA 13."""
-    return gpu_capability(case, lines) == _THOR or jetson_board(case, lines) == "Thor"

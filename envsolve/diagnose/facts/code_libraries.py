@@ -16,7 +16,6 @@ from envsolve.diagnose.facts.shared.gpu_code import (
     targets_from,
 )
 from envsolve.model.capability import CodeTarget, ComputeCapability
-from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
 
 # ---------------------------------------------------------------------------------------------- lists of targets
@@ -41,12 +40,6 @@ def left_out_old(_case: Case, lines: Lines) -> ComputeCapability | None:
     return max((it for it in _left_out(lines) if targets and it < min(targets)), default=None)
 
 
-def left_out_new(_case: Case, lines: Lines) -> ComputeCapability | None:
-    """The newest of them above the list."""
-    targets = targets_from(first_field(lines, "has"))
-    return max((it for it in _left_out(lines) if targets and it > max(targets)), default=None)
-
-
 def build_for_old(case: Case, lines: Lines) -> Build | None:
     """The newest build with code for the former."""
     capability = left_out_old(case, lines)
@@ -54,34 +47,9 @@ def build_for_old(case: Case, lines: Lines) -> Build | None:
     return Build(edge(having, last=True)) if having else None
 
 
-def build_for_new(case: Case, lines: Lines) -> Build | None:
-    """The first build with code for the latter."""
-    capability = left_out_new(case, lines)
-    having = () if capability is None else builds_with_code(case, capability)
-    return Build(edge(having, last=False)) if having else None
-
-
 # ---------------------------------------------------------------------------------------------- CUDA's libraries
 
-_FIRST_WITHOUT_VOLTA = (9, 11)
-"""The first cuDNN without code for compute capabilities below 7.5: see cudnn.toml of the matrix."""
 _TURING, _MAXWELL = ComputeCapability(7, 5), ComputeCapability(5, 0)
-_STATUS = re.compile(r"CU\w+_STATUS_\w+|CUFFT_\w+")
-
-
-def cudnn_dropped_gpu(case: Case, lines: Lines) -> bool:
-    """Whether the cuDNN that is known is one of those that dropped the GPU."""
-    capability = gpu_capability(case, lines)
-    version = tuple(int(part) for part in re.findall(r"\d+", case.cudnn or "")[:2])
-    return capability is not None and version >= _FIRST_WITHOUT_VOLTA and _MAXWELL <= capability < _TURING
-
-
-def cudnn_last(case: Case, lines: Lines) -> str | None:
-    """The last cuDNN with code for the GPU, or for Maxwell to Volta."""
-    capability = gpu_capability(case, lines) or _MAXWELL
-    platform = case.platform or Platform.LINUX_64
-    serving = [it.version for it in case.knowledge.matrix.cudnn if it.serves(capability, platform)]
-    return ".".join(map(str, max(serving).release[:3])) if serving else None
 
 
 def library_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
@@ -100,18 +68,6 @@ def library_without_code(case: Case, lines: Lines) -> bool:
     span = case.knowledge.cuda_for(capability)
     runs = capability != _TURING and runs_code_of(case, capability, cuda)  # cuBLAS 9 fails on Turing all the same
     return span is not None and cuda < span[0] and not runs
-
-
-def library_status(_case: Case, lines: Lines) -> str | None:
-    """The status with which a library of CUDA failed."""
-    match = _STATUS.search(lines[0].line)
-    return None if match is None else match[0]
-
-
-def sgl_library_named(case: Case, _lines: Lines) -> bool:
-    """Whether the loader's own words say what sgl-kernel's library lacks."""
-    named = re.compile(r"common_ops|sgl_kernel|libnvrtc|libcudart", re.IGNORECASE)
-    return any(named.search(it.line) for it in case.of("undefined-symbol", "library-missing"))
 
 
 # ---------------------------------------------------------------------------------------------- code that is refused

@@ -20,8 +20,6 @@ from envsolve.diagnose.facts.shared.gpu_code import (
     edge,
     first_field,
 )
-from envsolve.diagnose.facts.shared.gpu_packages import version_of_package
-from envsolve.diagnose.facts.shared.library_names import Owner, owner_of
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import Release
 from envsolve.model.versions import CudaVersion, parsed_version
@@ -37,15 +35,6 @@ _CUPY_FOR_13 = Version("13.6")
 """The first CuPy for CUDA 13: its release notes."""
 _CUPY_IN_PATH = re.compile(r"[\\/]cupy-(\d+\.\d+[\w.]*?)-py\d")
 _AT_RUN_TIME = re.compile(r"triton|xla|jax|tensorflow", re.IGNORECASE)
-_OF_TOOLKIT = re.compile(r"cuda-(\d{1,2}\.\d)/bin/ptxas")
-_LINES_OF_A_VERSION = 4
-"""The lines that ptxas --version prints, of which the first names it and the last its release."""
-_TRITONS = {
-    ComputeCapability(8, 9): "Triton 2.1 (PyTorch 2.1)",
-    ComputeCapability(10, 0): "Triton 3.3 (PyTorch 2.7)",
-    ComputeCapability(12, 0): "Triton 3.3 (PyTorch 2.7)",
-}
-"""The first Triton for a capability: ModelTC/LightLLM#176 and the notes of triton-windows on releases."""
 _BEHIND_A_REMARK = 20
 """The lines of the traceback that xFormers writes behind its remark that Triton is optional."""
 _XLA_WORDS = (
@@ -55,11 +44,6 @@ _XLA_WORDS = (
 
 
 # ---------------------------------------------------------------------------------------------- what to compile for
-
-
-def arch_name(_case: Case, lines: Lines) -> str | None:
-    """The architecture as the compiler got it: 120a."""
-    return first_field(lines, "arch", "value")
 
 
 def arch_capability(case: Case, lines: Lines) -> ComputeCapability | None:
@@ -90,22 +74,6 @@ def arch_is_dropped(case: Case, lines: Lines) -> bool:
     """Whether the compiler no longer has it, and is not one that came before it."""
     first, last = _of_arch(case, lines)
     return last is not None and (first is None or case.toolkit is None or case.toolkit >= first)
-
-
-def own_arch(case: Case, lines: Lines) -> ComputeCapability | None:
-    """The compute capability of the GPU, where it is another one and this compiler has it."""
-    own = case.capability
-    capability = arch_capability(case, lines)
-    span = None if own is None or own == capability else case.knowledge.cuda_for(own)
-    if span is None or capability is None:
-        return None
-    first, last = _of_arch(case, lines)
-    if arch_is_dropped(case, lines):
-        compiler = case.toolkit or parts.first_cuda_without(case, capability)
-        has_it = last is not None and compiler is not None and (span[1] is None or compiler <= span[1])
-    else:
-        has_it = first is not None and span[0] < first and (case.toolkit is None or span[0] <= case.toolkit)
-    return own if has_it else None
 
 
 def older_arch(case: Case, lines: Lines) -> ComputeCapability | None:
@@ -160,17 +128,7 @@ def last_build_for_arch(case: Case, lines: Lines) -> Build | None:
 # ---------------------------------------------------------------------------------------------- NVRTC
 
 
-def nvrtc_refused(_case: Case, lines: Lines) -> bool:
-    """Whether a line is an error: the options alone are none."""
-    return any(not it.get("arch") for it in lines)
-
-
-def only_option_refused(_case: Case, lines: Lines) -> bool:
-    """Whether the text says that an option was refused and not which one."""
-    return all(it.get("option") for it in lines if not it.get("arch"))
-
-
-def nvrtc_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
+def _nvrtc_cuda(case: Case) -> CudaVersion | None:
     """The CUDA of the NVRTC that runs: as CuPy prints it, else that of the build or of the machine."""
     printed = next(iter(case.of("nvrtc-version")), None)
     if printed is not None:
@@ -178,17 +136,9 @@ def nvrtc_cuda(case: Case, _lines: Lines) -> CudaVersion | None:
     return case.built_cuda or case.toolkit
 
 
-def nvrtc_cuda_without(case: Case, lines: Lines) -> CudaVersion | None:
-    """The same, if it does not compile for the GPU."""
-    cuda, (first, last) = nvrtc_cuda(case, lines), _of_arch(case, lines)
-    if cuda is None or (first is not None and first <= cuda and (last is None or cuda <= last)):
-        return None
-    return cuda
-
-
 def nvrtc_lacks(case: Case, lines: Lines) -> str | None:
     """Whether NVRTC lacks a ``new`` GPU or an ``old`` one; None where the GPU decides, which is unknown."""
-    capability, cuda = arch_capability(case, lines), nvrtc_cuda(case, lines)
+    capability, cuda = arch_capability(case, lines), _nvrtc_cuda(case)
     if capability is None:
         return "old" if cuda is not None and cuda >= _DROPS_VOLTA else None
     span = case.knowledge.cuda_for(capability)
@@ -228,44 +178,12 @@ def assembler_of(case: Case, lines: Lines) -> str:
     return "XLA" if xla and "triton" not in text else "Triton"
 
 
-def framework_of_triton(case: Case, _lines: Lines) -> str | None:
-    """PyTorch, where the text names Triton and no framework."""
-    named = "triton" in " ".join(it.line for it in case.sightings).casefold()
-    return "pytorch" if named and case.framework is None else None
-
-
-def triton_for_arch(case: Case, lines: Lines) -> str | None:
-    """The first Triton that knows the GPU."""
-    capability = arch_capability(case, lines)
-    return None if capability is None else _TRITONS.get(capability)
-
-
-def ptxas_release(case: Case, _lines: Lines) -> str | None:
-    """The release of the ptxas that the text shows: as XLA names it, as it prints it, or by its toolkit's path."""
-    named = first_field(case.of("ptxas-faulty"), "ptxas")
-    if named is not None:
-        return ".".join(named.split(".")[:2])
-    starts = [it.number for it in case.clues.get("ptxas", ())]
-    for clue in case.clues.get("toolkit", ()):
-        if any(0 <= clue.number - start < _LINES_OF_A_VERSION for start in starts):
-            return clue.value
-    paths = (_OF_TOOLKIT.search(it) for it in case.every("ptxas_path"))
-    return next((match[1] for match in paths if match), None)
-
-
 def ptxas_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA that the ptxas must at least be of: for the GPU, for the PTX that it reads, and for the build."""
     builds = [it.cuda for it in case.releases() if it.cuda is not None]
     built = case.built_cuda or min(builds, default=None)
     known = (_of_arch(case, lines)[0], built, ptx_wanted_cuda(case, lines))
     return max((it for it in known if it is not None), default=None)
-
-
-def ptxas_last_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The last CUDA whose ptxas knows the GPU, if there is one and it is newer than that."""
-    (first, last), needed = _of_arch(case, lines), ptxas_cuda(case, lines)
-    last = None if first is None else last
-    return last if last is not None and needed is not None and last > needed else None
 
 
 def ptx_wanted_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
@@ -276,13 +194,6 @@ def ptx_wanted_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
 def ptx_cuda(_case: Case, lines: Lines) -> CudaVersion | None:
     """The CUDA of the PTX that ptxas reads, or that XLA writes."""
     return cuda_of_ptx(first_field(lines, "ptx"))
-
-
-def framework_of_xla(case: Case, lines: Lines) -> str | None:
-    """The framework that XLA's warning is most likely of, where the text names none with XLA."""
-    if first_field(lines, "required") is not None:
-        return "tensorflow" if case.framework is None else None
-    return None if case.framework in {"jax", "tensorflow"} else "jax"
 
 
 def triton_is_needed(case: Case, lines: Lines) -> bool:
@@ -302,11 +213,6 @@ def _bnb_number(lines: Lines) -> re.Match[str] | None:
     return re.search(r"cuda(\d{2})(\d)", _bnb_file(lines) or "")
 
 
-def bnb_library(_case: Case, lines: Lines) -> str | None:
-    """The library for CUDA that bitsandbytes looks for."""
-    return _bnb_file(lines) if _bnb_number(lines) else None
-
-
 def bnb_cuda(_case: Case, lines: Lines) -> str | None:
     """The CUDA of that library: CUDA 12.8."""
     number = _bnb_number(lines)
@@ -318,29 +224,3 @@ def bnb_other_cuda(_case: Case, lines: Lines) -> str | None:
     number = _bnb_number(lines)
     other = {"13": "130", "12": "126", "11": "118"}.get("" if number is None else number[1])
     return None if number is None or other == number[1] + number[2] else other
-
-
-def bnb_looked(case: Case, _lines: Lines) -> bool:
-    """Whether bitsandbytes says that it did not find libcudart."""
-    return any("libcudart" in it.line for it in case.of("cuda-libraries-not-found"))
-
-
-def bnb_version(case: Case, _lines: Lines) -> str | None:
-    """The installed bitsandbytes."""
-    return version_of_package(case, "bitsandbytes")
-
-
-def cuda_library_missed(case: Case, _lines: Lines) -> bool:
-    """Whether a missing library of CUDA, which is reported by its name, is the reason."""
-    return any(owner_of(it.get("library") or "") is Owner.CUDA for it in case.of("library-missing"))
-
-
-def rapids_gpu(case: Case, lines: Lines) -> str | None:
-    """The GPU that RAPIDS found."""
-    return first_field(lines, "gpu_found") or (case.gpus[0] if case.gpus and case.capability is not None else None)
-
-
-def rapids_capability(case: Case, lines: Lines) -> str | None:
-    """Its compute capability."""
-    capability = first_field(lines, "capability_found")
-    return capability or (str(case.capability) if case.gpus and case.capability is not None else None)

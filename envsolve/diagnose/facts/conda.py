@@ -9,14 +9,10 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Lines, merged
+from envsolve.diagnose.case import Case, Lines
 from envsolve.diagnose.facts.shared.gpu_packages import about_gpus, is_of_gpus
-from envsolve.model.host import Platform
-from envsolve.model.release import Source
 from envsolve.model.versions import CudaVersion, parsed_cuda, parsed_version
 
-_PYTORCH_CUDA = ("11.6", "11.7", "11.8", "12.1", "12.4")
-"""The versions of the metapackage pytorch-cuda (records of the channel pytorch, PyTorch's previous-versions page)."""
 _LAST_PYTORCH = Version("2.5.1")
 _LINES_BELOW = 25
 """How far below its heading conda's list of packages that are not available is looked for."""
@@ -120,28 +116,11 @@ def pip_folder(case: Case, _lines: Lines) -> str | None:
     return f"cu{minor.replace('.', '')}" if "." in minor else None
 
 
-def pytorch_cuda_exists(case: Case, _lines: Lines) -> bool:
-    """Whether pytorch-cuda is there for that CUDA."""
-    return _minor(case) in _PYTORCH_CUDA
-
-
 def pytorch_channel_ended(case: Case, _lines: Lines) -> bool:
     """Whether a PyTorch is missing that came after the last one of its own channel."""
     wanted = _decisive(case)
     version = None if wanted is None or wanted.name != "pytorch" else parsed_version(wanted.version)
     return version is not None and version > _LAST_PYTORCH
-
-
-def conda_package_of_cuda(case: Case, lines: Lines) -> bool:
-    """Whether the missing package, or the one for which another is missing, is a part of CUDA."""
-    names = (conda_package(case, lines) or "", merged(lines).get("needed_by") or "")
-    return any(re.match(r"cuda|cudnn|nccl|pytorch-cuda|nvidia", it) for it in names)
-
-
-def rapids_package(case: Case, lines: Lines) -> bool:
-    """Whether the missing package is one of RAPIDS."""
-    pattern = r"cudf[\w-]*|cuml|cugraph|cuspatial|rapids[\w-]*|dask-cud[\w-]*"
-    return re.fullmatch(pattern, conda_package(case, lines) or "") is not None
 
 
 def missing_is_said(case: Case, _lines: Lines) -> bool:
@@ -157,19 +136,23 @@ def missing_is_said(case: Case, _lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- systems and files
 
 
+def made_for(case: Case, _lines: Lines) -> str | None:
+    """The platform of an exported environment file: the one that conda has some of its packages for alone."""
+    names = _of_one_system(case)
+    suffix = next((match[0] for name in names if (match := re.search(r"(?:linux|osx|win)-\w+$", name))), None)
+    if not names or suffix is not None:
+        return suffix
+    if any(_OF_MACS.match(name) for name in names):
+        return "osx-64"
+    return "win-64" if any(_OF_WINDOWS.match(name) for name in names) else "linux-64"
+
+
 def conda_subdir(case: Case, _lines: Lines) -> str | None:
     """The platform that conda names, before the one in the rest of the text."""
     mac = next((it for it in case.every("platform") if it.startswith("osx-")), None)
     return mac or (case.platform.value if case.platform is not None else None)
 
 
-_SYSTEMS = {
-    "linux-64": "Linux",
-    "linux-aarch64": "Linux on ARM",
-    "win-64": "Windows",
-    "osx-64": "macOS",
-    "osx-arm64": "macOS on Apple silicon",
-}
 _OF_MACS = re.compile(r".*_osx-|python\.app|pyobjc")
 _OF_WINDOWS = re.compile(
     r".*_win-|vs2015|vc(14_runtime)?$|ucrt|wincert|win_inet|pywin|(py)?winpty|m2w64|msys2", re.IGNORECASE
@@ -180,32 +163,6 @@ def _of_one_system(case: Case) -> list[str]:
     """The missing packages that conda has for one system alone."""
     lines = case.of("conda-package-missing")
     return list(dict.fromkeys(_listed_below(case, lines, "conda_of_system", _LINES_OF_A_FILE)))
-
-
-def _system_of(names: list[str]) -> str | None:
-    """The platform for which conda has these packages alone."""
-    suffix = next((match[0] for name in names if (match := re.search(r"(?:linux|osx|win)-\w+$", name))), None)
-    if not names or suffix in _SYSTEMS:
-        return suffix
-    if any(_OF_MACS.match(name) for name in names):
-        return "osx-64"
-    return "win-64" if any(_OF_WINDOWS.match(name) for name in names) else "linux-64"
-
-
-def made_on(case: Case, _lines: Lines) -> str | None:
-    """The system on which an exported environment file was made: Linux."""
-    return _SYSTEMS.get(_system_of(_of_one_system(case)) or "")
-
-
-def made_elsewhere(case: Case, lines: Lines) -> bool:
-    """Whether that may be another system than the one of the case."""
-    system = _system_of(_of_one_system(case))
-    return system is not None and system != conda_subdir(case, lines)
-
-
-def conda_system(case: Case, lines: Lines) -> str | None:
-    """The system of this conda: Windows."""
-    return _SYSTEMS.get(conda_subdir(case, lines) or "")
 
 
 def foreign_packages(case: Case, _lines: Lines) -> tuple[str, ...]:
@@ -223,13 +180,6 @@ def old_package(case: Case, lines: Lines) -> str | None:
     """The first of them without its build string."""
     builds = old_builds(case, lines)
     return re.sub(r"=+", "=", builds[0]).rpartition("=")[0] if builds else None
-
-
-def arm_torch(case: Case, _lines: Lines) -> str | None:
-    """The first PyTorch of conda-forge with CUDA for ARM."""
-    releases = case.knowledge.all_releases("pytorch", Platform.LINUX_AARCH64)
-    first = min((it.version for it in releases if it.source is Source.CONDA_FORGE and it.cuda), default=None)
-    return None if first is None else str(first)
 
 
 # ---------------------------------------------------------------------------------------------- what excludes what
@@ -414,13 +364,3 @@ def conda_excludes(case: Case, _lines: Lines) -> tuple[str, ...]:
 def conda_names_gpus(case: Case, _lines: Lines) -> tuple[str, ...]:
     """The frameworks and parts of CUDA that the text names."""
     return tuple(dict.fromkeys(map(str.lower, case.every("gpu_name"))))[:6]
-
-
-def cuda_12_beside(case: Case, _lines: Lines) -> str | None:
-    """The CUDA of a package from CUDA 12 on that is requested together with cudatoolkit."""
-    return case.clue("conda_cuda_12") if "cudatoolkit" in case.every("conda_asked") else None
-
-
-def beside_cudatoolkit(case: Case, _lines: Lines) -> str | None:
-    """The package of that CUDA."""
-    return next((it for it in case.every("conda_asked") if it != "cudatoolkit"), None)

@@ -14,7 +14,6 @@ from envsolve.diagnose.facts.shared.library_names import Owner, cudnn_major, is_
 from envsolve.diagnose.facts.shared.programs import program_of
 from envsolve.diagnose.facts.shared.seen_libraries import cudnns, library, whole_messages
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.versions import CudaVersion, DriverVersion
 
 _OLD_NUMBERS = 1_000
 _NEW_NUMBERS = 10_000
@@ -84,11 +83,6 @@ def cudnn_there(case: Case, _lines: Lines) -> str | None:
 def cudnn_is_there(case: Case, lines: Lines) -> bool:
     """Whether the major version that is needed is installed."""
     return cudnn_wanted(case, lines) in _majors_there(case)
-
-
-def cudnn_versions(case: Case, _lines: Lines) -> tuple[str, ...]:
-    """The versions in the text."""
-    return tuple(sorted({version for version in case.every("cudnn") if version.count(".") > 1}))
 
 
 # ------------------------------------------------------------------------------------------------- two versions
@@ -168,23 +162,6 @@ def cudnn_package(case: Case, lines: Lines) -> str | None:
     cuda = _cuda_major(case, lines)
     major = next(iter(_parts(cudnn_least(case, lines))), None) or cudnn_wanted(case, lines)
     return f"nvidia-cudnn-cu{cuda}" if cuda is not None and cuda in _WHEELS.get(major or 0, ()) else None
-
-
-def cuda_for_gpu(case: Case, _lines: Lines) -> CudaVersion | None:
-    """The first CUDA that has code for the GPU, if the build's is older."""
-    build, span = (
-        cuda_of_program(case, ()),
-        None if case.capability is None else case.knowledge.cuda_for(case.capability),
-    )
-    return span[0] if build is not None and span is not None and build < span[0] else None
-
-
-def driver_for_build(case: Case, _lines: Lines) -> DriverVersion | None:
-    """The oldest driver for the build's CUDA, if the installed one is older."""
-    build = cuda_of_program(case, ())
-    floor = None if build is None else case.knowledge.driver_floor(build, windows=case.windows)
-    too_old = floor is not None and case.driver is not None and not case.driver.meets(floor)
-    return floor if too_old else None
 
 
 def memory_is_free(case: Case, _lines: Lines) -> bool:

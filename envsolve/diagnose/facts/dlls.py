@@ -16,39 +16,12 @@ from envsolve.diagnose.facts.shared.gpu_packages import of_module, package_of
 from envsolve.diagnose.facts.shared.library_names import Owner, owner_of
 from envsolve.diagnose.facts.shared.programs import importer_of
 from envsolve.diagnose.facts.shared.seen_libraries import cudnns, library, reported_with_libdevice
+from envsolve.diagnose.facts.shared.tables import first_match
 from envsolve.model.versions import parsed_version
 
-_NOT_FOUND, _OTHER_VERSION, _DOES_NOT_START, _NO_APPLICATION = "126", "127", "1114", "193"
-_WORDS = {
-    _DOES_NOT_START: (
-        "initialization routine failed|初始化例程失败|初始化例行程序失敗|初期化ルーチン|초기화 루틴|"
-        "Initialisierungsroutine|routine d.initialisation|rutina de inicializaci|routine di inizializzazione|"
-        "rotina de inicializa|программе инициализации|процедуре инициализации|inicjowania"
-    ),
-    _OTHER_VERSION: (
-        "procedure could not be found|找不到指定的程序|プロシージャが見つかりません|프로시저를 찾을 수|"
-        "angegebene Prozedur|procédure spécifiée|proceso especificado|procedimiento especificado|"
-        "procedura specificata|procedimento especificado|указанная процедура|określonej procedury|Belirtilen yordam"
-    ),
-    _NO_APPLICATION: (
-        "valid Win32|有效的 ?Win32|有効な ?Win32|올바른 ?Win32|Win32-Anwendung|application Win32|aplicación Win32|"
-        "applicazione (di )?Win32|aplicativo Win32|приложением Win32|aplikacją( systemu)? Win32"
-    ),
-}
-_BY_WORDS = tuple((code, re.compile(words, re.IGNORECASE)) for code, words in _WORDS.items())
-_TENSORFLOW = re.compile(r"_?pywrap_(tensorflow|tfe)|_pywrap|native TensorFlow runtime", re.IGNORECASE)
+_NOT_FOUND = "126"
 _ELSEWHERE = re.compile(r"zluda|WinError 1455", re.IGNORECASE)
 """Lines that have findings of their own: ZLUDA is for AMD, whatever is missing; 1455 is a matter of memory."""
-_EXTENSION = re.compile(r"(_C|_ext|C|_cpu|_cuda|\w+_(cuda|ext|cpp|C|ops)|_fused|_qattn\w*)\Z")
-"""Extension modules that are built against PyTorch."""
-_OTHERS = re.compile(
-    r"(win32\w*|_win32\w*|pywintypes|Qt\w+|_sqlite3|_ssl|_hashlib|_ctypes|_bz2|_lzma|_tkinter|cv2|_?scipy\w*|_ufuncs|"
-    r"_multiarray_umath|_distributor_init|_arpack|_fblas|_flapack|lib|etree|_imaging\w*|_psycopg|rtree|_gdal|ogr|osr|"
-    r"_path|ft2font|_igraph|h5\w*|_errors|defs|pyexpat|unicodedata|_rust|_yaml|rdBase|fitz|_extra|_mysql\w*|pyodbc|"
-    r"_base|_geos|_snowboydetect|_portaudio\w*|_zmq|libzmq|_soundfile\w*|kiwisolver|_cext|win32api|_libsumo|tbb\w*)\Z",
-    re.IGNORECASE,
-)
-"""Extension modules that have nothing to do with CUDA."""
 _CUDNN_MAJORS = range(5, 13)
 _OPENS_CUDA_LATER = Version("2.1")
 """From this TensorFlow on importing it needs no DLL of CUDA; they are opened when a GPU is looked for."""
@@ -68,7 +41,7 @@ def dll_error(_case: Case, lines: Lines) -> str:
     number = first.get("code")
     if number is not None:
         return _NOT_FOUND if number.lower() in ("0x8007007e", "0x7e") else number
-    return next((code for code, words in _BY_WORDS if words.search(first.line)), _NOT_FOUND)
+    return first_match("dll-error", first.line) or _NOT_FOUND
 
 
 def dll_failure(case: Case, lines: Lines) -> str | None:
@@ -83,13 +56,6 @@ def dll_failure(case: Case, lines: Lines) -> str | None:
 def dll_owner(_case: Case, lines: Lines) -> str:
     """To what the DLL belongs: cuda, cudnn, pytorch, system ..."""
     return owner_of(library(lines[0])).value
-
-
-def dll_folder(_case: Case, lines: Lines) -> str | None:
-    """Whose directory it lies in: ``torch`` for the lib directory of PyTorch, ``nvidia`` for NVIDIA's packages."""
-    if re.search(r"[\\/]torch[\\/]lib[\\/]", lines[0].line, re.IGNORECASE):
-        return "torch"
-    return "nvidia" if re.search(r"site-packages[\\/]nvidia[\\/]", lines[0].line, re.IGNORECASE) else None
 
 
 def dll_package(case: Case, lines: Lines) -> str | None:
@@ -120,15 +86,11 @@ def _module(lines: Lines) -> str:
 def module_kind(case: Case, lines: Lines) -> str | None:
     """What an extension module is: ``tensorflow``, ``onnxruntime``, ``torch``, an ``extension`` of it, or ``other``."""
     module = _module(lines)
-    if _OTHERS.match(module):
-        return "other"
-    if _TENSORFLOW.search(module) or (not module and case.framework == "tensorflow"):
-        return "tensorflow"
-    if module == "onnxruntime_pybind11_state":
-        return "onnxruntime"
     if module == "_C" and importer_of(case, lines) == "torch":
         return "torch"
-    return "extension" if _EXTENSION.match(module) else None
+    if not module and case.framework == "tensorflow":
+        return "tensorflow"
+    return first_match("module-kind", module, whole=True)
 
 
 def tensorflow_linked(case: Case, lines: Lines) -> bool:

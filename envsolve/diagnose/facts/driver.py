@@ -9,45 +9,17 @@ Source: NVIDIA, CUDA Compatibility; the numbers are those of the matrix.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from envsolve.diagnose.case import TITLES, Case, Lines, merged
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts import parts
 from envsolve.diagnose.facts.shared.gpu_code import cuda_of_ptx
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.release import Architecture, Release, Source
+from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, DriverVersion, parsed_cuda
 
 _FIRST_WITH_MINOR_COMPATIBILITY = 11
 """The first CUDA major whose minor versions a driver runs all."""
-_ROOTS = (
-    "driver-version-mismatch",
-    "driver-branch-ended",
-    "gpu-not-supported-by-module",
-    "kernel-module-refused",
-    "kernel-module-missing",
-    "nouveau-has-gpu",
-    "gpu-lost",
-    "gpu-init-failed",
-    "wsl-gpu-blocked",
-    "wsl-without-adapter",
-    "wsl-container-library",
-    "container-runtime-failed",
-    "container-lost-gpu",
-    "kubernetes-runtime",
-    "device-files-denied",
-)
-
-
-def root_seen(case: Case, _lines: Lines) -> bool:
-    """Whether the text says why a driver is not loaded or reached."""
-    return case.saw(*_ROOTS)
-
-
-def error_number(_case: Case, lines: Lines) -> str | None:
-    """The number of the error, if the text has no words for it."""
-    return merged(lines).get("error_number")
 
 
 def _runs(full: CudaVersion, cuda: CudaVersion) -> bool:
@@ -98,34 +70,7 @@ def driver_beside(case: Case, lines: Lines) -> CudaVersion | None:
     return own if own is not None and full is not None and own.major > full.major else None
 
 
-def driver_branches(case: Case, lines: Lines) -> tuple[str, ...]:
-    """The branches of a driver of which only the CUDA is known."""
-    full = driver_full(case, lines)
-    return tuple(sorted(f"R{it.branch}" for it in case.knowledge.matrix.cuda.branches if it.cuda == full))
-
-
-def driver_branch(case: Case, _lines: Lines) -> int | None:
-    """The branch of the driver: 580."""
-    return None if case.driver is None else case.driver.parts[0]
-
-
-def remedy_cuda(case: Case, lines: Lines) -> str | None:
-    """The builds that a driver runs whose number the solver does not know."""
-    newest = driver_newest(case, lines)
-    return None if newest is None or case.driver is not None else f"<={newest}"
-
-
-def remedy_full(case: Case, lines: Lines) -> str | None:
-    """The builds whose PTX such a driver compiles."""
-    full = driver_full(case, lines)
-    return None if full is None or case.driver is not None else f"<={full}"
-
-
 # ---------------------------------------------------------------------------------------------- GPUs
-
-
-def _life(case: Case) -> Architecture | None:
-    return None if case.capability is None else case.knowledge.matrix.cuda.life_of(case.capability)
 
 
 def _by_pci(case: Case, lines: Lines) -> tuple[str, ComputeCapability] | None:
@@ -144,29 +89,6 @@ def the_capability(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability of that GPU."""
     known = _by_pci(case, lines)
     return case.capability if known is None else known[1]
-
-
-def _first_branch(case: Case) -> int | None:
-    life = _life(case)
-    return None if life is None else life.first_branch
-
-
-def legacy(case: Case, _lines: Lines) -> int | None:
-    """The last driver branch that supports the GPU, if it has ended."""
-    life = _life(case)
-    return None if life is None else life.last_branch
-
-
-def driver_too_new_for_gpu(case: Case, lines: Lines) -> bool:
-    """Whether the driver's branch came after the last that supports the GPU."""
-    last, branch = legacy(case, lines), driver_branch(case, lines)
-    return branch is not None and last is not None and branch >= case.knowledge.matrix.cuda.after(last)
-
-
-def driver_too_old_for_gpu(case: Case, lines: Lines) -> bool:
-    """Whether the driver's branch is older than the GPU."""
-    first, branch = _first_branch(case), driver_branch(case, lines)
-    return branch is not None and first is not None and branch < first
 
 
 # ---------------------------------------------------------------------------------------------- what was asked of it
@@ -220,28 +142,10 @@ def wanted_by(case: Case, lines: Lines) -> str | None:
     return None if wanted is None else wanted.by
 
 
-def known_program(case: Case, _lines: Lines) -> str | None:
-    """The framework with its version."""
-    title = TITLES.get(case.framework or "")
-    return title and f"{title} {case.version_of(case.framework) or ''}".strip()
-
-
 def driver_floors(case: Case, _lines: Lines) -> tuple[str, ...]:
     """Which driver each CUDA needs."""
     known = {"CUDA 10.2": "10.2", "CUDA 11": "11.8", "CUDA 12": "12.9", "CUDA 13": "13.0"}
     return tuple(f"driver {_floor(case, CudaVersion.parse(cuda))} for {name}" for name, cuda in known.items())
-
-
-def asked(case: Case, _lines: Lines) -> bool:
-    """Whether the CUDA of the build or of a toolkit is known."""
-    return case.built_cuda is not None or case.toolkit is not None
-
-
-def asked_too_new(case: Case, lines: Lines) -> bool:
-    """Whether the driver does not run the CUDA of the build or of the toolkit."""
-    full = driver_full(case, lines)
-    known = (it for it in (case.built_cuda, case.toolkit) if it is not None)
-    return full is not None and any(not _runs(full, it) for it in known)
 
 
 def proven_too_old(case: Case, lines: Lines) -> bool:
@@ -257,50 +161,6 @@ def no_cuda_number(_case: Case, lines: Lines) -> str | None:
     return number if number is not None and CudaVersion.from_driver_api(int(number)) is None else None
 
 
-def update_cannot_help(case: Case, lines: Lines) -> bool:
-    """Whether the driver that the build needs no longer supports the GPU."""
-    floor, last = _floor(case, wanted_cuda(case, lines)), legacy(case, lines)
-    return floor is not None and last is not None and floor.parts[0] > last
-
-
-def needed_driver(case: Case, lines: Lines) -> str | None:
-    """The driver that serves build and GPU: what the build needs, or the first branch of a newer GPU."""
-    floor, first = _floor(case, wanted_cuda(case, lines)), _first_branch(case)
-    if first is None or not driver_too_old_for_gpu(case, lines) or (floor is not None and floor.parts[0] >= first):
-        return None if floor is None else str(floor)
-    return f"branch R{first}"
-
-
-def newer_driver_beside(case: Case, lines: Lines) -> bool:
-    """Whether the driver as known otherwise is new enough."""
-    beside, wanted = driver_beside(case, lines), wanted_cuda(case, lines)
-    fits = beside is not None and wanted is not None and _runs(beside, wanted)
-    return fits and not driver_too_old_for_gpu(case, lines) and not update_cannot_help(case, lines)
-
-
-def _fitting(case: Case, lines: Lines) -> Iterable[Release]:
-    """Builds that the driver runs: of the framework's version, else of any. With a known GPU the solver says it."""
-    full, name = driver_full(case, lines), case.framework
-    if full is None or name is None or case.capabilities:
-        return ()
-    own = [it for it in case.releases() if it.cuda is not None and _runs(full, it.cuda)]
-    every = case.knowledge.all_releases(name, case.platform)
-    return own or [it for it in every if it.cuda is not None and _runs(full, it.cuda)]
-
-
-def fitting_release(case: Case, lines: Lines) -> str | None:
-    """The newest release of the framework that the driver runs."""
-    newest = max((it.version for it in _fitting(case, lines)), default=None)
-    return None if newest is None else f"{TITLES.get(case.framework or '', case.framework)} {newest}"
-
-
-def fitting_builds(case: Case, lines: Lines) -> str | None:
-    """Its builds: cu118, cu121."""
-    found = tuple(_fitting(case, lines))
-    newest = max((it.version for it in found), default=None)
-    return ", ".join(sorted({it.build for it in found if it.version == newest and it.build})) or None
-
-
 def next_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     """The next CUDA major, where there is one: what a refused runtime must be of, as a driver runs all of its own."""
     full = driver_full(case, lines)
@@ -308,18 +168,13 @@ def next_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     return following if _floor(case, following) is not None else None
 
 
+# ---------------------------------------------------------------------------------------------- PTX and images
+
+
 def program_needs_newer(case: Case, lines: Lines) -> bool:
     """Whether a program that names the CUDA of the driver wants a newer one."""
     named, wanted = _named_cuda(lines), _wanted(case, lines)
     return named is not None and wanted is not None and named.major < wanted.cuda.major
-
-
-# ---------------------------------------------------------------------------------------------- PTX and images
-
-
-def ptx_made(case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA of the PTX, by the version of PTX."""
-    return None if ptx_reads(case, lines) is None else cuda_of_ptx(merged(lines).get("made"))
 
 
 def ptx_reads(_case: Case, lines: Lines) -> CudaVersion | None:
@@ -382,12 +237,6 @@ def conda_found(case: Case, lines: Lines) -> CudaVersion | None:
     return next((it for it in found if it is not None), None) or driver_full(case, lines)
 
 
-def conda_driver_windows(case: Case, lines: Lines) -> DriverVersion | None:
-    """The oldest driver for Windows for the wanted CUDA."""
-    cuda = conda_wanted(case, lines)
-    return None if cuda is None else case.knowledge.driver_floor(cuda, windows=True)
-
-
 # ---------------------------------------------------------------------------------------------- two versions
 
 
@@ -406,42 +255,11 @@ def library_version(case: Case, lines: Lines) -> str | None:
     return fields.get("library") or fields.get("package")
 
 
-def _branches(case: Case, lines: Lines) -> tuple[int, int] | None:
-    """The branches of the kernel module and of the libraries."""
-    kernel, library = kernel_version(case, lines), library_version(case, lines)
-    return None if not kernel or not library else (int(kernel.partition(".")[0]), int(library.partition(".")[0]))
-
-
-def library_is_older(case: Case, lines: Lines) -> bool:
-    """Whether the library is of an older branch than the kernel module."""
-    branches = _branches(case, lines)
-    return branches is not None and branches[1] < branches[0]
-
-
-def library_is_newer(case: Case, lines: Lines) -> bool:
-    """Whether the library is of a newer branch than the module: the way of a forward-compatibility package."""
-    branches = _branches(case, lines)
-    return branches is not None and branches[1] > branches[0]
-
-
-def kernel_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA that the kernel module's own driver supports."""
-    try:
-        return case.knowledge.cuda_of(DriverVersion.parse(kernel_version(case, lines) or ""))
-    except ValueError:
-        return None
-
-
 def mismatch_inside_container(case: Case, lines: Lines) -> bool:
     """Whether it was said inside a container, not by what starts one, nor by a kernel."""
     starts = re.compile(r"nvidia-container|runc|OCI runtime|hook #", re.IGNORECASE)
     plain = (it for it in lines if it.get("by_driver"))
     return case.container and all(not (starts.search(it.line) or it.get("kernel")) for it in plain)
-
-
-def mismatch_by_driver(case: Case, _lines: Lines) -> bool:
-    """Whether the driver itself says that its parts are of two versions."""
-    return any(it.get("by_driver") for it in case.of("driver-version-mismatch"))
 
 
 def smi_cuda(case: Case, lines: Lines) -> CudaVersion | None:

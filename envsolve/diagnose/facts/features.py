@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Lines
+from envsolve.diagnose.facts.functions import line_has
 from envsolve.diagnose.facts.shared.gpu_code import capability_from, first_field, targets_from
 from envsolve.model.capability import ComputeCapability
 
@@ -24,26 +25,12 @@ _HOPPER = ComputeCapability(9, 0)
 
 def feature_needs(case: Case, lines: Lines) -> ComputeCapability | None:
     """The compute capability that a feature needs: as the lines say it, else as it is known."""
-    if needs_hopper(case, lines):
+    if lines and lines[0].symptom == "flash-attention-needs-ampere" and line_has(case, lines, "hopper|attention-3"):
         return _HOPPER
     listed = [capability_from(it.get("needs_arch")) for it in lines]
     named = capability_from(first_field(lines, "needs", "least", "minimum", "required", "bound"))
     known = _NEEDS.get(lines[0].symptom) if lines else None
     return named or max(filter(None, listed), default=None) or (None if known is None else ComputeCapability(*known))
-
-
-def needs_hopper(_case: Case, lines: Lines) -> bool:
-    """Whether it is FlashAttention 3, which needs Hopper."""
-    text = " ".join(it.line for it in lines if it.symptom == "flash-attention-needs-ampere").casefold()
-    return "hopper" in text or "attention-3" in text
-
-
-def names_no_feature(case: Case, lines: Lines) -> bool:
-    """Whether no line says more exactly which feature it is."""
-    features = [it for it in _NEEDS if it not in {"program-needs-capability", "flash-attention-needs-ampere"}]
-    if lines[0].symptom == "kernel-needs-target":
-        features.append("program-needs-capability")
-    return not {it.number for it in case.of(*features)}.intersection(it.number for it in lines)
 
 
 def raising_package(case: Case, lines: Lines) -> str | None:

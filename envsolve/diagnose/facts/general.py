@@ -5,7 +5,6 @@ from __future__ import annotations
 from envsolve.diagnose.case import TITLES, Case, Lines
 from envsolve.diagnose.facts.shared.gpu_packages import about_gpus
 from envsolve.frameworks import FRAMEWORKS
-from envsolve.model.host import Platform
 
 
 def framework(case: Case, lines: Lines) -> str | None:
@@ -29,29 +28,9 @@ def gpu(case: Case, _lines: Lines) -> str | None:
     return case.gpus[0] if case.gpus else None
 
 
-def platform(case: Case, _lines: Lines) -> str | None:
-    """The platform, ``linux-64``."""
-    return None if case.platform is None else case.platform.value
-
-
 def platform_given(case: Case, _lines: Lines) -> bool:
     """Whether the platform is given and not read from the text."""
     return case.given.platform is not None
-
-
-def in_conda(case: Case, _lines: Lines) -> bool:
-    """Whether the text shows a conda environment."""
-    return case.clue("conda") is not None
-
-
-def linux(case: Case, _lines: Lines) -> bool:
-    """Whether nothing says that it happened elsewhere than on Linux with a driver of its own."""
-    return case.platform in (None, Platform.LINUX_64, Platform.LINUX_AARCH64) and not case.wsl
-
-
-def macos(case: Case, _lines: Lines) -> bool:
-    """Whether it happened on a Mac."""
-    return case.platform in (Platform.OSX_64, Platform.OSX_ARM64)
 
 
 def of_gpus(case: Case, _lines: Lines) -> bool:

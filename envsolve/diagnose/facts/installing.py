@@ -7,13 +7,11 @@ import re
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case, Lines
-from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
 from envsolve.diagnose.facts.shared.requested import (
     FRAMEWORK_OF,
     is_for_cuda,
     requested,
     requested_package,
-    version_span,
     wheels_of,
 )
 from envsolve.model.host import Platform
@@ -37,11 +35,6 @@ _SYSTEMS = {
 def asked_package(_case: Case, lines: Lines) -> str | None:
     """The package that a line of an installer is about, by its normalized name."""
     return requested_package(lines)
-
-
-def asked_of_gpus(_case: Case, lines: Lines) -> bool:
-    """Whether it is built for CUDA, or belongs to what is."""
-    return is_of_gpus(requested_package(lines) or "")
 
 
 def for_cuda(_case: Case, lines: Lines) -> bool:
@@ -97,13 +90,6 @@ def lists_version(case: Case, lines: Lines) -> bool:
     return asked.version is not None and any(it.public == asked.version.public for it in asked.listed or ())
 
 
-def listed_builds(case: Case, lines: Lines) -> tuple[str, ...]:
-    """The builds of that version in pip's list."""
-    asked = requested(case, lines)
-    same = (it for it in asked.listed or () if asked.version is not None and it.public == asked.version.public)
-    return tuple(dict.fromkeys(it.local for it in same if it.local))
-
-
 # ---------------------------------------------------------------------------------------------- builds of PyTorch
 
 
@@ -123,38 +109,14 @@ def asked_build(case: Case, lines: Lines) -> str | None:
     return asked.version.local or (folder if folder and _CUDA_BUILD.fullmatch(folder) else None)
 
 
-def build_exists(case: Case, lines: Lines) -> bool:
-    """Whether PyTorch has published that build."""
-    return asked_build(case, lines) in published_builds(case, lines)
-
-
-def cuda_asked(case: Case, lines: Lines) -> bool:
-    """Whether it is a build for CUDA."""
-    return _CUDA_BUILD.fullmatch(asked_build(case, lines) or "") is not None
-
-
-def never_built(case: Case, lines: Lines) -> bool:
-    """Whether the matrix knows the builds of the version, and has none for that CUDA."""
-    builds, wanted = published_builds(case, lines), asked_build(case, lines)
-    return bool(builds) and cuda_asked(case, lines) and wanted not in builds
+# ---------------------------------------------------------------------------------------------- versions and systems
 
 
 def nearest_build(case: Case, lines: Lines) -> str:
     """The build of the version for the nearest CUDA."""
-    cuda = [it for it in published_builds(case, lines) if _CUDA_BUILD.fullmatch(it)]
+    cuda = [it for it in published_builds(case, lines) if it.startswith("cu")]
     wanted = int((asked_build(case, lines) or "cu0")[2:])
     return min(cuda, key=lambda it: abs(int(it[2:]) - wanted), default="cpu")
-
-
-def build_releases(case: Case, lines: Lines) -> str | None:
-    """The releases of PyTorch that were built so: 2.1.0 to 2.5.1."""
-    wanted = asked_build(case, lines)
-    every = case.knowledge.all_releases("pytorch")
-    having = sorted({it.version for it in every if it.source is Source.PYTORCH and it.build == wanted})
-    return version_span([str(it) for it in having])
-
-
-# ---------------------------------------------------------------------------------------------- versions and systems
 
 
 def unreleased(case: Case, lines: Lines) -> bool:
@@ -194,16 +156,6 @@ def other_systems(case: Case, lines: Lines) -> tuple[str, ...]:
     if wheels_of(case, asked):
         return ()
     return tuple(name for platform, name in _SYSTEMS.items() if wheels_of(case, asked, platform))
-
-
-def old_system(case: Case, _lines: Lines) -> str | None:
-    """A distribution whose C library is older than current wheels need."""
-    return case.clue("old_linux")
-
-
-def this_system(case: Case, _lines: Lines) -> str | None:
-    """The system of the case in words."""
-    return None if case.platform is None else _SYSTEMS[case.platform]
 
 
 def newest_here(case: Case, lines: Lines) -> str | None:

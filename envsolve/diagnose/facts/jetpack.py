@@ -11,12 +11,6 @@ from typing import NamedTuple
 from envsolve.diagnose.case import Case, Lines
 from envsolve.model.versions import CudaVersion
 
-_MAJORS = {
-    "r32": "JetPack 4", "r34": "JetPack 5", "r35": "JetPack 5", "r36": "JetPack 6", "r38": "JetPack 7",
-    "r39": "JetPack 7",
-}  # fmt: skip
-"""The JetPack of each branch of L4T (NVIDIA, Jetson Linux archive)."""
-
 
 class _JetPack(NamedTuple):
     """Releases of JetPack with one CUDA: their name, the first and the last of JetPack and of L4T."""
@@ -53,21 +47,6 @@ def _jetpack_in(text: str) -> _JetPack | None:
     if match["kind"].casefold() == "jetpack":
         return next((it for it in JETPACKS if it.first <= number <= it.last), None)
     return next((it for it in JETPACKS if it.l4t_first <= number <= it.l4t_last), None)
-
-
-def jetson_release(case: Case, _lines: Lines) -> str | None:
-    """The JetPack or L4T release as the text has it."""
-    return next((it.strip() for it in _jetsons(case)), None)
-
-
-def jetpack(case: Case, _lines: Lines) -> str | None:
-    """The JetPack of an L4T release."""
-    names = [it.casefold().replace(" ", "") for it in _jetsons(case)]
-    return next((pack for short, pack in _MAJORS.items() if any(short in it for it in names)), None)
-
-
-def _jetsons(case: Case) -> list[str]:
-    return [it for it in case.every("jetson") if re.search(r"\d", it)]
 
 
 def installed_jetpack(case: Case, _lines: Lines = ()) -> _JetPack | None:

@@ -78,12 +78,6 @@ def library_owner(case: Case, lines: Lines) -> str:
     return owner.value
 
 
-def python_of_library(_case: Case, lines: Lines) -> str | None:
-    """The Python whose shared library it is: 3.10."""
-    match = re.match(r"libpython(\d\.\d+)", library(lines[0]))
-    return match[1] if match else None
-
-
 def missing_library(case: Case, lines: Lines) -> str | None:
     """The missing file; of several the one whose name says most about its CUDA."""
     return _missing(case, lines)[0] or None
@@ -93,17 +87,6 @@ def missing_stem(_case: Case, lines: Lines) -> str | None:
     """How the names of the missing library begin on every system: ``cudart``."""
     match = re.match(r"(?:lib)?([A-Za-z]+)", library(lines[0]))
     return match[1] if match else None
-
-
-def all_missing(_case: Case, lines: Lines) -> tuple[str, ...] | None:
-    """The names, if several libraries are missing."""
-    names = tuple(dict.fromkeys(library(it) for it in lines if library(it)))
-    return names if len(names) > 1 else None
-
-
-def of_dlls(case: Case, lines: Lines) -> bool:
-    """Whether it happened on Windows: plainly, or a DLL is named."""
-    return case.windows or any(".dll" in it.line.lower() for it in lines)
 
 
 def library_has_no_number(case: Case, lines: Lines) -> bool:
@@ -243,17 +226,6 @@ def gpu_first_cuda(case: Case, lines: Lines) -> CudaVersion | None:
     return first[0] if newest is not None and first is not None and newest < first[0] else None
 
 
-def driver_is_missing_too(case: Case, _lines: Lines) -> bool:
-    """Whether the driver's own library is not found either."""
-    return any(owner_of(library(it)) is Owner.DRIVER for it in case.of("library-missing"))
-
-
-def ld_library_path(case: Case, _lines: Lines) -> str | None:
-    """The value of LD_LIBRARY_PATH."""
-    found = case.clue("ld_library_path")
-    return found if found is not None and "/" in found else None
-
-
 def opened_libraries(case: Case, lines: Lines) -> tuple[str, ...] | None:
     """The libraries of the same CUDA that the program did open."""
     span, opened = cuda_of_library(case, lines), opened_span(case)
@@ -261,13 +233,6 @@ def opened_libraries(case: Case, lines: Lines) -> tuple[str, ...] | None:
         return None
     present = (it for it in case.of("library-present") if it.get("opened"))
     return tuple(dict.fromkeys(library(it) for it in present if owner_of(library(it)) is Owner.CUDA))
-
-
-def opened_exactly(case: Case, lines: Lines) -> str | None:
-    """The one minor version of CUDA that all the names together leave."""
-    span, opened = cuda_of_library(case, lines), opened_span(case)
-    both = None if span is None or opened is None else opened.common(span)
-    return None if both is None or both.first != both.last else str(both)
 
 
 class _Mixed(NamedTuple):
@@ -304,12 +269,6 @@ def cuda_of_program(case: Case, _lines: Lines) -> CudaVersion | None:
     return case.built_cuda or next(iter(toolkits(case)), None)
 
 
-def cuda_of_program_fits(case: Case, lines: Lines) -> bool:
-    """Whether it is of the major of the library."""
-    cuda, span = cuda_of_program(case, lines), cuda_of_library(case, lines)
-    return cuda is not None and span is not None and cuda.major in (span.first.major, span.last.major)
-
-
 # ------------------------------------------------------------------------------------------------ other owners
 
 
@@ -319,18 +278,7 @@ def cuda_library_is_missing(case: Case, _lines: Lines) -> bool:
     return any(library_owner(case, (it,)) in (Owner.CUDA, Owner.CUDNN) for it in lines)
 
 
-def cupti_is_missing(case: Case, _lines: Lines) -> bool:
-    """Whether a line names a library of CUPTI that is not found."""
-    return any("cupti" in library(it).lower() for it in case.of("library-missing"))
-
-
 def jetpack_with_library(case: Case, lines: Lines) -> str | None:
     """The JetPacks whose CUDA has a library of this name."""
     span = cuda_of_library(case, lines)
     return " or ".join(it.title for it in JETPACKS if span is not None and it.cuda in span) or None
-
-
-def jetpack_has_library(case: Case, lines: Lines) -> bool:
-    """Whether the installed JetPack is one of them."""
-    found, span = installed_jetpack(case), cuda_of_library(case, lines)
-    return found is not None and span is not None and found.cuda in span

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from envsolve.diagnose.case import TITLES, Case, Lines
 from envsolve.diagnose.facts.libraries import cuda_of_library
 from envsolve.diagnose.facts.pytorch import pytorch_cuda
+from envsolve.diagnose.facts.shared.gpu_code import first_field
 from envsolve.diagnose.facts.shared.programs import NOT_EXTENSIONS, importer_of, named_program, title_of
 from envsolve.diagnose.facts.shared.seen_libraries import toolkits, versions_built_for
 from envsolve.model.names import normalized
 from envsolve.model.versions import CudaVersion
 
-_WITH_AND_CUDA = (2, 14)
 _ONE_CUDA_A_VERSION = ("tensorflow", "onnxruntime")
 """Frameworks each version of which is built for one CUDA only."""
 _LAST_BY_MINOR = 10
@@ -51,44 +50,6 @@ def asking_other(case: Case, lines: Lines) -> str | None:
     return None if program == case.framework else program
 
 
-def not_in_python(_case: Case, lines: Lines) -> bool:
-    """Whether the program is one in Java, Rust or C#, for which pip has nothing."""
-    return any(
-        re.search(r"ai\.onnxruntime|/target/(?:debug|release)/|\.csproj|bin[\\/]+Debug", it.line) for it in lines
-    )
-
-
-def asking_version(case: Case, lines: Lines) -> str | None:
-    """Its installed version."""
-    return case.version_of(asking(case, lines)) or None
-
-
-def asking_cuda(case: Case, lines: Lines) -> CudaVersion | None:
-    """The CUDA that this version is built with."""
-    program = asking_framework(case, lines)
-    return None if program is None else case.cuda_of(program)
-
-
-def asking_cuda_differs(case: Case, lines: Lines) -> bool:
-    """Whether the official builds of this version are for another CUDA than that of the library."""
-    cuda, span = asking_cuda(case, lines), cuda_of_library(case, lines)
-    return cuda is not None and span is not None and cuda not in span
-
-
-def asking_cudnn(case: Case, lines: Lines) -> str | None:
-    """The cuDNN that all its builds need."""
-    program = asking_framework(case, lines)
-    found = {str(it.cudnn) for it in case.releases(program) if it.cudnn is not None} if program else set()
-    return found.pop() if len(found) == 1 else None
-
-
-def asking_is_new(case: Case, lines: Lines) -> bool | None:
-    """Whether it is TensorFlow from 2.14 on, whose extra and-cuda brings the libraries; None if unknown."""
-    version = asking_version(case, lines)
-    match = re.match(r"(\d+)\.(\d+)", version or "")
-    return None if match is None else (int(match[1]), int(match[2])) >= _WITH_AND_CUDA
-
-
 def versions_for_library(case: Case, lines: Lines) -> str | None:
     """The versions whose wheels need the library: ``TensorFlow 2.5 to 2.11``."""
     span = cuda_of_library(case, lines)
@@ -119,16 +80,6 @@ def torch_is_of_other_cuda(case: Case, lines: Lines) -> bool:
     if cuda is None or span is None or cuda in span:
         return False
     return cuda.major not in (span.first.major, span.last.major) or cuda.major <= _LAST_BY_MINOR
-
-
-def library_folder(case: Case, lines: Lines) -> str | None:
-    """The newest folder of PyTorch's index for the CUDA major of the library."""
-    span = cuda_of_library(case, lines)
-    if span is None or span.first.major != span.last.major:
-        return None
-    builds = (it.cuda for it in case.knowledge.all_releases("pytorch") if it.source.is_wheel and it.cuda is not None)
-    newest = max((it for it in builds if it.major == span.last.major), default=None)
-    return None if newest is None else f"cu{newest.major}{newest.minor}"
 
 
 def asking_extension(case: Case, lines: Lines) -> str | None:
@@ -165,18 +116,13 @@ def usually_beside_pytorch(case: Case, lines: Lines) -> bool:
     return span.last.major <= _OLD_MAJOR and program in ("onnxruntime", "ctranslate2", "cupy", "llama.cpp")
 
 
-def package_for_cuda(case: Case, _lines: Lines) -> str | None:
-    """A package with its CUDA in its name: ``mxnet-cu92``."""
-    return next((it.get("built") for it in case.of("program-named") if it.get("built")), None)
-
-
 def package_that_asks(case: Case, lines: Lines) -> str | None:
     """That package, if its CUDA is the one of the library."""
     span, cuda = cuda_of_library(case, lines), cuda_of_package(case, lines)
     if span is None or cuda is None:
         return None
     fits = CudaVersion.parse(cuda) in span if "." in cuda else int(cuda) in (span.first.major, span.last.major)
-    return package_for_cuda(case, lines) if fits else None
+    return first_field(case.of("program-named"), "built") if fits else None
 
 
 def cuda_of_package(case: Case, _lines: Lines) -> str | None:

@@ -16,11 +16,8 @@ from envsolve.diagnose.facts.shared.gpu_packages import (
     version_of_package,
 )
 from envsolve.diagnose.facts.symbols import symbol_package
+from envsolve.findings.catalogue import shipped
 from envsolve.model.versions import CudaVersion, parsed_version
-
-_OF_TABLES = 2
-"""The major of torch that the tables below are of."""
-
 
 # ---------------------------------------------------------------------------------------------- companions of PyTorch
 
@@ -75,39 +72,10 @@ def companion_wanted(case: Case, lines: Lines) -> str | None:
     return case.knowledge.companions_of("pytorch", torch, case.platform).get(_companion(case, lines) or "")
 
 
-_TORCHCODEC = {6: "0.2", 7: "0.5", 8: "0.7", 9: "0.9", 10: "0.10", 11: "0.11"}
-"""The TorchCodec for each 2.x of torch: the table in its README. From 0.12 on it is for several."""
-_TRITON = {6: 2, 7: 3, 8: 4, 9: 5, 10: 6, 11: 6}
-"""The minor of Triton 3 that each 2.x of torch pins for Linux."""
-_CUDA_FILE = re.compile(r"lib(?:nvrtc|cudart|npp\w*|cuda)\.so[\d.]*")
-
-
-def _torch_minor(case: Case) -> int | None:
-    torch = parsed_version(case.version_of("pytorch"))
-    return torch.minor if torch is not None and torch.major == _OF_TABLES else None
-
-
-def torchcodec_of_torch(case: Case, _lines: Lines) -> str | None:
-    """The TorchCodec for the installed torch: 0.7."""
-    return _TORCHCODEC.get(_torch_minor(case) or 0)
-
-
-def torchcodec_library(case: Case, _lines: Lines) -> str | None:
-    """A CUDA library that TorchCodec misses, by which it is a build for another CUDA."""
-    missed = (it.get("library") or "" for it in case.of("library-missing"))
-    return next((it for it in missed if _CUDA_FILE.fullmatch(it)), None)
-
-
 def torchcodec_ffmpeg(case: Case, _lines: Lines) -> str | None:
     """The only FFmpeg that this build of TorchCodec has a library for: 7."""
     tried = case.every("torchcodec_core")
     return tried[0] if len(tried) == 1 and case.clue("torchcodec_no_core") is not None else None
-
-
-def triton_below(case: Case, _lines: Lines) -> str | None:
-    """The first Triton that is too new for the installed torch."""
-    pinned = _TRITON.get(_torch_minor(case) or 0)
-    return None if pinned is None else f"3.{pinned + 1}"
 
 
 # ---------------------------------------------------------------------------------------------- xFormers
@@ -184,95 +152,22 @@ def vllm_from_sources(case: Case, lines: Lines) -> bool:
     return any(re.search(r"[\\/]vllm[\\/]vllm[\\/]", it) and not _IN_SITE.search(it) for it in texts)
 
 
-# ---------------------------------------------------------------------------------------------- JAX
-
-
-def jax_parts_differ(_case: Case, lines: Lines) -> bool:
-    """Whether a line is of parts of JAX, and not of a back end that was not requested or a jaxlib for the CPU alone."""
-    other = re.compile(r"Unable to initialize backend '(?:tpu|rocm|metal)|GpuAllocatorConfig")
-    return any(not other.search(it.line) for it in lines)
-
-
-def jax_wanted(case: Case, lines: Lines) -> str | None:
-    """The release of jax that its other parts have to match."""
-    installed = merged(lines).get("jax") or version_of_package(case, "jax") or version_of_package(case, "jaxlib")
-    version = parsed_version(installed)
-    return None if version is None else version.public
-
-
 # ---------------------------------------------------------------------------------------------- names of releases
 
 
 class _Change(NamedTuple):
-    """Names that came with a release of a package, ``since``, or were last in one, ``until``.
+    """A name that came with a release of a package, ``since``, or was last in one, ``until``.
 
-    ``users`` are packages that need them, ``goes_with`` what to install where these stay as they are.
+    ``users`` are packages that need it, ``goes_with`` what to install where these stay as they are, and ``asker`` is
+    the only one that asks for it.
     """
 
     about: str
-    names: str
     since: str = ""
     until: str = ""
-    users: tuple[str, ...] = ()
+    users: str = ""
     goes_with: str = ""
-
-
-_CHANGES = (
-    _Change("torch", r"torch\._six", until="1.13", users=("deepspeed", "apex", "timm"), goes_with="'torch<2.0'"),
-    _Change("torch", r"torch\.library\.(register_fake|custom_op)", since="2.4", users=("torchvision", "torchao")),
-    _Change("torch", r"torch\.library\.impl_abstract", since="2.2", users=("torchvision",)),
-    _Change("torch", r"torch\.(float8_e4m3fn|float8_e5m2|compiler)", since="2.1", users=("transformers", "diffusers")),
-    _Change("torch", r"torch\.(uint16|uint32|uint64|xpu)", since="2.3", users=("diffusers", "transformers")),
-    _Change("torch", r"torch\.int1", since="2.6", users=("torchao",)),
-    _Change("torch", r"torch\.nn\.attention", since="2.3", users=("transformers", "diffusers")),
-    _Change("torch", r"torch\.nn\.attention\.(sdpa_kernel|SDPBackend)", since="2.3", users=("diffusers",)),
-    _Change("torch", r"torch\.nn\.attention\.flex_attention(\.\w+)?", since="2.5", users=("transformers", "vllm")),
-    _Change("torch", r"torch\.nn(\.functional)?\.(RMSNorm|rms_norm)", since="2.4", users=("ComfyUI", "diffusers")),
-    _Change("torch", r"torch\.amp\.GradScaler", since="2.3", users=("Ultralytics",)),
-    _Change("torch", r"torch\.amp\.(custom_fwd|custom_bwd)", since="2.4", users=("mamba-ssm", "fla", "unsloth")),
-    _Change("torch", r"torch\.serialization\.add_safe_globals", since="2.4", users=("transformers",)),
-    _Change("torch", r"torch\.serialization\.safe_globals", since="2.5", users=("transformers", "lightning")),
-    _Change("torch", r"torch\.(get_default_device|get_device_module)", since="2.3", users=("transformers",)),
-    _Change("torch", r"torch\.accelerator", since="2.6", users=("transformers", "accelerate")),
-    _Change("torch", r"torch\.library\.(triton_op|wrap_triton)", since="2.6", users=("torchao", "fla")),
-    _Change("torch", r"torch\.float8_e8m0fnu", since="2.7", users=("torchao", "transformers", "vllm")),
-    _Change("torch", r"torch\.float4_e2m1fn_x2", since="2.8", users=("torchao", "vllm")),
-    _Change("torch", r"torch\.distributed\.device_mesh(\.\w+)?", since="2.2", users=("accelerate", "transformers")),
-    _Change("torch", r"torch\.distributed\.tensor\.(DTensor|Shard|Replicate|distribute_tensor)", since="2.5"),
-    _Change("torch", r"torch\.distributed\.fsdp\.(fully_shard|FSDPModule)", since="2.6", users=("accelerate",)),
-    _Change("torch", r"torch\.(compile|_dynamo)", since="2.0", users=("transformers", "diffusers")),
-    _Change("torch", r"torch\.utils\._pytree\.register_pytree_node", since="2.2", users=("transformers",)),
-    _Change(
-        "torchvision",
-        r"torchvision\.transforms\.functional_tensor\S*",
-        until="0.16",
-        users=("basicsr", "GFPGAN", "Real-ESRGAN"),
-        goes_with="'torchvision<0.17' 'torch<2.2'",
-    ),
-    _Change(
-        "torchaudio",
-        r"torchaudio\.(set_audio_backend|get_audio_backend|list_audio_backends|info|AudioMetaData|sox_effects|io)",
-        until="2.8",
-        users=("pyannote.audio", "speechbrain", "whisperx"),
-        goes_with="torch==2.8.* torchaudio==2.8.*",
-    ),
-    _Change(
-        "triton",
-        r"triton\.(compiler|backends)\.compiler\.AttrsDescriptor",
-        until="3.2",
-        users=("PyTorch 2.6 and older",),
-        goes_with="triton==3.2.* torch==2.6.*",
-    ),
-    _Change("triton", r"triton\.compiler\.compiler\.triton_key"),
-    _Change("triton", r"triton\.ops\S*", until="3.1", users=("bitsandbytes before 0.45",)),
-)
-"""Names by whose absence a release is known to be older or newer than a package thinks (projects' release notes)."""
-_TENSORFLOW_1 = re.compile(
-    r"tensorflow\.(contrib\S*|Session|InteractiveSession|placeholder|ConfigProto|GPUOptions|get_default_graph|"
-    r"reset_default_graph|global_variables_initializer|variable_scope|get_variable|app|flags|logging|set_random_seed|"
-    r"to_float|random_normal|truncated_normal|layers|train\.(AdamOptimizer|GradientDescentOptimizer|Saver))"
-)
-"""Names of TensorFlow 1 that TensorFlow 2 has under tf.compat.v1 only."""
+    asker: str = ""
 
 
 def api_name(_case: Case, lines: Lines) -> str:
@@ -281,15 +176,11 @@ def api_name(_case: Case, lines: Lines) -> str:
     return ".".join(filter(None, (fields.get("module"), fields.get("attribute")))).replace("._api.v2", "")
 
 
-def api_of_tensorflow_1(case: Case, lines: Lines) -> bool:
-    """Whether TensorFlow 1 had it and TensorFlow 2 has not."""
-    return _TENSORFLOW_1.fullmatch(api_name(case, lines)) is not None
-
-
 def api(case: Case, lines: Lines) -> _Change | None:
     """The name as one that its package has in some releases only."""
     name = api_name(case, lines)
-    return next((it for it in _CHANGES if re.fullmatch(it.names, name)), None)
+    rows = (row for names, row in shipped().table("api").items() if re.fullmatch(names, name))
+    return next((_Change(**row) for row in rows if isinstance(row, dict)), None)
 
 
 def api_version(case: Case, lines: Lines) -> str | None:
@@ -297,19 +188,6 @@ def api_version(case: Case, lines: Lines) -> str | None:
     change = api(case, lines)
     about = None if change is None else change.about
     return case.version_of("pytorch") if about == "torch" else version_of_package(case, about)
-
-
-def api_asker(case: Case, lines: Lines) -> str | None:
-    """The package that needs it, by the last frame above it that is not of the package itself."""
-    change = api(case, lines)
-    if change is not None and any(it.startswith("PyTorch") for it in change.users):
-        return f"PyTorch {case.version_of('pytorch') or ''}".strip()
-    about = None if change is None else change.about
-    frames = [
-        it.value for it in case.clues.get("frame", ()) if it.number < lines[0].number and _IN_SITE.search(it.value)
-    ]
-    packages = (package_of(it.partition('"')[2].partition('"')[0]) for it in reversed(frames))
-    return next((it for it in packages if it is not None and it != about), None)
 
 
 # ---------------------------------------------------------------------------------------------- CUDA majors, compilers
@@ -331,11 +209,6 @@ def cuda_mixed(case: Case, lines: Lines) -> bool:
     twice = cuda_twice(case, lines)
     majors = {it.get("major") for it in case.of("cuda-majors")}
     return len(majors) > 1 and (not twice or _component(lines[0]) in twice)
-
-
-def cuda_mixed_packages(_case: Case, lines: Lines) -> tuple[str, ...]:
-    """The packages that the judged lines name."""
-    return tuple(dict.fromkeys((it.get("package") or "").replace("_", "-") for it in lines))[:8]
 
 
 def jit_toolkit(_case: Case, lines: Lines) -> CudaVersion | None:

@@ -5,14 +5,31 @@ from __future__ import annotations
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case
+from envsolve.diagnose.facts.shared import gpu_code
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.versions import CudaVersion, DriverVersion, parsed_version
+from envsolve.model.versions import CudaVersion, DriverVersion, parsed_cuda, parsed_version
 
 _KEPLER = ComputeCapability(3, 0)
 _FERMI_ENDS = CudaVersion(8, 0)
 """The last toolkit for compute capability 2.x. CUDA 9.0, where the matrix begins, dropped it (release notes)."""
 
 # ---------------------------------------------------------------------------------------------- of a version
+
+
+def as_cuda(_case: Case, version: str) -> CudaVersion | None:
+    """A version as one of CUDA."""
+    return parsed_cuda(version)
+
+
+def cuda_of_ptx(_case: Case, version: str) -> CudaVersion | None:
+    """The CUDA that came with a version of PTX."""
+    return gpu_code.cuda_of_ptx(version)
+
+
+def branch(case: Case, driver: DriverVersion | str) -> int:
+    """The branch of a driver: 580 of 580.65.06 and of 581.29, which is for Windows."""
+    found = case.knowledge.matrix.cuda.branch_of(DriverVersion.parse(str(driver)))
+    return int(str(driver).partition(".")[0]) if found is None else found.branch
 
 
 def public(_case: Case, version: str | Version) -> Version | None:

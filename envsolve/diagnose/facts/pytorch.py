@@ -9,11 +9,6 @@ from envsolve.diagnose.facts.shared.gpu_packages import torch_folder
 from envsolve.model.versions import CudaVersion, parsed_version
 
 
-def pytorch_version(case: Case, _lines: Lines) -> str | None:
-    """The installed PyTorch, local part included: 2.6.0+cu124."""
-    return case.version_of("pytorch") or None
-
-
 def pytorch_cuda(case: Case, _lines: Lines = ()) -> CudaVersion | None:
     """The CUDA that it was built with: of the build, or of the index in the command that installed it."""
     folders = (re.search(r"torch\b.*/whl/cu(\d\d)(\d)\b", it.line) for it in case.clues.get("package", ()))

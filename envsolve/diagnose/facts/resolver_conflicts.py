@@ -10,7 +10,6 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus
 from envsolve.model.names import normalized
-from envsolve.model.versions import parsed_version
 
 _NAME = r"[A-Za-z][\w.-]*(?:\[[\w,.-]+\])?(?:\{[^{}]*\})?"
 _NEED = re.compile(
@@ -110,22 +109,8 @@ def version_is_missing(case: Case, _lines: Lines) -> bool:
     return any(is_of_gpus(it.get("package") or it.get("absent") or "") or it.get("absent") for it in found)
 
 
-def pins_of_torch(case: Case, lines: Lines) -> bool:
-    """Whether torch's wheels and packages of NVIDIA's are among what excludes each other."""
-    text = " ".join(conflicts(case, lines))
-    return "nvidia" in text and ("torch" in text or case.framework == "pytorch")
-
-
 def dependents(_case: Case, lines: Lines) -> tuple[str, ...]:
     """The packages that no longer match the one that was replaced, if they or that one are for GPUs."""
     of_gpus = is_of_gpus(merged(lines).get("found", ""))
     named = [(it.get("package") or "", it.get("version")) for it in lines]
     return tuple(dict.fromkeys(f"{name} {version}" for name, version in named if of_gpus or is_of_gpus(name)))
-
-
-def companion_needed(case: Case, lines: Lines) -> str | None:
-    """The companion that belongs to the installed torch: torchvision 0.17.1."""
-    fields = merged(lines)
-    name, torch = normalized(fields.get("package", "")), parsed_version(fields.get("found_version"))
-    version = case.knowledge.companions_of("pytorch", torch, case.platform).get(name)
-    return version and f"{name} {version}"

@@ -69,8 +69,6 @@ _OF_TORCH = ("at", "c10", "c10d", "torch", "caffe2", "std")
 _OF_OTHERS = ("nvinfer1", "cutensor", "__cxxabiv1", "__gnu_cxx", "google", "absl", "cv", "rmm", "raft")
 """Namespaces of libraries that packages for GPUs use."""
 _START = re.compile(r"_?_Z(?:T[ISV]|GV)?(?P<nested>N[VK]*)?(?P<rest>\d\w*|St\w*)")
-_NEW_ABI = re.compile(r"__cxx11|B5cxx11")
-_OLD_ABI = re.compile(r"(?<=[A-Z_0-9])(?:RKSs|(?:R|K)?Ss(?=$|[A-Z0-9_]))")
 _NVJITLINK = re.compile(r"_(\d+)_(\d+)$")
 _TORCH_FILES = re.compile(r"lib(?:torch(?!audio|vision|text|codec|ao|scatter|sparse|cluster)|c10)")
 """Libraries of PyTorch itself; those of its companions begin alike."""
@@ -159,11 +157,6 @@ def cuda_library(_case: Case, lines: Lines) -> _Library | None:
 # ---------------------------------------------------------------------------------------------- who needs it
 
 
-def symbol_file(_case: Case, lines: Lines) -> str | None:
-    """The name of the file that needs it."""
-    return merged(lines).get("library", "").rpartition("/")[2] or None
-
-
 def symbol_package(case: Case, lines: Lines) -> str | None:
     """The package that needs it: of its file, else the only one of compiled extensions that the text lists."""
     package = package_of(merged(lines).get("library"))
@@ -187,12 +180,6 @@ def torch_library(_case: Case, lines: Lines) -> bool:
     return package_of(library) == "torch" or _TORCH_FILES.match(library.rpartition("/")[2]) is not None
 
 
-def in_checkout(_case: Case, lines: Lines) -> bool:
-    """Whether the file that needs it lies in a directory of sources."""
-    library = merged(lines).get("library", "")
-    return library.startswith("/") and not _SITE.search(library) and not library.startswith(("/usr", "/opt/conda"))
-
-
 def in_user_site(case: Case, lines: Lines) -> bool:
     """Whether it lies in a user's own site-packages, and the text shows another directory of packages as well."""
     if not _USER_SITE.search(merged(lines).get("library", "")):
@@ -204,21 +191,6 @@ def in_user_site(case: Case, lines: Lines) -> bool:
 # ---------------------------------------------------------------------------------------------- PyTorch
 
 
-def torch_of(case: Case, _lines: Lines) -> str | None:
-    """Whose PyTorch it is, where it is not that of pip for which projects build their wheels: conda-forge or NVIDIA."""
-    if case.clue("torch_channel") is not None:
-        return "conda-forge"
-    return "NVIDIA" if re.search(r"a0\+", case.version_of("pytorch") or "") else None
-
-
-def symbol_abi(_case: Case, lines: Lines) -> str | None:
-    """The C++ ABI for which the file was built, new or old, by the strings among the function's arguments."""
-    symbol = _symbol(lines)
-    if _NEW_ABI.search(symbol):
-        return "new"
-    return "old" if _OLD_ABI.search(symbol) else None
-
-
 def torch_abi(case: Case, _lines: Lines) -> str | None:
     """The C++ ABI of PyTorch's own wheels: old up to 2.5, new from 2.7, and in 2.6 by the build (PyTorch 2.6 notes)."""
     torch = parsed_version(case.version_of("pytorch"))
@@ -227,20 +199,6 @@ def torch_abi(case: Case, _lines: Lines) -> str | None:
     if torch.release[:2] == (2, 6):
         return {"cu126": "new", "cu118": "old", "cu124": "old"}.get(torch.local or "")
     return "new" if torch >= Version("2.7") else "old"
-
-
-def symbol_class(_case: Case, lines: Lines) -> str | None:
-    """A class in the function's name that shows the generation of PyTorch for which the file was built."""
-    symbol = _symbol(lines)
-    if "c108optional" in symbol or re.search(r"3c10\d?\w*?8optionalI", symbol):
-        return "c10::optional"
-    if "St8optionalI" in symbol:
-        return "std::optional"
-    if "c107SymBool" in symbol:
-        return "c10::SymBool"
-    if "UndefinedTensorImpl" in symbol and "2at" in symbol:
-        return "at::UndefinedTensorImpl"
-    return "THC" if "THC" in symbol else None
 
 
 # ---------------------------------------------------------------------------------------------- CUDA's libraries
@@ -273,12 +231,6 @@ def cuda_library_package(case: Case, lines: Lines) -> str | None:
 
 def _span(case: Case, lines: Lines) -> Span | None:
     return span_of(case.knowledge, merged(lines).get("of", ""))
-
-
-def library_span(case: Case, lines: Lines) -> str | None:
-    """The toolkits in which the wanted library has its name: CUDA 11.0 to 11.8."""
-    span = _span(case, lines)
-    return None if span is None else str(span)
 
 
 def symbol_cuda(case: Case, lines: Lines) -> CudaVersion | None:

@@ -126,11 +126,6 @@ def older_python(case: Case, lines: Lines) -> _Beside | None:
     return _beside(case, requested(case, lines), -1)
 
 
-def newer_python(case: Case, lines: Lines) -> _Beside | None:
-    """The Python above those of the version."""
-    return _beside(case, requested(case, lines), 1)
-
-
 def mac_list(case: Case, lines: Lines) -> bool:
     """Whether a list of torch ends with the last release for macOS on Intel, as no Python's list elsewhere does.
 

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.requested import pythons_of, requested, wheels_of
 from envsolve.model.host import Platform
 
 _TAG = re.compile(r"-(?P<python>(?:cp|py|pp)\d+(?:\.(?:cp|py)\d+)*)-(?P<abi>[\w.]+)-(?P<platform>[\w.]+)\.whl$")
-_UNICODE = {"cp26m": "narrow", "cp27m": "narrow", "cp26mu": "wide", "cp27mu": "wide"}
-"""The ABIs of Python 2: m has 2 bytes for a character, mu 4 (PEP 513)."""
 
 
 def _tags(lines: Lines) -> re.Match[str] | None:
     return _TAG.search(merged(lines).get("file", ""))
 
 
-def wheel_tag(_case: Case, lines: Lines) -> str | None:
-    """The Python tag of a wheel: cp310."""
-    match = _tags(lines)
-    return None if match is None else match["python"]
-
-
 def wheel_python(case: Case, lines: Lines) -> str | None:
     """The only Python that it is for; of a package, the newest that has a wheel of it."""
-    tag = wheel_tag(case, lines)
-    if tag is not None:
+    match = _tags(lines)
+    if match is not None:
+        tag = match["python"]
         return f"{tag[2]}.{tag[3:]}" if re.fullmatch(r"cp\d{2,3}", tag) else None
     pythons = pythons_of(wheels_of(case, requested(case, lines)))
     return pythons[-1] if pythons else None
@@ -60,39 +54,27 @@ def wheel_is_foreign(case: Case, lines: Lines) -> bool:
     return not platform.value.startswith(system) or ("aarch64" in tag) != (platform is Platform.LINUX_AARCH64)
 
 
-def unicode_width(_case: Case, lines: Lines) -> str | None:
-    """How wide a Python 2 has to be for a wheel for Linux: narrow or wide."""
+class _OtherUnicode(NamedTuple):
+    """The wheel for a Python 2 of the other width: its ABI and its file, with the width that the wheel is for."""
+
+    width: str
+    abi: str
+    file: str
+
+
+def other_unicode(_case: Case, lines: Lines) -> _OtherUnicode | None:
+    """The same for a wheel for Linux whose ABI has a width: m has 2 bytes for a character, mu 4 (PEP 513)."""
     match = _tags(lines)
-    return None if match is None or "linux" not in match["platform"] else _UNICODE.get(match["abi"])
+    abi = re.fullmatch(r"(cp2[67]m)(u?)", "" if match is None or "linux" not in match["platform"] else match["abi"])
+    if abi is None:
+        return None
+    other = abi[1] if abi[2] else f"{abi[1]}u"
+    return _OtherUnicode("wide" if abi[2] else "narrow", other, merged(lines)["file"].replace(abi[0], other))
 
 
-def wheel_abi(_case: Case, lines: Lines) -> str | None:
-    """The ABI tag of a wheel: cp27mu."""
-    match = _tags(lines)
-    return None if match is None else match["abi"]
-
-
-def other_unicode_abi(case: Case, lines: Lines) -> str | None:
-    """The ABI of the Python 2 of the other width."""
-    abi, width = wheel_abi(case, lines) or "", unicode_width(case, lines)
-    return None if width is None else f"{abi}u" if width == "narrow" else abi.removesuffix("u")
-
-
-def other_unicode_file(case: Case, lines: Lines) -> str | None:
-    """The wheel for it."""
-    other = other_unicode_abi(case, lines)
-    return other and merged(lines)["file"].replace(wheel_abi(case, lines) or "", other)
-
-
-def manylinux_tag(_case: Case, lines: Lines) -> str | None:
-    """The manylinux tag of a wheel."""
-    match = _tags(lines)
-    return match["platform"].partition(".")[0] if match is not None and "manylinux" in match["platform"] else None
-
-
-def manylinux_glibc(case: Case, lines: Lines) -> str | None:
-    """The glibc that it stands for: 2.31."""
-    match = re.match(r"manylinux_(\d+)_(\d+)", manylinux_tag(case, lines) or "")
+def manylinux_glibc(_case: Case, lines: Lines) -> str | None:
+    """The glibc that a manylinux tag stands for: 2.31."""
+    match = re.search(r"manylinux_(\d+)_(\d+)", merged(lines).get("file", ""))
     return None if match is None else f"{match[1]}.{match[2]}"
 
 

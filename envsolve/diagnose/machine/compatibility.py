@@ -16,7 +16,6 @@ from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.findings.catalogue import make_finding
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
-from envsolve.model.host import Gpu
 from envsolve.model.versions import DriverVersion
 
 _DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
@@ -49,7 +48,9 @@ def check_compatibility(survey: Survey) -> Iterator[Finding]:
     if kernel is not None and version is not None and version.parts[0] <= kernel.parts[0] and version != kernel:
         yield _stale(survey, version, kernel)
     elif refused and not survey.libcuda_works and version != kernel:
-        yield _refused(survey, refused)
+        named = tuple(map(name_of, refused))
+        facts = {"path": str(survey.libcuda), "gpus": named}
+        yield make_finding("forward-compatibility-unsupported", survey.facts | facts, (str(survey.libcuda), *named))
     elif version is None or kernel is None or version.parts[0] > kernel.parts[0]:
         yield _at_work(survey, kernel)
 
@@ -74,12 +75,6 @@ def _stale(survey: Survey, version: DriverVersion, kernel: DriverVersion) -> Fin
         (str(survey.libcuda), f"driver {kernel}"),
         severity=Severity.WARNING if works else Severity.ERROR,
     )
-
-
-def _refused(survey: Survey, gpus: list[Gpu]) -> Finding:
-    named = tuple(map(name_of, gpus))
-    facts = {"path": str(survey.libcuda), "gpus": named}
-    return make_finding("forward-compatibility-unsupported", survey.facts | facts, (str(survey.libcuda), *named))
 
 
 def _at_work(survey: Survey, kernel: DriverVersion | None) -> Finding:

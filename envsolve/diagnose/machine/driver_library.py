@@ -68,20 +68,16 @@ def _not_found(survey: Survey) -> Iterator[Finding]:
         evidence = (*misplaced, f"looked in {looked_in(survey)}")
         yield make_finding("wsl-driver-not-reached", survey.facts, evidence)
     elif misplaced:
-        yield _off_path(survey, misplaced)
+        directory = survey.files.parent(misplaced[0])
+        nix = directory == _NIX
+        yield make_finding(
+            "driver-library-off-path",
+            {**survey.facts, "directory": directory, "nix": nix},
+            (*misplaced, f"looked in {looked_in(survey)}"),
+            severity=Severity.WARNING if nix else None,
+        )
     elif survey.module_is_loaded and survey.container is None and not survey.libcuda_works:
         yield _part_missing(survey)
-
-
-def _off_path(survey: Survey, misplaced: list[str]) -> Finding:
-    directory = survey.files.parent(misplaced[0])
-    nix = directory == _NIX
-    return make_finding(
-        "driver-library-off-path",
-        {**survey.facts, "directory": directory, "nix": nix},
-        (*misplaced, f"looked in {looked_in(survey)}"),
-        severity=Severity.WARNING if nix else None,
-    )
 
 
 def _part_missing(survey: Survey) -> Finding:

@@ -46,7 +46,10 @@ def check_branch(survey: Survey) -> Iterator[Finding]:
     dropped = [(gpu, life.last_branch) for gpu, life in lives if life.last_branch and number > life.last_branch]
     unknown = [(gpu, life.first_branch) for gpu, life in lives if life.first_branch and number < life.first_branch]
     if dropped:
-        yield _dropped(survey, driver, dropped)
+        named = tuple((f"{name_of(gpu)} (last branch: R{last})" for gpu, last in dropped))
+        facts = {"driver": driver, "gpus": named, "way": survey.installation.text}
+        finding = make_finding("driver-drops-gpu", survey.facts | facts, (f"driver {driver}", *gpus_seen(survey)))
+        yield finding._replace(commands=survey.installation.commands)
     if unknown:
         yield _not_known_yet(survey, driver, unknown)
 
@@ -63,7 +66,21 @@ def check_doubtful(survey: Survey) -> Iterator[Finding]:
             life = survey.life_of(gpu)
             bound = None if life is None else _broken_bound(survey, life, number)
             if life is not None and bound is not None:
-                yield _doubtful(survey, driver, gpu, life, bound, reading.source)
+                origin = survey.host.origin.get("driver", "the detection")
+                finding = make_finding(
+                    "driver-and-gpu-disagree",
+                    {
+                        **survey.facts,
+                        "driver": driver,
+                        "origins": origin,
+                        "gpu": name_of(gpu),
+                        "source": reading.source,
+                        "bound": bound,
+                    },
+                    (f"driver {driver}, by {origin}", f"{name_of(gpu)}, by {reading.source} ({bound})"),
+                    about=name_of(gpu),
+                )
+                yield finding._replace(sources=tuple(dict.fromkeys(it.reference for it in life.evidence)))
 
 
 def check_module_kind(survey: Survey) -> Iterator[Finding]:
@@ -95,24 +112,6 @@ def _broken_bound(survey: Survey, life: Architecture, branch: int) -> str | None
     if life.last_branch is not None and branch > life.last_branch and "last_branch" not in inferred:
         return f"last branch: R{life.last_branch}"
     return None
-
-
-def _doubtful(survey: Survey, driver: DriverVersion, gpu: Gpu, life: Architecture, bound: str, source: str) -> Finding:
-    origin = survey.host.origin.get("driver", "the detection")
-    finding = make_finding(
-        "driver-and-gpu-disagree",
-        {**survey.facts, "driver": driver, "origins": origin, "gpu": name_of(gpu), "source": source, "bound": bound},
-        (f"driver {driver}, by {origin}", f"{name_of(gpu)}, by {source} ({bound})"),
-        about=name_of(gpu),
-    )
-    return finding._replace(sources=tuple(dict.fromkeys(it.reference for it in life.evidence)))
-
-
-def _dropped(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, int]]) -> Finding:
-    named = tuple(f"{name_of(gpu)} (last branch: R{last})" for gpu, last in gpus)
-    facts = {"driver": driver, "gpus": named, "way": survey.installation.text}
-    finding = make_finding("driver-drops-gpu", survey.facts | facts, (f"driver {driver}", *gpus_seen(survey)))
-    return finding._replace(commands=survey.installation.commands)
 
 
 def _not_known_yet(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, int]]) -> Finding:

@@ -47,7 +47,9 @@ def check_installed(survey: Survey) -> Iterator[Finding]:
     if survey.bus and all(device.bound_to is not None for device in survey.bus):
         return
     if survey.libcuda is None and not misplaced_libraries(survey):
-        yield _not_installed(survey)
+        facts = {"gpus": gpu_names(survey), "way": survey.installation.text}
+        evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
+        yield _with_way(survey, make_finding("no-driver", survey.facts | facts, evidence))
     elif _module_is_built(survey) is False:
         yield _module_not_built(survey)
     else:
@@ -90,12 +92,6 @@ def _reserved(survey: Survey, devices: list[PciDevice]) -> Finding:
     severity = Severity.ERROR if alone else None
     facts, evidence = _bound(devices)
     return make_finding("gpu-reserved-for-virtual-machine", survey.facts | facts, evidence, severity=severity)
-
-
-def _not_installed(survey: Survey) -> Finding:
-    facts = {"gpus": gpu_names(survey), "way": survey.installation.text}
-    evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
-    return _with_way(survey, make_finding("no-driver", survey.facts | facts, evidence))
 
 
 def _module_not_built(survey: Survey) -> Finding:

@@ -43,7 +43,15 @@ def check_reported(survey: Survey) -> Iterator[Finding]:
             continue
         groups.setdefault(identifier, []).append((reading, problem))
     for identifier, group in groups.items():
-        yield _finding(survey, identifier, group)
+        only_beside = survey.libcuda_works and all((reading.source != Source.LIBCUDA for reading, _ in group))
+        texts = [f"{reading.source}: {problem.text}" for reading, problem in group]
+        yield make_finding(
+            identifier,
+            survey.facts,
+            texts,
+            seen=(f"{text}." for text in texts),
+            severity=Severity.WARNING if only_beside else Severity.ERROR,
+        )
 
 
 def check_unasked(survey: Survey) -> Iterator[Finding]:
@@ -68,15 +76,3 @@ def _is_everyday(survey: Survey, reading: Reading, problem: SourceFailure) -> bo
         return True
     working = survey.libcuda_works if reading.source != Source.LIBCUDA else False
     return working and problem.code == Trouble.LIBRARY_MISSING
-
-
-def _finding(survey: Survey, identifier: str, group: list[tuple[Reading, SourceFailure]]) -> Finding:
-    only_beside = survey.libcuda_works and all(reading.source != Source.LIBCUDA for reading, _ in group)
-    texts = [f"{reading.source}: {problem.text}" for reading, problem in group]
-    return make_finding(
-        identifier,
-        survey.facts,
-        texts,
-        seen=(f"{text}." for text in texts),
-        severity=Severity.WARNING if only_beside else Severity.ERROR,
-    )

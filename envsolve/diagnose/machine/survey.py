@@ -100,7 +100,7 @@ class Survey:
     @cached_property
     def facts(self) -> dict[str, object]:
         """The facts of every check: where processes run, and which driver branches the GPUs allow."""
-        limit = None if self.limit.last is None else " ".join(bounds(self.limit))
+        limit = None if self.limit.last is None else bounds(self.limit)
         return {**facts_of(self.places), "driver_limit": limit}
 
     def facts_without(self, directories: Iterable[str]) -> dict[str, object]:

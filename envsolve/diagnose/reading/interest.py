@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 
 from envsolve.diagnose.reading.anchors import Anchors, anchors
 from envsolve.diagnose.reading.chunks import CHUNK, chunks
-from envsolve.diagnose.reading.lines import Line, Texts
+from envsolve.diagnose.reading.lines import Line, texts_of
 from envsolve.diagnose.reading.segments import LONGEST, blocks, segments
 
 MOST_ALIKE = 3
@@ -76,13 +76,12 @@ class _Log:
 
     def __init__(self, words: Iterable[str]) -> None:
         self._anchors = anchors(tuple(words))
-        self._texts = Texts()
         self._seen: dict[bytes, tuple[int, ...] | None] = {}
 
     def found_in(self, stream: BinaryIO) -> Iterator[_Found]:
         """The segments of ``stream`` that matter."""
         number = 1
-        for block, after in pairwise(chain(map(_unix, self._texts.learned(blocks(chunks(stream)))), (b"",))):
+        for block, after in pairwise(chain(map(_unix, blocks(chunks(stream))), (b"",))):
             text = block + after if number == 1 else block
             wholes = _cut_by_terminal(text.split(b"\n")) if number == 1 and len(text) < CHUNK else {}
             counted = stop = 0
@@ -118,7 +117,7 @@ class _Log:
         seen = self._seen.get(shape, ())
         if seen is None or hash(segment) in seen or len(seen) == (MOST_ALIKE if b"0" in shape else 1):
             return False
-        texts = () if sure else self._texts.of(whole or segment)
+        texts = () if sure else texts_of(whole or segment)
         if not sure and not any(map(self._anchors.are_in, texts)):
             if not whole and not any(self._alike.are_in(text.translate(_ZEROS)) for text in texts):
                 self._remember(shape, None)
@@ -138,9 +137,9 @@ class _Log:
 
     def lines(self, found: _Found) -> list[Line]:
         """The lines in a segment: a text in JSON is of many."""
-        wholes = self._texts.of(found.whole)
+        wholes = texts_of(found.whole)
         whole = wholes[0] if len(wholes) == 1 else ""
-        texts = wholes if len(wholes) > 1 else self._texts.of(found.segment)
+        texts = wholes if len(wholes) > 1 else texts_of(found.segment)
         return [
             Line(found.number, text, islice(chain(texts[place:], self._after(found.ahead)), FOLLOWING), whole)
             for place, text in enumerate(texts, 1)
@@ -150,7 +149,7 @@ class _Log:
     def _after(self, ahead: bytes) -> Iterator[str]:
         for row in ahead.split(b"\n", _LOOK_AHEAD)[:_LOOK_AHEAD]:
             for segment in segments(row):
-                yield from self._texts.of(segment)
+                yield from texts_of(segment)
 
 
 def _unix(block: bytes) -> bytes:

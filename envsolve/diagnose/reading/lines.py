@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
 from envsolve.diagnose.reading.cleaning import cleaned
-from envsolve.diagnose.reading.decoding import Decoding
+from envsolve.diagnose.reading.decoding import decoded
 from envsolve.diagnose.reading.escaped import unescaped
 from envsolve.diagnose.reading.prefixes import without_prefixes
 
@@ -29,22 +29,10 @@ class Line(NamedTuple):
     left_out: int = 0
 
 
-class Texts:
-    """The cleaned lines in the segments of one log."""
-
-    def __init__(self) -> None:
-        self._decoding = Decoding()
-        self.of = lru_cache(_REMEMBERED)(self._of)
-
-    def learned(self, blocks: Iterable[bytes]) -> Iterator[bytes]:
-        """``blocks``, each taken as evidence of the encoding before it is handed on."""
-        for block in blocks:
-            self._decoding.learn(block)
-            yield block
-
-    def _of(self, segment: bytes) -> tuple[str, ...]:
-        """The texts in ``segment`` that are not blank: one, or as many as a text in JSON has lines."""
-        text = self._decoding.text(segment)
-        if text.isascii() and text.isprintable() and "&" not in text and "\\" not in text:
-            return (without_prefixes(text),) if text.strip() else ()
-        return tuple(filter(str.strip, map(without_prefixes, map(cleaned, unescaped(text)))))
+@lru_cache(_REMEMBERED)
+def texts_of(segment: bytes) -> tuple[str, ...]:
+    """The cleaned texts in a segment of a log that are not blank: one, or as many as a text in JSON has lines."""
+    text = decoded(segment)
+    if text.isascii() and text.isprintable() and "&" not in text and "\\" not in text:
+        return (without_prefixes(text),) if text.strip() else ()
+    return tuple(filter(str.strip, map(without_prefixes, map(cleaned, unescaped(text)))))

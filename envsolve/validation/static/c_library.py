@@ -24,7 +24,17 @@ def too_old_for(files: Files, glibc: LibcVersion | None) -> Iterator[Finding]:
         asked = {file: least for file in _libraries(framework) if (least := needed_glibc(file)) is not None}
         newer = {file: version for file, version in asked.items() if version > glibc}
         if newer:
-            yield _too_old(framework, newer, glibc)
+            yield make_finding(
+                "glibc-too-old",
+                {
+                    "title": framework.title,
+                    "name": framework.name,
+                    "glibc_least": max(newer.values()),
+                    "glibc_here": glibc,
+                },
+                (f"{file} asks for GLIBC_{version}" for file, version in newer.items()),
+                about=framework.name,
+            )
 
 
 def needed_glibc(file: Path) -> LibcVersion | None:
@@ -41,12 +51,3 @@ def needed_glibc(file: Path) -> LibcVersion | None:
 def _libraries(framework: Installed) -> tuple[Path, ...]:
     """The libraries of a framework that its import loads, or that hold its kernels."""
     return framework.files(*framework.libraries.roots, *framework.libraries.code)
-
-
-def _too_old(framework: Installed, newer: dict[Path, LibcVersion], glibc: LibcVersion) -> Finding:
-    return make_finding(
-        "glibc-too-old",
-        {"title": framework.title, "name": framework.name, "glibc_least": max(newer.values()), "glibc_here": glibc},
-        (f"{file} asks for GLIBC_{version}" for file, version in newer.items()),
-        about=framework.name,
-    )

@@ -30,26 +30,22 @@ def damaged(paths: Iterable[Path], files: Files, abi: Abi | None, library_path: 
             else:
                 read_library(file, abi=abi)
         except UnreadableLibraryError as error:
-            yield _damaged(file, error, files, library_path)
-
-
-def _damaged(file: Path, error: UnreadableLibraryError, files: Files, library_path: str | None) -> Finding:
-    owner = next((it for it in files.inventory.distributions if _belongs(file, it, files)), None)
-    by_variable = str(file.parent) in re.split("[:;]", library_path or "")
-    return make_finding(
-        "library-damaged",
-        {
-            "library": file.name,
-            "path": file,
-            "detail": error.detail,
-            "damage": error.damage.value,
-            "package": None if owner is None else owner.name,
-            "version": None if owner is None else owner.version,
-            "cut": "unset LD_LIBRARY_PATH" if by_variable else None,
-        },
-        [str(error)],
-        about=str(file),
-    )
+            owner = next((it for it in files.inventory.distributions if _belongs(file, it, files)), None)
+            by_variable = str(file.parent) in re.split("[:;]", library_path or "")
+            yield make_finding(
+                "library-damaged",
+                {
+                    "library": file.name,
+                    "path": file,
+                    "detail": error.detail,
+                    "damage": error.damage.value,
+                    "package": None if owner is None else owner.name,
+                    "version": None if owner is None else owner.version,
+                    "cut": "unset LD_LIBRARY_PATH" if by_variable else None,
+                },
+                [str(error)],
+                about=str(file),
+            )
 
 
 def _belongs(file: Path, distribution: Distribution, files: Files) -> bool:

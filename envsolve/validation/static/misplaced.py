@@ -19,7 +19,6 @@ from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.report import Owner
 from envsolve.validation.static.builds import built_cuda
 from envsolve.validation.static.installed import is_of_driver
-from envsolve.validation.static.loading import Loading
 from envsolve.validation.static.scene import Scene, plain, same
 
 _NUMBER = re.compile(r"\.so\.(\d+)")
@@ -36,7 +35,29 @@ def foreign(scene: Scene) -> Iterator[Finding]:
             if library.owner is Owner.SYSTEM and own is not None and not same(path, own):
                 by_path = any(it.path == path and it.rule is Rule.LIBRARY_PATH for it in loading.lookups)
                 if by_path:
-                    yield _foreign(name, path, own, loading, scene)
+                    theirs = cuda_major(path, scene.names)
+                    ours = (
+                        cuda_major(own, scene.names) or (built_cuda(loading.framework) or "").partition(".")[0] or None
+                    )
+                    other = theirs is not None and ours is not None and (theirs != ours)
+                    yield make_finding(
+                        "foreign-library",
+                        {
+                            "library": name,
+                            "path": plain(path),
+                            "own_path": plain(own),
+                            "directory": Path(path).parent,
+                            "their_cuda": theirs if other else None,
+                            "own_cuda": ours if other else None,
+                        },
+                        (
+                            f"LD_LIBRARY_PATH={scene.library_path}",
+                            f"{plain(path)} by LD_LIBRARY_PATH",
+                            f"{plain(own)} without it",
+                        ),
+                        about=name,
+                        severity=Severity.ERROR if other else Severity.WARNING,
+                    )
 
 
 def two_majors(scene: Scene) -> Iterator[Finding]:
@@ -49,7 +70,20 @@ def two_majors(scene: Scene) -> Iterator[Finding]:
                 by_component[component.partition("_")[0]][number[1]].setdefault(loading.title, path)
     for component, majors in by_component.items():
         if len(majors) > 1:
-            yield _two_majors(component, majors)
+            titles = [set(by) for by in majors.values()]
+            alone = sorted(set.intersection(*titles))
+            yield make_finding(
+                "two-cuda-majors",
+                {
+                    "component": component,
+                    "majors": tuple(sorted(majors, key=int)),
+                    "title": tuple(alone),
+                    "in_one_process": bool(alone),
+                },
+                (f"{title}: {plain(path)}" for by in majors.values() for title, path in by.items()),
+                about=component,
+                severity=Severity.ERROR if alone else Severity.WARNING,
+            )
 
 
 def stubs(scene: Scene) -> Iterator[Finding]:
@@ -86,43 +120,6 @@ def cuda_major(path: str, names: LibraryNames) -> str | None:
     sure = {next(iter(majors)) for name in others if len(majors := names.cuda_majors(name)) == 1}
     sure = sure & own if own else sure
     return next(iter(sure)) if len(sure) == 1 else None
-
-
-def _foreign(name: str, path: str, own: str, loading: Loading, scene: Scene) -> Finding:
-    theirs = cuda_major(path, scene.names)
-    ours = cuda_major(own, scene.names) or (built_cuda(loading.framework) or "").partition(".")[0] or None
-    other = theirs is not None and ours is not None and theirs != ours
-    return make_finding(
-        "foreign-library",
-        {
-            "library": name,
-            "path": plain(path),
-            "own_path": plain(own),
-            "directory": Path(path).parent,
-            "their_cuda": theirs if other else None,
-            "own_cuda": ours if other else None,
-        },
-        (f"LD_LIBRARY_PATH={scene.library_path}", f"{plain(path)} by LD_LIBRARY_PATH", f"{plain(own)} without it"),
-        about=name,
-        severity=Severity.ERROR if other else Severity.WARNING,
-    )
-
-
-def _two_majors(component: str, majors: dict[str, dict[str, str]]) -> Finding:
-    titles = [set(by) for by in majors.values()]
-    alone = sorted(set.intersection(*titles))
-    return make_finding(
-        "two-cuda-majors",
-        {
-            "component": component,
-            "majors": tuple(sorted(majors, key=int)),
-            "title": tuple(alone),
-            "in_one_process": bool(alone),
-        },
-        (f"{title}: {plain(path)}" for by in majors.values() for title, path in by.items()),
-        about=component,
-        severity=Severity.ERROR if alone else Severity.WARNING,
-    )
 
 
 def _stub(severity: Severity, paths: Sequence[str], use: str | None) -> Finding:

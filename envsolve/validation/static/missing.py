@@ -26,14 +26,26 @@ def missing(scene: Scene) -> Iterator[Finding]:
         asked = {it.name: it for it in loading.lookups if _is_missing(it, loading, has_gpu=scene.has_gpu)}
         own = [name for name in asked if name in scene.files.own]
         if known.preload is Preload.ASKED and own:
-            yield _preload(loading, own, scene)
+            framework = loading.framework.framework
+            yield make_finding(
+                "preload-needed",
+                {"framework": framework.title, "preload": framework.preload_call},
+                (f"{name} is {scene.files.own[name]}" for name in own),
+                about=framework.name,
+                severity=Severity.INFO,
+            )
         if known.preload is not Preload.NEVER:
             asked = {name: it for name, it in asked.items() if name not in own}
         found_without = {name for name, _ in without.found()}
         hidden = [lookup for name, lookup in asked.items() if name in found_without]
         absent = [lookup for name, lookup in asked.items() if name not in found_without]
         if hidden:
-            yield _hidden(hidden, loading, scene)
+            yield make_finding(
+                "library-missing",
+                {"title": loading.title, "library": _first(hidden), "needs": tuple(_needs(hidden)), "hidden": True},
+                (f"LD_LIBRARY_PATH={scene.library_path}", *_looked_in(hidden[0])),
+                about=loading.framework.name,
+            )
         if absent:
             yield _missing(absent, loading, scene)
 
@@ -80,26 +92,6 @@ def _needs(lookups: Sequence[Lookup]) -> Iterator[str]:
         by_requester[lookup.requester].append(lookup.name)
     for requester, names in by_requester.items():
         yield f"{_file_name(requester)} needs {', '.join(names)}"
-
-
-def _hidden(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Finding:
-    return make_finding(
-        "library-missing",
-        {"title": loading.title, "library": _first(lookups), "needs": tuple(_needs(lookups)), "hidden": True},
-        (f"LD_LIBRARY_PATH={scene.library_path}", *_looked_in(lookups[0])),
-        about=loading.framework.name,
-    )
-
-
-def _preload(loading: Loading, own: Sequence[str], scene: Scene) -> Finding:
-    framework = loading.framework.framework
-    return make_finding(
-        "preload-needed",
-        {"framework": framework.title, "preload": framework.preload_call},
-        (f"{name} is {scene.files.own[name]}" for name in own),
-        about=framework.name,
-        severity=Severity.INFO,
-    )
 
 
 def _first(lookups: Sequence[Lookup]) -> str:

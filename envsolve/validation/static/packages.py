@@ -24,7 +24,12 @@ def cpu_builds(files: Files) -> Iterator[Finding]:
     for known in FRAMEWORKS.values():
         shows = _shows_cpu(known, there.get(known.name), files.inventory) if files.is_wanted(known.name) else None
         if shows is not None:
-            yield _cpu_build(known.name, known.title, shows)
+            yield make_finding(
+                "cpu-build",
+                {"framework": known.title, "name": known.name, "gpu_is_here": True},
+                [shows],
+                about=known.name,
+            )
 
 
 def two_owners(files: Files) -> Iterator[Finding]:
@@ -67,10 +72,6 @@ def _shows_cpu(known: Framework, there: Installed | None, inventory: Inventory) 
     if any(known.has_gpu_code(it.name, it.version) for it in inventory.distributions):
         return None
     return f"{present.name} {present.version} is installed, and no package with its GPU code"
-
-
-def _cpu_build(name: str, title: str, shows: str) -> Finding:
-    return make_finding("cpu-build", {"framework": title, "name": name, "gpu_is_here": True}, [shows], about=name)
 
 
 def _two_owners(owners: list[Distribution], what: str, *files: str) -> Finding:

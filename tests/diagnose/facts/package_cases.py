@@ -32,7 +32,7 @@ def details_of(text: str, given: Given | None = None) -> str:
     """What is said of the first cause besides, with ``-v``."""
     case = case_of(text, given)
     diagnosis = diagnoses(case, _RULES)[0]
-    facts = CaseFacts(case, diagnosis.sightings, shipped().facts, diagnosis.causes[0].fields)
+    facts = CaseFacts(case, diagnosis.sightings, shipped(), diagnosis.causes[0].fields)
     return shipped().entry(diagnosis.causes[0].id).said(facts).more
 
 

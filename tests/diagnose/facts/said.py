@@ -33,6 +33,6 @@ def diagnoses(case: Case, symptoms: Iterable[str]) -> list[Diagnosis]:
 def words(case: Case, diagnosis: Diagnosis) -> str:
     """Everything that is said of the first cause."""
     cause = diagnosis.causes[0]
-    facts = CaseFacts(case, diagnosis.sightings, shipped().facts, cause.fields)
+    facts = CaseFacts(case, diagnosis.sightings, shipped(), cause.fields)
     said = shipped().entry(cause.id).said(facts)
     return "\n".join((said.title, said.cause, said.fix, *said.commands, said.more))

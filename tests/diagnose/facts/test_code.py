@@ -472,24 +472,6 @@ Built on Fri_Nov__3_17:14:42_PDT_2023
 Cuda compilation tools, release 12.3, V12.3.103"""
 
 
-@pytest.mark.parametrize(
-    ("text", "seen"),
-    [
-        (f"{TOO_OLD_FOR_120}\n{PTXAS_PRINTS}", "12.3"),
-        (f"{TOO_OLD_FOR_120}\nasm_compiler.cc:234] Used ptxas at /usr/local/cuda-12.4/bin/ptxas", "12.4"),
-        (f"*** WARNING *** You are using ptxas 11.0.194, which is older than 11.1.\n{TOO_OLD_FOR_120}", "11.0"),
-        (f"{TOO_OLD_FOR_120}\nCuda compilation tools, release 12.3, V12.3.103", None),
-        (TOO_OLD_FOR_120, None),
-    ],
-)
-def test_the_ptxas_that_a_text_shows_is_told_beside_the_one_that_is_needed(text: str, seen: str | None) -> None:
-    assert causes_of(text) == ["ptxas-too-old"]
-    words = words_of(text)
-    assert "ptxas of CUDA 12.8 or newer" in words
-    assert ("with ptxas, here of CUDA" in words) == (seen is not None)
-    assert seen is None or f"with ptxas, here of CUDA {seen}." in words
-
-
 def test_no_ptxas_is_too_old_for_an_architecture_that_newer_ones_dropped() -> None:
     dropped = "ptxas fatal   : Value 'sm_30' is not defined for option 'gpu-name'"
     assert causes_of(dropped) == ["ptxas-of-another-toolkit"]

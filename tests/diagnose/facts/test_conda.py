@@ -22,17 +22,17 @@ def missing(*packages: str) -> str:
         (
             ("libffi=3.3", "ld_impl_linux-64=2.35.1", "libgcc-ng=9.3.0"),
             WINDOWS,
-            "on Linux, and this conda is for Windows",
+            "on Linux on x86_64, and this conda is for Windows",
         ),
-        (("libgcc-ng=9.3.0=h5101ec6_17",), MACOS, "on Linux, and this conda is for macOS on Apple silicon"),
-        (("ld_impl_linux-64=2.35.1", "python=3.8"), ARM, "on Linux, and this conda is for Linux on ARM"),
+        (("libgcc-ng=9.3.0=h5101ec6_17",), MACOS, "on Linux on x86_64, and this conda is for macOS on Apple silicon"),
+        (("ld_impl_linux-64=2.35.1", "python=3.8"), ARM, "on Linux on x86_64, and this conda is for Linux on ARM"),
         (
             ("vs2015_runtime=14.27", "vc=14.2", "wincertstore=0.2"),
             LINUX,
             "on Windows, and this conda is for Linux",
         ),
-        (("clang_osx-64=11", "python.app=1.3"), LINUX, "on macOS, and this conda is for Linux"),
-        (("pyobjc-core=7.3",), WINDOWS, "on macOS, and this conda is for Windows"),
+        (("clang_osx-64=11", "python.app=1.3"), LINUX, "on macOS on Intel (x86_64), and this conda is for Linux"),
+        (("pyobjc-core=7.3",), WINDOWS, "on macOS on Intel (x86_64), and this conda is for Windows"),
     ],
 )
 def test_a_file_of_another_system(packages: tuple[str, ...], given: Given, told: str) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from envsolve.diagnose.case import Given
-from envsolve.diagnose.facts.function_releases import driver_since, nccl_since, runtime_since
+from envsolve.diagnose.facts import CaseFacts
 from envsolve.diagnose.facts.shared.gpu_packages import is_of_gpus, of_module, package_of
+from envsolve.findings.catalogue import shipped
 from envsolve.model.host import Platform
-from envsolve.model.versions import CudaVersion
 from tests.diagnose.facts.library_cases import case_of
 from tests.diagnose.facts.package_cases import PYTORCH_2_4, causes_of, words_of
 
@@ -146,9 +146,8 @@ def test_a_function_dates_the_library_that_lacks_it(
     symbol: str, nccl: str | None, driver: str | None, runtime: str | None
 ) -> None:
     case = case_of(UNDEFINED.format(TORCH, symbol))
-    assert nccl_since(case, case.sightings) == nccl
-    assert driver_since(case, case.sightings) == (driver and CudaVersion.parse(driver))
-    assert runtime_since(case, case.sightings) == (runtime and CudaVersion.parse(runtime))
+    facts = CaseFacts(case, case.sightings, shipped())
+    assert [facts("nccl_since"), facts("driver_since"), facts("runtime_since")] == [nccl, driver, runtime]
 
 
 @pytest.mark.parametrize(

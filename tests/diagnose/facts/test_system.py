@@ -19,8 +19,6 @@ TORCH = "/env/lib/python3.8/site-packages/torch/lib/libtorch_cpu.so"
 @pytest.mark.parametrize(
     ("text", "causes", "told"),
     [
-        (GLIBC.format("GLIBC_2.27", TORCH), ["glibc-too-old"], "in a container with ubuntu:18.04"),
-        (GLIBC.format("GLIBC_2.32", TORCH), ["glibc-too-old"], "in a container with almalinux:9"),
         (GLIBC.format("GLIBC_2.99", TORCH), ["glibc-too-old"], "was built for glibc 2.99 or newer"),
         (CXX.format("GLIBCXX_3.4.30", TORCH), ["libstdcxx-too-old"], "of gcc 12 or newer"),
         (CXX.format("CXXABI_1.3.13", TORCH), ["libstdcxx-too-old"], "of gcc 11 or newer"),
@@ -47,7 +45,7 @@ def test_a_c_library_that_is_too_old_names_the_system_that_has_it(text: str, cau
             "RuntimeError: module compiled against API version 0xe but this version of numpy is 0xd",
             PYTORCH_2_4,
             ["numpy-too-old"],
-            "was built with NumPy 1.20 or 1.21",
+            "was built with a newer NumPy",
         ),
         (
             "RuntimeError: module compiled against API version 0x12 but this version of numpy is 0x10",
@@ -93,7 +91,7 @@ def test_protobuf_is_spoken_of_beside_gpu_frameworks(text: str, given: Given | N
         (
             "OSError: [WinError 126] Error loading fbgemm.dll or one of its dependencies.",
             Given(platform=Platform.WIN_64, packages={"torch": "2.4.1"}),
-            "The text names pytorch 2.4.1",
+            "PyTorch 2.4.0 for Windows is broken",
         ),
         ("ERROR: flag 'xla_gpu_x' was defined more than once", None, "jaxlib 0.6.2 of conda-forge"),
     ],

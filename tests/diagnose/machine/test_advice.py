@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from envsolve.diagnose.machine.distribution import Distribution
-from envsolve.diagnose.machine.driver_install import GUIDE, Limit, installation
+from envsolve.diagnose.machine.driver_install import Limit, installation
 from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble, cuda_problem
@@ -74,8 +74,8 @@ def test_gpus_that_no_driver_serves_together_are_told_apart() -> None:
 
 
 def test_without_a_way_of_its_own_a_distribution_is_sent_to_the_guide() -> None:
-    assert GUIDE in installation(ROCKY, Platform.LINUX_64, Limit()).text
-    assert GUIDE in installation(None, Platform.LINUX_AARCH64, Limit()).text
+    assert "datacenter/tesla/driver-installation-guide" in installation(ROCKY, Platform.LINUX_64, Limit()).text
+    assert "datacenter/tesla/driver-installation-guide" in installation(None, Platform.LINUX_AARCH64, Limit()).text
 
 
 def test_a_new_gpu_names_the_oldest_driver(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from envsolve.diagnose.reading import chunks as chunks_module
 from envsolve.diagnose.reading import interest as module
 from envsolve.diagnose.reading.interest import LAST_LINES, MOST_ALIKE, MOST_LINES, interesting
-from envsolve.diagnose.reading.lines import Line, Texts
+from envsolve.diagnose.reading.lines import Line, texts_of
 from envsolve.diagnose.reading.segments import blocks, segments
 from tests.diagnose.reading.logs import ANCHORS, LINES, NEEDLE, counted, log
 
@@ -42,8 +42,7 @@ def shape(segment: bytes) -> bytes:
 
 def expected(raw: bytes, words: Sequence[str]) -> list[Line]:
     """What the docstring says, a line at a time and with nothing forgotten; no line is as wide as a terminal."""
-    texts = Texts()
-    whole = b"".join(texts.learned(blocks(chunks_module.chunks(io.BytesIO(raw)))))
+    whole = b"".join(blocks(chunks_module.chunks(io.BytesIO(raw))))
     rows = whole.replace(b"\r\n", b"\n").split(b"\n")
     seen: dict[bytes, set[bytes]] = {}
     lines = []
@@ -51,8 +50,8 @@ def expected(raw: bytes, words: Sequence[str]) -> list[Line]:
         told = seen.setdefault(shape(segment), set())
         if segment in told or len(told) == (MOST_ALIKE if b"0" in shape(segment) else 1):
             continue
-        after = [text for row in rows[number : number + 5] for part in segments(row) for text in texts.of(part)]
-        here = texts.of(segment)
+        after = [text for row in rows[number : number + 5] for part in segments(row) for text in texts_of(part)]
+        here = texts_of(segment)
         for part, text in enumerate(here):
             if any(word in text.lower() for word in words):
                 told.add(segment)

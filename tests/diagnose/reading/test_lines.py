@@ -12,15 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.diagnose.reading.chunks import chunks
-from envsolve.diagnose.reading.lines import Line, Texts
+from envsolve.diagnose.reading.lines import Line, texts_of
 from envsolve.diagnose.reading.segments import LONGEST, OVERLAP, blocks
 from tests.diagnose.reading.logs import LINES, NEEDLE, counted, log
 
 
 def lines(stream: BinaryIO) -> Iterator[Line]:
-    texts = Texts()
-    for number, segment in counted(texts.learned(blocks(chunks(stream)))):
-        yield from (Line(number, text) for text in texts.of(segment))
+    for number, segment in counted(blocks(chunks(stream))):
+        yield from (Line(number, text) for text in texts_of(segment))
 
 
 def read(raw: bytes) -> list[Line]:
@@ -50,11 +49,6 @@ def test_a_text_in_json_is_lines_of_one_number() -> None:
 
 def test_utf_16_after_another_encoding_can_be_read() -> None:
     assert read("first é\n".encode() + "driver too old\n".encode("utf-16-le"))[1].text == "driver too old"
-
-
-def test_lines_of_several_encodings_are_read_each_in_its_own() -> None:
-    raw = "é\n".encode() + "модуль".encode("cp1251")
-    assert [it.text for it in read(raw)] == ["é", "модуль"]
 
 
 @given(st.binary(max_size=400))

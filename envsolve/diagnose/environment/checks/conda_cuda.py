@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.conda_meta import CondaPackage
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.findings.catalogue import make_finding
@@ -35,7 +34,18 @@ def toolkit_of_another_cuda(scene: Scene) -> Iterator[Finding]:
     package, version = toolkit
     for build in scene.builds:
         if build.cuda_major is not None and build.cuda_major != version.major:
-            yield _differs(build, package, version, scene)
+            facts = {
+                "package": package.label,
+                "package_cuda": version,
+                "package_cuda_versions": f"{version.major}.*",
+                "framework": build.title,
+                "name": build.name,
+                "version": build.version,
+                "built_cuda": build.cuda,
+                "installer": "conda" if build.conda is not None else "pip",
+            }
+            evidence = (package.label, f"{build.label}: CUDA {build.cuda}")
+            yield make_finding("conda-cuda-differs", scene.facts | facts, evidence, about=build.name)
 
 
 def solved_without_cuda(scene: Scene) -> Iterator[Finding]:
@@ -45,7 +55,13 @@ def solved_without_cuda(scene: Scene) -> Iterator[Finding]:
     with_builds = [it for name in _WITH_BUILDS if (it := scene.conda.by_name.get(name)) is not None]
     for_cpu = [it for it in with_builds if _FOR_CPU.search(it.build)]
     if for_cpu and len(for_cpu) == len(with_builds) and not any(it.needs("__cuda") for it in scene.conda.packages):
-        yield _without(for_cpu, scene)
+        labels = tuple(it.label for it in for_cpu)
+        facts = {
+            "packages": labels,
+            "conda_names": " ".join(dict.fromkeys(package.name for package in for_cpu)),
+            "driver_cuda": scene.host.driver_cuda,
+        }
+        yield make_finding("conda-without-cuda", scene.facts | facts, labels)
 
 
 def _toolkit(scene: Scene) -> tuple[CondaPackage, CudaVersion] | None:
@@ -57,28 +73,3 @@ def _toolkit(scene: Scene) -> tuple[CondaPackage, CudaVersion] | None:
             except ValueError:
                 continue
     return None
-
-
-def _differs(build: Build, package: CondaPackage, version: CudaVersion, scene: Scene) -> Finding:
-    facts = {
-        "package": package.label,
-        "package_cuda": version,
-        "package_cuda_versions": f"{version.major}.*",
-        "framework": build.title,
-        "name": build.name,
-        "version": build.version,
-        "built_cuda": build.cuda,
-        "installer": "conda" if build.conda is not None else "pip",
-    }
-    evidence = (package.label, f"{build.label}: CUDA {build.cuda}")
-    return make_finding("conda-cuda-differs", scene.facts | facts, evidence, about=build.name)
-
-
-def _without(packages: list[CondaPackage], scene: Scene) -> Finding:
-    labels = tuple(it.label for it in packages)
-    facts = {
-        "packages": labels,
-        "conda_names": " ".join(dict.fromkeys(package.name for package in packages)),
-        "driver_cuda": scene.host.driver_cuda,
-    }
-    return make_finding("conda-without-cuda", scene.facts | facts, labels)

@@ -27,7 +27,16 @@ def leftover_packages(scene: Scene) -> Iterator[Finding]:
         if major is not None and major not in used and package.name not in required:
             left.setdefault(major, []).append(package)
     for major, packages in left.items():
-        yield _left_over(major, packages, used, scene)
+        names = [package.name for package in packages]
+        facts = {
+            "packages": tuple(names[:_SHOWN]),
+            "pins": " ".join(names),
+            "package_cuda": f"CUDA {major}",
+            "built_cuda": tuple(map(str, sorted(used))),
+        }
+        yield make_finding(
+            "leftover-cuda-packages", scene.facts | facts, [package.label for package in packages[:_SHOWN]]
+        )
 
 
 def major_of(package: Package, components: ComponentTable) -> int | None:
@@ -51,14 +60,3 @@ def major_of(package: Package, components: ComponentTable) -> int | None:
 def _minor(version: str) -> tuple[int, ...]:
     parts = version.split(".")[:2]
     return tuple(int(part) for part in parts) if all(part.isdecimal() for part in parts) else ()
-
-
-def _left_over(major: int, packages: list[Package], used: set[int], scene: Scene) -> Finding:
-    names = [package.name for package in packages]
-    facts = {
-        "packages": tuple(names[:_SHOWN]),
-        "pins": " ".join(names),
-        "package_cuda": f"CUDA {major}",
-        "built_cuda": tuple(map(str, sorted(used))),
-    }
-    return make_finding("leftover-cuda-packages", scene.facts | facts, [package.label for package in packages[:_SHOWN]])

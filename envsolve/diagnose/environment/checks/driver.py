@@ -24,7 +24,14 @@ def driver_for_builds(scene: Scene) -> Iterator[Finding]:
     for build in scene.builds:
         toolkit = _toolkit(build, scene)
         if toolkit is not None and _is_below(toolkit, scene):
-            yield _too_old(build, toolkit, scene)
+            cuda = build.cuda_version or toolkit.version.major
+            yield make_finding(
+                "driver-too-old-for-build",
+                scene.facts | _facts(build, cuda, toolkit.floor(windows=scene.windows_driver), scene),
+                (f"{build.label}: CUDA {cuda}", _driver(scene)),
+                about=build.name,
+                sources=tuple(it.reference for it in toolkit.evidence)[:1],
+            )
 
 
 def driver_for_ptx(scene: Scene) -> Iterator[Finding]:
@@ -82,17 +89,6 @@ def _facts(build: Build, cuda: object, floor: DriverVersion | None, scene: Scene
         "driver": scene.host.driver,
         "driver_cuda": scene.host.driver_cuda,
     }
-
-
-def _too_old(build: Build, toolkit: Toolkit, scene: Scene) -> Finding:
-    cuda = build.cuda_version or toolkit.version.major
-    return make_finding(
-        "driver-too-old-for-build",
-        scene.facts | _facts(build, cuda, toolkit.floor(windows=scene.windows_driver), scene),
-        (f"{build.label}: CUDA {cuda}", _driver(scene)),
-        about=build.name,
-        sources=tuple(it.reference for it in toolkit.evidence)[:1],
-    )
 
 
 def _ptx_too_new(build: Build, cuda: CudaVersion, scene: Scene) -> Finding:

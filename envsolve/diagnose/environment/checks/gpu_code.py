@@ -30,7 +30,20 @@ def code_for_gpus(scene: Scene) -> Iterator[Finding]:
             assert known is not None
             code, sources = known
             if code.runs_as(gpu) is None:
-                yield _no_code(build, gpu, code, sources, scene)
+                yield make_finding(
+                    "no-code-for-gpu",
+                    {
+                        **scene.facts,
+                        "title": build.title,
+                        "name": build.name,
+                        "capability": gpu,
+                        "path": build.label,
+                        "covered": listed(code),
+                    },
+                    seen(gpu, build.label, [listed(code)], scene),
+                    about=build.name,
+                    sources=sources,
+                )
 
 
 def _holds_code(file: Path, codes: Codes) -> bool:
@@ -56,20 +69,3 @@ def seen(gpu: ComputeCapability, label: str, codes: Iterable[str], scene: Scene)
     names = dict.fromkeys(it.name or "a GPU" for it in scene.host.gpus if it.compute_capability == gpu)
     code = "; ".join(dict.fromkeys(codes))
     return f"GPU: {' and '.join(names)} ({gpu})", f"{label}: {code}"
-
-
-def _no_code(build: Build, gpu: ComputeCapability, code: DeviceCode, sources: tuple[str, ...], scene: Scene) -> Finding:
-    return make_finding(
-        "no-code-for-gpu",
-        {
-            **scene.facts,
-            "title": build.title,
-            "name": build.name,
-            "capability": gpu,
-            "path": build.label,
-            "covered": listed(code),
-        },
-        seen(gpu, build.label, [listed(code)], scene),
-        about=build.name,
-        sources=sources,
-    )

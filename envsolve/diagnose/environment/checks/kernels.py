@@ -38,7 +38,9 @@ def kernels(scene: Scene) -> Iterator[Finding]:
             continue
         fault = fault_of(Path(kernel.program))
         if fault is not None:
-            yield _broken(kernel, fault, scene)
+            evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}", f"{kernel.program} {fault}")
+            facts = {**_facts(kernel), "reason": fault}
+            yield make_finding("notebook-kernel-broken", scene.facts | facts, evidence, about=kernel.folder.name)
         elif kernel.is_own and Path(kernel.program).name.startswith("python") and not _lies_in(kernel.program, scene):
             yield _elsewhere(kernel, scene)
 
@@ -90,12 +92,6 @@ def _facts(kernel: Kernel) -> dict[str, object]:
         "path": str(kernel.folder / "kernel.json"),
         "program": kernel.program,
     }
-
-
-def _broken(kernel: Kernel, fault: str, scene: Scene) -> Finding:
-    evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}", f"{kernel.program} {fault}")
-    facts = {**_facts(kernel), "reason": fault}
-    return make_finding("notebook-kernel-broken", scene.facts | facts, evidence, about=kernel.folder.name)
 
 
 def _elsewhere(kernel: Kernel, scene: Scene) -> Finding:

@@ -73,7 +73,19 @@ def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
         )
     present = [entry for entry in cuda if entry not in gone]
     if present:
-        yield _preloaded(present, scene)
+        built = {build.cuda_major for build in scene.builds if build.cuda_major is not None}
+        others = [it for it in present if _is_of_another(it, built, scene.names)]
+        yield make_finding(
+            "preloaded-library",
+            {
+                **scene.facts,
+                "entries": tuple(others or present),
+                "built_cuda": tuple(map(str, sorted(built))) if others else None,
+            },
+            (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",),
+            about="LD_PRELOAD",
+            severity=Severity.ERROR if others else None,
+        )
 
 
 def current_directory(scene: Scene) -> Iterator[Finding]:
@@ -87,7 +99,18 @@ def current_directory(scene: Scene) -> Iterator[Finding]:
             asking[file] = empty
     if asking:
         lying = _cuda_names(scene.directory)
-        yield _searches(asking, lying, scene)
+        yield make_finding(
+            "searches-current-directory",
+            {
+                **scene.facts,
+                "libraries": listed(file.name for file in asking),
+                "others": listed(lying) if lying else None,
+                "directory": str(scene.directory),
+            },
+            [f"{file}: search path {path}" for file, path in asking.items()][:_SHOWN],
+            about="current directory",
+            severity=Severity.WARNING if lying else None,
+        )
 
 
 def _roots(scene: Scene) -> Iterator[Path]:
@@ -151,37 +174,6 @@ def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
     )
 
 
-def _preloaded(entries: list[str], scene: Scene) -> Finding:
-    built = {build.cuda_major for build in scene.builds if build.cuda_major is not None}
-    others = [it for it in entries if _is_of_another(it, built, scene.names)]
-    return make_finding(
-        "preloaded-library",
-        {
-            **scene.facts,
-            "entries": tuple(others or entries),
-            "built_cuda": tuple(map(str, sorted(built))) if others else None,
-        },
-        (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",),
-        about="LD_PRELOAD",
-        severity=Severity.ERROR if others else None,
-    )
-
-
 def _is_of_another(entry: str, built: set[int], names: LibraryNames) -> bool:
     majors = {int(major) for major in names.cuda_majors(Path(entry).name)}
     return bool(majors) and bool(built) and not majors & built
-
-
-def _searches(asking: dict[Path, str], lying: list[str], scene: Scene) -> Finding:
-    return make_finding(
-        "searches-current-directory",
-        {
-            **scene.facts,
-            "libraries": listed(file.name for file in asking),
-            "others": listed(lying) if lying else None,
-            "directory": str(scene.directory),
-        },
-        [f"{file}: search path {path}" for file, path in asking.items()][:_SHOWN],
-        about="current directory",
-        severity=Severity.WARNING if lying else None,
-    )

@@ -57,7 +57,26 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
         for name, path in loading.found() if wanted is not None else ():
             version = scene.owners.version_of(path) if component_of(name) == "cudnn" else None
             if build is not None and version is not None and wanted is not None and _is_too_old(version, wanted):
-                yield _old_cudnn(build, path, version, wanted, loading, scene)
+                owner = scene.owners.of(path)
+                facts = {
+                    "framework": build.title,
+                    "version": build.version,
+                    "wanted": str(wanted),
+                    "wanted_minor": f"{wanted.major}.{wanted.minor}",
+                    "next_major": wanted.major + 1,
+                    "found_version": str(version),
+                    "path": _whose(path, scene),
+                    "package": None if owner is None else owner.name,
+                    "installer": None if owner is None else owner.by,
+                    **_off(_by_variable([path], loading), scene),
+                }
+                yield make_finding(
+                    "old-cudnn-loaded",
+                    scene.facts | facts,
+                    (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
+                    about=build.name,
+                    sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
+                )
 
 
 def cudnn_of_two_releases(scene: Scene) -> Iterator[Finding]:
@@ -95,7 +114,17 @@ def old_cxx_library(scene: Scene) -> Iterator[Finding]:
         asking = {file: newest for file in _asking_for_cxx(loading) if (newest := _newest(_needed(file))) is not None}
         newer = {file: version for file, version in asking.items() if version > has}
         if newer:
-            yield _old_cxx(loading, found, has, newer, scene)
+            facts = {
+                "framework": loading.title,
+                "wanted": str(max(newer.values())),
+                "found_version": str(has),
+                "path": _whose(found, scene),
+                **_off(_by_variable([found], loading), scene),
+            }
+            evidence = [f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items()]
+            yield make_finding(
+                "cxx-library-too-old", scene.facts | facts, evidence[:_SHOWN], about=loading.framework.name
+            )
 
 
 class _SymbolsOfFiles:
@@ -192,29 +221,6 @@ def _off(by_variable: Sequence[str], scene: Scene) -> dict[str, object]:
     return scene.loads.facts_without(map(os.path.dirname, by_variable)) if by_variable else {}
 
 
-def _old_cudnn(build: Build, path: str, version: Version, wanted: Version, loading: Loading, scene: Scene) -> Finding:
-    owner = scene.owners.of(path)
-    facts = {
-        "framework": build.title,
-        "version": build.version,
-        "wanted": str(wanted),
-        "wanted_minor": f"{wanted.major}.{wanted.minor}",
-        "next_major": wanted.major + 1,
-        "found_version": str(version),
-        "path": _whose(path, scene),
-        "package": None if owner is None else owner.name,
-        "installer": None if owner is None else owner.by,
-        **_off(_by_variable([path], loading), scene),
-    }
-    return make_finding(
-        "old-cudnn-loaded",
-        scene.facts | facts,
-        (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
-        about=build.name,
-        sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
-    )
-
-
 def _two_releases(
     loading: Loading, places: Mapping[str, list[str]], versions: Mapping[str, Version | None], scene: Scene
 ) -> Finding:
@@ -244,15 +250,3 @@ def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene:
     }
     evidence = (edge.requester, edge.provider, *(f"not there: {name}" for name in missing[:_SHOWN]))
     return make_finding("function-missing", scene.facts | facts, evidence, about=loading.framework.name)
-
-
-def _old_cxx(loading: Loading, found: str, has: Version, newer: Mapping[str, Version], scene: Scene) -> Finding:
-    facts = {
-        "framework": loading.title,
-        "wanted": str(max(newer.values())),
-        "found_version": str(has),
-        "path": _whose(found, scene),
-        **_off(_by_variable([found], loading), scene),
-    }
-    evidence = [f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items()]
-    return make_finding("cxx-library-too-old", scene.facts | facts, evidence[:_SHOWN], about=loading.framework.name)

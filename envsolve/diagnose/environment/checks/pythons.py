@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from envsolve.diagnose.environment.active import ACTIVE, Stale, stale_in
+from envsolve.diagnose.environment.active import ACTIVE, stale_in
 from envsolve.diagnose.environment.families import is_framework, is_of_gpu_stacks
 from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.reading import is_directory, is_file, real
@@ -21,7 +21,14 @@ _SHOWN = 6
 def stale_activation(scene: Scene) -> Iterator[Finding]:
     """Variables of activation that name no environment any more."""
     for stale in stale_in(scene.shell, scene.inventory.prefix):
-        yield _stale(stale, scene)
+        facts = {
+            "variable": stale.variable,
+            "path": stale.path,
+            "reason": stale.fault,
+            "variables_typed": " ".join((stale.variable, *stale.beside)),
+        }
+        evidence = (f"{stale.variable}={stale.path}", f"looked at: {scene.inventory.executable}")
+        yield make_finding("stale-activation", scene.facts | facts, evidence, about=stale.variable)
 
 
 def other_python(scene: Scene) -> Iterator[Finding]:
@@ -31,7 +38,18 @@ def other_python(scene: Scene) -> Iterator[Finding]:
     if prefix is None or found is None or _lies_in(found, prefix):
         return
     variable = next(name for name in ACTIVE if _same(scene.shell.get(name), prefix))
-    yield _other_python(found, variable, scene)
+    path = [entry for entry in scene.shell.get("PATH", "").split(os.pathsep) if entry]
+    yield make_finding(
+        "wrong-python",
+        {
+            **scene.facts,
+            "variable": variable,
+            "program": str(found),
+            "program_typed": quoted(scene.inventory.executable),
+        },
+        (f"{variable}={scene.shell.get(variable, '')}", f"python is {found}", f"PATH begins with {':'.join(path[:3])}"),
+        about="python",
+    )
 
 
 def other_pip(scene: Scene) -> Iterator[Finding]:
@@ -63,7 +81,23 @@ def injected_modules(scene: Scene) -> Iterator[Finding]:
         matter = [package for package in strangers.values() if is_of_gpu_stacks(package.name)]
         if matter:
             hidden = [package for package in matter if package.name in own and _is_taken(package, scene)]
-            yield _injected(variable, matter, hidden, own, scene)
+            names = [package.name for package in matter[:_SHOWN]]
+            facts = {
+                "source": variable,
+                "packages": tuple(names),
+                "packages_typed": " ".join(names),
+                "directories": tuple(dict.fromkeys(str(package.location) for package in matter)),
+                "other": hidden[0].label if hidden else None,
+                "other_version": own[hidden[0].name].version if hidden else None,
+            }
+            breaks = any(is_framework(package.name) or package.name.startswith("nvidia-") for package in hidden)
+            yield make_finding(
+                "modules-from-elsewhere",
+                scene.facts | facts,
+                [f"{package.label} in {package.location}" for package in matter[:_SHOWN]],
+                about=variable,
+                severity=Severity.ERROR if breaks else None,
+            )
 
 
 def _active_prefix(scene: Scene) -> Path | None:
@@ -121,55 +155,7 @@ def _is_taken(package: Package, scene: Scene) -> bool:
     return scene.packages.by_name.get(package.name) == package
 
 
-def _stale(stale: Stale, scene: Scene) -> Finding:
-    facts = {
-        "variable": stale.variable,
-        "path": stale.path,
-        "reason": stale.fault,
-        "variables_typed": " ".join((stale.variable, *stale.beside)),
-    }
-    evidence = (f"{stale.variable}={stale.path}", f"looked at: {scene.inventory.executable}")
-    return make_finding("stale-activation", scene.facts | facts, evidence, about=stale.variable)
-
-
-def _other_python(found: Path, variable: str, scene: Scene) -> Finding:
-    path = [entry for entry in scene.shell.get("PATH", "").split(os.pathsep) if entry]
-    return make_finding(
-        "wrong-python",
-        {
-            **scene.facts,
-            "variable": variable,
-            "program": str(found),
-            "program_typed": quoted(scene.inventory.executable),
-        },
-        (f"{variable}={scene.shell.get(variable, '')}", f"python is {found}", f"PATH begins with {':'.join(path[:3])}"),
-        about="python",
-    )
-
-
 def _other_pip(found: Path, scene: Scene, *, has_own: bool) -> Finding:
     facts = {"program": str(found), "has_pip": has_own}
     severity = Severity.WARNING if has_own else None
     return make_finding("wrong-pip", scene.facts | facts, (f"pip is {found}",), about="pip", severity=severity)
-
-
-def _injected(
-    variable: str, matter: list[Package], hidden: list[Package], own: Mapping[str, Package], scene: Scene
-) -> Finding:
-    names = [package.name for package in matter[:_SHOWN]]
-    facts = {
-        "source": variable,
-        "packages": tuple(names),
-        "packages_typed": " ".join(names),
-        "directories": tuple(dict.fromkeys(str(package.location) for package in matter)),
-        "other": hidden[0].label if hidden else None,
-        "other_version": own[hidden[0].name].version if hidden else None,
-    }
-    breaks = any(is_framework(package.name) or package.name.startswith("nvidia-") for package in hidden)
-    return make_finding(
-        "modules-from-elsewhere",
-        scene.facts | facts,
-        [f"{package.label} in {package.location}" for package in matter[:_SHOWN]],
-        about=variable,
-        severity=Severity.ERROR if breaks else None,
-    )

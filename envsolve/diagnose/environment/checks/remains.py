@@ -32,7 +32,9 @@ def closed_directories(scene: Scene) -> Iterator[Finding]:
             try:
                 os.scandir(directory).close()
             except OSError as error:
-                yield _closed(directory, error, scene)
+                why = error.strerror or str(error)
+                facts = {"directory": str(directory), "reason": why}
+                yield make_finding("directory-not-readable", scene.facts | facts, (f"{directory}: {why}",))
 
 
 def renamed(scene: Scene) -> Iterator[Finding]:
@@ -41,7 +43,20 @@ def renamed(scene: Scene) -> Iterator[Finding]:
         remains = [name for name in names_of(directory) if name.startswith("~")]
         if remains:
             known = sorted({it for name in remains if (it := _meant(name, scene)) is not None})
-            yield _renamed(directory, remains, known, scene)
+            shown = remains[:_SHOWN]
+            facts = {
+                "packages": tuple(known),
+                "files": tuple(shown),
+                "files_typed": " ".join(quoted(directory / name) for name in shown),
+                "directory": str(directory),
+            }
+            yield make_finding(
+                "remains-of-installation",
+                scene.facts | facts,
+                [str(directory / name) for name in shown],
+                about=known[0] if known else None,
+                severity=_severity(known),
+            )
 
 
 def recorded_twice(scene: Scene) -> Iterator[Finding]:
@@ -59,7 +74,20 @@ def without_record(scene: Scene) -> Iterator[Finding]:
             continue
         lacks = [name for name, lacking in _lacking(package, scene) if lacking]
         if lacks:
-            yield _without(package, lacks, scene)
+            facts = {
+                "package": package.name,
+                "directory": str(package.folder),
+                "path_typed": quoted(package.folder),
+                "files": tuple(lacks),
+            }
+            severity = _severity([package.name])
+            yield make_finding(
+                "half-removed-package",
+                scene.facts | facts,
+                (str(package.folder),),
+                about=package.name,
+                severity=severity,
+            )
 
 
 def module_directories(scene: Scene) -> tuple[Path, ...]:
@@ -80,33 +108,6 @@ def _meant(remains: str, scene: Scene) -> str | None:
     return next(names, None)
 
 
-def _closed(directory: Path, error: OSError, scene: Scene) -> Finding:
-    why = error.strerror or str(error)
-    facts = {"directory": str(directory), "reason": why}
-    return make_finding(
-        "directory-not-readable",
-        scene.facts | facts,
-        (f"{directory}: {why}",),
-    )
-
-
-def _renamed(directory: Path, remains: list[str], known: list[str], scene: Scene) -> Finding:
-    shown = remains[:_SHOWN]
-    facts = {
-        "packages": tuple(known),
-        "files": tuple(shown),
-        "files_typed": " ".join(quoted(directory / name) for name in shown),
-        "directory": str(directory),
-    }
-    return make_finding(
-        "remains-of-installation",
-        scene.facts | facts,
-        [str(directory / name) for name in shown],
-        about=known[0] if known else None,
-        severity=_severity(known),
-    )
-
-
 def _severity(names: Iterable[str]) -> Severity | None:
     return Severity.WARNING if any(map(is_of_gpu_stacks, names)) else None
 
@@ -121,16 +122,3 @@ def _twice(directory: Path, name: str, versions: list[str], packages: tuple[Pack
     )
     uninstall = f"pip uninstall -y {name}"  # what is recorded twice is uninstalled twice
     return finding._replace(commands=(uninstall, uninstall, f"pip install {name}"))
-
-
-def _without(package: Package, lacking: list[str], scene: Scene) -> Finding:
-    facts = {
-        "package": package.name,
-        "directory": str(package.folder),
-        "path_typed": quoted(package.folder),
-        "files": tuple(lacking),
-    }
-    severity = _severity([package.name])
-    return make_finding(
-        "half-removed-package", scene.facts | facts, (str(package.folder),), about=package.name, severity=severity
-    )

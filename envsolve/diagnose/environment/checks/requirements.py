@@ -25,7 +25,7 @@ from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
 from envsolve.findings.catalogue import make_finding
-from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
+from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import parsed_version
 
@@ -62,7 +62,12 @@ def parts_of_one_version(scene: Scene) -> Iterator[Finding]:
             takes = scene.packages.get(taker)
             for package in scene.packages.by_name.values() if takes is not None else ():
                 if takes and re.fullmatch(parts, package.name) and _numbers(package) != _numbers(takes):
-                    yield _part(known, package, takes, scene)
+                    yield make_finding(
+                        "part-of-other-version",
+                        {**scene.facts, **_named(package, takes), "framework": known.title},
+                        (package.folder.name, takes.folder.name),
+                        about=package.name,
+                    )
 
 
 def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
@@ -75,7 +80,18 @@ def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
                 continue
             other = _variant(_own_version(build, name)) or _variant(package.version)
             if other is not None and other != variant:
-                yield _variants(build, package, variant, other, scene)
+                facts = {
+                    "package": package.name,
+                    "framework": build.title,
+                    "version": build.version,
+                    "package_build": _spoken(other),
+                    "framework_build": _spoken(variant),
+                }
+                evidence = (
+                    f"{build.framework.framework.built.file} says {build.version}",
+                    f"{package.name}: {_own_version(build, package.name) or package.version}",
+                )
+                yield make_finding("companion-for-other-cuda", scene.facts | facts, evidence, about=package.name)
 
 
 def _concerns(wanted: Wanted) -> bool:
@@ -157,30 +173,6 @@ def _pair(wanted: Wanted, installed: Package, scene: Scene) -> Finding:
 def _named(package: Package, other: Package) -> dict[str, object]:
     """Facts on two packages that do not go together."""
     return {"package": package.name, "version": package.version, "other": other.name, "other_version": other.version}
-
-
-def _part(known: Framework, part: Package, takes: Package, scene: Scene) -> Finding:
-    return make_finding(
-        "part-of-other-version",
-        {**scene.facts, **_named(part, takes), "framework": known.title},
-        (part.folder.name, takes.folder.name),
-        about=part.name,
-    )
-
-
-def _variants(build: Build, package: Package, variant: str, other: str, scene: Scene) -> Finding:
-    facts = {
-        "package": package.name,
-        "framework": build.title,
-        "version": build.version,
-        "package_build": _spoken(other),
-        "framework_build": _spoken(variant),
-    }
-    evidence = (
-        f"{build.framework.framework.built.file} says {build.version}",
-        f"{package.name}: {_own_version(build, package.name) or package.version}",
-    )
-    return make_finding("companion-for-other-cuda", scene.facts | facts, evidence, about=package.name)
 
 
 def _spoken(variant: str) -> str:

@@ -10,6 +10,7 @@ import re
 from packaging.version import Version
 
 from envsolve.diagnose.case import Case
+from envsolve.findings.catalogue import shipped
 from envsolve.model.names import normalized
 
 GPU_PACKAGE = re.compile(
@@ -24,25 +25,6 @@ GPU_PACKAGE = re.compile(
 )
 """Packages that are built for CUDA or belong to what is."""
 
-_OF_MODULE = {
-    "_fused": "sageattention",
-    "flash_attn_2_cuda": "flash-attn",
-    "flash_attn_cuda": "flash-attn",
-    "flash_attn_3": "flash-attn",
-    "amp_C": "apex",
-    "apex_C": "apex",
-    "fused_layer_norm_cuda": "apex",
-    "fused_weight_gradient_mlp_cuda": "apex",
-    "selective_scan_cuda": "mamba-ssm",
-    "causal_conv1d_cuda": "causal-conv1d",
-    "exllama_kernels": "auto-gptq",
-    "exllamav2_kernels": "auto-gptq",
-    "awq_ext": "autoawq",
-    "_torch_sox": "torchaudio",
-    "_vllm_fa2_C": "vllm",
-    "_vllm_fa3_C": "vllm",
-    "MultiScaleDeformableAttention": "MultiScaleDeformableAttention",
-}
 _SITE = re.compile(r"(?:site|dist)-packages[\\/]+(?P<name>[\w.+-]+)")
 _VERSIONED = re.compile(r"-\d[\w.]*(?:-py\d.*)?\.egg$")
 
@@ -70,7 +52,7 @@ def package_of(file: str | None) -> str | None:
     *folders, name = re.split(r"[\\/]", file)
     if match is not None:
         return of_module(_VERSIONED.sub("", match["name"]))
-    if name.startswith("_") and name.split(".")[0] not in _OF_MODULE:
+    if name.startswith("_") and name.split(".")[0] not in shipped().table("package-of-module"):
         return next((normalized(it) for it in reversed(folders) if is_of_gpus(it)), of_module(name))
     return of_module(name)
 
@@ -78,8 +60,8 @@ def package_of(file: str | None) -> str | None:
 def of_module(module: str) -> str | None:
     """The package of a module, ``flash-attn`` of ``flash_attn_2_cuda.cpython-310-x86_64-linux-gnu.so``."""
     stem = module.split(".", maxsplit=1)[0]
-    if stem in _OF_MODULE:
-        return _OF_MODULE[stem]
+    if (known := shipped().table("package-of-module").get(stem)) is not None:
+        return str(known)
     if not stem or stem in ("_C", "_ext", "nvidia") or (stem.startswith("lib") and ".so" in module):
         return None
     if "." in module and not module.endswith((".so", ".pyd", ".dll")):

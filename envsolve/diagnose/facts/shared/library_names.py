@@ -10,6 +10,7 @@ import re
 from enum import StrEnum
 from typing import NamedTuple
 
+from envsolve.diagnose.facts.shared.tables import first_match
 from envsolve.diagnose.knowledge import Knowledge
 from envsolve.model.versions import CudaVersion
 
@@ -77,32 +78,6 @@ class Span(NamedTuple):
 _LAST_BY_MINOR = 10
 """The last major of which every minor has names of its own, but for a few libraries."""
 
-_OF_CUDA = (
-    r"(lib)?(cudart|cublas|cufft|curand|cusolver|cusparse|nvrtc|nvjitlink|nvfatbin|cupti|nccl|nvtoolsext|nvtx|npp|"
-    r"nvjpeg|nvvm|cutensor|nvshmem|cufile|nvblas|cudss|nvgraph|cuinj|nvperf|cudla|cufilt)"
-)
-_OWNERS = (
-    (
-        Owner.DRIVER,
-        r"libcuda\.so|libdxcore|libcuda\.dylib|cuda\.dll|nvcuda\.dll|libnvidia-|nvml\.dll|(lib)?nvcuvid|nvencode|nvapi",
-    ),
-    (Owner.CUDNN, r"(lib)?cudnn"),
-    (Owner.TENSORRT, r"(lib)?(nvinfer|nvonnxparser|nvparsers)|(lib)?onnxruntime_providers_tensorrt"),
-    (Owner.ONNXRUNTIME, r"(lib)?onnxruntime"),
-    (Owner.BITSANDBYTES, r"libs?bitsandbytes"),
-    (Owner.LLAMA, r"(lib)?(llama|ggml|mtmd)\b"),
-    (Owner.RELEASE_FAULT, r"fbgemm\.dll|libomp140"),
-    (Owner.ZLIB, r"zlibwapi"),
-    (
-        Owner.PYTORCH,
-        r"lib(torch|c10|caffe2|shm\.so)|(c10|torch|caffe2|shm|asmjit|uv|libiomp5md|libiompstubs5md|nvfuser)\w*\.dll",
-    ),
-    (Owner.TENSORFLOW, r"(lib)?tensorflow|_pywrap_tensorflow|tfjs_binding"),
-    (Owner.VISUAL_CPP, r"vcruntime|msvcp|concrt|vcomp140|api-ms-win|ucrtbase"),
-    (Owner.CUDA, _OF_CUDA),
-    (Owner.GPU_PROGRAM, r".*(cuda|gpu|nvidia|libcu|librmm|libraft|libdali|nvcomp|libmx|libpaddle|libjax|ctranslate2)"),
-)
-_PATTERNS = tuple((owner, re.compile(pattern, re.IGNORECASE)) for owner, pattern in _OWNERS)
 _STEM = re.compile(r"(?:lib)?([A-Za-z]+)")
 _LINUX_NUMBER = re.compile(r"\.so\.(\d+)(?:\.(\d+))?")
 _WINDOWS_NUMBER = re.compile(r"_(\d{1,3})(?:_\d)?\.dll", re.IGNORECASE)
@@ -120,7 +95,7 @@ _MAJORS = frozenset(map(str, range(10, 20)))
 
 def owner_of(file_name: str) -> Owner:
     """To what ``file_name`` belongs."""
-    return next((owner for owner, pattern in _PATTERNS if pattern.match(file_name)), Owner.SYSTEM)
+    return Owner(first_match("library-owner", file_name, whole=True) or Owner.SYSTEM)
 
 
 def stem_of(file_name: str) -> str:

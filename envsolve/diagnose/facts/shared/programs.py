@@ -5,54 +5,10 @@ Beside the frameworks of the matrix these are programs that people meet CUDA's l
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
-
 from envsolve.diagnose.case import TITLES, Case, Sighting
+from envsolve.diagnose.facts.shared.tables import first_match
+from envsolve.findings.catalogue import shipped
 
-
-class Program(NamedTuple):
-    """A program: its title, and by what a line names it."""
-
-    title: str
-    pattern: re.Pattern[str]
-
-
-def _program(title: str, pattern: str) -> Program:
-    return Program(title, re.compile(pattern, re.IGNORECASE))
-
-
-PROGRAMS = {
-    "ctranslate2": _program(
-        "CTranslate2", r"ctranslate2|faster[-_ ]?whisper|whisper[-_]?x|is not found or cannot be loaded"
-    ),
-    "bitsandbytes": _program("bitsandbytes", r"bitsandbytes|CUDA[_ ]SETUP:"),
-    "tfjs": _program("TensorFlow.js for Node", r"tfjs|node_modules[\\/]@tensorflow"),
-    "llama.cpp": _program("llama.cpp", r"llama[-_. ]cpp|\bllama\.dll|ggml|llama-server"),
-    "mxnet": _program("MXNet", r"mxnet|libmxnet"),
-    "rapids": _program(
-        "RAPIDS", r"(?<![\w-])(?:rapids(?:ai)?|cuml|cudf|cugraph|cuspatial|librmm|libcuml|libcudf|libraft)"
-    ),
-    "vllm": _program("vLLM", r"(?<!\w)vllm"),
-    "cudarc": _program(
-        "The Rust program (cudarc)", r"cudarc|shared library - searched for library names|candle|mistralrs|mistral\.rs"
-    ),
-    "julia": _program("CUDA.jl", r"CUDA\.jl|CUDA_Runtime|julia"),
-    "dlib": _program("dlib", r"(?<!\w)dlib(?!\w)|_dlib_pybind11"),
-}
-
-_FRAMEWORK_NAMED = {
-    "onnxruntime": re.compile(r"onnxruntime|provider_bridge_ort", re.IGNORECASE),
-    "cupy": re.compile(r"\bcupy|Original error:\s+ImportError: lib(?:cu|nv)", re.IGNORECASE),
-    "paddlepaddle": re.compile(r"paddle|shared library\. Cannot invoke", re.IGNORECASE),
-    "jax": re.compile(
-        r"\bjax|jaxlib|xla_extension|versions_helpers|Unable to load cu\w+\. Is it installed", re.IGNORECASE
-    ),
-    "tensorflow": re.compile(
-        r"tensorflow|dso_loader\.cc|cudart_stub\.cc|(Could not load dynamic|open CUDA) library", re.IGNORECASE
-    ),
-    "pytorch": re.compile(r"[\\/]torch[\\/]|\btorch\b(?!-)|caffe2|\bc10\b|not found in the system path", re.IGNORECASE),
-}
 NOT_EXTENSIONS = frozenset(
     {
         "torch", "tensorflow", "tensorflow_core", "jax", "jaxlib", "jax_plugins", "onnxruntime", "cupy", "pynvrtc",
@@ -73,13 +29,11 @@ def program_of(case: Case, sightings: tuple[Sighting, ...]) -> str | None:
 
 def named_program(case: Case, sightings: tuple[Sighting, ...]) -> str | None:
     """The program or framework that the lines name, then the one that is named nearby."""
-    lines = [it.line for it in sightings]
-    for name, program in PROGRAMS.items():
-        if any(program.pattern.search(line) for line in lines):
-            return name
-    for name, pattern in _FRAMEWORK_NAMED.items():
-        if any(pattern.search(line) for line in lines):
-            return _or_offspring(case, name)
+    lines = "\n".join(it.line for it in sightings)
+    if program := first_match("program-words", lines):
+        return program
+    if framework := first_match("framework-words", lines):
+        return _or_offspring(case, framework)
     importer = importer_of(case, sightings)
     if importer is not None:
         named = _named(importer)
@@ -112,16 +66,10 @@ def importer_of(case: Case, sightings: tuple[Sighting, ...]) -> str | None:
 
 def title_of(program: str | None) -> str | None:
     """How its makers write it."""
-    if program is None:
-        return None
-    return PROGRAMS[program].title if program in PROGRAMS else TITLES.get(program, program)
+    known = shipped().table("program")
+    return None if program is None else str(known.get(program, TITLES.get(program, program)))
 
 
 def _named(text: str) -> str | None:
-    for name, program in PROGRAMS.items():
-        if program.pattern.search(text):
-            return name
-    for name, pattern in _FRAMEWORK_NAMED.items():
-        if pattern.search(text):
-            return name
-    return "pytorch" if text == "torch" else None
+    known = first_match("program-words", text) or first_match("framework-words", text)
+    return known or ("pytorch" if text == "torch" else None)
