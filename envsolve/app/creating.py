@@ -27,7 +27,7 @@ from envsolve.create.reading import plan_from, plan_of
 from envsolve.create.record import State, read_record, record_of, write_lock, write_record
 from envsolve.create.refusals import not_exact
 from envsolve.create.replaced import set_aside, settle
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.host.machine import this_platform
 from envsolve.lockfile.options import AROUND
 from envsolve.matrix.load import Matrix
@@ -50,7 +50,10 @@ class Outcome(StrEnum):
 
 
 class Created(NamedTuple):
-    """The environment: where it is, its interpreter if it has one, notes, and what changed in one that was there."""
+    """The environment: where it is, its interpreter if it has one, notes, and what changed in one that was there.
+
+    ``passed`` says whether its last validation passed, None where there was none since it changed.
+    """
 
     prefix: Path
     kind: Kind
@@ -58,6 +61,7 @@ class Created(NamedTuple):
     outcome: Outcome
     notes: tuple[Note, ...] = ()
     changes: tuple[Change, ...] = ()
+    passed: bool | None = None
 
 
 def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], progress: Progress) -> Created:
@@ -83,7 +87,8 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
             if asked.changes and python is not None and can_change(place, plan, python, environ):
                 found, notes = change(asked, plan, place, matrix, environ, progress)
                 outcome = Outcome.CHANGED if found else Outcome.UP_TO_DATE
-                return Created(prefix, plan.kind, python, outcome, (*plan.notes, *notes), found)
+                passed = None if found else place.record.passed
+                return Created(prefix, plan.kind, python, outcome, (*plan.notes, *notes), found, passed)
             if not asked.force and not asked.changes and place.record.is_of(plan):
                 progress(f"querying {python}")
                 _require_whole(place, python, environ)
@@ -228,6 +233,14 @@ def _put_back(prefix: Path, progress: Progress) -> None:
         settle(prefix)
         if read_record(prefix) is None:
             release(prefix)
+
+
+def record_validation(prefix: Path, *, passed: bool) -> None:
+    """Record whether the validation of the environment passed; one in use or that cannot be written stays as it is."""
+    with suppress(EnvsolveError), claimed(prefix):
+        record = read_record(prefix)
+        if record is not None and record.state is State.FINISHED:
+            write_record(prefix, record._replace(passed=passed))
 
 
 def absolute_prefix(prefix: str) -> str:

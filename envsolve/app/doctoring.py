@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from envsolve.app.lock_of_environment import differs_from_lock
 from envsolve.app.validating import Progress
 from envsolve.boundary.secrets import masked
 from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
@@ -114,11 +115,12 @@ def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
         )
     )
     inventory = _inventory(machine, environment)
+    notes = (*activation.notes, *differs_from_lock(found.inventory.prefix, runs=found.runs))
     looked = _looked(found, environ, activation.environ, inventory, host)
     parts = (("machine", machine.checks), ("environment", environment.checks))
     checks = tuple((f"{part}: {name}", ids) for part, of_part in parts for name, ids in of_part)
     frameworks = _frameworks(found, environment)
-    return Diagnosed(host, findings, inventory, frameworks, looked, environment.scene, activation.notes, checks)
+    return Diagnosed(host, findings, inventory, frameworks, looked, environment.scene, notes, checks)
 
 
 def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:

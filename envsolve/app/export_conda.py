@@ -8,11 +8,12 @@ from typing import NamedTuple
 from envsolve.boundary.files import FileError
 from envsolve.errors import Hint, UsageError
 from envsolve.index.settings import default_index
-from envsolve.lockfile.formats import PYTHON_FORMATS, write_conda_lock, write_python_lock
+from envsolve.lockfile.formats import write_conda_lock, write_python_lock
 from envsolve.lockfile.lock import Lock, Open, strong_digests
 from envsolve.lockfile.text_file import shown
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.note import Note
 
 CONDA_LOCK = "conda-lock"

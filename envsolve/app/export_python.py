@@ -17,8 +17,9 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.index.fitting import Interpreter
 from envsolve.index.settings import default_index
-from envsolve.lockfile.formats import VENV_FORMATS, write_python_lock
+from envsolve.lockfile.formats import write_python_lock
 from envsolve.lockfile.lock import Lock, Made, bare_files, strong_digests
+from envsolve.model.lock_format import VENV_FORMATS
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
 
@@ -122,7 +123,7 @@ def _from_indexes(
             raise
         notes += files.notes
         is_plain = where.is_plain and files.where.is_plain
-        default = where.default if is_plain or not where.is_plain else files.default
+        default = where.default if is_plain or not where.is_plain else files.where.default_shown
     used = (url for pin in found.values() if (url := pin.index_url) is not None and url != default)
     extra = dict.fromkeys((*where.extra, *used))
     return found, _Places(default, is_plain, tuple(extra)), notes

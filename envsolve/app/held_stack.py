@@ -13,15 +13,16 @@ from packaging.version import Version
 from envsolve.app.held_build import Beside, extras_in, installed_of, recorded_in
 from envsolve.boundary.files import FileError, read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.formats import is_project_lock
 from envsolve.lockfile.lock import Lock, Stack
 from envsolve.lockfile.own_file import LONGEST
-from envsolve.lockfile.reading import is_pixi_toml, lock_at
+from envsolve.lockfile.reading import format_in, lock_at
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import is_project_lock
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
+from envsolve.model.versions import minor_of, parsed_version
 
 _OF_PLATFORM = ("os_name", "platform_machine", "platform_system", "sys_platform")
 """The variables of markers that a platform decides."""
@@ -71,7 +72,7 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     versions = {it.name: it.version for it in packages if it.version}
     frameworks = [it for it in packages if framework_of(it) is not None]
     named = tuple(it for it in frameworks if it.version)
-    cuda = _minor(next((versions[name] for name in CUDA_PACKAGES if name in versions), None))
+    cuda = minor_of(next((versions[name] for name in CUDA_PACKAGES if name in versions), None))
     found: dict[str, tuple[Release, ...]] = {}
     for it in named:
         framework = str(framework_of(it))
@@ -81,12 +82,12 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
         if len(rows) > 1 and it.build is None:
             rows = installed_of(rows, _beside(name, text, platform, packages), lock.stack)
         elif len(rows) > 1:
-            rows = _that_go_with(rows, _minor(versions.get("python")), cuda, lock.channels)
+            rows = _that_go_with(rows, minor_of(versions.get("python")), cuda, lock.channels)
         found[framework] = found.get(framework, ()) + rows
     python = versions.get("python") or (lock.python if lock.made else None)
     cudnn = next((versions[name] for name in CUDNN_PACKAGES if name in versions), None)
     unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
-    return HeldStack(found, named, _minor(python), cuda, _version(cudnn), lock, unpinned)
+    return HeldStack(found, named, minor_of(python), cuda, parsed_version(cudnn), lock, unpinned)
 
 
 def _that_go_with(
@@ -128,7 +129,7 @@ def is_for_the_cpu(package: Installed, recorded: Stack | None) -> bool:
     which recorded this very version in a lock that needs neither a driver nor a GPU.
     """
     if package.build is None:
-        version = _version(package.version)
+        version = parsed_version(package.version)
         is_named = package.name in FRAMEWORK_OF_CPU_WHEEL or (version is not None and version.local == "cpu")
     else:
         is_named = _CPU_BUILD.search(package.build) is not None
@@ -148,11 +149,12 @@ def _beside(name: PurePath, text: str, platform: Platform, packages: Iterable[In
 
 def _requirements(name: PurePath, text: str, platform: Platform) -> str:
     """The text in which extras may stand; a pylock.toml has the packages that they bring, and never extras."""
-    if is_pixi_toml(name, text):
+    format_name = format_in(name, text)
+    if format_name == "pixi":
         from envsolve.lockfile.pixi_toml import requirements_in
 
         return "\n".join(requirements_in(text, platform))
-    return "" if name.suffix.lower() == ".toml" or is_project_lock(name) else text
+    return "" if format_name == "pylock" or is_project_lock(name) else text
 
 
 def _is_for(platform: Platform, marker: str) -> bool:
@@ -177,7 +179,7 @@ def _wheels(pins: Iterable[Pin], unpinned: Iterable[str]) -> Iterator[Installed]
 
 def _rows(package: Installed, releases: Iterable[Release]) -> Iterator[Release]:
     """The builds that a pin may be; a wheel is known by its full version, with the local one of PyTorch's index."""
-    version = _version(package.version)
+    version = parsed_version(package.version)
     for release in releases:
         if release.package != package.name or release.source.is_wheel is not (package.build is None):
             continue

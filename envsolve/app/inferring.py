@@ -21,9 +21,9 @@ from envsolve.app.new_releases import NewReleases, Row, breaches, framework_docu
 from envsolve.app.targets import platforms_of
 from envsolve.conda.process import is_installed
 from envsolve.errors import Hint, OutsideError
-from envsolve.lockfile.formats import CONDA_FORMATS
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.overlay import Overlay
+from envsolve.model.lock_format import CONDA_FORMATS
 from envsolve.model.release import Source
 from envsolve.model.request import Request
 from envsolve.releases.reader import ReadEvidence, ReadRow

@@ -1,6 +1,7 @@
 """What is installed in an environment, as a search around it sees it: what stays, what may change, and what each needs.
 
-A framework, the compiled packages that it needs and what no index has stay: nothing could install them again.
+A framework, the CUDA that it rests on and what no index has stay: nothing could install them again. If the matrix does
+not know a framework, every compiled package that it needs stays too: its metadata alone do not say what it works with.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.package import Present
 from envsolve.resolve.closure.resolve import Conflict
+from envsolve.resolve.closure.unknown_builds import OF_CUDA
 from envsolve.validation.inventory import Inventory
 
 _STAYS = "the environment"
@@ -39,27 +41,33 @@ class InstalledPackages:
         every = FRAMEWORKS.values()
         return {name: it.name for name in self.by_name for it in every if it.is_installed_as(name)}
 
-    @cached_property
-    def of_frameworks(self) -> frozenset[str]:
-        """The frameworks, and the compiled packages that they need or that go with them alone."""
-        _, requires = captured(self.by_name.values(), self._markers)
-        found = set(self.frameworks)
-        waiting = [*found, *(name for name in self.by_name if any(it.is_beside(name) for it in FRAMEWORKS.values()))]
-        seen: set[str] = set()
+    def _needed_by(self, names: Iterable[str]) -> set[str]:
+        """Those of ``names`` and all that they need."""
+        waiting, found = list(names), set[str]()
         while waiting:
             name = waiting.pop()
-            if name not in seen:
-                seen.add(name)
-                waiting += requires[name]
-        return frozenset(found | {name for name in seen if _is_compiled(self.by_name[name])})
+            if name not in found:
+                found.add(name)
+                waiting += self._requires[name]
+        return found
 
-    def why_it_stays(self, name: str) -> str:
-        """Why no other version may be installed, "" where one may: an index had it, and no framework needs it."""
+    @cached_property
+    def _requires(self) -> Mapping[str, set[str]]:
+        return captured(self.by_name.values(), self._markers)[1]
+
+    @cached_property
+    def _of_cuda(self) -> set[str]:
+        """What goes with a framework alone, and what of CUDA they need."""
+        beside = {name for name in self.by_name if any(it.is_beside(name) for it in FRAMEWORKS.values())}
+        return beside | {it for it in self._needed_by((*self.frameworks, *beside)) if it.startswith(OF_CUDA)}
+
+    def why_it_stays(self, name: str, unknown: Collection[str]) -> str:
+        """Why no other version may be installed, "" where one may. ``unknown`` are frameworks the matrix lacks."""
         package = self.by_name[name]
         origin = origin_of(package)
         if name in self.frameworks:
             return "it is a framework"
-        if name in self.of_frameworks:
+        if _is_compiled(package) and (name in self._of_cuda or name in self._needed_by(unknown)):
             return f"{' and '.join(self.by_name[it].label for it in self.frameworks)} may need this version"
         if package.is_of_conda:
             return "conda installed it"

@@ -21,11 +21,11 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.formats import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.lockfile.lock import Asked, Lock, Made
 from envsolve.lockfile.options import AROUND, CONSTRAINTS, OVERRIDES
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
@@ -34,7 +34,7 @@ from envsolve.model.request import Request
 _OF_FILES: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("index-url", "extra-index-urls", "pytorch-index-url", "channels")),
     "exclude-newer": (),
-    **dict.fromkeys(("allow-builds", "pre"), ("true",)),
+    **dict.fromkeys(("allow-builds", "extensions", "pre"), ("true",)),
 }
 """Options that decide which files there are to choose from, each with the value that keeps those there were, if any."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
@@ -69,16 +69,22 @@ def make(
 
 
 def install_packages(
-    asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
+    asked: CreateRequest,
+    plan: Plan,
+    prefix: Path,
+    matrix: Matrix,
+    environ: Mapping[str, str],
+    progress: Progress,
+    again: Collection[str] = (),
 ) -> tuple[Note, ...]:
     """Install the packages of ``plan`` into the environment at ``prefix``; those that are there stay.
 
-    What to note, and errors as in :func:`make`.
+    Conda packages in ``again`` are installed once more. What to note, and errors as in :func:`make`.
     """
     platform = this_platform()
     notes: list[Note] = []
     if plan.kind is Kind.CONDA:
-        notes += _install_conda(asked, plan, prefix, environ, progress)
+        notes += _install_conda(asked, plan, prefix, environ, progress, again)
     if plan.lock.pins:
         from envsolve.create.builds import recorded_build_constraints
         from envsolve.create.wheels import Wheels, install_wheels
@@ -116,7 +122,12 @@ def _make_venv(
 
 
 def _install_conda(
-    asked: CreateRequest, plan: Plan, prefix: Path, environ: Mapping[str, str], progress: Progress
+    asked: CreateRequest,
+    plan: Plan,
+    prefix: Path,
+    environ: Mapping[str, str],
+    progress: Progress,
+    again: Collection[str],
 ) -> list[Note]:
     from envsolve.conda.installing import Installation, install, missing_scripts, package_cache
 
@@ -130,7 +141,7 @@ def _install_conda(
         else:
             cache = package_cache(environ)
         install(
-            Installation(prefix, this_platform(), plan.lock.conda, cache, asked.channel_logins, network.offline),
+            Installation(prefix, this_platform(), plan.lock.conda, cache, asked.channel_logins, network.offline, again),
             progress,
         )
     scripts = missing_scripts(prefix)

@@ -10,10 +10,10 @@ from envsolve.app.project_locking import LockedFile
 from envsolve.app.project_status import status_in_project
 from envsolve.app.status import NO_LONGER_INFERRED
 from envsolve.app.targets import targets_of
-from envsolve.lockfile.formats import FORMATS
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import STACK_FORMATS
 from envsolve.model.note import Note
 from envsolve.model.release import Release
 from envsolve.model.request import Held
@@ -71,7 +71,7 @@ def _changes(file: LockedFile, lock: Lock) -> tuple[Change, ...]:
     held = file.held or Lock(())
     found = package_changes(held, lock, file.platform)
     is_pinned = "python" in {**held.versions, **lock.versions}
-    if file.asked.request.format in FORMATS and not is_pinned and held.python != lock.python:
+    if file.asked.request.format in STACK_FORMATS and not is_pinned and held.python != lock.python:
         found = (*found, Change("python", held.python or None, lock.python or None))
     return tuple(sorted(found, key=lambda it: it.name))
 

@@ -11,16 +11,13 @@ from envsolve.app.recorded_machine import ORIGIN, recorded_machine
 from envsolve.app.solving import framework_requests
 from envsolve.app.targets import detected_host, targets_of
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, format_for_file, tool_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
+from envsolve.model.lock_format import PLATFORM, SOLVED_FORMATS, format_for_file, tool_of
 from envsolve.model.request import NamedHost, Packages, Request
 from envsolve.project import Machine, Output, Part, Project
 from envsolve.project.reading import refuse_value
-
-PLATFORM = "{platform}"
-"""Stands for the platform in the name of a file."""
 
 
 class Asked(NamedTuple):
@@ -107,6 +104,7 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
             audit=settings.audit,
             allow_builds=settings.allow_builds,
             pre=settings.pre,
+            extensions=settings.extensions,
             pytorch_index_url=settings.pytorch_index_url,
             places=settings.places,
         ),
@@ -181,16 +179,17 @@ def typed(machine: Machine) -> str:
 
 
 def _format(project: Project, part: Part, output: Output) -> str:
-    known = (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
     found = output.format or format_for_file(PurePath(output.file))
-    if found in known and tool_of(PurePath(output.file)) is None:
-        return str(found)
-    if found is None:
-        message = f"cannot infer the format of {output.file} from its name: write {{ file = ..., format = ... }}"
-    elif found in known:
+    if tool_of(PurePath(output.file)) is not None:
         message = f"{output.file} is a lock of another tool: envsolve cannot write it"
+    elif found is None:
+        message = f"cannot infer the format of {output.file} from its name: write {{ file = ..., format = ... }}"
+    elif found in SOLVED_FORMATS:
+        return found
     else:
         message = f"unknown format {found!r}"
     refuse_value(
-        project, key_of(part, "outputs"), UsageError("unknown-format", message, (f"known: {', '.join(known)}",))
+        project,
+        key_of(part, "outputs"),
+        UsageError("unknown-format", message, (f"known: {', '.join(SOLVED_FORMATS)}",)),
     )

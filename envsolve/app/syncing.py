@@ -5,13 +5,14 @@ While that goes on, its record says that it is changing: whatever fails then, th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from envsolve.app.making import CreateRequest, Progress, install_packages, scratch_in
 from envsolve.app.package_changes import Change
 from envsolve.boundary.answers import ask_python
-from envsolve.create.claims import claiming
+from envsolve.create.claims import altered_files, claiming
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.prefix import Place, list_own_files, note_foreign_files, require_claim
 from envsolve.create.record import State, record_of, write_lock, write_record
@@ -19,6 +20,8 @@ from envsolve.create.tools import find_uv, tool_environ
 from envsolve.create.wheels import uninstall
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.diagnose.environment.owners import LIBRARY
+from envsolve.diagnose.environment.record import read_record as read_rows
 from envsolve.errors import OutsideError
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
@@ -51,15 +54,24 @@ def change(
     prefix, record = place.path, place.record
     assert record is not None
     require_claim(prefix)
-    before, foreign = installed(prefix), note_foreign_files(prefix)
+    before, foreign, altered = installed(prefix), note_foreign_files(prefix), frozenset(altered_files(prefix))
     with claiming(prefix):
-        write_record(prefix, record._replace(state=State.CHANGING))
-        _remove_others(asked, plan, prefix, environ, progress)
-        notes = install_packages(asked, plan, prefix, matrix, environ, progress)
+        write_record(prefix, record._replace(state=State.CHANGING, passed=None))
+        again = _remove_wheels(asked, plan, prefix, altered, environ, progress)
+        if again and not asked.network.offline:  # what is in the cache may have the same damage, by a hard link
+            asked = asked._replace(network=asked.network._replace(no_cache=True))
+        notes = install_packages(asked, plan, prefix, matrix, environ, progress, again)
         write_lock(prefix, plan)
-        list_own_files(prefix, foreign)
-        write_record(prefix, record_of(plan, asked.request, State.FINISHED, prefix))
-    return tuple(_differences(before, installed(prefix))), notes
+        after = installed(prefix)
+        changes = tuple(_changes(before, after, again))
+        changed = {it.name for it in changes}
+        list_own_files(prefix, foreign.difference(*(files for name, files in _files(prefix) if name in changed)))
+        finished = record_of(plan, asked.request, State.FINISHED, prefix)
+        write_record(prefix, finished if changes else finished._replace(passed=record.passed))
+    if again:
+        text = f"files of {' and '.join(sorted(again))} were missing or changed: installed again"
+        notes = (*notes, Note("installed-again", text))
+    return changes, notes
 
 
 def installed(prefix: Path) -> dict[str, str]:
@@ -68,9 +80,32 @@ def installed(prefix: Path) -> dict[str, str]:
     return {**{it.name: it.version for it in _wheels(prefix)}, **conda}
 
 
-def _differences(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
+def damaged(prefix: Path, altered: Collection[Path] = ()) -> frozenset[str]:
+    """The packages below ``prefix`` that lack files which they brought, or have other libraries than these.
+
+    So has one whose RECORD was written again: somebody installed the same version, from wherever. Modules that were
+    edited are their author's. ``altered`` are files that were altered before this command claimed the directory.
+    """
+    wrong = {it for it in (*altered, *altered_files(prefix)) if _is_damage(prefix / it)}
+    return frozenset(name for name, files in _files(prefix) if not wrong.isdisjoint(files)) if wrong else frozenset()
+
+
+def _is_damage(path: Path) -> bool:
+    is_of_package = path.name == "RECORD" or LIBRARY.search(path.name) is not None
+    return is_of_package or not os.path.lexists(path) or not os.lstat(path).st_size
+
+
+def _files(prefix: Path) -> Iterator[tuple[str, set[Path]]]:
+    """The packages below ``prefix``, each with the files that it says it brought there."""
+    for it in _wheels(prefix):
+        yield it.name, {(it.location / row.path).relative_to(prefix) for row in read_rows(it.folder) or ()}
+    for package in CondaMeta(prefix).packages:
+        yield package.name, set(map(Path, package.files))
+
+
+def _changes(before: Mapping[str, str], after: Mapping[str, str], again: Collection[str]) -> Iterator[Change]:
     for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
+        if before.get(name) != after.get(name) or name in again:
             yield Change(name, before.get(name), after.get(name))
 
 
@@ -82,15 +117,29 @@ def _wheels(prefix: Path) -> list[Package]:
     return [it for it in every if it.folder.relative_to(prefix).as_posix() not in of_conda]
 
 
-def _remove_others(
-    asked: CreateRequest, plan: Plan, prefix: Path, environ: Mapping[str, str], progress: Progress
-) -> None:
-    """Uninstall the wheels that the lock has not, but for the pip that installs the others."""
+def _remove_wheels(
+    asked: CreateRequest,
+    plan: Plan,
+    prefix: Path,
+    altered: Collection[Path],
+    environ: Mapping[str, str],
+    progress: Progress,
+) -> frozenset[str]:
+    """Uninstall the wheels that the lock has not, and those that are damaged, maybe by that; all that is damaged.
+
+    The pip that installs the others stays.
+    """
     uv = find_uv()
-    kept = {pin.name for pin in plan.lock.pins} | (set() if uv else {"pip"})
-    names = sorted({it.name for it in _wheels(prefix)} - kept)
-    if not names:
-        return
+    pip = set[str]() if uv else {"pip"}
     python = plan.kind.interpreter(prefix, windows=this_platform().is_windows)
     with scratch_in(prefix) as scratch, tool_environ(environ, asked.network, scratch) as variables:
-        uninstall(python, names, uv, variables, progress)
+
+        def remove(names: Collection[str]) -> None:
+            if names:
+                uninstall(python, sorted(names), uv, variables, progress)
+
+        remove({it.name for it in _wheels(prefix)} - {pin.name for pin in plan.lock.pins} - pip)
+        progress("looking for damaged files")
+        again = damaged(prefix, altered) - pip
+        remove(again & {it.name for it in _wheels(prefix)})
+    return again

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from envsolve.app.imports import import_probes
+from envsolve.app.lock_of_environment import differs_from_lock
 from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
@@ -101,9 +102,11 @@ def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validat
                 asked.progress.show("packages")
                 of_packages = _of_packages(inventory, host, activation.environ, matrix)
                 report = report._replace(probes=(*report.probes, *of_packages))
+            asked.progress.show("comparing with the lock")
+            differs = differs_from_lock(inventory.prefix)
     finally:
         asked.progress.clear()
-    notes = (*activation.notes, *_notes(device, host, frameworks, inventory))
+    notes = (*activation.notes, *differs, *_notes(device, host, frameworks, inventory))
     if findings:
         report = report._replace(probes=(_of_environment(findings, seconds), *report.probes))
     return Validation(report._replace(notes=notes), device, host)

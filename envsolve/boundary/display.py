@@ -46,3 +46,13 @@ def _escaped_line(line: str) -> str:
 
 def _visible(character: str) -> str:
     return character if character.isprintable() or character == "\t" else escaped_character(character)
+
+
+def size_text(size: float) -> str:
+    """``3.4 MB``; a kB has 1000 bytes, as in ENVSOLVE_CACHE_SIZE."""
+    unit = "bytes"
+    for larger in ("kB", "MB", "GB"):
+        if size < 1000:  # noqa: PLR2004 - the step between units
+            break
+        size, unit = size / 1000, larger
+    return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.1f} {unit}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from envsolve.boundary.display import size_text
 from envsolve.cli.options import FileName, color_option, option
-from envsolve.cli.output import deliver
+from envsolve.cli.output import deliver, json_text
 from envsolve.errors import Hint, OutsideError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def show_size(given: str | None, as_json: bool) -> None:
     amount = _with(store.size(), _repodata(store).size())
     _refuse_failed(store)
     facts = {"directory": str(_directory(store)), **amount._asdict(), "limit": store.limit}
-    deliver(json.dumps(facts, indent=2, ensure_ascii=False) + "\n" if as_json else f"{_amount_text(amount)}\n", None)
+    deliver(json_text(facts) if as_json else f"{_amount_text(amount)}\n", None)
 
 
 @cache.command()
@@ -112,11 +112,5 @@ def _refuse_failed(store: Store) -> None:
 
 
 def _amount_text(amount: Amount) -> str:
-    """``12 files, 3.4 MB``; a kB has 1000 bytes, as in ENVSOLVE_CACHE_SIZE."""
-    size, unit = float(amount.bytes), "bytes"
-    for larger in ("kB", "MB", "GB"):
-        if size < 1000:  # noqa: PLR2004 - the step between units
-            break
-        size, unit = size / 1000, larger
-    number = f"{size:.0f}" if unit == "bytes" else f"{size:.1f}"
-    return f"{amount.files} {'file' if amount.files == 1 else 'files'}, {number} {unit}"
+    """``12 files, 3.4 MB``."""
+    return f"{amount.files} {'file' if amount.files == 1 else 'files'}, {size_text(amount.bytes)}"

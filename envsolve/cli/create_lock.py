@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from envsolve.cli.output import PLATFORM
-from envsolve.cli.report import note
+from envsolve.cli.report import note_each
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS, format_for_file
+from envsolve.model.lock_format import CREATE_FORMATS, PLATFORM, format_for_file
 from envsolve.model.note import Note
 from envsolve.model.request import Request
 
@@ -89,8 +88,7 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
     if not request.format:
         request = request._replace(format=usual_format(request, matrix, os.environ))
     text, lock, notes = _solved(request, matrix, options)
-    for it in notes:
-        note(it, quiet=options["quiet"])
+    note_each(notes, options)
     given = Given(Path(FILES[request.format]), request.format, text, lock.restricted_to(request.format))
     bare, _ = request_without_secrets(request._replace(platforms=()))
     return ToInstall(given, command_with_prefix(options["prefix"], command_of(bare)), _channel_logins(options))
@@ -126,40 +124,34 @@ def locks_of(project: Project) -> Iterator[str]:
         if all(machine.platforms and platform not in machine.platforms for machine in part.machines):
             continue
         for output in part.outputs:
-            if (output.format or format_for_file(PurePath(output.file))) in (*VENV_FORMATS, *CONDA_FORMATS):
+            if (output.format or format_for_file(PurePath(output.file))) in CREATE_FORMATS:
                 yield str(project.directory / output.file.replace(PLATFORM, platform))
 
 
 def _format() -> str | None:
     """The format that was typed, or that a variable names; one that is for other commands does not count here."""
     context = click.get_current_context()
-    named, known = context.params["format_name"], (*VENV_FORMATS, *CONDA_FORMATS)
-    if named is None or named in known:
+    named = context.params["format_name"]
+    if named is None or named in CREATE_FORMATS:
         return None if named is None else str(named)
     if context.get_parameter_source("format_name") is not ParameterSource.COMMANDLINE:
         return None
     message = f"an environment is made from a lock, and {named!r} is not a lock format"
-    raise UsageError("unknown-format", message, (f"known: {', '.join(known)}",))
+    raise UsageError("unknown-format", message, (f"known: {', '.join(CREATE_FORMATS)}",))
 
 
 def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, Lock, tuple[Note, ...]]:
     """The lock for a request with its text, and what to tell beside it."""
-    if request.format in VENV_FORMATS:
-        from envsolve.cli.python_lock import python_lock, refuse_what_is_condas
+    from envsolve.cli.solve_lock import lock_begun, refuse_what_is_condas
 
-        refuse_what_is_condas(request)
-        solved = python_lock(request, matrix, options)
-        return solved.texts[0][1], solved.locks[0], solved.notes
-    from envsolve.cli.conda_lock import conda_lock, conda_session
-    from envsolve.lockfile.formats import write_conda_lock
-
-    with conda_session(options) as session:
-        locked = conda_lock(request, matrix, options, session)
-    return next(write_conda_lock(locked.locks, request.format))[1], locked.locks[0], locked.notes
+    refuse_what_is_condas(request)
+    with lock_begun(request, options) as making:
+        solved = making(request, matrix)
+    return solved.texts[0][1], solved.locks[0], solved.notes
 
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """The addresses of channels that hold a login or a token: typed, in files of -r, and in conda's settings."""
-    from envsolve.app.channel_logins import channel_logins
+    from envsolve.app.conda_sessions import channel_logins
 
     return channel_logins(options["channels"], options["requirement_files"], os.environ)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,11 +12,12 @@ import click
 from envsolve.cli import known_values
 from envsolve.cli.lock import spelled
 from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_of, matrix_option, option, output_options
-from envsolve.cli.output import PLATFORM, deliver
+from envsolve.cli.output import deliver, json_text
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.cli.status import USUAL, usual_files
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PLATFORM
 from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _answer(found: Sequence[LockDiff], fail_on: frozenset[str], format_name: str
     if format_name == "text":
         return text
     if format_name == "json":
-        return json.dumps(_document(found, fail_on), indent=2, ensure_ascii=False) + "\n"
+        return json_text(_document(found, fail_on))
     return rendered(Outcome("envsolve diff", tuple(_case(it, fail_on) for it in found), text), format_name)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import FileName, environment_options, matrix_option, option, output_options
-from envsolve.cli.output import deliver
+from envsolve.cli.options import (
+    environment_options,
+    matrix_directory,
+    matrix_option,
+    option,
+    output_option,
+    output_options,
+    require_one_environment,
+)
+from envsolve.cli.output import deliver, json_text
 from envsolve.cli.output_formats import Case, Outcome, finding_item, output_format, output_format_options, rendered
-from envsolve.cli.report import Palette, note
+from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
-from envsolve.model.note import Note
 
 if TYPE_CHECKING:
     from envsolve.app.doctoring import Diagnosed, DoctorRequest
@@ -27,13 +33,7 @@ if TYPE_CHECKING:
 @option("--fix-plan", is_flag=True, help="Print an environment that fixes the problems, instead of the findings.")
 @option("--report", is_flag=True, help="Print a Markdown report without names and tokens, to paste into an issue.")
 @output_format_options
-@option(
-    "-o",
-    "--output",
-    type=FileName("file"),
-    metavar="FILE",
-    help="Write to FILE (atomically) instead of stdout.",
-)
+@output_option
 @option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
 @output_options
@@ -49,8 +49,7 @@ def doctor(**options: Any) -> int:
     """
     from envsolve.app.doctoring import diagnose
 
-    if options["prefix"] is not None and options["python"] is not None:
-        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
+    require_one_environment(options)
     if sum((options["fix_plan"], output_format(options) != "text", options["report"])) > 1:
         raise UsageError(
             "contradictory-options", "--fix-plan, --report and --output-format are different outputs: give only one"
@@ -68,10 +67,10 @@ def doctor(**options: Any) -> int:
                 refuse_to_overwrite(Path(file), Hint("choose another file name"))
             text, notes = fix_plan(diagnosed, asked, os.environ, file=file)
             deliver(text, file)
-            _tell((*diagnosed.notes, *notes), options)
+            note_each((*diagnosed.notes, *notes), options)
             return 0
     deliver(_text(diagnosed, options), options["output"], color=Palette.wanted())
-    _tell(diagnosed.notes, options)
+    note_each(diagnosed.notes, options)
     return 0 if diagnosed.ok else 1
 
 
@@ -97,20 +96,14 @@ def _leave_what_is_gone() -> None:
         os.chdir("/")
 
 
-def _tell(notes: tuple[Note, ...], options: dict[str, Any]) -> None:
-    for it in notes:
-        note(it, quiet=options["quiet"])
-
-
 def _asked(options: dict[str, Any]) -> DoctorRequest:
     from envsolve.app.doctoring import DoctorRequest
     from envsolve.cli.progress import Progress
 
-    directory = options["matrix_directory"]
     return DoctorRequest(
         prefix=options["prefix"],
         python=options["python"],
-        matrix_directory=None if directory is None else Path(directory),
+        matrix_directory=matrix_directory(options),
         progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="checking"),
     )
 
@@ -126,7 +119,7 @@ def _as_json(diagnosed: Diagnosed) -> str:
         "findings": [finding.as_json() for finding in diagnosed.findings],
         "notes": [it.as_json() for it in diagnosed.notes],
     }
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return json_text(data)
 
 
 def _as_outcome(diagnosed: Diagnosed) -> Outcome:

@@ -9,15 +9,22 @@ from typing import Any
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.options import Command, FileName, Member, Parsed, file_name, option, output_options, stacked
-from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    Member,
+    network_of,
+    option,
+    output_options,
+)
+from envsolve.cli.output import deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_overwrite
-from envsolve.cli.report import note
+from envsolve.cli.report import note_each
+from envsolve.cli.solve_options import INDEXES, NETWORK, options_of_solve
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import Platform
-
-_FORMATS = ("requirements", "pylock", "conda-lock", "explicit", "environment", "constraints")
+from envsolve.model.lock_format import EXPORT_FORMATS, PLATFORM
 
 format_option = click.option(
     "--format",
@@ -26,8 +33,8 @@ format_option = click.option(
     metavar="NAME",
     shell_complete=known_values.formats,
     help=(
-        f"{', '.join(_FORMATS[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). Default: by "
-        "the file name of -o."
+        f"{', '.join(EXPORT_FORMATS[:-2])}, environment (exact builds) or constraints (for pip's and uv's -c). "
+        "Default: by the file name of -o."
     ),
 )
 output_option = option(
@@ -36,29 +43,6 @@ output_option = option(
     type=FileName("file"),
     metavar="FILE",
     help=f"Write to FILE instead of standard output; {PLATFORM} in it stands for each platform.",
-)
-index_options = stacked(
-    option("--index-url", metavar="URL", type=Parsed("address", file_name), help="The Python index to use."),
-    option(
-        "--extra-index-url",
-        "extra_index_urls",
-        multiple=True,
-        metavar="URL",
-        type=Parsed("address", file_name),
-        help="A further Python index. Repeatable.",
-    ),
-    option(
-        "--pytorch-index-url",
-        metavar="URL",
-        type=Parsed("address", file_name),
-        help="A mirror of https://download.pytorch.org/whl, with its folders cpu, cu126 and so on.",
-    ),
-)
-network_options = stacked(
-    option("--offline", is_flag=True, help="Do not use the network: read indexes from the cache."),
-    option("--refresh", is_flag=True, help="Fetch cached index data again."),
-    option("--cache-dir", metavar="DIR", type=FileName("directory"), help="Use DIR as the cache directory."),
-    option("--no-cache", is_flag=True, help="Neither read nor write the cache."),
 )
 
 
@@ -76,8 +60,7 @@ network_options = stacked(
 )
 @click.option("--environment", metavar="NAME", help="The environment of a pixi.lock; default: the one called default.")
 @option("--ask-index", is_flag=True, help="Fetch URLs and hashes missing in FILE from the package indexes.")
-@index_options
-@network_options
+@options_of_solve((*INDEXES, *NETWORK))
 @output_options
 def export(**options: Any) -> int:
     """Write the lock FILE in another format: the same packages, nothing solved.
@@ -97,7 +80,7 @@ def export(**options: Any) -> int:
     output = options["output"]
     request = ExportRequest(
         path=Path(options["file"]),
-        format_name=wanted_format(options["format_name"], output, _FORMATS),
+        format_name=wanted_format(options["format_name"], output, EXPORT_FORMATS),
         platforms=tuple(dict.fromkeys(options["platforms"])),
         environment=options["environment"],
         from_indexes=options["ask_index"],
@@ -112,8 +95,7 @@ def export(**options: Any) -> int:
     if not options["force"]:
         refuse_to_overwrite(output, platforms)
     deliver_each(found.texts, output)
-    for it in found.notes:
-        note(it, quiet=options["quiet"])
+    note_each(found.notes, options)
     return 0
 
 
@@ -135,13 +117,12 @@ def _format_of_output(output: str) -> str | None:
 def asking(options: dict[str, Any]) -> Any:
     """How the options say that indexes are asked."""
     from envsolve.app.exact_files import Asking
-    from envsolve.app.network import Network
 
     return Asking(
         index_url=options["index_url"],
         extra_index_urls=tuple(options["extra_index_urls"]),
         pytorch_index_url=options["pytorch_index_url"],
-        network=Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"]),
+        network=network_of(options),
         allow_builds=options.get("allow_builds", False),
     )
 

@@ -72,11 +72,10 @@ def _spellings(name: str) -> list[str]:
 
 
 def _formats(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
-    from envsolve.lockfile import CONDA_FORMATS, FORMATS, PYTHON_FORMATS, VENV_FORMATS
+    from envsolve.model.lock_format import CAPTURE_FORMATS, CREATE_FORMATS, EXPORT_FORMATS, SOLVED_FORMATS
 
-    of_locks = (*VENV_FORMATS, *CONDA_FORMATS)
-    known = {"create": of_locks, "capture": of_locks, "export": (*of_locks, "environment")}
-    return known.get(str(ctx.command.name), (*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS))
+    known = {"create": CREATE_FORMATS, "capture": CAPTURE_FORMATS, "export": EXPORT_FORMATS}
+    return known.get(str(ctx.command.name), SOLVED_FORMATS)
 
 
 def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001

@@ -15,12 +15,11 @@ from click.core import ParameterSource
 from envsolve.cli.options import (
     Command,
     FileName,
-    Parsed,
+    matrix_of,
     matrix_option,
     network_of,
     option,
     output_options,
-    package_name,
 )
 from envsolve.cli.output import deliver, deliver_json, write_all
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
@@ -62,15 +61,7 @@ project_option = option(
 @option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
 @option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
 @option("-U", "--upgrade", is_flag=True, help="Ignore all pinned versions.")
-@option(
-    "-P",
-    "--upgrade-package",
-    "upgraded",
-    multiple=True,
-    metavar="NAME",
-    type=Parsed("name", package_name),
-    help="Ignore the pinned version of one package. Repeatable.",
-)
+@options_of_solve(("upgraded",))
 @output_format_options
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
@@ -112,10 +103,9 @@ def lock_files(
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
-    from envsolve.matrix import Matrix
 
-    directory, around = options["matrix_directory"], options.get("around")
-    matrix = Matrix(directory and Path(directory).absolute())
+    around = options.get("around")
+    matrix = matrix_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     how = ProjectLock(
         network_of(options),

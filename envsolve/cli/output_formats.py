@@ -5,7 +5,6 @@ A command describes its result once, as an :class:`Outcome`, and all formats are
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
@@ -18,6 +17,7 @@ from click.core import ParameterSource
 
 from envsolve.boundary.display import one_line
 from envsolve.cli.options import option, stacked
+from envsolve.cli.output import json_text
 from envsolve.errors import UsageError
 from envsolve.model.finding import Finding, Severity
 
@@ -166,7 +166,7 @@ def _sarif(outcome: Outcome) -> str:
     ]
     run = {"tool": {"driver": driver}, "automationDetails": {"id": f"{outcome.command}/"}, "results": results}
     document = {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json_text(document)
 
 
 def _place(file: str, line: int | None) -> dict[str, object]:

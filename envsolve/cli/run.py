@@ -14,7 +14,7 @@ from envsolve.cli.lock import project_file, project_option
 from envsolve.cli.options import Command, matrix_option, option, output_options
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, options_of_solve
-from envsolve.cli.sync import environment_options, lock_of, note_if_stale, prefix_of, synced
+from envsolve.cli.sync import environment_options, lock_of, note_if_failed, note_if_stale, prefix_of, synced
 from envsolve.errors import Hint, OutsideError, UsageError
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ def _bring_to_lock(project: Project, prefix: Path, options: dict[str, Any]) -> N
     plan = plan_of(lock_of(project, options), platform)
     python = plan.kind.interpreter(prefix, windows=platform.is_windows)
     if record is not None and record.is_of(plan) and (python.exists() or not plan.has_python):
+        note_if_failed(prefix, record.passed, options)
         return
     created = synced(project, options)
     changed = ", ".join(map(spelled, created.changes))

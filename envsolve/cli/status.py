@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import chdir
@@ -11,26 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli import known_values
 from envsolve.cli.lock import project_file, project_option
 from envsolve.cli.options import (
     Command,
     FileName,
     Member,
-    Parsed,
+    matrix_of,
     matrix_option,
     option,
     output_options,
     require_not_typed,
 )
-from envsolve.cli.output import PLATFORM, deliver
+from envsolve.cli.output import deliver, json_text
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
-from envsolve.cli.report import note
+from envsolve.cli.report import note, note_each
+from envsolve.cli.solve_options import options_of_solve
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PLATFORM
 from envsolve.model.request import Request
-from envsolve.model.versions import DriverVersion
-from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
     from envsolve.app.status import FileStatus
@@ -58,23 +56,7 @@ _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machin
 @click.command(cls=Command, short_help="Check which environment files and locks run here.")
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=FileName("file"))
 @project_option
-@option(
-    "--gpu",
-    "gpus",
-    multiple=True,
-    type=Parsed("gpu", gpu_name),
-    shell_complete=known_values.gpus,
-    help="auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable.",
-)
-@option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the machine.")
-@option(
-    "--host",
-    "hosts",
-    multiple=True,
-    metavar="FILE",
-    type=FileName("file"),
-    help="A machine, from `envsolve detect --json`. Repeatable: the files must run on all of them.",
-)
+@options_of_solve(("gpus", "driver", "hosts"))
 @option("--platform", type=Member("name", Platform), help="The machine's platform; default: this one's.")
 @output_format_options
 @matrix_option
@@ -91,10 +73,8 @@ def status(**options: Any) -> int:
       envsolve status pylock.toml --gpu V100 --driver 535.183.01
     """
     from envsolve.app.status import status_of
-    from envsolve.matrix import Matrix
 
-    directory = options["matrix_directory"]
-    matrix = Matrix(directory and Path(directory).absolute())
+    matrix = matrix_of(options)
     project = _project(options) if _asks_of_project(options) else None
     if project is not None:
         return _of_project(project, matrix, options)
@@ -123,8 +103,7 @@ def _deliver(found: list[FileStatus], options: dict[str, Any], project: Project 
     else:
         cases = tuple(_case(it, project) for it in found)
         deliver(rendered(Outcome("envsolve status", cases, _text(found, of_project=of_project)), format_name), None)
-    for it in dict.fromkeys(each for status in found for each in status.notes):
-        note(it, quiet=options["quiet"])
+    note_each(dict.fromkeys(each for status in found for each in status.notes), options)
     return 0 if all(it.verdict.is_good for it in found) else 1
 
 
@@ -247,4 +226,4 @@ def _json(found: list[FileStatus]) -> str:
         for it in found
     ]
     answer = {"schema_version": 1, "ok": all(it.verdict.is_good for it in found), "files": files}
-    return json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
+    return json_text(answer)

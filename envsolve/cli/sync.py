@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from contextlib import chdir, suppress
 from pathlib import Path
@@ -73,12 +74,13 @@ def sync_project(project: Project, options: dict[str, Any], locked: Mapping[str,
 
     ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
     """
-    from envsolve.app.creating import Outcome
-
     note_if_stale(project, options)
     created = synced(project, options)
-    is_proven = created.outcome is Outcome.UP_TO_DATE
-    return finish(created, {**options, "no_validate": options.get("no_validate") or is_proven}, locked)
+    no_validate = options.get("no_validate")
+    code = finish(created, {**options, "no_validate": no_validate or created.passed}, locked)
+    if no_validate:
+        note_if_failed(created.prefix, created.passed, options)
+    return code
 
 
 def synced(project: Project, options: dict[str, Any]) -> Created:
@@ -98,6 +100,15 @@ def note_if_stale(project: Project, options: dict[str, Any]) -> None:
             if it.verdict is Verdict.STALE and Path(it.path).absolute() == lock:
                 why = it.reasons[-1].text if it.reasons else "the project changed"
                 note(Note("stale", f"{it.path} is out of date ({why})", "envsolve lock"), quiet=options["quiet"])
+
+
+def note_if_failed(prefix: Path, passed: bool | None, options: dict[str, Any]) -> None:
+    """Say so where the last validation of the environment failed, and this command does not repeat it."""
+    if passed is False:
+        named = [("--prefix", options["prefix"]), ("--lock", options["lock_file"])]
+        command = shlex.join(["envsolve", "sync", *(word for it in named if it[1] for word in it)])
+        text = f"{prefix} is not proven: the validation of `create` or `sync` failed"
+        note(Note("validation-failed", text, command), quiet=options["quiet"])
 
 
 def prefix_of(project: Project, options: dict[str, Any]) -> Path:

@@ -11,10 +11,20 @@ import click
 
 from envsolve.cli import known_values
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import Command, FileName, Parsed, environment_options, matrix_option, option, output_options
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    Parsed,
+    environment_options,
+    matrix_directory,
+    matrix_option,
+    option,
+    output_options,
+    require_one_environment,
+)
 from envsolve.cli.output import deliver
 from envsolve.cli.output_formats import junit, output_format, output_format_options, rendered
-from envsolve.cli.report import Palette, note
+from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
@@ -107,8 +117,7 @@ def validate(**options: Any) -> int:
     """
     from envsolve.app.validating import validation_of
 
-    if options["prefix"] is not None and options["python"] is not None:
-        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
+    require_one_environment(options)
     _require_one_device(options["devices"], all_gpus=options["all_gpus"])
     _require_place_for(options["junit"])
     with interruptible():
@@ -145,8 +154,7 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
         deliver(as_json(validation) if format_name == "json" else rendered(as_outcome(validation), format_name), None)
     if options["junit"] is not None:
         deliver(junit(as_outcome(validation)), options["junit"])
-    for it in validation.report.notes:
-        note(it, quiet=options["quiet"])
+    note_each(validation.report.notes, options)
     return 0 if validation.report.ok else 1
 
 
@@ -154,7 +162,6 @@ def _asked(options: dict[str, Any]) -> ValidateRequest:
     from envsolve.app.validating import ValidateRequest
     from envsolve.cli.progress import Progress
 
-    directory = options["matrix_directory"]
     indices = tuple(dict.fromkeys(index for _, index in options["devices"] if index is not None))
     return ValidateRequest(
         prefix=options["prefix"],
@@ -164,6 +171,6 @@ def _asked(options: dict[str, Any]) -> ValidateRequest:
         gpus="all" if options["all_gpus"] else indices or None,
         burn=options["burn"],
         timeout=options["timeout"],
-        matrix_directory=None if directory is None else Path(directory),
+        matrix_directory=matrix_directory(options),
         progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating"),
     )

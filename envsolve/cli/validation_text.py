@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from envsolve.cli.finding_text import finding_lines, printable
+from envsolve.cli.output import json_text
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, finding_item
 from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Report, Status
 
@@ -29,7 +29,7 @@ def as_text(validation: Validation, *, full: bool = False) -> str:
 
 def as_json(validation: Validation) -> str:
     """The object of the contract, and the findings in full."""
-    return json.dumps(as_data(validation), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(as_data(validation))
 
 
 def as_data(validation: Validation) -> dict[str, object]:

@@ -46,6 +46,7 @@ class Installer:
             records,
             target_prefix=prefix,
             cache_dir=cache,
+            reinstall_packages=set(self._job["again"]),
             platform=Subdir(self._job["platform"]),
             client=client,
             config=config,
@@ -138,10 +139,15 @@ class _Reporter:
 
 
 def _complete(folder: Path) -> None:
-    """Fill in the records of what was installed from what each package says of itself."""
+    """Fill in the records of what was installed from what each package says of itself.
+
+    What an earlier command installed is complete, and need not be in the cache any more.
+    """
     for path in folder.glob("*.json"):
         record = json.loads(path.read_bytes())
         index = Path(record["extracted_package_dir"]) / "info" / "index.json"
+        if not index.is_file():
+            continue
         read = json.loads(index.read_bytes())
         known = {key: read[key] for key in _FROM_INDEX if read.get(key) is not None}
         path.write_text(json.dumps(record | known, indent=2), "utf-8")

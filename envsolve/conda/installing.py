@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from subprocess import Popen
 from typing import Any, NamedTuple
 
 from envsolve import __version__
+from envsolve.boundary.meter import metered, packages_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.logins import logins_of
 from envsolve.conda.process import installing, is_installed
@@ -29,6 +30,7 @@ class Installation(NamedTuple):
     """What becomes the environment at ``prefix``, and how it is fetched.
 
     ``cache_directory`` is where packages are kept. ``logins`` are addresses of channels, bare and with what opens them.
+    ``again`` are installed packages that are installed once more.
     """
 
     prefix: Path
@@ -37,6 +39,7 @@ class Installation(NamedTuple):
     cache_directory: Path
     logins: tuple[tuple[str, str], ...] = ()
     offline: bool = False
+    again: Collection[str] = ()
 
 
 def install(
@@ -52,7 +55,8 @@ def install(
     settings = _settings(asked)
     process = start()
     try:
-        answer = _answer(process, settings, _job(asked), progress)
+        with metered(process.pid, packages_text([it.size for it in asked.packages]), progress):
+            answer = _answer(process, settings, _job(asked), progress)
     finally:
         process.kill()
         said = process.communicate()[1] or b""
@@ -114,6 +118,7 @@ def _job(asked: Installation) -> dict[str, Any]:
         "prefix": str(asked.prefix),
         "platform": asked.platform,
         "packages": [_described(package) for package in asked.packages],
+        "again": sorted(asked.again),
     }
 
 

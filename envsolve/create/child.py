@@ -12,10 +12,11 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from typing import NamedTuple
 
+from envsolve.boundary.meter import metered
 from envsolve.lockfile.text_file import clean
 
 _KEPT = 30
@@ -41,15 +42,20 @@ def run(
     progress: Callable[[str], None] = lambda _: None,
     *,
     words: Collection[str] = (),
+    doing: str = "",
 ) -> Ran:
     """Run a program to its end; ``progress`` gets each line that it prints, and those with one of ``words`` are kept.
 
+    With ``doing``, what it is about, ``progress`` also gets every second how much it has written.
     OSError passes where it cannot be started. However this is left, it has ended.
     """
     kept: deque[str] = deque(maxlen=_KEPT)
     marked: dict[str, str] = {}
-    with _running(command, environ) as process:
+    with ExitStack() as stack:
+        process = stack.enter_context(_running(command, environ))
         assert process.stdout is not None
+        if doing:
+            stack.enter_context(metered(process.pid, doing, progress))
         for line in iter(partial(process.stdout.readline, _LONGEST_LINE), ""):
             said = clean(_COLOUR.sub("", line)).strip()
             if said:

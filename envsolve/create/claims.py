@@ -102,9 +102,21 @@ def foreign_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
     listed = frozenset[str]() if claim is None else _listed(prefix, claim)
     for name in _files(prefix, ignored):
         facts = os.lstat(prefix / name)
-        changed = claim is None or claim.last_sign + _GRACE < facts.st_mtime <= time.time()  # some are from the future
-        if (name not in listed or changed) and facts.st_size:
+        if (name not in listed or claim is None or _is_changed(facts, claim)) and facts.st_size:
             yield Path(name)
+
+
+def altered_files(prefix: Path) -> Iterator[Path]:
+    """The files on the list of the finished directory that are gone, or that were changed since."""
+    claim = _claim(prefix)
+    for name in frozenset[str]() if claim is None else _listed(prefix, claim):
+        path = prefix / name
+        if not os.path.lexists(path) or (claim is not None and _is_changed(os.lstat(path), claim)):
+            yield Path(name)
+
+
+def _is_changed(facts: os.stat_result, claim: _Claim) -> bool:
+    return claim.last_sign + _GRACE < facts.st_mtime <= time.time()  # some are from the future
 
 
 def younger_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:

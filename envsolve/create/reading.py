@@ -20,12 +20,12 @@ from envsolve.create.refusals import LOCKS, lock_of_project, not_exact, other_pl
 from envsolve.create.wheels import wheel_file
 from envsolve.errors import OutsideError, UsageError
 from envsolve.lockfile.conda_lock_yml import INSTALLED_UNASKED
-from envsolve.lockfile.formats import is_project_lock
 from envsolve.lockfile.lock import Lock, bare_files, requires_python_of, strong_digests
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import format_in, locks_in
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import VENV_FORMATS, is_project_lock
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.reference import AddressKind, kind_of
@@ -39,7 +39,6 @@ FILES = {
     "requirements": "requirements.txt",
 }
 """What the lock of each format is called where it is kept."""
-_OF_WHEELS = ("pylock", "requirements")
 _WITHOUT_SHA256 = ("explicit", "environment")
 """Formats that have an md5 of a conda package, or no digest at all."""
 _REQUESTS = ("environment", "requirements")
@@ -84,7 +83,7 @@ def plan_from(given: Given, platform: Platform, python: SpecifierSet | None = No
     if format_name not in FILES:
         raise not_exact(path, "it lists packages without URLs")
     _refuse_open(given)
-    is_venv = format_name in _OF_WHEELS
+    is_venv = format_name in VENV_FORMATS
     conda = tuple(it for it in lock.conda if _is_installed(it))
     pins = tuple(_proven(given, it) for it in lock.pins if _is_installed(it))
     if not is_venv:

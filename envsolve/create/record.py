@@ -46,7 +46,8 @@ class Record(NamedTuple):
 
     ``prefix`` is the place that it was made for, which stands in its files: in a copy or after a move it names another.
     ``python`` is what was asked of the interpreter of a venv, "" where nothing was. ``request`` is the command that
-    makes the environment again.
+    makes the environment again. ``passed`` says whether its last validation passed, None where there was none since it
+    changed.
     """
 
     state: State
@@ -57,6 +58,7 @@ class Record(NamedTuple):
     request: str = ""
     prefix: str = ""
     facts: Mapping[str, object] = {}
+    passed: bool | None = None
 
     @property
     def lock_path(self) -> str | None:
@@ -103,6 +105,7 @@ def write_record(prefix: Path, record: Record) -> None:
         "host": host,
         "frameworks": facts.get("frameworks", []),
         "lock": {"file": f"{LOCKS}/{record.lock_name}", "sha256": record.lock_sha256},
+        "validation_passed": record.passed,
     }
     temporary = prefix / f"{RECORD}.new"
     temporary.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", "utf-8")
@@ -136,6 +139,8 @@ def read_record(prefix: Path) -> Record | None:
             str(content["python"] or ""),
             str(content["request"]),
             str(content["prefix"]),
+            {**content["host"], "matrix_date": content["matrix_date"], "frameworks": content["frameworks"]},
+            content.get("validation_passed"),  # which older records do not have
         )
     except FileError as error:
         raise _unreadable(prefix, error.reason) from None

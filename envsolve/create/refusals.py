@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import tool_of
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import tool_of
 
 LOCKS = Hint(
     "give a conda-lock.yml, an explicit file, an environment.yml of exact builds, a pixi.lock, a pylock.toml or a "

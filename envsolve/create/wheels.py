@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.answers import PATIENCE
+from envsolve.boundary.meter import packages_text
 from envsolve.boundary.programs import run_program
 from envsolve.create.child import Ran, run
 from envsolve.create.failures import KNOWN, no_installer, tool_failed
@@ -170,7 +171,8 @@ def _run(
             command += ["--build-constraint", str(bounds)]
         elif bounds is not None:
             environ = {**environ, "PIP_CONSTRAINT": str(bounds)}  # pip before 25.3 builds within these as well
-    return run(command, environ, progress, words=(*KNOWN, *(it.text for it in build_bounds())))
+    doing = packages_text([pin.files[0].size for pin in wheels.lock.pins])
+    return run(command, environ, progress, words=(*KNOWN, *(it.text for it in build_bounds())), doing=doing)
 
 
 def _new_bound(ran: Ran, wheels: Wheels) -> BuildBound | None:

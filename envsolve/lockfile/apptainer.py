@@ -41,6 +41,8 @@ from envsolve.model.host import Platform
 
 _END = "REQUIREMENTS"
 """The line that ends a part of the requirements."""
+ONLY_LINUX = "Apptainer runs only on Linux (on Windows, in WSL2)"
+"""Why an image is for Linux."""
 _HERE_DOCUMENT = r"""
     ^[ \t]*cat[ \t]+>>?[ \t]*\S*requirements\S*[ \t]+
     <<-?[ \t]*(["']?)(?P<end>\w+)\1[ \t]*\r?\n
@@ -57,7 +59,8 @@ def write(lock: Lock, answer: Answer | None = None) -> str:
     """The content of the file, the same bytes for the same lock; ``answer`` has the stack that shaped it.
 
     Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
-    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux.
+    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux, or with packages from
+    this machine.
     """
     return "\n".join(_lines(lock.with_digest("apptainer"), answer, base_for(lock, answer, "apptainer"))) + "\n"
 
@@ -79,7 +82,7 @@ def requirements_in(text: str) -> str | None:
     return "".join(bodies) if bodies else None
 
 
-def instructions_in(text: str) -> tuple[str, ...]:
+def document_in(text: str) -> tuple[str, ...]:
     """The lines of a definition file, but for the requirements and comments."""
     around, at = "", 0
     for found in _here_documents(text):

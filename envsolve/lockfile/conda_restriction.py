@@ -12,10 +12,11 @@ from envsolve.lockfile.conda_locks import assembled, channels_of, named_channel
 from envsolve.lockfile.environment_yml import channel_named, indexes_of
 from envsolve.lockfile.lock import MAIN, Lock, address_in, sorted_pins, version_in
 from envsolve.lockfile.package_address import package_of
-from envsolve.lockfile.restriction import HOLDS, Content, restricted_pin
+from envsolve.lockfile.restriction import restricted_pin
 from envsolve.lockfile.sound_packages import sound_packages
 from envsolve.lockfile.sound_pins import sound_url, strong_hashes
 from envsolve.model.conda import CondaPackage
+from envsolve.model.lock_format import Content
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.reference import file_name_in
 
@@ -42,7 +43,7 @@ def of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
         glibc = {it.name: it.version for it in lock.virtual_packages}.get("__glibc")
         kept = kept._replace(stack=lock.stack, glibc=glibc)
     if format_name == "environment":
-        return _of_environment(lock, kept, conda)
+        return _of_environment(lock, kept, conda, holds)
     kept = kept._replace(environment=stack_name(kept.stack) or kept.environment)
     of_whom = categories(lock) if Content.CATEGORIES in holds else {}
 
@@ -74,12 +75,12 @@ def _of_stack(lock: Lock, format_name: str) -> Lock:
     )
 
 
-def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage]) -> Lock:
+def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage], holds: Collection[Content]) -> Lock:
     default = lock.default_index if lock.pins and not lock.default_is_plain else ""
     indexes = indexes_of(lock) if lock.pins else ()
     pins = []
     for pin in sorted_pins(lock.pins):
-        bare = restricted_pin(pin, HOLDS["environment"], None)
+        bare = restricted_pin(pin, holds, None)
         pins.append(bare if pin.index_url is None else bare._replace(index_url="" if indexes else default))
     channels = tuple(dict.fromkeys(lock.channels))
     names = (channel_named(it, channels) for it in conda)

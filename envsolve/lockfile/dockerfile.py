@@ -42,6 +42,8 @@ SYNTAX = "# syntax=docker/dockerfile:1"
 """The first line: a builder older than here-documents fetches one that knows them."""
 END = "REQUIREMENTS"
 """The line that ends the requirements."""
+ONLY_LINUX = "NVIDIA's container toolkit supports only Linux containers (on Windows, in WSL2)"
+"""Why an image is for Linux."""
 _HERE_DOCUMENT = r"""
     ^[ \t]*(?i:COPY)\s+(?:--\S+\s+)*   # --chown and the like
     <<-?(["']?)(?P<end>\w+)\1\s+\S*requirements\S*[ \t]*\r?\n
@@ -55,7 +57,8 @@ def write(lock: Lock, answer: Answer | None = None) -> str:
     """The content of the file, the same bytes for the same lock; ``answer`` has the stack that shaped it.
 
     Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
-    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux.
+    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux, or with packages from
+    this machine.
     """
     return "\n".join(_lines(lock.with_digest("dockerfile"), answer, base_for(lock, answer, "dockerfile"))) + "\n"
 
@@ -77,7 +80,7 @@ def requirements_in(text: str) -> str | None:
     return None if found is None else found["body"]
 
 
-def instructions_in(text: str) -> tuple[str, ...]:
+def document_in(text: str) -> tuple[str, ...]:
     """The lines of the instructions in a Dockerfile, but for the requirements and comments."""
     found = _here_document(text)
     around = text if found is None else text[: found.start("body")] + text[found.end("body") :]

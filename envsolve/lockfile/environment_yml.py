@@ -95,6 +95,13 @@ def read(text: str, platform: Platform) -> Lock:
     )
 
 
+def document_in(text: str) -> object:
+    """The whole document, with its ranges. Raises FileError where it is no YAML."""
+    from envsolve.lockfile.yaml_document import document_of
+
+    return document_of(text)
+
+
 def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
     """What a file pins that says what ``lock`` requires: a lock of wheels, in which the rest is open, and packages."""
     wheels = [spec for spec, _ in _asked(lock, by_pip=True)]

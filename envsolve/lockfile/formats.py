@@ -1,4 +1,4 @@
-"""The formats envsolve writes, by name and by file name."""
+"""Writing each format of :mod:`envsolve.model.lock_format` by its module, and the format that a file is to have."""
 
 from __future__ import annotations
 
@@ -12,70 +12,28 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.answer import Answer
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import CONDA_FORMATS, FORMATS, IMAGE_FORMATS, format_for_file, tool_of
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
 
-FORMATS = ("environment", "json", "pixi")
-"""Formats of a stack: its frameworks, and what they need said of them."""
-
-VENV_FORMATS = ("requirements", "pylock")
-"""Formats of a Python lock that an environment is created from."""
-IMAGE_FORMATS = ("dockerfile", "apptainer")
-"""Formats of a Python lock that an image is built from."""
-PYTHON_FORMATS = (*VENV_FORMATS, *IMAGE_FORMATS)
-"""Formats of a Python lock: everything that pip or uv installs, pinned and hashed."""
-CONDA_FORMATS = ("conda-lock", "explicit")
-"""Formats of a conda lock: every package with its address and digest."""
-
-_BY_SUFFIX = {".yml": "environment", ".yaml": "environment", ".json": "json", ".txt": "requirements"}
 _SEVERAL_FORMATS = {
     ".lock": Hint("set the format, for example with --format explicit"),
     ".toml": Hint("name it pylock.toml, pylock.NAME.toml or pixi.toml, or use --format pylock or --format pixi"),
 }
 """Suffixes that files of several formats have, none of them an environment.yml or requirements."""
-
-_TOOLS = {"uv.lock": "uv", "poetry.lock": "Poetry", "pdm.lock": "PDM", "pixi.lock": "pixi"}
-
-_DOCKERFILES = ("dockerfile", "containerfile")
-_BESIDE_DOCKERFILES = (".dockerignore", ".lock")
-"""What is beside a Dockerfile, and called after it."""
-
-_ONLY_LINUX = {
-    "dockerfile": "NVIDIA's container toolkit supports only Linux containers (on Windows, in WSL2)",
-    "apptainer": "Apptainer runs only on Linux (on Windows, in WSL2)",
-}
-"""Why an image of a format is for Linux."""
-
-_OF_SEVERAL = ("json", "pixi", "conda-lock")
-"""Formats that hold several platforms in one file."""
-_MODULES = {
-    "requirements": "requirements_txt",
-    "pylock": "pylock_toml",
-    "dockerfile": "dockerfile",
-    "apptainer": "apptainer",
-    "conda-lock": "conda_lock_yml",
-    "explicit": "explicit",
-    "environment": "environment_yml",
-    "pixi": "pixi_toml",
-    "json": "json_answer",
-    "pixi.lock": "pixi_lock",
-    "uv.lock": "uv_lock",
-    "poetry.lock": "poetry_lock",
-    "pdm.lock": "pdm_lock",
-}
-"""The module of each format, one of which is loaded."""
+IMAGE_PLATFORMS = (Platform.LINUX_64, Platform.LINUX_AARCH64)
 
 
 def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platform, str]]:
-    """The contents of the files in ``format_name``, which must be one of FORMATS, each with the platform it is for."""
-    files = [answers] if format_name in _OF_SEVERAL else [[answer] for answer in answers]
+    """The contents of the files in ``format_name``, one of STACK_FORMATS, each with the platform it is for."""
+    files = [answers] if FORMATS[format_name].has_platforms else [[answer] for answer in answers]
     for group in files:
         yield group[0].solution.problem.platform, without_secrets(_stack_text(group, format_name))
 
 
 def stack_lock(answer: Answer, format_name: str) -> Lock:
-    """What a file with ``answer`` in ``format_name``, one of FORMATS, is read back as."""
+    """What a file with ``answer`` in ``format_name``, one of STACK_FORMATS, is read back as."""
     if format_name == "json":
         from envsolve.lockfile import json_answer
 
@@ -108,7 +66,7 @@ def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[
     ``format_name`` is one of CONDA_FORMATS or ``environment``, which stands for one with exact builds. Raises
     OutsideError for a package without a digest.
     """
-    for group in [locks] if format_name in _OF_SEVERAL else [[lock] for lock in locks]:
+    for group in [locks] if FORMATS[format_name].has_platforms else [[lock] for lock in locks]:
         yield Platform(group[0].platform), without_secrets(write_locks(group, format_name))
 
 
@@ -136,68 +94,24 @@ def write_locks(locks: Sequence[Lock], format_name: str) -> str:
     for lock in locks:
         require_sources(lock.addresses, format_name)
     write: Callable[[Any], str] = module_of(format_name).write
-    return write(locks if format_name in _OF_SEVERAL else locks[0])
+    return write(locks if FORMATS[format_name].has_platforms else locks[0])
 
 
 def module_of(format_name: str) -> ModuleType:
     """The module with ``read`` and ``write`` for a format, or with ``read`` alone."""
-    return import_module(f"envsolve.lockfile.{_MODULES[format_name]}")
+    return import_module(f"envsolve.lockfile.{FORMATS[format_name].module}")
 
 
-def tool_of(path: PurePath) -> str | None:
-    """The tool that a file of this name is the lock of, which envsolve reads and does not write; None for others."""
-    return _TOOLS.get(path.name.casefold())
-
-
-def is_project_lock(path: PurePath) -> bool:
-    """Whether a file of this name is the lock of a project of Python packages: uv.lock, poetry.lock or pdm.lock."""
-    return tool_of(path) not in (None, "pixi")
-
-
-def is_dockerfile(name: str) -> bool:
-    """Whether a file is called as docker and podman expect: ``Dockerfile``, ``gpu.Dockerfile``, ``Dockerfile.gpu``."""
-    folded = name.casefold()
-    if folded.endswith(_BESIDE_DOCKERFILES):
-        return False
-    return any(folded == it or folded.endswith(f".{it}") or folded.startswith(f"{it}.") for it in _DOCKERFILES)
-
-
-def is_definition_file(name: str) -> bool:
-    """Whether a file is called as for Apptainer and Singularity: ``env.def``, ``Singularity``, ``Singularity.gpu``."""
-    folded = name.casefold()
-    return folded.endswith(".def") or (f"{folded}.".startswith("singularity.") and not folded.endswith(".lock"))
-
-
-def require_platforms(platforms: Iterable[Platform], format_name: str) -> None:
-    """Raise UsageError for a platform that the format cannot be for."""
-    other = next((it for it in platforms if it not in (Platform.LINUX_64, Platform.LINUX_AARCH64)), None)
+def require_linux_for_image(platforms: Iterable[Platform], format_name: str) -> None:
+    """Raise UsageError for a platform that no image is for, if the format is one of images."""
+    other = next((it for it in platforms if it not in IMAGE_PLATFORMS), None)
     if format_name in IMAGE_FORMATS and other is not None:
         raise UsageError(
             "platform-not-supported",
             f"an image is for Linux, but the request is for {other}",
-            (_ONLY_LINUX[format_name],),
+            (module_of(format_name).ONLY_LINUX,),
             (Hint("choose Linux: --platform linux-64 or linux-aarch64"),),
         )
-
-
-def format_for_file(path: PurePath) -> str | None:
-    """The format that a file name stands for, or None where it says nothing."""
-    name = path.name.casefold()
-    if name.startswith("pylock.") and name.endswith(".toml"):
-        return "pylock"
-    if name.endswith(("conda-lock.yml", "conda-lock.yaml")):
-        return "conda-lock"
-    if name == "pixi.toml":
-        return "pixi"
-    if (name.startswith("conda") and name.endswith(".lock")) or name.startswith("explicit"):
-        return "explicit"
-    return _image_format(name) or _BY_SUFFIX.get(path.suffix.casefold())
-
-
-def _image_format(name: str) -> str | None:
-    if is_dockerfile(name):
-        return "dockerfile"
-    return "apptainer" if is_definition_file(name) else None
 
 
 def format_of_name(path: PurePath) -> str | None:

@@ -10,16 +10,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
-from envsolve.errors import Hint, UnsolvableError
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.facts import facts_of
-from envsolve.lockfile.formats import require_platforms
+from envsolve.lockfile.formats import require_linux_for_image
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import needs_library_path
 from envsolve.lockfile.requirements_txt import index_options
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
+from envsolve.model.reference import is_path
 from envsolve.model.release import PYTORCH_INDEX, Release
 from envsolve.model.versions import LibcVersion
 
@@ -66,11 +68,12 @@ github.com/conda-forge/pytorch-cpu-feedstock/issues/350)."""
 def base_for(lock: Lock, answer: Answer | None, format_name: str) -> Base:
     """The base of an image with ``lock``; ``answer`` has the stack that shaped it.
 
-    Raises UsageError for a lock that is not for Linux, UnsolvableError where no base has what the packages need, or
-    where the wheels bring no CUDA.
+    Raises UsageError for a lock that is not for Linux, or with packages from this machine; UnsolvableError where no
+    base has what the packages need, or where the wheels bring no CUDA.
     """
     if lock.interpreter is not None:
-        require_platforms([lock.interpreter.platform], format_name)
+        require_linux_for_image([lock.interpreter.platform], format_name)
+    _require_remote(lock)
     releases = () if answer is None else tuple(choice.release for choice in answer.solution.choices)
     if answer is not None:
         _require_own_cuda(answer)
@@ -119,6 +122,19 @@ def pip_install(lock: Lock, options: str = "") -> str:
     """The command that installs the requirements in the image; ``options`` are more of pip's."""
     only = " --only-binary :all:" if wheels_alone(lock) else ""
     return f"pip install{options} --require-hashes --no-deps{only} -r {REQUIREMENTS}"
+
+
+def _require_remote(lock: Lock) -> None:
+    """Raise UsageError for a package from a folder of this machine, which the builder of an image cannot read."""
+    for pin in lock.pins:
+        place = pin.files[0].url if pin.index_url is None else pin.index_url or lock.default_index
+        if place.startswith("file:") or is_path(place):
+            raise UsageError(
+                "local-package-in-image",
+                f"an image cannot have {pin.name}, which is from a folder of this machine",
+                (without_secrets(place),),
+                (Hint("serve the folder over HTTP, and use its URL"),),
+            )
 
 
 def _require_own_cuda(answer: Answer) -> None:

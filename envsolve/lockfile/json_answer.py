@@ -23,6 +23,7 @@ from envsolve.model.release import Source
 from envsolve.model.solution import Choice
 
 SCHEMA_VERSION = 1
+_MAKER = ("envsolve_version", "matrix_date", "request", "alternatives")
 _OF_A_STACK = ("python", "cuda", "cudnn", "cuda_owner", "minimum_driver", "frameworks")
 
 
@@ -81,23 +82,17 @@ def _packages(lock: Lock) -> Iterator[dict[str, object]]:
         yield {"name": pin.name, "version": pin.version, "manager": "pip"}
 
 
-def is_answer(text: str) -> bool:
-    """Whether ``text`` is JSON with frameworks in it, or written by envsolve."""
-    document = _parsed(text)
-    return isinstance(document, dict) and not {"frameworks", "envsolve_version"}.isdisjoint(document)
+def document_in(text: str) -> dict[str, Any]:
+    """An answer without its maker: of its notes the codes, of its machines what it rests on.
 
-
-def document_of(text: str) -> dict[str, Any]:
-    """The document in ``text``. Raises FileError where it is no answer."""
-    document = _parsed(text)
-    if not isinstance(document, dict):
-        raise _no_answer()
-    return document
+    Raises FileError where it is no answer.
+    """
+    return _without_maker(_document_of(text))
 
 
 def read(text: str, platform: Platform) -> Lock | None:
     """What an answer holds for ``platform``; None where it is for other ones. Raises FileError where it is none."""
-    document = document_of(text)
+    document = _document_of(text)
     try:
         parts = {part["host"]["platform"]: part for part in document.get("platforms", [document])}
         part = parts.get(platform)
@@ -192,11 +187,36 @@ def _framework(choice: Choice) -> dict[str, object]:
     }
 
 
-def _parsed(text: str) -> object:
+def _document_of(text: str) -> dict[str, Any]:
+    """The document in ``text``. Raises FileError where it is no answer."""
     try:
-        return json_value(text)
+        document = json_value(text)
     except FileError:
-        return None
+        raise _no_answer() from None
+    if not isinstance(document, dict):
+        raise _no_answer()
+    return document
+
+
+def _without_maker(document: Mapping[str, object]) -> dict[str, object]:
+    found = {key: value for key, value in document.items() if key not in _MAKER}
+    found["notes"] = [it.get("code") for it in _tables(document.get("notes"))]
+    found["host"] = _machine(document.get("host"))
+    found["hosts"] = [(_machine(it), it.get("files")) for it in _tables(document.get("hosts"))]
+    found["platforms"] = [_without_maker(it) for it in _tables(document.get("platforms"))]
+    return found
+
+
+def _machine(host: object) -> object:
+    """The platform, the C library and the compute capabilities of a host: what an answer rests on."""
+    if not isinstance(host, dict):
+        return host
+    capabilities = {str(it.get("compute_capability")) for it in _tables(host.get("gpus"))}
+    return host.get("platform"), host.get("glibc"), sorted(capabilities)
+
+
+def _tables(listed: object) -> list[Mapping[str, object]]:
+    return [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
 
 
 def _lock(part: Mapping[str, Any], platform: Platform) -> Lock:

@@ -219,7 +219,7 @@ class Lock(NamedTuple):
         return self._replace(made=self.made._replace(packages_digest=digest))
 
     def restricted_to(self, format_name: str) -> Lock:
-        """What a file in one of the formats of :data:`envsolve.lockfile.restriction.HOLDS` says of this lock."""
+        """What a file in this format of :data:`envsolve.model.lock_format.FORMATS` says of this lock."""
         from envsolve.lockfile.restriction import restricted
 
         return restricted(self, format_name)
@@ -246,6 +246,40 @@ class Lock(NamedTuple):
             for pin in self.pins
         )
         return self._replace(pins=tuple(pins))
+
+
+def wheels_lock(pins: tuple[Pin, ...], interpreter: Interpreter, default_index: str, *, default_is_plain: bool) -> Lock:
+    """A lock of wheels alone for ``interpreter``, with the indexes beside the default one in the order of its pins."""
+    used = dict.fromkeys(url for pin in pins if (url := pin.index_url) is not None and url != default_index)
+    return Lock(
+        pins,
+        interpreter.platform,
+        interpreter.full_version,
+        None if interpreter.glibc is None else str(interpreter.glibc),
+        default_index=default_index,
+        default_is_plain=default_is_plain,
+        indexes=tuple(used),
+    )
+
+
+def conda_lock(
+    conda: Iterable[CondaPackage],
+    pins: tuple[Pin, ...],
+    platform: Platform,
+    virtual_packages: tuple[VirtualPackage, ...],
+    asked: tuple[Asked, ...],
+) -> Lock:
+    """A lock of ``conda`` packages for a machine that has ``virtual_packages``, with the wheels beside them."""
+    conda = tuple(conda)
+    return Lock(
+        pins,
+        platform.value,
+        python=next((it.version for it in conda if it.name == "python"), ""),
+        glibc=next((it.version for it in virtual_packages if it.name == "__glibc"), None),
+        conda=conda,
+        virtual_packages=virtual_packages,
+        asked=asked,
+    )
 
 
 def sorted_pins(pins: Iterable[Pin]) -> list[Pin]:

@@ -94,6 +94,11 @@ def read(text: str, platform: Platform) -> Lock | None:
     )
 
 
+def document_in(text: str) -> object:
+    """The whole document, with its ranges. Raises FileError where it is no TOML."""
+    return toml_document(text)
+
+
 def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
     """What a manifest of ``lock`` pins: a lock of wheels, in which the rest is open, and packages of conda."""
     conda, wheels = (((name, _fields(it.dependency)) for name, it in of(lock).items()) for of in (_conda, _wheels))

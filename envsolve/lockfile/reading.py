@@ -1,9 +1,8 @@
 """Every file that envsolve reads back, as a lock: one door for all formats.
 
-The lock of a project is known by its name. Any other file is known by what stands in it, as people call these files
-what they like: a pylock.toml by its version, a manifest of pixi by its workspace, an answer in JSON by its frameworks,
-a Dockerfile by its first line or its name, a definition file by its header and its sections or by its name, an explicit
-file by its mark, a file of YAML by the keys at its top. What is none of these is read as requirements.
+A file is known by its name where that is fixed, as that of the lock of a project. Any other file is known by what
+stands in it, as people call these files what they like: by the mark of a format, a file of YAML by the keys at its top
+(:mod:`envsolve.model.lock_format`). What is none of these is read as requirements.
 """
 
 from __future__ import annotations
@@ -16,30 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
-from envsolve.lockfile.formats import is_definition_file, is_dockerfile, is_project_lock, module_of
+from envsolve.lockfile.formats import module_of
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import FORMATS, STACK_FORMATS, FormatKind, format_for_file
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
 
-_REQUIREMENTS = (".txt", ".in")
-"""What requirements are called, which pip reads whatever stands in them."""
-_PYLOCK = re.compile(r"^lock-version[ \t]*=", re.MULTILINE)
-_PIXI_TOML = re.compile(r"^\[workspace\]", re.MULTILINE)
-_DOCKERFILE = "# syntax=docker/dockerfile:1"
-"""The first line of one with here-documents, as envsolve writes it."""
-_BOOTSTRAP = re.compile(r"^bootstrap[ \t]*:", re.MULTILINE | re.IGNORECASE)
-_POST = re.compile(r"^%post\b", re.MULTILINE)
-_EXPLICIT = re.compile(r"^[ \t]*@EXPLICIT[ \t\r]*$", re.MULTILINE)
-_TOP_KEY = re.compile(r"""^(["']?)(environments|package|dependencies)\1[ \t]*:""", re.MULTILINE)
-_BY_KEY = {"environments": "pixi.lock", "package": "conda-lock", "dependencies": "environment"}
-_OF_ANY_PLATFORM = ("environment", "pixi", "json")
-"""Formats whose reader needs to know the platform that it reads for."""
-_OF_SEVERAL = ("conda-lock", "pixi.lock")
-"""Formats with a lock for each platform."""
-_OF_CONDA = (*_OF_SEVERAL, "explicit")
-"""Formats whose locks are for one platform alone."""
+_BY_SUFFIX = {".toml": "pylock", ".txt": "requirements", ".in": "requirements"}
+"""What a file without a mark is read as: pip reads requirements whatever stands in them."""
+_BY_KEY = {it.key: it.name for it in FORMATS.values() if it.key}
+_TOP_KEY = re.compile(rf"""^(["']?)({"|".join(_BY_KEY)})\1[ \t]*:""", re.MULTILINE)
 EMPTY = "it is empty"
 _OTHER_FILE = Hint("fix the file, or move it away and lock again")
 
@@ -66,8 +53,9 @@ def lock_in(name: PurePath, text: str, platform: Platform) -> Lock | None:
     if not text.strip():
         return None
     format_name = format_in(name, text)
+    is_for_one = FORMATS[format_name].kind is FormatKind.CONDA
     locks = locks_in(format_name, text, platform)
-    return next((it for it in locks if it.platform in ("", platform) or format_name not in _OF_CONDA), None)
+    return next((it for it in locks if it.platform in ("", platform) or not is_for_one), None)
 
 
 def locks_in(
@@ -83,16 +71,18 @@ def locks_in(
     if not text.strip():
         raise FileError(EMPTY)
     read: Callable[..., Any] = module_of(format_name).read
-    if format_name in _OF_SEVERAL:
-        locks: tuple[Lock, ...] = read(text, environment) if format_name == "pixi.lock" else read(text)
-        return locks
-    lock: Lock | None = read(text, platform) if format_name in _OF_ANY_PLATFORM else read(text)
-    return () if lock is None else (lock,)
+    if format_name in STACK_FORMATS:
+        lock: Lock | None = read(text, platform)
+        return () if lock is None else (lock,)
+    if not FORMATS[format_name].has_platforms:
+        return (read(text),)
+    locks: tuple[Lock, ...] = read(text, environment) if format_name == "pixi.lock" else read(text)
+    return locks
 
 
 def platforms_in(format_name: str, text: str) -> tuple[Platform, ...]:
     """The platforms that a file of this format is for, () where it does not say. Raises FileError."""
-    if format_name in _OF_ANY_PLATFORM:
+    if format_name in STACK_FORMATS:
         return ()
     return tuple(Platform(it.platform) for it in locks_in(format_name, text) if it.platform in tuple(Platform))
 
@@ -102,19 +92,11 @@ def format_in(name: PurePath, text: str) -> str:
 
     Raises FileError for what is of none.
     """
-    if is_project_lock(name):
-        return name.name.casefold()
-    suffix = name.suffix.casefold()
-    found = {
-        "pixi": is_pixi_toml(name, text),
-        "json": text.lstrip().startswith("{") and _is_answer(text),
-        "pylock": suffix == ".toml" or _PYLOCK.search(text),
-        "dockerfile": is_dockerfile(name.name) or text.startswith(_DOCKERFILE),
-        "apptainer": is_definition_file(name.name) or (_BOOTSTRAP.search(text) and _POST.search(text)),
-        "explicit": _EXPLICIT.search(text),
-        "requirements": suffix in _REQUIREMENTS,
-    }
-    known = next((it for it, is_it in found.items() if is_it), None)
+    by_name = format_for_file(name)
+    if by_name is not None and FORMATS[by_name].by_name:
+        return by_name
+    marked = (it.name for it in FORMATS.values() if it.mark and re.search(it.mark, text, re.MULTILINE))
+    known = next(marked, None) or _BY_SUFFIX.get(name.suffix.casefold())
     if known is None and not text.strip():
         raise FileError(EMPTY)
     return known or _by_keys(text) or _requirements(text)
@@ -126,17 +108,6 @@ def format_at(path: Path) -> str | None:
         return format_in(path, read_text(path, LONGEST) or "")
     except FileError:
         return None
-
-
-def is_pixi_toml(name: PurePath, text: str) -> bool:
-    """Whether a file of this name with this content is a manifest of pixi."""
-    return name.name.casefold() == "pixi.toml" or _PIXI_TOML.search(text) is not None
-
-
-def _is_answer(text: str) -> bool:
-    from envsolve.lockfile import json_answer
-
-    return json_answer.is_answer(text)
 
 
 def _by_keys(text: str) -> str | None:

@@ -3,17 +3,17 @@
 It is decided on what the file holds, never on its text: a comment changes nothing. Nor does it
 matter whether a lock says of a project's own words that the command line requires them, as envsolve once did.
 
-What is not in a :class:`~envsolve.lockfile.lock.Lock` is compared as the document that the file is: the ranges of an
-environment.yml and of a pixi.toml, the instructions of an image, the facts of an answer in JSON.
+What is not in a :class:`~envsolve.lockfile.lock.Lock`, such as ranges and the instructions of an image, is compared as
+the document that the file is, by ``document_in`` of the module of its format.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
-from envsolve.boundary.files import FileError, toml_document
-from envsolve.lockfile.formats import IMAGE_FORMATS, module_of
+from envsolve.boundary.files import FileError
+from envsolve.lockfile.formats import module_of
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.lockfile.reading import lock_in
 from envsolve.model.asker import COMMAND_LINE
@@ -23,7 +23,6 @@ from envsolve.model.package import Pin
 _ASKERS = frozenset((COMMAND_LINE, "pyproject.toml", "envsolve.toml"))
 """Who requires what a project locks."""
 _OF_DRIVER = "__cuda"
-_MAKER = ("envsolve_version", "matrix_date", "request", "alternatives")
 
 
 def same_file(name: str, format_name: str, before: str, after: str, locks: Sequence[Lock]) -> bool:
@@ -86,39 +85,5 @@ def _with_any_asker(pin: Pin) -> Pin:
 
 def _document(format_name: str, text: str) -> object:
     """What a file in a format says that no lock holds; None where there is nothing. Raises FileError."""
-    if format_name == "environment":
-        from envsolve.lockfile import yaml_document
-
-        return yaml_document.document_of(text)
-    if format_name == "pixi":
-        return toml_document(text)
-    if format_name in IMAGE_FORMATS:
-        instructions: tuple[str, ...] = module_of(format_name).instructions_in(text)
-        return instructions
-    if format_name == "json":
-        from envsolve.lockfile import json_answer
-
-        return _answer(json_answer.document_of(text))
-    return None
-
-
-def _answer(document: Mapping[str, object]) -> dict[str, object]:
-    """An answer in JSON without its maker: of its notes the codes, of its machines what :func:`_machine` says."""
-    found = {key: value for key, value in document.items() if key not in _MAKER}
-    found["notes"] = [it.get("code") for it in _tables(document.get("notes"))]
-    found["host"] = _machine(document.get("host"))
-    found["hosts"] = [(_machine(it), it.get("files")) for it in _tables(document.get("hosts"))]
-    found["platforms"] = [_answer(it) for it in _tables(document.get("platforms"))]
-    return found
-
-
-def _machine(host: object) -> object:
-    """The platform, the C library and the compute capabilities of a host: what an answer rests on."""
-    if not isinstance(host, dict):
-        return host
-    capabilities = {str(it.get("compute_capability")) for it in _tables(host.get("gpus"))}
-    return host.get("platform"), host.get("glibc"), sorted(capabilities)
-
-
-def _tables(listed: object) -> list[Mapping[str, object]]:
-    return [it for it in listed if isinstance(it, dict)] if isinstance(listed, list) else []
+    found: Callable[[str], object] | None = getattr(module_of(format_name), "document_in", None)
+    return None if found is None else found(text)

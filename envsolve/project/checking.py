@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, NamedTuple
 
+from envsolve.model.lock_format import SOLVED_FORMATS
 from envsolve.model.request import Policy
 from envsolve.project.keys import (
     ALIASES,
     KEYS,
     MACHINE_KEYS,
-    OUTPUT_FORMATS,
     OUTPUT_KEYS,
     TARGET_KEYS,
     Key,
@@ -228,8 +228,8 @@ class _Check:
             why = _unfit(table["file"])
             if why is not None:
                 self._add(path, why)
-            if table.get("format", OUTPUT_FORMATS[0]) not in OUTPUT_FORMATS:
-                self._add(path, f"unknown format {table['format']!r}; known: {', '.join(OUTPUT_FORMATS)}")
+            if table.get("format", SOLVED_FORMATS[0]) not in SOLVED_FORMATS:
+                self._add(path, f"unknown format {table['format']!r}; known: {', '.join(SOLVED_FORMATS)}")
             file = table["file"]
             kept = {name: table[name] for name in OUTPUT_KEYS if name in table}
             found.append(kept | {"file": posixpath.normpath(file) if ".." in PurePosixPath(file).parts else file})

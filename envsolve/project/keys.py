@@ -223,6 +223,12 @@ _ALL = (
         choices=tuple(Audit),
     ),
     Key("allow-builds", Kind.FLAG, "Allow building packages from source. This runs their code.", "false"),
+    Key(
+        "extensions",
+        Kind.FLAG,
+        "Allow wheels with GPU code that others than their projects publish, such as builds of flash-attn.",
+        "true",
+    ),
     Key("pre", Kind.FLAG, "Allow pre-releases.", "false"),
     Key(
         "outputs",
@@ -249,9 +255,3 @@ MACHINE_KEYS = frozenset({"gpus", "driver", "glibc", "hosts", "platforms"})
 """Keys that say what a machine is; the others say what is asked for, which targets with shared outputs have alike."""
 
 OUTPUT_KEYS = ("file", "format")
-OUTPUT_FORMATS = (
-    *("environment", "json", "pixi"),
-    *("requirements", "pylock", "dockerfile", "apptainer"),
-    *("conda-lock", "explicit"),
-)
-"""What ``format`` takes: what :mod:`envsolve.lockfile.formats` writes."""

@@ -33,9 +33,6 @@ CUDNN = "cudnn"
 PYTHON = "python"
 OWNER = "owner"
 
-WHEELS_ONLY = frozenset({"requirements", "pylock", "dockerfile", "apptainer"})
-"""Formats for pip and uv, which install wheels alone; those for conda take conda packages before wheels."""
-
 
 def framework_identifier(framework: str) -> str:
     """The identifier of a framework's builds."""

@@ -20,6 +20,7 @@ from resolvelib.structs import RequirementInformation
 from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Fact
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
 from envsolve.model.request import Request
 from envsolve.model.solution import Owner, Problem
@@ -30,7 +31,6 @@ from envsolve.resolve.parts import (
     CUDNN,
     OWNER,
     PYTHON,
-    WHEELS_ONLY,
     Anything,
     Candidate,
     DriverCeiling,
@@ -62,7 +62,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
     ) -> None:
         self.problem = problem
         self.sources = tuple(sources)
-        self.rules = Rules(problem, catalogue, by_pip=request.format in WHEELS_ONLY)
+        self.rules = Rules(problem, catalogue, by_pip=request.format in PYTHON_FORMATS)
         self._catalogue = catalogue
         ranked = sources if request.sources else ()
         self._preference = Preference(

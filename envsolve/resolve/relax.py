@@ -16,13 +16,13 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.matrix.tables import CudaTable
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Held, Policy, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.model.words import parse_moment
 from envsolve.resolve.conflict import Constraint, Kind, up_to
-from envsolve.resolve.parts import WHEELS_ONLY
 from envsolve.resolve.solver import Solver
 
 _ONLY_BY_NAME = (Source.PYTORCH_CHANNEL, Source.JAX_RELEASES)
@@ -111,7 +111,7 @@ class _Relax:
 
     def _source_by_name(self) -> Iterator[WayOut]:
         """Sources that are asked only where they are named: what has ended lies there."""
-        wheels_only = self._request.format in WHEELS_ONLY
+        wheels_only = self._request.format in PYTHON_FORMATS
         for source in _ONLY_BY_NAME if not self._request.sources else ():
             if wheels_only and not source.is_wheel:
                 continue

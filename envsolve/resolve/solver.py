@@ -16,6 +16,7 @@ from resolvelib.resolvers import Criterion
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import CudaTable, FrameworkTable
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import Release, Source, Toolkit
 from envsolve.model.request import Policy, Request
 from envsolve.model.solution import Problem, Solution
@@ -24,7 +25,6 @@ from envsolve.resolve.newer import with_newer_drivers, with_newer_elsewhere
 from envsolve.resolve.parts import (
     CUDA,
     CUDNN,
-    WHEELS_ONLY,
     Candidate,
     Requirement,
     framework_identifier,
@@ -166,7 +166,7 @@ class Solver:
 def source_groups(request: Request) -> list[tuple[Source, ...]]:
     """The groups of sources to try, in order: the user's, or conda-forge and then wheels."""
     if not request.sources:
-        if request.format in WHEELS_ONLY:
+        if request.format in PYTHON_FORMATS:
             return [(*_WHEELS, *(source for source in request.also if source.is_wheel and source not in _WHEELS))]
         wheels = [source for source in request.also if source.is_wheel and source not in _WHEELS]
         channels = [(source,) for source in request.also if not source.is_wheel and source not in _CONDA]
@@ -182,7 +182,7 @@ def source_groups(request: Request) -> list[tuple[Source, ...]]:
 
 def _mixed_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]]:
     """Conda-forge with wheels, for several frameworks. Other conda channels lay CUDA out in their own way."""
-    if request.format in WHEELS_ONLY:
+    if request.format in PYTHON_FORMATS:
         return []
     allowed = request.sources or (*_CONDA, *_WHEELS, *request.also)
     wheels = tuple(source for source in allowed if source.is_wheel)

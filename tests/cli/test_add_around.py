@@ -143,6 +143,36 @@ def test_compiled_packages_that_a_framework_needs_stay_and_others_change(adding:
     assert "requires nvidia-nccl-cu12>=2.28, and nvidia-nccl-cu12 2.27 is installed" in done.err
 
 
+def test_a_compiled_package_that_a_known_framework_needs_moves_within_what_that_admits(adding: Adding) -> None:
+    adding.has(wheel("onnxruntime", "1.32.0", ["numpy>=2"], tags=TAGS), wheel("numpy", "2.4", tags=TAGS))
+    adding.index.add("numpy", [wheel("numpy", version, tags=TAGS) for version in ("1.26", "2.2", "2.4")])
+    done = adding.refused("packages-conflict", "numpy<2")
+    assert "onnxruntime stays: it is a framework" in done.err
+    done = adding("numpy<2.3")
+    assert (done.code, done.err) == (0, "  ~ numpy 2.4 -> 2.2\n")
+    assert adding.create.installed() == {"onnxruntime": "1.32.0", "numpy": "2.2"}
+
+
+@pytest.mark.parametrize("version", ["2.1.2+cpu", "2.1.2+cu121"])
+def test_what_the_matrix_knows_of_a_framework_bounds_what_moves(adding: Adding, version: str) -> None:
+    adding.has(wheel("torch", version, tags=TAGS), wheel("numpy", "1.25", tags=TAGS))
+    adding.index.add("numpy", [wheel("numpy", version, tags=TAGS) for version in ("1.26", "2.2")])
+    adding.index.add("gamma", [wheel("gamma", "3.0", ["numpy>1.25"])])
+    assert adding("gamma", "--diff").out == "  + gamma 3.0\n  ~ numpy 1.25 -> 1.26\n"
+    assert "numpy<2" in adding.refused("packages-conflict", "numpy>=2").err
+
+
+def test_the_cuda_of_a_known_framework_stays(adding: Adding) -> None:
+    torch = wheel("torch", "2.8.0+cu128", ["nvidia-nccl-cu12"], tags=TAGS)
+    vision = wheel("torchvision", "0.23.0", ["torch"], tags=TAGS)
+    adding.has(torch, vision, wheel("nvidia-nccl-cu12", "2.27.3", tags=TAGS))
+    adding.index.add("nvidia-nccl-cu12", [wheel("nvidia-nccl-cu12", "2.28", tags=TAGS)])
+    adding.index.add("torchvision", [wheel("torchvision", "0.24.0", tags=TAGS)])
+    for package, requirement in (("nvidia-nccl-cu12", "nvidia-nccl-cu12>2.27.3"), ("torchvision", "torchvision>=0.24")):
+        done = adding.refused("packages-conflict", requirement)
+        assert f"{package} stays: torch 2.8.0+cu128 may need this version" in done.err
+
+
 def test_what_a_framework_requires_of_its_packages_still_holds(adding: Adding) -> None:
     adding.has(wheel("torch", VENDOR, ["sympy<2"], tags=TAGS), wheel("sympy", "1.0"))
     adding.index.add("sympy", [wheel("sympy", "1.5"), wheel("sympy", "2.0")])

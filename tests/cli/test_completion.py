@@ -19,10 +19,10 @@ from click.shell_completion import CompletionItem, ShellComplete
 from envsolve.cli.known_values import spelled_as_typed
 from envsolve.cli.main import cli
 from envsolve.errors import UsageError
-from envsolve.lockfile import CONDA_FORMATS, VENV_FORMATS
 from envsolve.matrix import GpuNames, Matrix
 from envsolve.matrix.names import gpu_rows
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import CREATE_FORMATS
 from envsolve.model.release import Source
 from envsolve.model.request import Policy
 from tests.cli.test_command_line import HEAVY
@@ -68,7 +68,7 @@ def test_a_line_without_a_command_has_the_options_of_solve() -> None:
         ("envsolve --source ", list(Source)),
         ("envsolve --prefer ", list(Policy)),
         ("envsolve --format c", ["conda-lock"]),
-        ("envsolve create here --format ", [*VENV_FORMATS, *CONDA_FORMATS]),
+        ("envsolve create here --format ", list(CREATE_FORMATS)),
         ("envsolve -f py", ["pytorch"]),
         ("envsolve -f jax --framework=tens", ["tensorflow"]),
         ("envsolve explain -f tens", ["tensorflow"]),

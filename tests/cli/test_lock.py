@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.versions import LibcVersion
 from tests.cli.locked import pins_in
 from tests.cli.worlds import releases
 from tests.conftest import Envsolve, Result
 from tests.index.server import IndexServer
+from tests.lockfile.formats import EXAMPLES
 
 PROJECT = """\
 [project]
@@ -360,11 +362,7 @@ def test_an_empty_file_is_none(name: str, project: Project) -> None:
 @pytest.mark.parametrize(
     ("output", "name"),
     [
-        ("requirements.txt", "requirements.txt"),
-        ("environment.yml", "environment.yml"),
-        ("pixi.toml", "pixi.toml"),
-        ("Dockerfile", "Dockerfile"),
-        ("env.def", "env.def"),
+        *((it, it) for it in (EXAMPLES[name].file for name in (*PYTHON_FORMATS, "environment", "pixi"))),
         ("{platform}.txt", "linux-64.txt"),
     ],
 )

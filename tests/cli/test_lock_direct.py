@@ -13,6 +13,7 @@ from typing import NamedTuple
 import pytest
 import tomli
 
+from envsolve.model.lock_format import CONDA_FORMATS, IMAGE_FORMATS
 from tests.cli.locking import undisturbed
 from tests.conda.packages import MINOR
 from tests.conftest import Envsolve, Result
@@ -378,9 +379,12 @@ def test_a_wheel_of_this_machine_is_locked(here: World) -> None:
         "hashes": {"sha256": digest},
     }
     assert found["alpha"]["version"] == "1.0"
+    for format_name in IMAGE_FORMATS:
+        refused = here(f"./{file.name}", "--format", format_name, code=2)
+        assert "an image cannot have own, which is from a folder of this machine" in refused.err
 
 
-@pytest.mark.parametrize("format_name", ["conda-lock", "explicit", "dockerfile", "apptainer"])
+@pytest.mark.parametrize("format_name", [*CONDA_FORMATS, *IMAGE_FORMATS])
 def test_a_format_that_cannot_have_a_repository_says_so(here: World, format_name: str) -> None:
     words = (here.address("own"), "-f", "pytorch", "--format", format_name)
     done = here.envsolve(*words, "--gpu", "none", "--index-url", here.server.index_url, "--no-cache")

@@ -12,21 +12,12 @@ from tests.cli.locking import Locking, assert_in_three_parts, locking_in
 from tests.cli.test_several import host
 from tests.conda.conftest import Mirror, channel_server, mirror, mirrored, own_channel_server
 from tests.conftest import Envsolve, Result
+from tests.lockfile.formats import EXAMPLES
 
 __all__ = ["Mirror", "channel_server", "mirror", "mirrored", "own_channel_server"]
 
 STACK = ("-f", "pytorch", "--gpu", "8.6")
-MINE = {
-    "requirements.txt": "torch>=2\n",
-    "environment.yml": "dependencies:\n  - python=3.12\n",
-    "pixi.toml": '[workspace]\nname = "mine"\n',
-    "Dockerfile": "FROM python:3.12\n",
-    "env.def": "Bootstrap: docker\nFrom: python:3.12\n",
-    "pylock.toml": '[project]\nname = "mine"\n',
-    "conda-lock.yml": "channels: [conda-forge]\ndependencies: [numpy]\n",
-    "conda-linux-64.lock": "numpy\npandas\n",
-    "answer.json": '{"mine": true}',
-}
+MINE = {it.file: it.foreign for it in EXAMPLES.values()}
 
 
 @pytest.fixture

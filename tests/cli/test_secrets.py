@@ -10,6 +10,7 @@ import pytest
 
 from envsolve import lock
 from envsolve.errors import EnvsolveError
+from envsolve.model.lock_format import PYTHON_FORMATS, STACK_FORMATS, VENV_FORMATS
 from tests.cli.locking import TARGET, undisturbed
 from tests.conda.conftest import Mirror, mirror
 from tests.conda.packages import MINOR
@@ -114,7 +115,7 @@ def world(envsolve: Envsolve, mirror: Mirror, tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-@pytest.mark.parametrize("format_name", ["environment", "pixi", "json"])
+@pytest.mark.parametrize("format_name", STACK_FORMATS)
 def test_stacks(world: World, format_name: str, kind: str) -> None:
     world.answer(kind)
     for output in ((), ("-o", "out")):
@@ -123,11 +124,11 @@ def test_stacks(world: World, format_name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ANSWERS)
-@pytest.mark.parametrize("format_name", ["requirements", "pylock", "dockerfile", "apptainer", "json"])
+@pytest.mark.parametrize("format_name", [*PYTHON_FORMATS, "json"])
 def test_python_locks(world: World, format_name: str, kind: str) -> None:
     world.answer(kind)
     words = ("alpha", *TARGET, *world.indexes, "--format", format_name, "--cache-dir", "cache")
-    right = kind in ("right", "secrets in pages") and format_name in ("requirements", "pylock")
+    right = kind in ("right", "secrets in pages") and format_name in VENV_FORMATS
     for more in ((), ("-v",), ("--refresh",), ("-o", "out")):
         world(*words, *more, code=0 if right else None)
     for more in ((), ("--index-url", world.index_url.replace("team", "teams"))):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -157,6 +161,173 @@ def test_conda_packages_and_wheels_change_in_their_place(syncing: Syncing) -> No
     assert syncing.create.installed() == {"beta": "1.0"}
     assert (syncing.create.prefix / "bin" / "python").stat().st_ino == python
     assert syncing.sync().err.endswith("is up to date: it was made from this lock\n")
+
+
+def aged(prefix: Path) -> None:
+    """As if the command that made the environment had ended a minute ago."""
+    for path in prefix.rglob("*"):
+        os.utime(path, (0, time.time() - 120), follow_symlinks=False)
+    (claim,) = Path("state").rglob("environments/*.json")
+    os.utime(claim, (0, time.time() - 60))
+
+
+@pytest.mark.usefixtures("installer")
+def test_a_damaged_package_is_installed_again(syncing: Syncing) -> None:
+    members = {"delta/__init__.py": b"NAME = 'delta'", "delta/lib.so": b"\x7fELF"}
+    syncing.create.index.add("delta", [wheel("delta", "1.0", members=members)])
+    syncing.require("alpha", "delta")
+    assert syncing.sync().code == 0
+    modules = next(syncing.create.prefix.glob("lib/python*/site-packages"))
+
+    def is_mended(name: str = "delta") -> None:
+        done = syncing.sync()
+        version = syncing.create.installed()[name]
+        again = f"note: files of {name} were missing or changed: installed again\n  ~ {name} {version} -> {version}\n"
+        assert (done.code, done.err) == (0, again)
+        assert (modules / "delta" / "__init__.py").read_bytes() == members["delta/__init__.py"]
+        assert (modules / "delta" / "lib.so").read_bytes() == members["delta/lib.so"]
+        assert "is up to date" in syncing.sync().err
+
+    (modules / "delta" / "__init__.py").unlink()
+    is_mended()
+    aged(syncing.create.prefix)
+    with (modules / "delta" / "lib.so").open("r+b") as library:  # and in the cache, if that is a hard link
+        library.write(b"\x7fELG")
+    is_mended()
+    aged(syncing.create.prefix)
+    (modules / "delta" / "__init__.py").write_bytes(b"")
+    is_mended()
+    aged(syncing.create.prefix)
+    syncing.pip("install", "--force-reinstall", "--no-deps", "--index-url", syncing.create.index.index_url, "beta")
+    is_mended("beta")
+    assert syncing.create("env", "--lock", "pylock.toml", "--force").code == 0
+
+
+@pytest.mark.usefixtures("installer")
+def test_what_uninstalling_a_stranger_takes_away_is_installed_again(syncing: Syncing) -> None:
+    syncing.create.index.add("stranger", [wheel("stranger", "1.0", members={"beta.py": b"STRANGE = True"})])
+    syncing.require("beta")
+    syncing.sync()
+    syncing.pip("install", "--index-url", syncing.create.index.index_url, "stranger")
+    assert syncing.create.python("import beta; print(beta.STRANGE)") == "True"
+    done = syncing.sync()
+    assert "  ~ beta 2.0 -> 2.0\n  - stranger 1.0\n" in done.err
+    assert syncing.create.python("import beta; print(hasattr(beta, 'STRANGE'))") == "False"
+
+
+@pytest.mark.parametrize("command", ["doctor", "validate"])
+def test_what_differs_from_the_lock_is_noted_with_the_command_that_mends_it(syncing: Syncing, command: str) -> None:
+    syncing.create.index.add("gamma", [wheel("gamma", "1.0")])
+    syncing.require("alpha", "gamma")
+    assert syncing("sync", "--no-validate").code == 0
+    prefix = Path(".venv").absolute()
+
+    def noted(*words: str) -> str:
+        return syncing.create.envsolve(command, "--prefix", str(prefix), *words).err
+
+    assert "is not what its lock has" not in noted()
+    pip = (sys.executable, "-m", "pip", "--python", str(prefix / "bin" / "python"))
+    index = ("--index-url", syncing.create.index.index_url)
+    subprocess.run([*pip, "install", "--no-deps", *index, "beta==1.0"], check=True, capture_output=True)
+    subprocess.run([*pip, "uninstall", "--yes", "alpha"], check=True, capture_output=True)
+    next(prefix.glob("lib/python*/site-packages/gamma.py")).unlink()
+    differences = "alpha is missing, beta 1.0 instead of 2.0, files of gamma are missing or changed"
+    said = f"note: {prefix} is not what its lock has: {differences}\n  envsolve sync"
+    assert f"{said}\n" in noted()
+    with chdir(prefix.parent.parent):
+        assert f"{said} --project {prefix.parent}\n" in noted()
+    assert syncing("sync", "--no-validate").code == 0
+    assert "is not what its lock has" not in noted()
+    (prefix / "bin" / "python").unlink()
+    if command == "doctor":
+        assert "is not what its lock has: its Python does not run\n  envsolve sync\n" in noted()
+    assert syncing("sync", "--no-validate").code == 0
+    assert "is not what its lock has" not in noted()
+
+
+def test_an_environment_of_no_project_is_made_again(syncing: Syncing) -> None:
+    assert syncing.create.request().code == 0
+    next(syncing.create.prefix.glob("lib/python*/site-packages/beta.py")).unlink()
+    said = syncing.create.envsolve("doctor", "--prefix", "env").err
+    (command,) = (it.strip() for it in said.splitlines() if it.startswith("  envsolve create"))
+    assert syncing.create.envsolve(*shlex.split(command)[1:], "--no-validate", "--cache-dir", "cache").code == 0
+    assert "is not what its lock has" not in syncing.create.envsolve("doctor", "--prefix", "env").err
+
+
+def test_an_edited_module_stays_and_counts_as_its_authors(syncing: Syncing) -> None:
+    syncing.require("beta")
+    syncing.sync()
+    aged(syncing.create.prefix)
+    module = next(syncing.create.prefix.glob("lib/python*/site-packages/beta.py"))
+    module.write_text("EDITED = True")
+    assert "is up to date" in syncing.sync().err
+    assert module.read_text() == "EDITED = True"
+    assert "beta.py" in syncing.create("env", "--lock", "pylock.toml", "--force").err
+
+
+def test_a_damaged_conda_package_is_installed_again(syncing: Syncing) -> None:
+    syncing.lock_file = "conda-lock.yml"
+    syncing.require("delta", "gamma")
+    syncing.sync()
+    (syncing.create.prefix / "bin" / "delta").unlink()
+    next(syncing.create.prefix.glob("lib/python*/site-packages/gamma.py")).unlink()
+    done = syncing.sync()
+    assert done.code == 0, done.err
+    assert "note: files of delta and gamma were missing or changed: installed again\n" in done.err
+    assert syncing.create.python("import gamma; print(gamma.NAME)") == "gamma"
+    assert (syncing.create.prefix / "bin" / "delta").is_file()
+    assert "is up to date" in syncing.sync().err
+
+
+def test_conda_packages_that_are_not_in_the_cache_any_more_are_no_error(syncing: Syncing) -> None:
+    syncing.lock_file = "conda-lock.yml"
+    syncing.require("delta")
+    assert syncing.sync("--no-cache").code == 0
+    syncing.require("delta", "gamma")
+    done = syncing.sync()
+    assert done.code == 0, done.err
+
+
+def test_an_environment_is_validated_until_that_passes(syncing: Syncing) -> None:
+    data = Path("data").absolute()
+    syncing.create.index.add("needy", [wheel("needy", "1.0", members={"needy.py": f"open({str(data)!r})".encode()})])
+    syncing.require("needy")
+    assert syncing.sync().code == 0
+    assert syncing.create.record()["validation_passed"] is None
+    assert run("python", "-c", "pass").stderr == ""
+    for _ in range(2):
+        done = syncing("sync", "--prefix", "env")
+        assert done.code == 1
+        assert "needy cannot be imported" in done.err
+        assert syncing.create.record()["validation_passed"] is False
+    failed = (
+        f"note: {syncing.create.prefix} is not proven: the validation of `create` or `sync` failed\n"
+        "  envsolve sync --prefix env\n"
+    )
+    assert run("python", "-c", "pass").stderr == failed
+    done = syncing.sync()
+    current = f"note: {syncing.create.prefix} is up to date: it was made from this lock\n"
+    assert (done.code, done.err) == (0, current + failed)
+    data.touch()
+    done = syncing("sync", "--prefix", "env")
+    assert done.code == 0, done.err
+    assert syncing.create.record()["validation_passed"] is True
+    assert run("python", "-c", "pass").stderr == ""
+    data.unlink()
+    assert syncing("sync", "--prefix", "env").code == 0
+    syncing.require("needy", "alpha")
+    assert syncing("sync", "--prefix", "env").code == 1
+
+
+def test_a_record_of_before_is_completed_by_a_validation(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    syncing.sync()
+    record = syncing.create.record()
+    del record["validation_passed"]
+    (syncing.create.prefix / ".envsolve.json").write_text(json.dumps(record))
+    assert run("python", "-c", "pass").stderr == ""
+    assert syncing("sync", "--prefix", "env").code == 0
+    assert syncing.create.record() == {**record, "validation_passed": True}
 
 
 def test_a_lock_that_is_out_of_date_is_installed_and_told(syncing: Syncing) -> None:

@@ -56,7 +56,15 @@ def test_progress_is_told_and_a_crash_after_the_answer_changes_nothing(tmp_path:
     )
     said: list[str] = []
     install(asked(tmp_path), said.append, running(program))
-    assert said == ["1 of 1, alpha"]
+    assert said == ["1 package", "1 of 1, alpha"]
+
+
+def test_a_long_installation_tells_its_time(tmp_path: Path) -> None:
+    said: list[str] = []
+    with pytest.raises(OutsideError):
+        install(asked(tmp_path), said.append, running("import time; time.sleep(1.5)"))
+    assert said[0] == "1 package"
+    assert said[1].endswith(", 1 s")
 
 
 def test_the_process_is_told_what_opens_channels_apart_from_addresses(tmp_path: Path) -> None:

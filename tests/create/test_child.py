@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -20,6 +21,14 @@ def test_what_is_said_goes_on_line_by_line_without_colour_and_logins() -> None:
     ran = run(["/bin/sh", "-c", program], {}, said.append)
     assert (ran.code, set(ran.lines)) == (3, {"one", "https://host/c", "two"})
     assert tuple(said) == ran.lines
+
+
+def test_what_it_is_about_is_told_with_what_it_has_written() -> None:
+    said: list[str] = []
+    ran = run(["/bin/sh", "-c", "echo Resolved; sleep 1.5"], {"PATH": "/usr/bin:/bin"}, said.append, doing="2 packages")
+    assert ran.lines == ("Resolved",)
+    assert [it for it in said if it != "Resolved"] == ["2 packages", said[-1]]
+    assert re.fullmatch(r"2 packages(, \d+ bytes written, \d+ bytes/s)?, 1 s", said[-1])
 
 
 def test_a_line_without_an_end_is_told_in_pieces() -> None:

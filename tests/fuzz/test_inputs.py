@@ -26,8 +26,8 @@ from envsolve.create.reading import plan_of
 from envsolve.errors import EnvsolveError
 from envsolve.host.nvidia_smi import FIELDS, header_facts, rows
 from envsolve.index.metadata import read_metadata
-from envsolve.lockfile.formats import is_project_lock
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import is_project_lock
 from tests.fuzz.damage import TEXTS, damaged, noisy
 
 pytestmark = pytest.mark.fuzz

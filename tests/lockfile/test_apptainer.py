@@ -16,13 +16,14 @@ from envsolve.lockfile.apptainer import read, requirements_in
 from envsolve.lockfile.apptainer import write as apptainer
 from envsolve.lockfile.dockerfile import requirements_in as requirements_in_dockerfile
 from envsolve.lockfile.dockerfile import write as dockerfile
-from envsolve.lockfile.formats import format_for_file, is_definition_file, require_platforms, write_python_lock
+from envsolve.lockfile.formats import require_linux_for_image, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.reading import format_in, lock_at
 from envsolve.lockfile.requirements_txt import read as read_requirements
 from envsolve.lockfile.requirements_txt import write as requirements_txt
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import format_for_file
 from envsolve.model.package import Pin
 from envsolve.model.release import CudaLibraries
 from tests.laws import examples
@@ -144,7 +145,7 @@ def test_where_no_base_has_the_python_the_hint_names_the_format() -> None:
 @pytest.mark.parametrize("platform", [Platform.WIN_64, Platform.OSX_64, Platform.OSX_ARM64])
 def test_an_image_is_for_linux(platform: Platform) -> None:
     with pytest.raises(UsageError, match="platform-not-supported") as caught:
-        require_platforms([Platform.LINUX_64, platform], "apptainer")
+        require_linux_for_image([Platform.LINUX_64, platform], "apptainer")
     assert caught.value.cause == ("Apptainer runs only on Linux (on Windows, in WSL2)",)
     with pytest.raises(UsageError, match="platform-not-supported"):
         write_python_lock(plain(platform=platform), "apptainer")
@@ -164,7 +165,6 @@ def test_an_image_is_for_linux(platform: Platform) -> None:
     ],
 )
 def test_the_name_says_what_it_is(name: str, is_one: bool) -> None:
-    assert is_definition_file(name) is is_one
     assert (format_for_file(Path("somewhere") / name) == "apptainer") is is_one
 
 

@@ -17,13 +17,14 @@ from envsolve.errors import UnsolvableError, UsageError
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.dockerfile import read, requirements_in
 from envsolve.lockfile.dockerfile import write as dockerfile
-from envsolve.lockfile.formats import format_for_file, is_dockerfile, require_platforms, write_python_lock
+from envsolve.lockfile.formats import require_linux_for_image, write_python_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.reading import lock_at
 from envsolve.lockfile.requirements_txt import read as read_requirements
 from envsolve.lockfile.requirements_txt import write as requirements_txt
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import format_for_file
 from envsolve.model.package import Pin
 from envsolve.model.release import CudaLibraries
 from envsolve.model.versions import LibcVersion
@@ -215,11 +216,11 @@ def test_the_machine_is_the_one_that_the_lock_is_for() -> None:
 @pytest.mark.parametrize("platform", [Platform.WIN_64, Platform.OSX_64, Platform.OSX_ARM64])
 def test_an_image_is_for_linux(platform: Platform) -> None:
     with pytest.raises(UsageError, match="platform-not-supported"):
-        require_platforms([Platform.LINUX_64, platform], "dockerfile")
+        require_linux_for_image([Platform.LINUX_64, platform], "dockerfile")
     with pytest.raises(UsageError, match="platform-not-supported"):
         write_python_lock(plain(platform=platform), "dockerfile")
-    require_platforms([platform], "requirements")
-    require_platforms([Platform.LINUX_64, Platform.LINUX_AARCH64], "dockerfile")
+    require_linux_for_image([platform], "requirements")
+    require_linux_for_image([Platform.LINUX_64, Platform.LINUX_AARCH64], "dockerfile")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +241,6 @@ def test_an_image_is_for_linux(platform: Platform) -> None:
     ],
 )
 def test_the_name_says_what_it_is(name: str, is_one: bool) -> None:
-    assert is_dockerfile(name) is is_one
     assert (format_for_file(Path("somewhere") / name) == "dockerfile") is is_one
 
 

@@ -9,40 +9,32 @@ import pytest
 from envsolve.app.held_locks import held_in
 from envsolve.errors import UsageError
 from envsolve.lockfile import (
-    apptainer,
     conda_lock_yml,
-    dockerfile,
     environment_yml,
     explicit,
     json_answer,
-    pylock_toml,
-    requirements_txt,
 )
 from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.reading import lock_at, lock_in
 from envsolve.lockfile.stack import lock_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from tests.lockfile.conda_locks import two_platforms
+from tests.lockfile.formats import EXAMPLES, written
 from tests.lockfile.locks import rtx_3090
-from tests.lockfile.test_pixi_toml import CASES, answers, written
+from tests.lockfile.test_pixi_toml import CASES, answers
+from tests.lockfile.test_pixi_toml import written as manifest_of
 
 LINUX = Platform.LINUX_64
 
 
 def test_a_python_lock_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
-    for name, text, format_name in (
-        ("pylock.toml", pylock_toml.write(lock), "pylock"),
-        ("gpu.lock", pylock_toml.write(lock), "pylock"),
-        ("requirements.txt", requirements_txt.write(lock), "requirements"),
-        ("gpu.lock", requirements_txt.write(lock), "requirements"),
-        ("Dockerfile", dockerfile.write(lock), "dockerfile"),
-        ("image.txt", dockerfile.write(lock), "dockerfile"),
-        ("env.def", apptainer.write(lock), "apptainer"),
-        ("image.txt", apptainer.write(lock), "apptainer"),
-    ):
-        assert lock_in(PurePath(name), text, LINUX) == lock.restricted_to(format_name), name
+    for format_name in PYTHON_FORMATS:
+        for name in (EXAMPLES[format_name].file, "gpu.lock", "gpu.txt"):
+            found = lock_in(PurePath(name), written(lock, format_name), LINUX)
+            assert found == lock.restricted_to(format_name), name
 
 
 def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
@@ -62,7 +54,7 @@ def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
 @pytest.mark.parametrize("case", CASES)
 def test_a_stack_is_the_same_from_each_of_its_formats(case: str, matrix: Matrix) -> None:
     given = answers(CASES[case], matrix)
-    manifest, document = written(given), json_answer.write(given)
+    manifest, document = manifest_of(given), json_answer.write(given)
     for answer in given:
         platform = answer.solution.problem.platform
         environment = lock_in(PurePath("environment.yml"), environment_yml.write(lock_of(answer)), platform)
@@ -165,9 +157,7 @@ def test_a_directory_is_refused(tmp_path: Path) -> None:
         lock_at(tmp_path, LINUX)
 
 
-@pytest.mark.parametrize(
-    "name", ["pixi.toml", "pylock.toml", "environment.yml", "answer.json", "Dockerfile", "env.def"]
-)
+@pytest.mark.parametrize("name", [it.file for it in EXAMPLES.values()])
 def test_no_file_and_an_empty_one_hold_nothing(name: str, tmp_path: Path) -> None:
     assert lock_at(tmp_path / name, LINUX) is None
     (tmp_path / name).write_text("\n")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -10,17 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envsolve.errors import EnvsolveError, UsageError
-from envsolve.lockfile.formats import PYTHON_FORMATS, write_locks, write_python_lock
+from envsolve.lockfile.formats import IMAGE_PLATFORMS, write_python_lock
 from envsolve.lockfile.lock import Asked, Lock, strong_digests
 from envsolve.lockfile.reading import lock_at, locks_in
-from envsolve.lockfile.restriction import HOLDS, HOLDS_WHEN_READ, Content, lacking
 from envsolve.lockfile.stack import lock_of
 from envsolve.lockfile.yaml_document import is_null
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import FORMATS, IMAGE_FORMATS, PYTHON_FORMATS, Content
 from envsolve.model.package import PackageFile, Pin
 from tests.laws import examples
 from tests.lockfile.conda_locks import two_platforms, usual_conda_locks
+from tests.lockfile.formats import LOCK_FORMATS, written
 from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, locks, plain, rtx_3090
 from tests.lockfile.test_pixi_toml import CASES, answers
 
@@ -57,8 +60,54 @@ READ_ALONE = {
 def there_and_back(lock: Lock, format_name: str) -> Lock:
     """What is read of a file with ``lock``."""
     platform = Platform(lock.platform or "linux-64")
-    (found,) = locks_in(format_name, write_locks([lock], format_name), platform)
+    (found,) = locks_in(format_name, written(lock, format_name), platform)
     return found
+
+
+def lacking(lock: Lock, format_name: str) -> str | None:
+    """What of a lock with packages a file in this format needs and ``lock`` has not, in words.
+
+    None where it can be written.
+    """
+    holds = FORMATS[format_name].holds
+    if Content.CONDA in holds and lock.platform not in tuple(Platform):
+        return "platform"
+    if format_name in IMAGE_FORMATS and (lock.interpreter is None or lock.platform not in IMAGE_PLATFORMS):
+        return "Python for Linux"
+    if Content.PROOFS not in holds:
+        return None
+    found = chain(_lacking_of_conda(lock, format_name, holds), _lacking_of_wheels(lock, format_name, holds))
+    return next(found, None)
+
+
+def _lacking_of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Iterator[str]:
+    for package in lock.conda if Content.CONDA in holds else ():
+        if set("*^") & set(package.build):
+            yield f"single build of {package.name}"
+        if Content.ADDRESSES not in holds:
+            continue
+        if not package.url:
+            yield f"address of {package.name}"
+        elif package.md5 is None and (package.sha256 is None or format_name == "conda-lock"):
+            yield f"{'md5' if format_name == 'conda-lock' else 'md5 and no sha256'} of {package.file_name}"
+
+
+def _lacking_of_wheels(lock: Lock, format_name: str, holds: Collection[Content]) -> Iterator[str]:
+    for pin in lock.pins:
+        if not all(file.is_archive for file in pin.files):
+            if Content.SOURCES not in holds:
+                yield f"wheel or archive of {pin.name}"
+            continue
+        files = pin.files if Content.ALL_FILES in holds else pin.files[:1]
+        digests = strong_digests(pin._replace(files=files))
+        if not digests or (format_name == "conda-lock" and not any(it.startswith("sha256:") for it in digests)):
+            yield f"sha256 of {pin.name}"
+        if Content.ADDRESSES in holds and not all(it.url for it in files):
+            yield f"address of {pin.name}"
+        elif format_name == "conda-lock" and "#subdirectory=" in files[0].url:
+            yield f"whole archive of {pin.name}"
+        if not pin.version and (pin.index_url is not None or format_name == "conda-lock"):
+            yield f"version of {pin.name}"
 
 
 def real_locks(matrix: Matrix) -> Iterator[Lock]:
@@ -80,39 +129,39 @@ def stacks(matrix: Matrix) -> Iterator[Lock]:
             yield from (lock_of(answer), lock_of(answer, sets_library_path=True))
 
 
-@pytest.mark.parametrize("format_name", HOLDS)
+@pytest.mark.parametrize("format_name", LOCK_FORMATS)
 @settings(max_examples=examples(60))
 @given(lock=LOCKS)
 def test_what_is_written_is_read_back(format_name: str, lock: Lock) -> None:
     found = there_and_back(lock, format_name)
     assert found == lock.restricted_to(format_name)
-    is_recorded = found.made is not None and Content.RECORD in HOLDS[format_name]
+    is_recorded = found.made is not None and Content.RECORD in FORMATS[format_name].holds
     assert not is_recorded or found.made.packages_digest == found.packages_digest  # type: ignore[union-attr]  # see there
 
 
-@pytest.mark.parametrize("first", HOLDS)
-@pytest.mark.parametrize("second", HOLDS)
+@pytest.mark.parametrize("first", LOCK_FORMATS)
+@pytest.mark.parametrize("second", LOCK_FORMATS)
 @given(lock=LOCKS)
 @settings(max_examples=examples(20))
 def test_by_way_of_another_format_what_both_hold_is_read_back(first: str, second: str, lock: Lock) -> None:
     require_law(lock, first, second)
 
 
-@pytest.mark.parametrize("first", HOLDS)
+@pytest.mark.parametrize("first", LOCK_FORMATS)
 def test_so_is_what_is_in_locks_that_envsolve_made(first: str, matrix: Matrix) -> None:
     for lock in real_locks(matrix):
         if lacking(lock, first) is None:
-            for second in HOLDS:
+            for second in LOCK_FORMATS:
                 require_law(lock, first, second)
         else:
             with pytest.raises(EnvsolveError):
-                write_locks([lock], first)
+                written(lock, first)
 
 
 @pytest.mark.parametrize("first", ["environment", "pixi"])
 def test_so_is_what_a_stack_asks_for(first: str, matrix: Matrix) -> None:
     for lock in stacks(matrix):
-        for second in HOLDS:
+        for second in LOCK_FORMATS:
             require_law(lock, first, second)
 
 
@@ -128,7 +177,7 @@ def require_law(lock: Lock, first: str, second: str) -> None:
         assert once.restricted_to(first) == once or once.open or once.asks_alone
     else:
         with pytest.raises(EnvsolveError):
-            write_locks([once], second)
+            written(once, second)
 
 
 def test_a_wheel_of_an_index_that_nobody_names_is_of_the_default_one_among_requirements() -> None:
@@ -181,7 +230,7 @@ def content_of(lock: Lock) -> set[Content]:
     return {content for content, held in found.items() if held}
 
 
-@pytest.mark.parametrize("format_name", HOLDS)
+@pytest.mark.parametrize("format_name", LOCK_FORMATS)
 def test_a_format_holds_no_more_and_no_less_than_it_declares(format_name: str, matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
     pins = [it._replace(marker="python_version > '3'") for it in (*rtx_3090(matrix).pins, *windows.pins)]
@@ -195,21 +244,21 @@ def test_a_format_holds_no_more_and_no_less_than_it_declares(format_name: str, m
     )
     whole = lock._replace(pins=(*lock.pins, *SOURCES))
     assert content_of(whole._replace(conda=(lock.conda[0]._replace(categories=("dev",)),))) == set(Content)
-    if Content.SOURCES in HOLDS[format_name]:
+    if Content.SOURCES in FORMATS[format_name].holds:
         lock = whole
-    assert content_of(there_and_back(lock, format_name)) == HOLDS[format_name]
+    assert content_of(there_and_back(lock, format_name)) == FORMATS[format_name].holds
 
 
 @pytest.mark.parametrize("pin", SOURCES, ids=lambda pin: pin.name)
-@pytest.mark.parametrize("format_name", HOLDS)
+@pytest.mark.parametrize("format_name", LOCK_FORMATS)
 def test_a_repository_or_a_folder_is_read_back_or_refused(format_name: str, pin: Pin, matrix: Matrix) -> None:
     lock = rtx_3090(matrix)._replace(pins=(pin,))
-    if Content.SOURCES in HOLDS[format_name]:
+    if Content.SOURCES in FORMATS[format_name].holds:
         assert there_and_back(lock, format_name) == lock.restricted_to(format_name)
         assert lacking(lock, format_name) is None
     else:
         with pytest.raises(UsageError, match=f"does not support {pin.name}, which is from a "):
-            write_python_lock(lock, format_name) if format_name in PYTHON_FORMATS else write_locks([lock], format_name)
+            write_python_lock(lock, format_name) if format_name in PYTHON_FORMATS else written(lock, format_name)
         assert lacking(lock, format_name) in (f"wheel or archive of {pin.name}", None)
 
 
@@ -219,13 +268,21 @@ def test_so_does_one_that_is_read_alone(format_name: str) -> None:
     if format_name == "pdm.lock":  # the strategy static_urls has addresses in place of names
         texts += [text.replace('{file = "', '{url = "https://files.example.org/') for text in texts]
     found = [content_of(lock) for text in texts for lock in locks_in(format_name, text)]
-    assert set().union(*found) == HOLDS_WHEN_READ[format_name]
+    assert set().union(*found) == FORMATS[format_name].holds
 
 
 def test_the_page_on_exporting_says_what_each_format_holds() -> None:
-    page = (Path(__file__).parents[2] / "docs/exporting.md").read_text(encoding="utf-8")
-    every = {**HOLDS, **HOLDS_WHEN_READ}
-    assert f"\n| what a file holds | {' | '.join(every)} |\n" in page
-    for content in Content:
-        cells = ("| yes " if content in holds else "| " for holds in every.values())
-        assert f"\n| {content} {''.join(cells)}|\n" in page
+    path = Path(__file__).parents[2] / "docs/exporting.md"
+    page, first, last = path.read_text(encoding="utf-8"), "| what a file holds |", f"| {list(Content)[-1]} |"
+    before, _, rest = page.partition(first)
+    after = rest.partition(f"\n{last}")[2].partition("\n")[2]
+    formats = [FORMATS[it] for it in (*LOCK_FORMATS, "json", *READ_ALONE)]
+    rows = [
+        f"{first} {' | '.join(it.name for it in formats)} |",
+        f"|{'---|' * (len(formats) + 1)}",
+        *(f"| {it} {''.join('| yes ' if it in one.holds else '| ' for one in formats)}|" for it in Content),
+    ]
+    right = "\n".join((before + rows[0], *rows[1:], after))
+    if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
+        path.write_text(right, encoding="utf-8")
+    assert path.read_text(encoding="utf-8") == right

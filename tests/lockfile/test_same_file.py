@@ -8,32 +8,23 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from envsolve.lockfile import apptainer, conda_lock_yml, dockerfile, explicit, pylock_toml, requirements_txt
-from envsolve.lockfile.formats import PYTHON_FORMATS
 from envsolve.lockfile.lock import Lock, Made, Stack
-from envsolve.lockfile.reading import lock_in
+from envsolve.lockfile.reading import format_in, lock_in
 from envsolve.lockfile.same_file import same_file
 from envsolve.matrix import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS, VENV_FORMATS
 from envsolve.model.package import Pin
 from tests.lockfile.conda_locks import two_platforms
+from tests.lockfile.formats import EXAMPLES, written
 from tests.lockfile.locks import file, rtx_3090
 
-WRITERS: dict[str, tuple[str, Callable[[Lock], str]]] = {
-    "requirements": ("requirements.txt", requirements_txt.write),
-    "pylock": ("pylock.toml", pylock_toml.write),
-    "dockerfile": ("Dockerfile", dockerfile.write),
-    "apptainer": ("env.def", apptainer.write),
-    "conda-lock": ("conda-lock.yml", lambda lock: conda_lock_yml.write((lock,))),
-    "explicit": ("conda-linux-64.lock", explicit.write),
-}
-PYTHON = PYTHON_FORMATS
 COMMAND = "envsolve --framework pytorch --driver 580.65.06 --gpu 'RTX 3090' numpy"
 
 
 def lock_for(format_name: str, matrix: Matrix) -> Lock:
-    lock = rtx_3090(matrix) if format_name in PYTHON else two_platforms(matrix)[0]
+    lock = rtx_3090(matrix) if format_name in PYTHON_FORMATS else two_platforms(matrix)[0]
     assert lock.made is not None
     options = (("frameworks", ("pytorch",)), ("sources", ("pypi", "pytorch")))
     return lock._replace(made=lock.made._replace(command=COMMAND, options=options))
@@ -41,10 +32,9 @@ def lock_for(format_name: str, matrix: Matrix) -> Lock:
 
 def is_same(format_name: str, one: Lock, other: Lock) -> bool:
     """Whether a file with ``one`` is as it should be where ``other`` is to be written."""
-    name, write = WRITERS[format_name]
-    before, after, locks = write(one), write(other), (other.restricted_to(format_name),)
+    before, after = written(one, format_name), written(other, format_name)
     assert before != after
-    return same_file(name, format_name, before, after, locks)
+    return same_file(EXAMPLES[format_name].file, format_name, before, after, (other.restricted_to(format_name),))
 
 
 def made(lock: Lock, **changes: object) -> Lock:
@@ -66,7 +56,7 @@ def first(lock: Lock, **changes: object) -> Lock:
     return lock._replace(pins=(pin, *lock.pins[1:]))
 
 
-@pytest.mark.parametrize("format_name", WRITERS)
+@pytest.mark.parametrize("format_name", [*PYTHON_FORMATS, *CONDA_FORMATS])
 @pytest.mark.parametrize(
     "change",
     [
@@ -84,7 +74,7 @@ def test_who_made_it_does_not_count(change: Callable[[Lock], Lock], format_name:
     assert is_same(format_name, lock, change(lock))
 
 
-@pytest.mark.parametrize("format_name", WRITERS)
+@pytest.mark.parametrize("format_name", [*PYTHON_FORMATS, *CONDA_FORMATS])
 @pytest.mark.parametrize(
     "change",
     [
@@ -105,7 +95,7 @@ def test_what_it_rests_on_counts(change: Callable[[Lock], Lock], format_name: st
     assert not is_same(format_name, lock, change(lock))
 
 
-@pytest.mark.parametrize("format_name", PYTHON)
+@pytest.mark.parametrize("format_name", PYTHON_FORMATS)
 @pytest.mark.parametrize(
     "changes", [{"version": "0.0.1"}, {"index_url": "https://example.org/other"}, {"files": (file("torch.whl", "f"),)}]
 )
@@ -114,7 +104,7 @@ def test_packages_count(changes: dict[str, object], format_name: str, matrix: Ma
     assert not is_same(format_name, first(first(lock, files=(file("torch.whl", "e"),)), **changes), lock)
 
 
-@pytest.mark.parametrize("format_name", ["conda-lock", "explicit"])
+@pytest.mark.parametrize("format_name", CONDA_FORMATS)
 def test_of_the_virtual_packages_the_cuda_of_the_driver_does_not_count(format_name: str, matrix: Matrix) -> None:
     lock = lock_for(format_name, matrix)
     others = tuple(it for it in lock.virtual_packages if it.name != "__cuda")
@@ -125,7 +115,7 @@ def test_of_the_virtual_packages_the_cuda_of_the_driver_does_not_count(format_na
     assert not is_same(format_name, lock, lock._replace(virtual_packages=older))
 
 
-@pytest.mark.parametrize("format_name", ["requirements", "pylock"])
+@pytest.mark.parametrize("format_name", VENV_FORMATS)
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -148,13 +138,6 @@ def test_nor_does_it_matter_whom_a_conda_lock_names_as_its_source(matrix: Matrix
     assert not is_same("conda-lock", lock, lock._replace(sources=("environment.yml",)))
 
 
-FORMATS = {".yml": "environment", ".txt": "requirements", ".toml": "pylock", ".Dockerfile": "dockerfile"}
-OTHER_FORMATS = {
-    ".def": "apptainer",
-    ".pixi.toml": "pixi",
-    ".conda-lock.yml": "conda-lock",
-    ".explicit.txt": "explicit",
-}
 SNAPSHOTS = sorted(
     path
     for path in (Path(__file__).parents[1] / "snapshots").iterdir()
@@ -166,8 +149,7 @@ SNAPSHOTS = sorted(
 def is_current(path: Path, before: str) -> bool:
     """Whether ``before`` stands for the snapshot at ``path``."""
     after = path.read_text(encoding="utf-8")
-    endings = {**FORMATS, **OTHER_FORMATS}
-    format_name = next(endings[it] for it in sorted(endings, key=len, reverse=True) if path.name.endswith(it))
+    format_name = format_in(PurePath(path.name), after)
     found = (lock_in(PurePath(path.name), after, platform) for platform in (Platform.LINUX_64, Platform.WIN_64))
     return same_file(path.name, format_name, before, after, tuple(it for it in found if it is not None))
 

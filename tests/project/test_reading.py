@@ -9,10 +9,9 @@ import pytest
 import tomli
 
 from envsolve.errors import ProjectError, UsageError
-from envsolve.lockfile.formats import CONDA_FORMATS, FORMATS, PYTHON_FORMATS
 from envsolve.model.host import Platform
 from envsolve.project import find_project, read_project
-from envsolve.project.keys import KEYS, OUTPUT_FORMATS, Kind
+from envsolve.project.keys import KEYS, Kind
 
 CASES: list[dict[str, Any]] = tomli.loads((Path(__file__).parent / "mistakes.toml").read_text(encoding="utf-8"))[
     "project"
@@ -127,10 +126,6 @@ def test_the_example_of_a_key_is_right(key: Any, tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     read_project(tmp_path / "pyproject.toml")
-
-
-def test_the_formats_are_those_that_are_written() -> None:
-    assert set(OUTPUT_FORMATS) == {*FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS}
 
 
 def test_every_mistake_is_data_too(tmp_path: Path) -> None:

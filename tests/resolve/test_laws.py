@@ -21,6 +21,7 @@ from resolvelib.resolvers import Criterion
 
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import CudaLibraries, Release, Source
 from envsolve.model.request import Held, Packages, Policy
 from envsolve.model.solution import Machine, Owner, Solution
@@ -28,7 +29,7 @@ from envsolve.model.versions import CudaVersion, LibcVersion
 from envsolve.resolve.agreement import best_combination
 from envsolve.resolve.conflict import Kind, restricted
 from envsolve.resolve.explain import explain
-from envsolve.resolve.parts import WHEELS_ONLY, Candidate, Requirement, framework_identifier
+from envsolve.resolve.parts import Candidate, Requirement, framework_identifier
 from envsolve.resolve.provider import Provider
 from envsolve.resolve.relax import ways_out
 from envsolve.resolve.rules import owner_of
@@ -162,7 +163,7 @@ def test_all_builds_share_one_toolkit_one_cudnn_one_python_and_one_owner_of_cuda
 
 def _may_stand_beside_others(build: Release, question: Question) -> bool:
     """Whether pip installs other frameworks beside a build that brings no CUDA: that of the same major will do."""
-    by_pip = question.request.format in WHEELS_ONLY and len(question.problem.frameworks) > 1
+    by_pip = question.request.format in PYTHON_FORMATS and len(question.problem.frameworks) > 1
     return by_pip and build.cuda_libraries is CudaLibraries.NONE
 
 
@@ -263,7 +264,7 @@ def test_a_further_constraint_never_makes_possible_what_was_not(question: Questi
         added = data.draw(st.sampled_from(version_ranges(first.framework)))
         further = question.asking(frameworks=(first._replace(specifier=first.specifier & added), *rest))
     elif kind == "source":  # the two that only a name brings in are not among those that a request has without one
-        usual = [it for it in DEFAULT_SOURCES if it.is_wheel or request.format not in WHEELS_ONLY]
+        usual = [it for it in DEFAULT_SOURCES if it.is_wheel or request.format not in PYTHON_FORMATS]
         sources = [(source,) for source in request.sources or usual]
         further = question.asking(sources=data.draw(st.sampled_from(sources)))
     else:

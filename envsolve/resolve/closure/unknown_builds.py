@@ -10,23 +10,24 @@ from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.model.build_facts import BuildFacts
 from envsolve.resolve.closure.bounds import cuda_major_of
 
-_OF_NVIDIA = ("nvidia-", "cuda-")
+OF_CUDA = ("nvidia-", "cuda-")
+"""How the names of CUDA's own packages start."""
 _NAMES = ("cuda", "gpu")
 
 
 def is_unknown(name: str, version: str, facts: Iterable[BuildFacts]) -> bool:
     """Whether nothing says what a wheel holds: no ``facts`` of its package, and no rule for the parts of a stack."""
     facts = tuple(facts)
-    if name in FRAMEWORK_OF_WHEEL or name.startswith(_OF_NVIDIA):
+    if name in FRAMEWORK_OF_WHEEL or name.startswith(OF_CUDA):
         return False
     if not facts and any(it.is_installed_as(name) or it.has_gpu_code(name) for it in FRAMEWORKS.values()):
         return False
     if name in BUILT_WITH and Version(version).local:
         return False  # from PyTorch's own index, for the CUDA of its folder
-    return not any(it.covers(version) and it.are_of_cuda for it in facts)
+    return not any(it.covers(version) and it.are_of_cuda and not it.are_of_name for it in facts)
 
 
 def goes_with_cuda(name: str, requires: Collection[str]) -> bool:
     """Whether a package has to do with CUDA by its name, or by the packages that it ``requires``."""
     is_named = cuda_major_of(name) is not None or any(it in name for it in _NAMES)
-    return is_named or any(it in FRAMEWORK_OF_WHEEL or it.startswith(_OF_NVIDIA) for it in requires)
+    return is_named or any(it in FRAMEWORK_OF_WHEEL or it.startswith(OF_CUDA) for it in requires)

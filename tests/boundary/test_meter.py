@@ -1,0 +1,43 @@
+"""What a program at work has written, and for how long it has worked, is told every second."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from envsolve.boundary.meter import metered, packages_text
+from tests.validation.test_child import until
+
+WRITES = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_bytes(b'x' * 3_000_000); print(flush=True); input()"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not count it")
+@pytest.mark.parametrize("by", ["itself", "what it starts"])
+def test_bytes_their_rate_and_the_time_are_told(by: str, tmp_path: Path) -> None:
+    words = [sys.executable, "-c", WRITES, str(tmp_path / "file")]
+    if by != "itself":
+        words = [sys.executable, "-c", f"import subprocess; subprocess.run({words!r})"]
+    said: list[str] = []
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        with metered(process.pid, "3 packages", said.append):
+            until(lambda: any(it.startswith("3 packages, 3.0 MB written, 3.0 MB/s, 1 s") for it in said))
+            until(lambda: any(it.startswith("3 packages, 3.0 MB written, 0 bytes/s, ") for it in said))
+        process.communicate(b"\n")
+    assert said[0] == "3 packages"
+
+
+def test_of_a_program_that_nothing_counts_the_time_is_told() -> None:
+    said: list[str] = []
+    with metered(2**30, "1 package", said.append):
+        until(lambda: "1 package, 1 s" in said)
+
+
+def test_the_size_is_told_where_every_package_has_one() -> None:
+    assert packages_text([1_000_000, 2_000_000_000]) == "2 packages of 2.0 GB"
+    assert packages_text([1_000_000, None]) == "2 packages"
+    assert packages_text([5]) == "1 package of 5 bytes"
