@@ -26,7 +26,6 @@ from envsolve.model.versions import minor_of, parsed_version
 
 _OF_PLATFORM = ("os_name", "platform_machine", "platform_system", "sys_platform")
 """The variables of markers that a platform decides."""
-_MINOR = re.compile(r"\d+(?:\.\d+)?(?=\.|$)", re.ASCII)
 _CPU_BUILD = re.compile(r"(?:^|_)cpu(?=_|$)")
 """How conda-forge and the channel of PyTorch name builds for the CPU: ``cpu_generic_py312h0_0``, ``py3.9_cpu_0``."""
 
@@ -188,16 +187,3 @@ def _rows(package: Installed, releases: Iterable[Release]) -> Iterator[Release]:
                 yield release
         elif release.version == version and (not package.build or fnmatchcase(package.build, release.build_string)):
             yield release
-
-
-def _minor(version: str | None) -> str | None:
-    """The major and the minor part of ``version``; None for what is none, as people may write anything."""
-    found = None if version is None else _MINOR.match(version)
-    return None if found is None else found[0]
-
-
-def _version(text: str | None) -> Version | None:
-    try:
-        return None if text is None else Version(text)
-    except ValueError:
-        return None

@@ -132,17 +132,14 @@ def _of_gpu(held: HeldStack, platform: Platform, matrix: Matrix, known: Summary)
         else:
             reason = "; ".join(alone.reasons(problem))
     elif not builds and not reason:
-        reason = "the file has no framework"
+        reason = "no framework in the file uses a GPU"
     floors = [floor, *_floors(held, cuda if floor is None else None, platform, matrix)]
     floor = max(filter(None, floors), key=lambda it: it.parts, default=None)
     known = known._replace(cuda=cuda and str(cuda), driver_floor=floor and str(floor))
     known = known._replace(cudnn=_cudnn(held), compute_capabilities=None if reason else known.compute_capabilities)
     unknown = {name: reason for name in OF_GPU if reason and getattr(known, name) is None}
-    if (
-        known.cudnn is None
-        and not reason
-        and any(row.cudnn or row.cudnn_requires for rows in builds.values() for row in rows)
-    ):
+    uses_cudnn = any(row.cudnn or row.cudnn_requires for rows in builds.values() for row in rows)
+    if known.cudnn is None and not reason and uses_cudnn:
         unknown["cudnn"] = "the file does not pin it"
     return known, unknown
 

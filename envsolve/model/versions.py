@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _DRIVER = re.compile(r"[Rr]?(\d{3})(?:\.(\d{1,3}))?(?:\.(\d{1,3}))?\Z")
 _DRIVER_API_NUMBERS = range(1000, 99991)
+_MINOR = re.compile(r"\d++(?:\.\d++)?+(?=\.|(?:a|b|rc)\d|$)", re.ASCII)
 _MAJOR_MINOR = re.compile(r"(\d{1,2})\.(\d{1,3})(?:\.\d+)*\Z")
 
 
@@ -89,8 +90,12 @@ class LibcVersion(NamedTuple):
 
 @cache
 def minor_of(version: str | None) -> str | None:
-    """The part of a version that a stack decides: an exact environment has 3.12.11 of Python and 11.8.0 of CUDA."""
-    return ".".join(version.split(".")[:2]) if version else None
+    """The part of a version that a stack decides: an exact environment has 3.12.11 of Python and 11.8.0 of CUDA.
+
+    None for what is no version, as people may write anything into a file.
+    """
+    found = None if version is None else _MINOR.match(version)
+    return None if found is None else found[0]
 
 
 def parsed_version(text: str | None) -> Version | None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envsolve.model.versions import CudaVersion, DriverVersion
+from envsolve.model.versions import CudaVersion, DriverVersion, minor_of
 
 PARTS = st.tuples(st.integers(300, 999), st.integers(0, 999), st.integers(0, 99))
 
@@ -64,3 +64,20 @@ def test_a_driver_api_number_out_of_range_is_no_version(number: int) -> None:
 def test_a_file_name_or_a_bare_major_is_no_cuda_version(text: str) -> None:
     with pytest.raises(ValueError, match="CUDA version"):
         CudaVersion.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "minor"),
+    [
+        ("3.12.11", "3.12"),
+        ("11.8", "11.8"),
+        ("3", "3"),
+        ("3.14rc1", "3.14"),
+        ("11.8x", None),
+        ("abc", None),
+        ("9e", None),
+        ("", None),
+    ],
+)
+def test_a_minor_version_is_of_what_is_a_version(text: str, minor: str | None) -> None:
+    assert minor_of(text) == minor
