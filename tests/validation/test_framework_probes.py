@@ -51,7 +51,7 @@ def installed() -> list[Installed]:
     if named is None:
         names = [str(each.metadata["Name"]) for each in distributions()]
         return [Installed(Path(sys.executable), it) for it in frameworks_among(names)]
-    pythons = map(Path, named.split(os.pathsep))
+    pythons = [Path(name).absolute() for name in named.split(os.pathsep)]
     return [Installed(python, it) for python in pythons for it in frameworks_among(packages(python))]
 
 
