@@ -183,6 +183,7 @@ def lock(
     audit: str = "auto",
     allow_builds: bool = False,
     pre: bool = False,
+    extensions: bool = False,
     existing: File | None = None,
     upgrade: bool | Words = False,
     format: str = "pylock",  # noqa: A002 - the name of the option
@@ -200,7 +201,8 @@ def lock(
     that bound what builds require. ``overrides`` replace every requirement on the same package, those of other packages
     too, in a lock of packages from indexes. Uploads after ``exclude_newer`` do not count either. ``audit`` says how far
     the CUDA code of wheels that the matrix does not know is read: ``auto``, ``full`` or ``off``. ``allow_builds`` takes
-    packages that have no wheel, which runs their code; ``pre`` takes pre-releases. With ``offline`` no request is
+    packages that have no wheel, which runs their code; ``pre`` takes pre-releases;
+    ``extensions`` takes wheels with GPU code that others than their projects publish. With ``offline`` no request is
     sent, and only the cache is used; ``refresh`` fetches again what it has; ``cache_dir`` is its directory, and
     ``no_cache`` does without. The rest is as for :func:`solve`.
 
@@ -210,7 +212,7 @@ def lock(
     Raises UnsolvableError where no stack or no set of packages fits, OutsideError where an index or a channel fails,
     or where py-rattler is needed and not installed.
     """
-    from envsolve.api.locking import conda_lock, python_lock
+    from envsolve.api.locking import lock_files
     from envsolve.app.network import Network
     from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 
@@ -242,13 +244,14 @@ def lock(
             audit=read("audit", audit, member_of(Audit)),
             allow_builds=allow_builds,
             pre=pre,
+            extensions=extensions,
             upgrade=upgrade is True,
             upgraded=() if isinstance(upgrade, bool) else package_names("upgrade", upgrade),
             pytorch_index_url=address("pytorch_index_url", pytorch_index_url),
         ),
     )
     network = Network(offline, refresh, file(cache_dir), no_cache)
-    return (python_lock if format in PYTHON_FORMATS else conda_lock)(request, tables, network, file(existing))
+    return lock_files(request, tables, network, file(existing))
 
 
 def validate(

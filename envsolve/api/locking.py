@@ -3,70 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from envsolve.api.results import LockFiles
 from envsolve.app.network import Network
 from envsolve.errors import Hint, UsageError
 from envsolve.matrix import Matrix
-from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.request import Request
 
-if TYPE_CHECKING:
-    from envsolve.app.solving import Solved
 
-PLATFORM = "{platform}"
-"""Stands for the platform in the name of an existing lock."""
+def lock_files(request: Request, matrix: Matrix, network: Network, existing: str | None) -> LockFiles:
+    """A lock, near to an ``existing`` one.
 
-
-def python_lock(request: Request, matrix: Matrix, network: Network, existing: str | None) -> LockFiles:
-    """A lock of package indexes, near to an ``existing`` one.
-
-    Raises UsageError where the request names what only conda has.
+    Raises UsageError where the request for one of package indexes names what only conda has, OutsideError where
+    py-rattler is needed and not installed.
     """
     from envsolve.app.conda_asked import is_environment_file
-    from envsolve.app.held_locks import held_by_python_lock, locks_in
-    from envsolve.app.locking import LockRequest, lock
-    from envsolve.app.unknown_releases import knowing_new_releases
+    from envsolve.app.held_locks import locks_named, nothing
+    from envsolve.app.request_lock import LockRequest, begun
 
     of_conda = [*request.channels, *filter(is_environment_file, request.packages.files)]
-    if of_conda:
+    if of_conda and request.format in PYTHON_FORMATS:
         message = f"{of_conda[0]} is a conda file, but the format {request.format!r} uses package indexes"
         raise UsageError("contradictory-options", message, hints=(Hint("make a conda lock: format='conda-lock'"),))
-    asked = LockRequest(request, network)
-    if existing is not None:
-        asked = asked._replace(held=held_by_python_lock(locks_in(_file_for(existing))))
-
-    def made(known: Matrix) -> Solved:
-        return lock(asked, known, os.environ)
-
-    solved = knowing_new_releases(made, request, matrix, network, os.environ)
+    there = nothing if existing is None else locks_named(existing)
+    with begun(LockRequest(request, network, there), os.environ) as making:
+        solved = making(request, matrix)
     return LockFiles(solved.texts, solved.solutions, solved.notes)
-
-
-def conda_lock(request: Request, matrix: Matrix, network: Network, existing: str | None) -> LockFiles:
-    """A lock of conda channels, near to an ``existing`` one.
-
-    Raises OutsideError where py-rattler is not installed.
-    """
-    from envsolve.app.conda_locking import lock_conda
-    from envsolve.app.conda_part import CondaLockRequest
-    from envsolve.app.conda_sessions import conda_session
-    from envsolve.app.held_locks import held_by_conda_lock, locks_in
-    from envsolve.app.unknown_releases import knowing_new_releases
-    from envsolve.lockfile.formats import load_conda_writers, write_conda_lock
-
-    with conda_session(network, request.channels, request.platforms, os.environ) as session:
-        session.meanwhile = load_conda_writers
-        asked = CondaLockRequest(request, session, network)
-        if existing is not None:
-            asked = asked._replace(held=held_by_conda_lock(locks_in(_file_for(existing)), request.packages))
-        made = knowing_new_releases(
-            lambda known: lock_conda(asked, known, os.environ), request, matrix, network, os.environ
-        )
-    return LockFiles(tuple(write_conda_lock(made.locks, request.format)), made.solutions, made.notes)
-
-
-def _file_for(name: str) -> Callable[[Platform], str]:
-    return lambda platform: name.replace(PLATFORM, platform)

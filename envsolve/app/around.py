@@ -27,17 +27,17 @@ from envsolve.app.held_stack import HeldStack, stack_in
 from envsolve.app.installed_conda import installed_conda
 from envsolve.app.installed_packages import InstalledPackages
 from envsolve.app.lock_frameworks import require_wheels, with_frameworks
-from envsolve.app.lock_indexes import Lines, Places, name_index
+from envsolve.app.lock_indexes import Lines, Places, name_index, start
 from envsolve.app.lock_notes import notes_of_metadata
+from envsolve.app.lock_refusal import packages_refusal, refuse_strangers
 from envsolve.app.lock_stacks import attempt_of, joined_among, with_joined
-from envsolve.app.lock_start import start
 from envsolve.app.lock_worlds import builds_of
 from envsolve.app.network import Network
-from envsolve.app.project_changes import Change
+from envsolve.app.package_changes import Change
+from envsolve.app.refusal import refusal
 from envsolve.app.solving import request_without_secrets
-from envsolve.app.stack_wheels import Limits, bounds_of, indexes_for, needs_of, notes_of, required_by_builds, strangers
+from envsolve.app.stack_wheels import indexes_for, limits_around, notes_of, question_around, required_by_builds
 from envsolve.app.targets import target_of
-from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.names import present_projects
 from envsolve.create.changeable import require_changeable
 from envsolve.create.claims import claiming, is_claimed
@@ -52,7 +52,7 @@ from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.host.machine import this_platform
 from envsolve.index.client import Indexes
 from envsolve.index.fitting import Interpreter
-from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.lock import Lock, Made, wheels_lock
 from envsolve.lockfile.options import AROUND
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
@@ -65,8 +65,8 @@ from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.request import Packages as RequestedPackages
 from envsolve.model.solution import Problem, Solution
 from envsolve.model.versions import parsed_version
-from envsolve.resolve.closure.bounds import constraints_of
-from envsolve.resolve.closure.releases import Fitting, Releases, Sources, Wanted
+from envsolve.resolve.closure.bounds import THE_STACK, constraints_of
+from envsolve.resolve.closure.releases import Fitting, Releases
 from envsolve.resolve.closure.resolve import Conflict, Found, Question, end_of_search, found_for
 from envsolve.resolve.closure.resolve import Progress as ResolveProgress
 from envsolve.resolve.closure.unknown_builds import goes_with_cuda
@@ -328,17 +328,10 @@ class _Around:
             if new:
                 joined += new
                 continue
-            read = audit.facts_of(found.pins, solution, self._matrix)
-            if not read or solution is None:
+            self._matrix, is_suited = audit.learned(found.pins, solution, self._matrix)
+            if is_suited:
                 break
-            self._matrix = self._matrix.with_builds(read)
-            if not audit.do_not_suit(read, found.pins, solution, self._matrix):
-                break
-            self._matrix = self._matrix.with_builds(audit.like(read))
-        for release, stranger in strangers(solution, found.pins, request.packages):
-            from envsolve.app.lock_refusal import stranger_refusal
-
-            raise stranger_refusal(release, stranger, request)
+        refuse_strangers(solution, found.pins, request)
         before = {name: it.version for name, it in self._installed.by_name.items()}
         pins = tuple(it for it in found.pins if it.index_url is None or not _is_same(before.get(it.name), it.version))
         notes = (
@@ -357,17 +350,8 @@ class _Around:
         return Addition(self._inventory, changes, self._lock(pins), bare, self._asked_for, around)
 
     def _lock(self, pins: tuple[Pin, ...]) -> Lock:
-        default = without_secrets(self._where.default).rstrip("/")
-        used = dict.fromkeys(url for pin in pins if (url := pin.index_url) is not None and url != default)
-        return Lock(
-            pins,
-            self._platform,
-            self._interpreter.full_version,
-            None if self._interpreter.glibc is None else str(self._interpreter.glibc),
-            default_index=default,
-            default_is_plain=self._where.is_plain,
-            indexes=tuple(used),
-        )
+        where = self._where
+        return wheels_lock(pins, self._interpreter, where.default_shown, default_is_plain=where.is_plain)
 
     def _new_builds(self, solution: Solution | None) -> set[str]:
         """The builds of frameworks that are not installed: others of them may go with what is."""
@@ -385,8 +369,6 @@ class _Around:
         if not self._known:
             solution = solver.solve(request, problem) if new else None
             if new and solution is None and not problem.cpu:
-                from envsolve.app.refusal import refusal
-
                 raise refusal(request, problem, solver)
             return solution
         builds = dict(self._known)
@@ -418,30 +400,19 @@ class _Around:
                 stays = {it: self._installed.why_it_stays(it, self._unknown) for it in in_the_way}
                 loose = {name for name, why in stays.items() if not why}
                 if not loose:
-                    from envsolve.app.lock_refusal import packages_refusal
-
                     refused = packages_refusal(conflict, self._request, None, self._interpreter)
                     refused.cause += tuple(f"{name} stays: {why}" for name, why in sorted(stays.items()))
                     raise refused from conflict
                 self._fixed -= loose
 
     def _found_around(self, solution: Solution | None) -> Found:
-        request, wanted, installed, fixed = self._asked.request, self._wanted, self._installed, self._fixed
-        bounds = None if solution is None else bounds_of(solution, self._matrix, fixed)
-        limits = Limits(bounds, wanted)
-        stack = [it for it in needs_of(solution) if it[0].name not in fixed] if solution is not None else []
+        packages, wanted, installed, fixed = self._asked.request.packages, self._wanted, self._installed, self._fixed
+        limits = limits_around(solution, wanted, self._matrix, fixed)
+        question = question_around(solution, wanted, self._interpreter, packages, self._matrix, limits)
+        asked = (it for it in question.asked if it[1] != THE_STACK or it[0].name not in fixed)
         builds = {name: FRAMEWORK_OF_WHEEL[name] for name in installed.by_name if name in FRAMEWORK_OF_WHEEL}
-        question = Question(
-            asked=(*stack, *wanted.needs, *installed.asked(fixed), *self._of_builds(fixed)),
-            wanted=Wanted(
-                self._interpreter,
-                request.packages.exclude_newer,
-                sources=Sources.ANY if request.packages.allow_builds else Sources.NONE,
-                hashes=wanted.hashes,
-                as_if_built=request.packages.allow_builds,
-                prereleases=request.packages.pre,
-                overridden=wanted.overridden,
-            ),
+        question = question._replace(
+            asked=(*asked, *installed.asked(fixed), *self._of_builds(fixed)),
             limits=lambda name: () if name in fixed else limits(name),
             held={
                 **self._asked.held,
@@ -449,8 +420,9 @@ class _Around:
             },
             present={**present_projects(self._conda), **installed.present(fixed)},
             judge=required_by_builds(self._matrix, self._platform, (), builds),
+            virtual=(),
         )
-        indexes = indexes_for(solution, wanted, request.packages, self._where, self._lines)
+        indexes = indexes_for(solution, wanted, packages, self._where, self._lines)
         question = question._replace(newest=dict(_newest([it for it, _ in wanted.needs], question, indexes)))
         return found_for(question, indexes, self._end, self._asked.packages)
 

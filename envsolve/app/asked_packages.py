@@ -230,6 +230,11 @@ def for_target(asked: Given, markers: Markers) -> Given:
     return found
 
 
+def for_interpreter(asked: Given, interpreter: Interpreter) -> Given:
+    """The same where the target is known by its Python."""
+    return for_target(asked, Markers(interpreter.marker_values()))
+
+
 def with_names(asked: Given, names: Callable[[Need], str]) -> Given:
     """``asked`` with the names that ``names`` gives to projects whose address is all that is given."""
 
@@ -264,7 +269,7 @@ def on_python(asked: Given, python: str, platform: Platform) -> Given:
         major, minor, patch = (*Version(python).release, 0, 0)[:3]
     except ValueError:
         return asked
-    return for_target(asked, Markers(Interpreter((major, minor, patch), platform).marker_values()))
+    return for_interpreter(asked, Interpreter((major, minor, patch), platform))
 
 
 def require_sources_in(asked: Given, format_name: str, *, beside_conda: bool = False) -> None:

@@ -18,6 +18,8 @@ from envsolve.app.command import way_out
 from envsolve.app.lock_evidence import Origin
 from envsolve.app.stack_wheels import bounds_of
 from envsolve.index.one_index import Shelf
+from envsolve.index.store import store_at
+from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.build_facts import BuildFacts
@@ -92,7 +94,19 @@ class WheelAudit:
         found = self._reader().read(readings, partial(self._say, len(pins)))
         return tuple(self._known(zip(extents, found, strict=True), matrix, platform))
 
-    def do_not_suit(self, facts: Iterable[BuildFacts], pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> bool:
+    def learned(self, pins: Sequence[Pin], solution: Solution | None, matrix: Matrix) -> tuple[Matrix, bool]:
+        """``matrix`` with what was read of ``pins``, and whether they suit: else another answer has to be found."""
+        read = self.facts_of(pins, solution, matrix)
+        if not read or solution is None:
+            return matrix, True
+        known = matrix.with_builds(read)
+        if not self._do_not_suit(read, pins, solution, known):
+            return known, True
+        return known.with_builds(self._older_like(read)), False
+
+    def _do_not_suit(
+        self, facts: Iterable[BuildFacts], pins: Sequence[Pin], solution: Solution, matrix: Matrix
+    ) -> bool:
         """Whether a package of ``pins`` is ruled out by ``facts``, which ``matrix`` has."""
         versions = {pin.name: pin.version for pin in pins}
         bounds = bounds_of(solution, matrix)
@@ -107,7 +121,7 @@ class WheelAudit:
         self._unsuitable.update(out)
         return found or bool(out)
 
-    def like(self, facts: Iterable[BuildFacts]) -> Iterator[BuildFacts]:
+    def _older_like(self, facts: Iterable[BuildFacts]) -> Iterator[BuildFacts]:
         """``facts`` for older releases too: those of the same series, and of packages of which many do not suit, all.
 
         None of them was compiled for a newer PyTorch.
@@ -256,6 +270,13 @@ def read_before(matrix: Matrix, pins: Iterable[Pin], shelf: Shelf) -> dict[Pin, 
             if facts is not None:
                 found[pin] = facts
     return found
+
+
+def read_for(lock: Lock, matrix: Matrix, environ: Mapping[str, str]) -> dict[Pin, PackageFacts]:
+    """What was read before of the wheels of ``lock``; nothing where it was made without reading any."""
+    if lock.made is not None and lock.made.option("audit") == (Audit.OFF,):
+        return {}
+    return read_before(matrix, lock.pins, store_at(None, environ))
 
 
 def with_read(matrix: Matrix, read: Mapping[Pin, PackageFacts], platform: Platform) -> Matrix:

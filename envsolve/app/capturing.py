@@ -32,7 +32,7 @@ from envsolve.index.fitting import Interpreter
 from envsolve.lockfile import constraints_txt
 from envsolve.lockfile.conda_locks import channels_of
 from envsolve.lockfile.formats import write_conda_lock, write_python_lock
-from envsolve.lockfile.lock import Asked, Lock, Made
+from envsolve.lockfile.lock import Asked, Lock, Made, conda_lock, wheels_lock
 from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.finding import Finding, Severity
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from envsolve.diagnose.environment import FoundEnvironment
     from envsolve.validation.inventory import Inventory
 
-FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, constraints_txt.FORMAT)
-"""What an environment can become."""
 _NUMBERS = re.compile(r"\d+")
 _FEW = 20
 
@@ -238,7 +236,10 @@ def _written(
         return _conda_text(_conda_lock(environment, wheels, files, command, virtual), format_name), notes
     if environment.inventory.is_conda:
         notes += (Note("left-out", "only the wheels are captured: the conda packages, including Python, are left out"),)
-    return write_python_lock(_python_lock(interpreter, wheels, files, command), format_name), notes
+    where = files.where
+    lock = wheels_lock(wheels.pins, interpreter, where.default_shown, default_is_plain=where.is_plain)
+    made = Made(__version__, command, wheels.requested)
+    return write_python_lock(lock._replace(made=made), format_name), notes
 
 
 def _require_complete(asked: CaptureRequest, missing: Sequence[Missing]) -> None:
@@ -271,20 +272,6 @@ def _notes(environment: _Environment, wheels: InstalledWheels, missing: Sequence
     return tuple(notes)
 
 
-def _python_lock(interpreter: Interpreter, wheels: InstalledWheels, files: ExactFiles, command: str) -> Lock:
-    used = dict.fromkeys(url for pin in wheels.pins if (url := pin.index_url) is not None and url != files.default)
-    return Lock(
-        wheels.pins,
-        interpreter.platform,
-        interpreter.full_version,
-        None if interpreter.glibc is None else str(interpreter.glibc),
-        made=Made(__version__, command, wheels.requested),
-        default_index=files.default,
-        default_is_plain=files.where.is_plain,
-        indexes=tuple(used),
-    )
-
-
 def _conda_lock(
     environment: _Environment,
     wheels: InstalledWheels,
@@ -297,18 +284,11 @@ def _conda_lock(
         *(Asked(spec) for spec in environment.conda.requested),
         *(Asked(spec, by_pip=True) for spec in wheels.requested),
     )
-    return Lock(
-        wheels.pins,
-        environment.host.platform.value,
-        python=next((it.version for it in packages if it.name == "python"), ""),
-        glibc=next((it.version for it in virtual if it.name == "__glibc"), None),
+    return conda_lock(packages, wheels.pins, environment.host.platform, virtual, asked)._replace(
         made=Made(__version__, command, tuple(it.spec for it in asked)),
-        default_index="" if files is None else files.default,
+        default_index="" if files is None else files.where.default_shown,
         default_is_plain=files is None or files.where.is_plain,
-        conda=packages,
         channels=channels_of(packages),
-        virtual_packages=virtual,
-        asked=asked,
     )
 
 

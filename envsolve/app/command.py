@@ -23,6 +23,7 @@ def command_of(request: Request) -> str:
             words += [option, value]
     words += ["--exact"] if request.packages.exact else []
     words += ["--allow-builds"] if request.packages.allow_builds else []
+    words += ["--extensions"] if request.packages.extensions else []
     words += ["--pre"] if request.packages.pre else []
     for text in request.packages.requirements:
         folder = editable_folder(text)
@@ -53,6 +54,8 @@ def _changes(instead: Request, asked: Request) -> Iterator[str]:
             yield f"without {asked.asker.named(key)}"
     if instead.packages.allow_builds and not asked.packages.allow_builds:
         yield asked.asker.saying("allow-builds")
+    if instead.packages.extensions and not asked.packages.extensions:
+        yield asked.asker.saying("extensions")
     if instead.packages.pre and not asked.packages.pre:
         yield asked.asker.saying("pre")
 
@@ -62,6 +65,7 @@ def recorded_options(request: Request) -> Options:
     flags = {
         "exact": request.packages.exact,
         "allow-builds": request.packages.allow_builds,
+        "extensions": request.packages.extensions,
         "pre": request.packages.pre,
     }
     given = (

@@ -260,10 +260,8 @@ def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> 
             frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
         sources = WHEELS if found.as_wheels and not request.sources else sources
     named = tuple(FrameworkRequest(name, specifier) for name, specifier in sorted(frameworks.items()))
-    return target._replace(
-        request=request._replace(frameworks=named, python=python, cuda=cuda, channels=channels, sources=sources),
-        problem=problem._replace(frameworks=named, python=python, cuda=cuda),
-    )
+    target = target._replace(request=request._replace(channels=channels, sources=sources))
+    return target.asking(frameworks=named, python=python, cuda=cuda)
 
 
 def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
@@ -276,20 +274,14 @@ def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
 def with_frameworks(target: Target, names: Sequence[str]) -> Target:
     """``target`` with further frameworks, in whatever version."""
     added = tuple(FrameworkRequest(name, SpecifierSet()) for name in names)
-    request, problem = target.request, target.problem
-    frameworks = tuple(sorted((*problem.frameworks, *added), key=lambda it: it.framework))
-    return target._replace(
-        request=request._replace(frameworks=frameworks), problem=problem._replace(frameworks=frameworks)
-    )
+    return target.asking(frameworks=tuple(sorted((*target.problem.frameworks, *added), key=lambda it: it.framework)))
 
 
 def with_cuda(target: Target, cuda: SpecifierSet | None) -> Target:
     """``target`` with CUDA restricted further; as it is for None."""
     if cuda is None:
         return target
-    request, problem = target.request, target.problem
-    both = cuda if problem.cuda is None else problem.cuda & cuda
-    return target._replace(request=request._replace(cuda=both), problem=problem._replace(cuda=both))
+    return target.asking(cuda=cuda if target.problem.cuda is None else target.problem.cuda & cuda)
 
 
 def split(

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
@@ -18,7 +17,6 @@ from envsolve.app.channel_builds import ChannelBuilds
 from envsolve.app.conda_asked import asked_on, refuse_overrides, with_cuda, with_frameworks, with_stack
 from envsolve.app.conda_part import (
     CompanionsNeeded,
-    CondaLockRequest,
     Conflict,
     Joined,
     NotYet,
@@ -30,15 +28,15 @@ from envsolve.app.conda_part import (
 from envsolve.app.conda_refusal import Unfit, conda_refusal, not_on_channels
 from envsolve.app.conda_stacks import leave_out_wheels, narrow, other_toolkit
 from envsolve.app.lock_indexes import name_index
-from envsolve.app.solving import notes_of, request_without_secrets, solutions_of
+from envsolve.app.request_lock import LockRequest
+from envsolve.app.solving import Solved, notes_of, request_without_secrets, solutions_of
 from envsolve.app.targets import Target, targets_of
-from envsolve.boundary.secrets import without_secrets
+from envsolve.conda.session import Session
 from envsolve.errors import OutsideError, UnsolvableError
-from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channels_of
+from envsolve.lockfile.formats import write_conda_lock
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
-from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.request import Policy, Request
@@ -53,31 +51,13 @@ Stack = tuple[Target, Solution | None]
 """A target and its stack; None where no framework is involved."""
 
 
-class CondaLocked(NamedTuple):
-    """A lock for each platform, the notes on them, and the stacks in them."""
-
-    locks: tuple[Lock, ...]
-    notes: tuple[Note, ...]
-    answers: tuple[Answer, ...]
-
-    @property
-    def solutions(self) -> tuple[Solution, ...]:
-        """The stacks alone."""
-        return tuple(it.solution for it in self.answers)
-
-    @property
-    def because(self) -> tuple[Fact, ...]:
-        """The facts behind the stacks, each once."""
-        return tuple(dict.fromkeys(fact for solution in self.solutions for fact in solution.because))
-
-
-def lock_conda(asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, str]) -> CondaLocked:
-    """The lock for every platform of the request.
+def lock_conda(asked: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+    """The lock for every platform of the request; ``session`` is with the solver of conda packages.
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where a channel or an
     index fails.
     """
-    locking = _Locking(asked, matrix, environ)
+    locking = _Locking(asked, session, matrix, environ)
     try:
         return locking.made()
     except OutsideError as error:
@@ -90,7 +70,7 @@ def lock_conda(asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, st
 class _Locking:
     """One request, until its packages can be had."""
 
-    def __init__(self, asked: CondaLockRequest, matrix: Matrix, environ: Mapping[str, str]) -> None:
+    def __init__(self, asked: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> None:
         self._asked, self._matrix = asked, matrix
         self._request, self._hidden = request_without_secrets(asked.request)
         refuse_overrides(self._request)
@@ -101,7 +81,7 @@ class _Locking:
                 from envsolve.app.asked_packages import require_sources_in
 
                 require_sources_in(on.python, self._request.format, beside_conda=bool(on.conda))
-        self.parts = Parts(asked, self._request, self._on, matrix, environ)
+        self.parts = Parts(asked, session, self._request, self._on, matrix, environ)
         channels = self.parts.given_channels
         self._targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in targets)
         sources = {source for it in self._targets for group in source_groups(it.request) for source in group}
@@ -109,7 +89,7 @@ class _Locking:
         self._toolkits: dict[Platform, SpecifierSet] = {}
         self._first: UnsolvableError | None = None
 
-    def made(self) -> CondaLocked:
+    def made(self) -> Solved:
         """See lock_conda."""
         for _ in range(_MOST_ATTEMPTS):
             attempted = tuple(with_cuda(it, self._toolkits.get(it.problem.platform)) for it in self._targets)
@@ -172,7 +152,7 @@ class _Locking:
         return tuple(next(found) if it.problem.frameworks else (it, None) for it in targets), differing
 
     def _near_to_held(self, target: Target) -> Target:
-        held = self._asked.held(target.problem.platform).stack
+        held = self.parts.kept(target.problem.platform).stack
         if not held.packages or target.request.prefer is not Policy.NEWEST_FRAMEWORK:
             return target
         return target._replace(request=target.request._replace(prefer=Policy.LOCKED, held=held))
@@ -192,7 +172,7 @@ class _Locking:
         made: tuple[Lock, ...],
         stacks: Sequence[Stack],
         differing: tuple[Note, ...],
-    ) -> CondaLocked:
+    ) -> Solved:
         request, indexes = self._request, self.parts.indexes
         solved = [target for target, solution in stacks if solution is not None]
         channels = tuple(dict.fromkeys(it for _, solution in stacks for it in self.parts.channels(solution)))
@@ -204,14 +184,16 @@ class _Locking:
                 channels=channels,
                 sources=sources,
                 variables=variables,
-                default_index="" if indexes is None else without_secrets(indexes.default).rstrip("/"),
+                default_index="" if indexes is None else indexes.default_shown,
                 default_is_plain=indexes is None or indexes.is_plain,
             )
             for lock, (_, solution) in zip(made, stacks, strict=True)
         )
         notes = dict.fromkeys((*self._notes(stacks), *differing))
         answers = (self.parts.answer(*it) for it in stacks)
-        return CondaLocked(locks, tuple(notes), tuple(filter(None, answers)))
+        files = [] if not self._asked.writes else [[lock] for lock in locks] if self._asked.apart else [locks]
+        texts = (it for group in files for it in write_conda_lock(group, request.format))
+        return Solved(tuple(texts), tuple(notes), tuple(filter(None, answers)), locks)
 
     def _left_out(self, target: Target, solution: Solution | None) -> Iterator[Note]:
         wanted = self._on[target.problem.platform].python

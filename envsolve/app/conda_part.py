@@ -6,16 +6,18 @@ Where they cannot be had, an exception says what to try instead. None of these i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import functools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from envsolve import __version__
 from envsolve.app.command import recorded_command
 from envsolve.app.conda_asked import CondaAsked, Split, asked_in, split
 from envsolve.app.conda_refusal import Unfit
+from envsolve.app.held_locks import held_in_conda_lock
 from envsolve.app.lock_evidence import Origin, evidence_of
-from envsolve.app.network import Network
 from envsolve.app.own_rows import pins_are_own, stack_is_own
+from envsolve.app.request_lock import LockRequest
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target
 from envsolve.app.virtual_packages import virtual_packages
@@ -25,7 +27,7 @@ from envsolve.errors import UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channel_name, channels_of, environment_name, with_conda_forge
-from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.lock import Lock, Made, conda_lock
 from envsolve.lockfile.remarks import use_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
@@ -34,7 +36,7 @@ from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.note import Note
 from envsolve.model.release import Source
-from envsolve.model.request import Held, Request
+from envsolve.model.request import Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
 
@@ -47,31 +49,6 @@ _FREE_THREADED = "freethreading"
 _USUAL_PYTHON = "python[build='^.*(_cpython|_cp3[0-9]+|h[0-9a-f]+_[0-9]+)$']"
 """CPython with its lock. conda-forge has builds of every version without it (cp313t) and of PyPy beside those, which
 only the name of the build distinguishes, and which a solver takes where a package for the usual one is missing."""
-
-
-class Kept(NamedTuple):
-    """What an existing lock holds: the stack, name, version and build of conda packages, and versions of wheels."""
-
-    stack: Held = Held()
-    conda: tuple[tuple[str, str, str], ...] = ()
-    wheels: Mapping[str, str] = {}
-
-
-class CondaLockRequest(NamedTuple):
-    """A request for a conda lock, and the session with the solver of conda packages.
-
-    ``held`` gives what the existing lock has for a platform. ``progress`` gets a text on each step,
-    ``counted`` how many wheels are picked, and the last of them. ``recorded`` is the request that the lock says it was
-    made for, where that is another one.
-    """
-
-    request: Request
-    session: Session
-    network: Network = Network()
-    held: Callable[[Platform], Kept] = lambda _: Kept()
-    progress: Callable[[str], None] = lambda _: None
-    counted: Callable[[int, str], None] = lambda _, __: None
-    recorded: Request | None = None
 
 
 class NotYet(Exception):  # noqa: N818  # what was learned leads on
@@ -127,13 +104,14 @@ class Parts:
 
     def __init__(
         self,
-        asked: CondaLockRequest,
+        asked: LockRequest,
+        session: Session,
         request: Request,
         on: Mapping[Platform, CondaAsked],
         matrix: Matrix,
         environ: Mapping[str, str],
     ) -> None:
-        self._asked, self._request, self._on = asked, request, on
+        self._asked, self._session, self._request, self._on = asked, session, request, on
         self._matrix, self._environ = matrix, environ
         given = (*asked.request.channels, *(channel for it in on.values() for channel in it.channels))
         self._opened_by = {without_secrets(channel): channel for channel in given}
@@ -141,6 +119,8 @@ class Parts:
         self.notes: list[Note] = []
         self.of_conda: frozenset[str] = frozenset()
         self.companions: dict[Platform, frozenset[str]] = {}
+        self.kept = functools.cache(lambda it: held_in_conda_lock(asked.there(it), request.packages))
+        """What stays of the lock that is there, by the platform."""
 
     def close(self) -> None:
         """End the connections to package indexes."""
@@ -181,13 +161,13 @@ class Parts:
         assert source.channel is not None
         named = map(channel_name, self._opened_by)
         own = () if source is Source.CONDA_FORGE or source.channel in named else (source.channel,)
-        return self._asked.session.packages(self._opened(with_conda_forge((*own, *self._opened_by))), platform, names)
+        return self._session.packages(self._opened(with_conda_forge((*own, *self._opened_by))), platform, names)
 
     def solved(self, unfit: Unfit, specs: Sequence[str]) -> Sequence[CondaPackage] | None:
         """What the channels have for other specs than those of ``unfit``; None where nothing fits together."""
         question = self._question(unfit.problem.platform, unfit.channels, specs, unfit.virtual_packages)
         try:
-            return self._asked.session.solve(question)
+            return self._session.solve(question)
         except CondaConflict:
             return None
 
@@ -198,13 +178,13 @@ class Parts:
         for users.
         """
         platform = target.problem.platform
-        self._asked.progress(f"conda packages for {platform}")
+        self._asked.show(f"conda packages for {platform}")
         channels = self.channels(solution)
         virtual = virtual_packages(target.problem, solution, target.hosts, self._matrix.cuda, self._environ)
-        session, opened = self._asked.session, self._opened(channels)
+        opened = self._opened(channels)
 
         def listed(names: frozenset[str]) -> Mapping[str, tuple[Listed, ...]]:
-            return session.packages(opened, platform, names)
+            return self._session.packages(opened, platform, names)
 
         asked = split(self._on[platform], target.problem, solution, listed, self.of_conda)
         if platform in self.companions:
@@ -219,15 +199,7 @@ class Parts:
             packages, pins = self._together(question, target, solution, asked)
         except CondaConflict as conflict:
             raise Conflict(Unfit(target.problem, solution, asked.conda, virtual, channels, conflict.text)) from None
-        lock = Lock(
-            pins,
-            platform.value,
-            python=next((it.version for it in packages if it.name == "python"), ""),
-            glibc=next((it.version for it in virtual if it.name == "__glibc"), None),
-            conda=tuple(packages),
-            asked=(*asked.conda, *asked.by_pip),
-            virtual_packages=virtual,
-        )
+        lock = conda_lock(packages, pins, platform, virtual, (*asked.conda, *asked.by_pip))
         answer = self.answer(target, solution)
         if answer is None:
             return lock
@@ -254,7 +226,7 @@ class Parts:
             specs=tuple(specs),
             virtual_packages=virtual,
             constraints=() if any(map(_chooses_python, specs)) else (_USUAL_PYTHON,),
-            held=self._asked.held(platform).conda,
+            held=self.kept(platform).conda,
             exclude_newer=self._request.packages.exclude_newer,
         )
 
@@ -268,7 +240,7 @@ class Parts:
 
         def solve(constraints: Sequence[str]) -> Sequence[CondaPackage]:
             constrained = question._replace(constraints=(*question.constraints, *constraints))
-            packages = self._asked.session.solve(constrained)
+            packages = self._session.solve(constrained)
             _require_all_joined(target, packages)
             return packages
 
@@ -278,7 +250,7 @@ class Parts:
             from envsolve.app.conda_wheels import CondaWheels
 
             self._beside = CondaWheels(self._asked.request, self._asked.network, self._matrix, self._environ)
-        held = self._asked.held(target.problem.platform).wheels
+        held = self.kept(target.problem.platform).wheels
         try:
             packages, wheels = self._beside.with_conda(solve, target, solution, asked.python, held, self._asked.counted)
         except UnsolvableError as error:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.app.making import CreateRequest, Progress, make
-from envsolve.app.project_changes import Change
+from envsolve.app.package_changes import Change
 from envsolve.app.syncing import can_change, change
 from envsolve.create.builds import refuse_builds, refuse_variables
 from envsolve.create.claims import claiming, release

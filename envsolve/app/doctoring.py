@@ -73,6 +73,17 @@ class Diagnosed(NamedTuple):
     environment: Looked
     scene: Scene
     notes: tuple[Note, ...] = ()
+    checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What was checked, in words, each with the ids of what it found."""
+
+    def by_check(self) -> list[tuple[str, tuple[Finding, ...]]]:
+        """What was checked, with its findings, each finding once; the last is whatever no check found by itself."""
+        left = list(self.findings)
+        found = []
+        for name, ids in self.checks:
+            found.append((name, tuple(it for it in left if it.id in ids)))
+            left = [it for it in left if it.id not in ids]
+        return [*found, ("other observations", tuple(left))]
 
     @property
     def ok(self) -> bool:
@@ -106,7 +117,10 @@ def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     inventory = _inventory(machine, environment)
     notes = (*activation.notes, *differs_from_lock(found.inventory.prefix, runs=found.runs))
     looked = _looked(found, environ, activation.environ, inventory, host)
-    return Diagnosed(host, findings, inventory, _frameworks(found, environment), looked, environment.scene, notes)
+    parts = (("machine", machine.checks), ("environment", environment.checks))
+    checks = tuple((f"{part}: {name}", ids) for part, of_part in parts for name, ids in of_part)
+    frameworks = _frameworks(found, environment)
+    return Diagnosed(host, findings, inventory, frameworks, looked, environment.scene, notes, checks)
 
 
 def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:

@@ -14,7 +14,6 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given
 from envsolve.app.lock_indexes import Lines, Places, places, settings_of
 from envsolve.app.network import Network
-from envsolve.boundary.secrets import without_secrets
 from envsolve.frameworks import OWN_INDEX
 from envsolve.index.client import Indexes, package_file
 from envsolve.index.fitting import Interpreter
@@ -70,11 +69,6 @@ class ExactFiles:
     def notes(self) -> tuple[Note, ...]:
         """What to know of the settings and the cache."""
         return (*self.where.notes, *self._lines.notes)
-
-    @property
-    def default(self) -> str:
-        """The index that is asked last, without credentials."""
-        return without_secrets(self.where.default).rstrip("/")
 
     def of(self, name: str, version: str) -> Listed | None:
         """What the first index that knows ``name`` has of ``version``; None without any. Raises OutsideError."""

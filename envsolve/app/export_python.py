@@ -123,7 +123,7 @@ def _from_indexes(
             raise
         notes += files.notes
         is_plain = where.is_plain and files.where.is_plain
-        default = where.default if is_plain or not where.is_plain else files.default
+        default = where.default if is_plain or not where.is_plain else files.where.default_shown
     used = (url for pin in found.values() if (url := pin.index_url) is not None and url != default)
     extra = dict.fromkeys((*where.extra, *used))
     return found, _Places(default, is_plain, tuple(extra)), notes

@@ -21,11 +21,9 @@ from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import format_in, locks_in
 from envsolve.lockfile.text_file import shown
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
+from envsolve.model.lock_format import CONDA_FORMATS, EXPORT_FORMATS, VENV_FORMATS
 from envsolve.model.note import Note
 
-FORMATS = (*VENV_FORMATS, *CONDA_FORMATS, "environment", constraints_txt.FORMAT)
-"""What a lock can become; ``environment`` is one of single builds."""
 _LOCKS = Hint(
     "give a requirements file, a pylock.toml, a uv.lock, a poetry.lock, a pdm.lock, a conda-lock.yml, an explicit file "
     "or a pixi.lock"
@@ -117,7 +115,7 @@ def _solved_as(asked: ExportRequest) -> str:
 
 
 def _same_format(asked: ExportRequest) -> UsageError:
-    others = ", ".join(it for it in FORMATS if it != asked.format_name)
+    others = ", ".join(it for it in EXPORT_FORMATS if it != asked.format_name)
     return UsageError(
         "nothing-to-export",
         f"{asked.path} already has the format {asked.format_name}",

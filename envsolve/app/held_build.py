@@ -10,12 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from packaging.version import Version
-
 from envsolve.frameworks import FRAMEWORKS, Framework
 from envsolve.lockfile.lock import Stack
 from envsolve.model.names import normalized
 from envsolve.model.release import CudaLibraries, Release
+from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import cuda_major_of
 
 _CUDA_EXTRA = re.compile(r"cuda(\d\d)?(?:-[a-z]+)?")
@@ -60,8 +59,8 @@ def _of_parts(rows: Iterable[Release], beside: Beside, known: Framework) -> Iter
     """Of a framework whose wheel is for every CUDA, as jax is: parts of it beside the wheel are for one."""
     named = (cuda_major_of(name) for name in beside.versions if known.has_gpu_code(name))
     plugins = {it for it in named if it is not None}
-    locals_of_parts = (_local(version) for name, version in beside.versions.items() if known.is_beside(name))
-    local = next(filter(None, locals_of_parts), None)
+    of_parts = (parsed_version(version) for name, version in beside.versions.items() if known.is_beside(name))
+    local = next((it.local for it in of_parts if it is not None and it.local), None)
     for row in rows:
         major = None if row.cuda is None else row.cuda.major
         asked = [it for name in beside.extras.get(row.package, ()) if (it := _CUDA_EXTRA.fullmatch(name))]
@@ -86,10 +85,3 @@ def _of_libraries(rows: Iterable[Release], beside: Beside) -> Iterator[Release]:
     extras = frozenset(it for row in rows for it in beside.extras.get(row.package, ()))
     brought = [row for row in rows if row.cudnn_package in beside.versions or extras & set(row.extras)]
     yield from brought or (row for row in rows if row.cuda_libraries is CudaLibraries.NONE)
-
-
-def _local(version: str) -> str | None:
-    try:
-        return Version(version).local
-    except ValueError:
-        return None

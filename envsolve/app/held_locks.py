@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
+from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import UsageError
 from envsolve.frameworks import framework_of_name
+from envsolve.lockfile.own_file import LONGEST
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PLATFORM
 from envsolve.model.names import normalized
 from envsolve.model.reference import AddressKind, kind_of
 from envsolve.model.request import Held, Packages
+from envsolve.model.versions import minor_of
 
 if TYPE_CHECKING:
-    from envsolve.app.conda_part import Kept
     from envsolve.lockfile.lock import Lock
+    from envsolve.model.conda import CondaPackage
     from envsolve.model.package import Pin
 
 FileFor = Callable[[Platform], str]
@@ -25,7 +30,11 @@ FileFor = Callable[[Platform], str]
 LockFor = Callable[[Platform], "Lock | None"]
 """The lock that is there for a platform; None where there is none. Raises UsageError where it cannot be read."""
 _CUDA = (*CUDA_PACKAGES, "cuda-toolkit")
-_Held = TypeVar("_Held")
+
+
+def nothing(_: Platform) -> Lock | None:
+    """No lock for any platform."""
+    return None
 
 
 def locks_in(file_for: FileFor) -> LockFor:
@@ -35,16 +44,31 @@ def locks_in(file_for: FileFor) -> LockFor:
     return functools.cache(lambda platform: lock_at(Path(file_for(platform)), platform))
 
 
-def as_far_as_read(held: Callable[[Platform], _Held], nothing: _Held) -> Callable[[Platform], _Held]:
-    """``held`` of a file that may be replaced whatever is in it: one that cannot be read holds ``nothing``."""
+def locks_named(name: str) -> LockFor:
+    """The same of the files that ``name`` names: with the platform in it, one for each."""
+    return locks_in(lambda platform: name.replace(PLATFORM, platform))
 
-    def found(platform: Platform) -> _Held:
-        try:
-            return held(platform)
-        except UsageError:
-            return nothing
+
+def as_far_as_read(there: LockFor) -> LockFor:
+    """The locks in files that may be replaced whatever is in them: one that cannot be read is none."""
+
+    def found(platform: Platform) -> Lock | None:
+        with suppress(UsageError):
+            return there(platform)
+        return None
 
     return found
+
+
+def platforms_in(path: Path) -> tuple[str, ...]:
+    """The platforms that packages of the conda-lock.yml at ``path`` are for; none where it is no such file."""
+    from envsolve.lockfile import reading
+
+    with suppress(FileError):
+        text = read_text(path, LONGEST) or ""
+        if reading.format_in(path, text) == "conda-lock":
+            return tuple(lock.platform for lock in reading.locks_in("conda-lock", text) if lock.versions)
+    return ()
 
 
 def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
@@ -71,7 +95,7 @@ def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
         return Held(tuple(it for it in stays if framework_of_name(it[0]) is not None))
     versions = lock.versions
     cuda = next((versions[name] for name in _CUDA if name in versions), lock.stack and lock.stack.cuda)
-    return Held(stays, _minor(versions.get("python", lock.python)), _minor(cuda), tuple(_commits(lock)))
+    return Held(stays, minor_of(versions.get("python", lock.python)), minor_of(cuda), tuple(_commits(lock)))
 
 
 def _commits(lock: Lock) -> Iterator[tuple[str, str]]:
@@ -93,31 +117,30 @@ def held_by_answer(there: LockFor, packages: Packages) -> Callable[[Platform], H
     return lambda platform: Held() if packages.upgrade else held_in(there(platform), packages.upgraded)
 
 
-def held_by_python_lock(there: LockFor) -> Callable[[Platform], tuple[tuple[Pin, ...], Held]]:
+def held_in_python_lock(lock: Lock | None) -> tuple[tuple[Pin, ...], Held]:
     """The pins of a Python lock, and the stack among them; nothing where there is no lock."""
-
-    def held(platform: Platform) -> tuple[tuple[Pin, ...], Held]:
-        lock = there(platform)
-        pins = () if lock is None else tuple(pin for pin in lock.pins if pin.index_url is not None)
-        return (pins, held_in(lock)) if pins else ((), Held())
-
-    return held
+    pins = () if lock is None else tuple(pin for pin in lock.pins if pin.index_url is not None)
+    return (pins, held_in(lock)) if pins else ((), Held())
 
 
-def held_by_conda_lock(there: LockFor, packages: Packages) -> Callable[[Platform], Kept]:
-    """What a conda lock holds, as far as its packages are to stay."""
-    from envsolve.app.conda_part import Kept
+class Kept(NamedTuple):
+    """What stays of a conda lock: the stack, name, version and build of conda packages, and versions of wheels."""
 
-    def held(platform: Platform) -> Kept:
-        if packages.upgrade:
-            return Kept()
-        from envsolve.app.conda_held import kept_in
-
-        return kept_in(there(platform), packages.upgraded)
-
-    return functools.cache(held)
+    stack: Held = Held()
+    conda: tuple[tuple[str, str, str], ...] = ()
+    wheels: Mapping[str, str] = {}
 
 
-def _minor(version: str | None) -> str | None:
-    """The part that a stack decides; an exact environment has 3.12.11 of Python and 11.8.0 of cudatoolkit."""
-    return ".".join(version.split(".")[:2]) if version else None
+def held_in_conda_lock(lock: Lock | None, packages: Packages) -> Kept:
+    """What a conda lock holds, but for what the user lets go of; nothing where there is no lock."""
+    if lock is None or packages.upgrade:
+        return Kept()
+    gone = {normalized(name) for name in packages.upgraded}
+    conda = tuple((it.name, it.version, it.build) for it in lock.conda if _is_whole(it) and not is_gone(it.name, gone))
+    wheels = {pin.name: pin.version for pin in lock.pins if pin.version and not is_gone(pin.name, gone)}
+    return Kept(held_in(lock, packages.upgraded), conda, wheels)
+
+
+def _is_whole(package: CondaPackage) -> bool:
+    """Whether it is one build: a pattern, as an environment.yml may have it, holds none."""
+    return bool(package.build) and not set("*^") & set(package.build)

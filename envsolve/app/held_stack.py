@@ -22,9 +22,11 @@ from envsolve.model.host import Platform
 from envsolve.model.lock_format import is_project_lock
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
+from envsolve.model.versions import minor_of, parsed_version
 
 _OF_PLATFORM = ("os_name", "platform_machine", "platform_system", "sys_platform")
 """The variables of markers that a platform decides."""
+_MINOR = re.compile(r"\d+(?:\.\d+)?(?=\.|$)", re.ASCII)
 _CPU_BUILD = re.compile(r"(?:^|_)cpu(?=_|$)")
 """How conda-forge and the channel of PyTorch name builds for the CPU: ``cpu_generic_py312h0_0``, ``py3.9_cpu_0``."""
 
@@ -70,7 +72,7 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     versions = {it.name: it.version for it in packages if it.version}
     frameworks = [it for it in packages if framework_of(it) is not None]
     named = tuple(it for it in frameworks if it.version)
-    cuda = _minor(next((versions[name] for name in CUDA_PACKAGES if name in versions), None))
+    cuda = minor_of(next((versions[name] for name in CUDA_PACKAGES if name in versions), None))
     found: dict[str, tuple[Release, ...]] = {}
     for it in named:
         framework = str(framework_of(it))
@@ -80,12 +82,12 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
         if len(rows) > 1 and it.build is None:
             rows = installed_of(rows, _beside(name, text, platform, packages), lock.stack)
         elif len(rows) > 1:
-            rows = _that_go_with(rows, _minor(versions.get("python")), cuda, lock.channels)
+            rows = _that_go_with(rows, minor_of(versions.get("python")), cuda, lock.channels)
         found[framework] = found.get(framework, ()) + rows
     python = versions.get("python") or (lock.python if lock.made else None)
     cudnn = next((versions[name] for name in CUDNN_PACKAGES if name in versions), None)
     unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
-    return HeldStack(found, named, _minor(python), cuda, _version(cudnn), lock, unpinned)
+    return HeldStack(found, named, minor_of(python), cuda, parsed_version(cudnn), lock, unpinned)
 
 
 def _that_go_with(
@@ -127,7 +129,7 @@ def is_for_the_cpu(package: Installed, recorded: Stack | None) -> bool:
     which recorded this very version in a lock that needs neither a driver nor a GPU.
     """
     if package.build is None:
-        version = _version(package.version)
+        version = parsed_version(package.version)
         is_named = package.name in FRAMEWORK_OF_CPU_WHEEL or (version is not None and version.local == "cpu")
     else:
         is_named = _CPU_BUILD.search(package.build) is not None
@@ -177,7 +179,7 @@ def _wheels(pins: Iterable[Pin], unpinned: Iterable[str]) -> Iterator[Installed]
 
 def _rows(package: Installed, releases: Iterable[Release]) -> Iterator[Release]:
     """The builds that a pin may be; a wheel is known by its full version, with the local one of PyTorch's index."""
-    version = _version(package.version)
+    version = parsed_version(package.version)
     for release in releases:
         if release.package != package.name or release.source.is_wheel is not (package.build is None):
             continue
@@ -188,8 +190,10 @@ def _rows(package: Installed, releases: Iterable[Release]) -> Iterator[Release]:
             yield release
 
 
-def _minor(version: object) -> str | None:
-    return ".".join(version.split(".")[:2]) if isinstance(version, str) and version else None
+def _minor(version: str | None) -> str | None:
+    """The major and the minor part of ``version``; None for what is none, as people may write anything."""
+    found = None if version is None else _MINOR.match(version)
+    return None if found is None else found[0]
 
 
 def _version(text: str | None) -> Version | None:

@@ -36,7 +36,8 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
     markers ask for a framework on some Pythons alone, the stack is for one of them.
     """
     python, holds = pythons_of_stack(wanted, {it.framework for it in target.request.frameworks}, target.problem)
-    request, problem = target.request._replace(python=python), target.problem._replace(python=python)
+    target = target.asking(python=python)
+    request, problem = target.request, target.problem
     replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in wanted.overrides}
     asked = {it.framework: ["" if it.framework in replaced else str(it.specifier)] for it in request.frameworks}
     cuda = request.cuda
@@ -49,10 +50,7 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
         for name, specifiers in sorted(asked.items())
     )
     sources = request.sources or _sources(request, where)
-    return target._replace(
-        request=request._replace(frameworks=frameworks, cuda=cuda, sources=sources),
-        problem=problem._replace(frameworks=frameworks, cuda=cuda),
-    )
+    return target._replace(request=request._replace(sources=sources)).asking(frameworks=frameworks, cuda=cuda)
 
 
 def pythons_of_stack(

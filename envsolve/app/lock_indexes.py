@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.app.asked_packages import Given
+from envsolve.app.asked_packages import Given, given
 from envsolve.app.network import Network
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
@@ -54,6 +54,11 @@ class Places(NamedTuple):
     mapped: Mapping[str, str]
     notes: tuple[Note, ...] = ()
     origin: str = ""
+
+    @property
+    def default_shown(self) -> str:
+        """The default as a lock names it, without credentials."""
+        return without_secrets(self.default).rstrip("/")
 
 
 class Lines:
@@ -276,3 +281,28 @@ class _Nobody:
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
         raise OutsideError("offline", f"{without_secrets(url)} is not cached, and --offline is set")
+
+
+class Start(NamedTuple):
+    """What a request asks of which indexes, and the connection to them.
+
+    Who has one closes its ``lines``.
+    """
+
+    wanted: Given
+    where: Places
+    lines: Lines
+
+
+def start(request: Request, network: Network, environ: Mapping[str, str]) -> Start:
+    """Read what the packages of ``request`` ask for, and ask for their pages; its frameworks do not count yet.
+
+    Raises UsageError where a file or a setting cannot be read.
+    """
+    wanted = given(request.packages)
+    settings = settings_of(environ)
+    where = places(request, wanted, settings)
+    builds, constraints = request.packages.allow_builds, wanted.build_constraints
+    lines = Lines(network, settings, environ, builds=builds, build_constraints=constraints)
+    lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
+    return Start(wanted, where, lines)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -16,12 +16,16 @@ from envsolve.app.stack_wheels import Rivals
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.index.metadata import corrected as read_as
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
 from envsolve.model.need import Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.solution import Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.resolve import Found
+from envsolve.resolve.closure.unknown_builds import goes_with_cuda
 from envsolve.resolve.solver import Solver
 
 _MOST_REASONS = 4
@@ -222,3 +226,46 @@ def index_hint(index: str, request: Request) -> Hint:
     """How to add the index that the source distribution of a package leads to."""
     added = request._replace(extra_index_urls=tuple(dict.fromkeys((*request.extra_index_urls, index))))
     return way_out("add the index that has the wheels", added, request)
+
+
+def gpu_notes(
+    pins: Sequence[Pin], solution: Solution | None, request: Request, platform: Platform, matrix: Matrix
+) -> Iterator[Note]:
+    """What to know of the CUDA code in ``pins`` that they were not judged for; ``solution`` is their stack, if any."""
+    if solution is None:
+        yield from _not_judged(pins, request, platform, matrix)
+    else:
+        yield from _sources(pins, solution, matrix)
+
+
+def _not_judged(pins: Sequence[Pin], request: Request, platform: Platform, matrix: Matrix) -> Iterator[Note]:
+    """What has CUDA code, where a GPU or a driver was named and no framework says which CUDA the lock is for."""
+    is_named = request.driver is not None or bool(request.hosts) or set(request.gpus) - {"auto", "none"}
+    names = [
+        it.name
+        for it in (pins if is_named else ())
+        if goes_with_cuda(it.name, it.requires) or any(of.need_cuda for of in matrix.build_facts(it.name, platform))
+    ]
+    if names:
+        text = f"{', '.join(names)}: not checked for the GPU and the driver, as the lock has no framework"
+        yield Note("not-verified", f"{text}; with -f the framework that they run beside is locked too")
+
+
+def _sources(pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> Iterator[Note]:
+    """What is locked as source because wheels of other releases do not suit the GPU or the rest of the lock."""
+    problem, cuda = solution.problem, None if solution.toolkit is None else solution.toolkit.version
+    versions = {it.name: it.version for it in pins}
+    for pin in pins:
+        if cuda is None or not pin.files or pin.files[0].is_wheel or not pin.files[0].is_archive:
+            continue
+        others = [it for it in matrix.build_facts(pin.name, problem.platform) if not it.loss]
+        reasons = [
+            reason
+            for it in others
+            if not it.covers(pin.version)
+            for gpu in (it.without_code_for(problem.gpus, cuda),)
+            for reason in ([f"has no code for compute capability {gpu}"] if gpu is not None else it.unmet(versions))
+        ]
+        if reasons:
+            text = f"{pin.name} {pin.version} is a source distribution: a wheel of another release {reasons[0]}"
+            yield Note("source-for-gpu", text).about(name=pin.name)

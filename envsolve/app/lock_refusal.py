@@ -1,26 +1,27 @@
-"""Why no set of packages goes with a stack, as the error that ends the command. Imported only when there is none."""
+"""Why no set of packages goes with a stack, as the error that ends the command."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.command import command_of, way_out
-from envsolve.app.lock_notes import index_hint
+from envsolve.app.extension_wheels import allowing_others
+from envsolve.app.lock_notes import RefusalOf, Resolved, index_hint
+from envsolve.app.lock_stacks import Attempt
 from envsolve.app.lock_worlds import Unbuilt
 from envsolve.app.refusal import refusal
-from envsolve.app.stack_wheels import index_of
+from envsolve.app.stack_wheels import index_of, strangers
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import ConflictStep, Hint, Refused, UnsolvableError
+from envsolve.errors import ConflictStep, Hint, OutsideError, Refused, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
 from envsolve.model.asker import Asker
-from envsolve.model.need import Need, parse_need
+from envsolve.model.need import Need, is_limited, parse_need
 from envsolve.model.package import Pin
 from envsolve.model.reference import gives_address
 from envsolve.model.release import Release, Source
@@ -31,15 +32,14 @@ from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import contested, explain, glibc_needed_in, missing, reasons_of, versions
 from envsolve.resolve.closure.provider import Ask
 from envsolve.resolve.closure.releases import Unfit
-from envsolve.resolve.closure.resolve import Conflict
+from envsolve.resolve.closure.resolve import Conflict, Found
 from envsolve.resolve.solver import Solver
-
-if TYPE_CHECKING:
-    from envsolve.app.lock_worlds import Unbuilt
 
 _OTHER_VERSIONS = ("other-version", "any-release")
 """Ways out that ask for a framework in another version than what stands in a file of requirements."""
+_MANY_MONTHS = 18
 _MOST_CAUSES = 3
+_LACKING_WHEELS = (Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD, Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON)
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
 _CUDA_BUILD = re.compile(r"cu\d+")
@@ -95,6 +95,7 @@ def packages_refusal(
         *rivals,
         *_framework_hints(contested(conflict), request),
         *([Hint("install a required version with conda")] if is_of_conda and code != "hash-mismatch" else []),
+        *_hints_of_extensions(unfit, request, solution),
         *(() if rivals else _hints(reasons, unknown, lacking, request, solution)),
         *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
@@ -150,6 +151,12 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
     )
 
 
+def refuse_strangers(solution: Solution | None, pins: Iterable[Pin], request: Request) -> None:
+    """Raise that error where one of ``pins`` does not go with a PyTorch of the stack."""
+    for release, stranger in strangers(solution, pins, request.packages):
+        raise stranger_refusal(release, stranger, request)
+
+
 def unbuilt_refusal(
     unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request, wanted: Given
 ) -> UnsolvableError:
@@ -179,7 +186,7 @@ def unbuilt_refusal(
     return UnsolvableError("needs-build", message, causes, hints, refused=tuple(refused))
 
 
-def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:
+def _outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:
     """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not."""
     assert old.months is not None
     causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
@@ -194,6 +201,48 @@ def outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> 
             _asking_for(old.name, f"=={old.version}", "use it anyway", request),
         ),
     )
+
+
+def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> UnsolvableError | None:
+    """Why a ``search`` for packages around a stack finds none; None where it does, or where it cannot be found out."""
+    try:
+        search()
+    except Conflict as conflict:
+        return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+    except UnsolvableError as error:
+        return error
+    except OutsideError:
+        return None  # what only explains an answer does not end it
+    return None
+
+
+def require_recent(
+    made: Resolved, wanted: Given, request: Request, kept: Mapping[str, str], refusal_of: RefusalOf
+) -> None:
+    """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
+
+    What a package requires in an older version is right so, and what the request bounds may be old because of it;
+    so may what goes with a framework of which the machine runs no release of the last years, and what an existing
+    lock keeps. A version from before a package began to limit its framework is never right for a framework of years
+    later. ``kept`` are the versions of an existing lock.
+    """
+    of_stack = {it.package for it in made.attempt.releases}
+    behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
+    old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)]
+    typed = [need for need, _ in (*wanted.needs, *wanted.constraints)]
+    limited = {need.name for need in typed if is_limited(need.specifier)}
+    of_request = (request.python, request.cuda, request.packages.exclude_newer)
+    is_bounded = (
+        bool(limited)
+        or any(it is not None for it in of_request)
+        or any(is_limited(str(it.specifier)) for it in request.frameworks)
+        or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
+    )
+    outgrown = {it.name for it in made.found.unlimited if it.is_outgrown} - limited
+    if outgrown or is_bounded:
+        old = [it for it in made.found.behind if it.name in outgrown and it.months is not None]
+    if old:
+        raise _outdated(old[0], refusal_of(made.attempt, {old[0].name: old[0].newest}), request)
 
 
 def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
@@ -414,6 +463,16 @@ def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
             meaning = request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
             command = None if request.asker.file else command_of(meaning)
         yield Hint(f"request the framework with {request.asker.saying('frameworks', _MEANT[name])}", command)
+
+
+def _hints_of_extensions(
+    unfit: Mapping[str, Mapping[Unfit, str]], request: Request, solution: Solution | None
+) -> Iterator[Hint]:
+    """Others may publish the wheels that the indexes lack."""
+    lacking = [name for name, found in unfit.items() if not set(found).isdisjoint(_LACKING_WHEELS)]
+    if lacking and solution is not None and not solution.problem.cpu:
+        found = allowing_others(lacking, solution.problem.platform, request)
+        yield from () if found is None else (found,)
 
 
 def _hints(

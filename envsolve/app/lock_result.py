@@ -21,7 +21,7 @@ from envsolve.errors import UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS, OWN_INDEX
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.lockfile.answer import Answer
-from envsolve.lockfile.lock import Lock, Made
+from envsolve.lockfile.lock import Lock, Made, wheels_lock
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import COMMON_GLIBC, Platform
@@ -87,7 +87,7 @@ class Result:
                 own_matrix=stack_is_own(self._matrix, solution)
                 or pins_are_own(self._matrix, pins, attempt.problem.platform),
             )
-        default = without_secrets(self._where.default).rstrip("/")
+        default = self._where.default_shown
         used = {pin.index_url.rstrip("/") for pin in pins if pin.index_url is not None}
         others = tuple(url for url in self._in_order(solution) if url != default and url in used)
         made = Made(
@@ -100,19 +100,10 @@ class Result:
             asked_digest=now.digest,
             options=(*recorded_options(bare), *constraints),
         )
-        locked = Lock(
-            pins,
-            interpreter.platform,
-            interpreter.full_version,
-            None if interpreter.glibc is None else str(interpreter.glibc),
-            None if answer is None else stack_of(answer, {pin.name: pin.version for pin in pins}),
-            made,
-            default_index=default,
-            default_is_plain=self._where.is_plain,
-            indexes=others,
-        )
+        locked = wheels_lock(pins, interpreter, default, default_is_plain=self._where.is_plain)
         evidence = evidence_of(locked, solution, self._matrix, read)
-        locked = locked._replace(made=made._replace(evidence=evidence))
+        stack = None if answer is None else stack_of(answer, locked.versions)
+        locked = locked._replace(stack=stack, made=made._replace(evidence=evidence), indexes=others)
         absent = left_out(self._wanted, pins, interpreter)
         in_part = () if solution is None else runs_in_part(pins, solution, self._matrix)
         notes = (*beside, *self._notes(attempt), *in_part, *absent, *(note for pin in pins for note in notes_of(pin)))

@@ -34,7 +34,7 @@ from envsolve.model.request import Request
 _OF_FILES: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("index-url", "extra-index-urls", "pytorch-index-url", "channels")),
     "exclude-newer": (),
-    **dict.fromkeys(("allow-builds", "pre"), ("true",)),
+    **dict.fromkeys(("allow-builds", "extensions", "pre"), ("true",)),
 }
 """Options that decide which files there are to choose from, each with the value that keeps those there were, if any."""
 

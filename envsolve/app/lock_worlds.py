@@ -20,11 +20,11 @@ from envsolve.app.asked_packages import Given, for_target
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import Lines, Places
 from envsolve.app.stack_in_search import StackInSearch
-from envsolve.app.stack_wheels import Limits, index_of, is_lockable
+from envsolve.app.stack_wheels import Limits, files_for, index_of, is_lockable
 from envsolve.app.targets import glibc_of
 from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.index.client import Indexes
-from envsolve.index.extended import Elsewhere
+from envsolve.index.extended import Elsewhere, More
 from envsolve.index.fitting import Interpreter
 from envsolve.index.page import RawFile
 from envsolve.matrix.load import Matrix
@@ -37,7 +37,7 @@ from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import contested
 from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
-from envsolve.resolve.closure.releases import Fit, Sources, Wanted
+from envsolve.resolve.closure.releases import Fit, Sources
 from envsolve.resolve.closure.resolve import Conflict, Progress
 from envsolve.resolve.closure.virtual import among
 from envsolve.resolve.closure.world import Known, World
@@ -129,6 +129,7 @@ class Worlds:
         where: Places,
         lines: Lines,
         *,
+        more: More,
         in_part: bool = False,
         as_if_built: bool = False,
     ) -> None:
@@ -137,6 +138,7 @@ class Worlds:
         self._requested = frozenset(requested)
         self._solver, self._where, self._lines = solver, where, lines
         self.in_part = in_part
+        self._more = more
         self._as_if_built = as_if_built or request.packages.allow_builds
         self.conflicts: tuple[Conflict, ...] = ()
         """Why there is no answer, world by world."""
@@ -267,25 +269,17 @@ class Worlds:
             yield Candidates(world, (*wanted.needs, *of_builds), is_last_resort)  # frameworks follow the packages
 
     def _world(self, interpreter: Interpreter, wanted: Given, sources: Sources) -> World:
-        packages = self._request.packages
         indexes = Indexes(
             (*self._where.extra, self._where.default),
             self._lines.pool,
             self._where.mapped,
             wanted.by_name,
-            self._elsewhere,
+            self._more._replace(versions={**self._more.versions, **self._elsewhere}),
         )
+        files = files_for(wanted, interpreter, self._request.packages, sources)
         world = World(
             indexes,
-            Wanted(
-                interpreter,
-                packages.exclude_newer,
-                sources,
-                wanted.hashes,
-                self._as_if_built,
-                packages.pre,
-                wanted.overridden,
-            ),
+            files._replace(as_if_built=self._as_if_built),
             Limits(None, wanted),
             {},
             self.stack.virtual,

@@ -7,60 +7,69 @@ dependency joins the stack, so that it is never one for another GPU or for none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.asked_packages import Given, as_in_lock, for_target, given
+from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
-from envsolve.app.gpu_notes import gpu_notes
+from envsolve.app.extension_wheels import ExtensionWheels
+from envsolve.app.held_locks import LockFor, held_in_python_lock
 from envsolve.app.lock_evidence import Origin, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
-from envsolve.app.lock_indexes import Lines, Places, name_index, places, settings_of
-from envsolve.app.lock_notes import Notes, Resolved
+from envsolve.app.lock_indexes import Lines, Places, Start, name_index, places, settings_of, start
+from envsolve.app.lock_notes import Notes, Resolved, gpu_notes
+from envsolve.app.lock_refusal import (
+    packages_refusal,
+    rank_of,
+    refusal_of_search,
+    require_recent,
+    stack_refusal,
+    stranger_refusal,
+    unbuilt_refusal,
+)
 from envsolve.app.lock_result import Locked, Result
+from envsolve.app.lock_satisfies import differences
 from envsolve.app.lock_stacks import Attempt, attempt_of, for_python, joined_among, problem_of, stays, with_joined
-from envsolve.app.lock_start import Start, start
-from envsolve.app.lock_worlds import Chosen, Worlds, held_builds
-from envsolve.app.network import Network
+from envsolve.app.lock_worlds import Chosen, Worlds, builds_of, held_builds
+from envsolve.app.request_lock import LockRequest
 from envsolve.app.solving import Solved, request_without_secrets
+from envsolve.app.stack_in_search import StackInSearch
 from envsolve.app.stack_wheels import (
     Limits,
     Rivals,
     bounds_of,
     facts_beside,
     indexes_for,
+    limits_around,
     needs_of,
-    places_of,
-    required_by_builds,
+    question_around,
     strangers,
 )
 from envsolve.app.targets import Target, targets_of
 from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
+from envsolve.index.client import Indexes
+from envsolve.index.extended import More
 from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_linux_for_image, write_python_lock
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
-from envsolve.model.host import Platform
-from envsolve.model.need import Markers, Need, is_limited, parse_need
+from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Audit, Held, Request
+from envsolve.model.request import Audit, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.explain import contested
-from envsolve.resolve.closure.releases import Sources, Wanted
+from envsolve.resolve.closure.releases import Sources
 from envsolve.resolve.closure.resolve import (
     Conflict,
     Found,
-    Progress,
-    Question,
     end_of_search,
     failure_behind,
     finished,
@@ -68,21 +77,7 @@ from envsolve.resolve.closure.resolve import (
 )
 from envsolve.resolve.solver import Solver
 
-_MANY_MONTHS = 18
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
-
-
-class LockRequest(NamedTuple):
-    """A request for a Python lock. ``held`` are the pins of the lock that is there already, for a platform.
-
-    ``recorded`` is the request that the lock says it was made for, where that is another one.
-    """
-
-    request: Request
-    network: Network = Network()
-    held: Callable[[Platform], tuple[tuple[Pin, ...], Held]] = lambda _: ((), Held())
-    progress: Progress | None = None
-    recorded: Request | None = None
 
 
 def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
@@ -108,7 +103,7 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], 
 
 
 def locked_again(
-    lock_request: LockRequest, there: Callable[[Platform], Lock | None], matrix: Matrix, environ: Mapping[str, str]
+    lock_request: LockRequest, there: LockFor, matrix: Matrix, environ: Mapping[str, str]
 ) -> Solved | None:
     """The locks that are ``there`` as :func:`lock` would write them if it came to the same packages.
 
@@ -116,8 +111,6 @@ def locked_again(
     answer: one is missing or of another tool, leaves something open, was changed since it was written, does not meet
     the request, or has packages that do not fit the stack of today.
     """
-    from envsolve.app.lock_satisfies import differences
-
     request, hidden = request_without_secrets(lock_request.request)
     recorded, _ = request_without_secrets(lock_request.recorded or request)
     wanted = given(lock_request.request.packages)
@@ -153,17 +146,17 @@ def _reads_more(made: Made, request: Request) -> bool:
 
 def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, str]:
     """The commits in the existing locks that stay, by the address that was required."""
-    found = (it for target in targets for it in lock_request.held(target.problem.platform)[1].commits)
+    there = (lock_request.there(target.problem.platform) for target in targets)
+    found = (it for lock in there for it in held_in_python_lock(lock)[1].commits)
     needs = ((parse_need(text), url) for text, url in found)
     return {need.url: url for need, url in needs if stays(lock_request.request.packages, need.name)}
 
 
 def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -> Solved:
     texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
-    solutions = tuple(made.solution for made in locks if made.solution is not None)
     notes = (*(note for made in locks for note in made.notes), *beside)
     answers = tuple(made.answer for made in locks if made.answer is not None)
-    return Solved(texts, tuple(dict.fromkeys(notes)), solutions, tuple(made.lock for made in locks), answers)
+    return Solved(texts, tuple(dict.fromkeys(notes)), answers, tuple(made.lock for made in locks))
 
 
 class _LeftOutError(Exception):
@@ -182,8 +175,9 @@ class _Lock:
         self._solver = Solver(matrix)
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
-        pins, held = lock_request.held(target.problem.platform)
+        pins, held = held_in_python_lock(lock_request.there(target.problem.platform))
         packages = lock_request.request.packages
+        self._pins = pins
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
         self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
         self._left_out: frozenset[str] = frozenset()
@@ -191,6 +185,7 @@ class _Lock:
         self._passed: list[UnsolvableError] = []
         """Why they cannot."""
         self._rivals: Rivals = {}
+        self._more = More()
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
     def again(self, old: Lock) -> Locked | None:
@@ -215,7 +210,7 @@ class _Lock:
 
     def _with_requirers(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
         """``pins`` with what requires each of them in this request."""
-        wanted = for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
+        wanted = self._wanted_on(attempt)
         stack = () if attempt.solution is None else needs_of(attempt.solution)
         by_name: dict[str, set[str]] = {}
         for need, origin in (*stack, *wanted.needs):
@@ -244,7 +239,8 @@ class _Lock:
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         joined: list[str] = []
-        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.progress)
+        extensions = self._extension_wheels(lines)
+        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
             try:
@@ -255,29 +251,30 @@ class _Lock:
             if new:
                 joined += new
                 continue
-            if self._reads_what_does_not_suit(made, audit):
+            self._matrix, is_suited = audit.learned(made.found.pins, made.attempt.solution, self._matrix)
+            if not is_suited:
                 continue
-            self._require_recent(made, lines)
             refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
+            require_recent(made, self._wanted, self._lock_request.request, self._versions, refusal_of)
             notes = Notes(
                 made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of, self._versions
             )
             of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
-            beside = (*notes, *audit.notes(notes.pins), *of_gpus)
-            read = audit.origins(notes.pins)
-            return self._result.finished(made.attempt, notes.pins, beside, self._passed, read=read)
+            beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
+            read, progress = audit.origins(notes.pins), self._lock_request.counted
+            pins = tuple(extensions.by_address(tuple(notes.pins), self._pins, lines, progress))
+            return self._result.finished(made.attempt, pins, beside, self._passed, read=read)
 
-    def _reads_what_does_not_suit(self, made: Resolved, audit: WheelAudit) -> bool:
-        """Read wheels that the matrix does not know; whether one does not suit, so that another answer is needed."""
-        solution, pins = made.attempt.solution, made.found.pins
-        read = audit.facts_of(pins, solution, self._matrix)
-        if not read or solution is None:
-            return False
-        self._matrix = self._matrix.with_builds(read)
-        if not audit.do_not_suit(read, pins, solution, self._matrix):
-            return False
-        self._matrix = self._matrix.with_builds(audit.like(read))
-        return True
+    def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
+        """The wheels for GPUs that are not on an index; the search and the matrix know of them from now on."""
+        problem, packages = self._problem, self._lock_request.request.packages
+        builds = {} if problem.cpu or self._is_plain else builds_of(self._solver, self._request, problem)
+        stack = StackInSearch(builds, self._request, problem, self._solver, self._matrix)
+        indexes = Indexes((*self._where.extra, self._where.default), lines.pool, self._where.mapped)
+        needs = (need for need, _ in (self._wanted.needs if builds else ()))
+        found = ExtensionWheels(needs, stack, problem, indexes, self._lock_request.request)
+        self._matrix, self._more = self._matrix.with_builds(found.facts), found.more(builds=packages.allow_builds)
+        return found
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
@@ -302,7 +299,7 @@ class _Lock:
         for in_part in (False, True):
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
-                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
+                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
                 if chosen is not None:
                     return self._made_of(chosen, worlds, problem, best, lines)
             finally:
@@ -315,8 +312,19 @@ class _Lock:
         requested = {it.framework for it in self._problem.frameworks}
         if self._is_plain:
             problem = problem._replace(frameworks=())
-        parts = self._solver, self._matrix, self._where, lines
-        return Worlds(self._request, problem, requested, self._wanted, *parts, in_part=in_part, as_if_built=as_if_built)
+        return Worlds(
+            self._request,
+            problem,
+            requested,
+            self._wanted,
+            self._solver,
+            self._matrix,
+            self._where,
+            lines,
+            more=self._more,
+            in_part=in_part,
+            as_if_built=as_if_built,
+        )
 
     def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
         """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
@@ -351,12 +359,10 @@ class _Lock:
         return Resolved(attempt, best, found, floors, chosen.answer.undecided)
 
     def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
-        solution = attempt.solution
-        bounds = None if solution is None else bounds_of(solution, self._matrix, in_part=in_part)
-        return Limits(bounds, self._wanted_on(attempt))
+        return limits_around(attempt.solution, self._wanted_on(attempt), self._matrix, in_part=in_part)
 
     def _wanted_on(self, attempt: Attempt) -> Given:
-        return for_target(self._wanted, Markers(attempt.interpreter.marker_values()))
+        return for_interpreter(self._wanted, attempt.interpreter)
 
     def _found(
         self,
@@ -372,41 +378,28 @@ class _Lock:
         Raises Conflict, OutsideError, UnsolvableError.
         """
         solution, wanted, packages = attempt.solution, self._wanted_on(attempt), self._request.packages
-        places = () if solution is None or solution.toolkit is None else places_of(self._matrix)
         most = Sources.ANY if packages.allow_builds else Sources.WITHOUT_WHEELS
-        sources = most if chosen is None else chosen.sources
-        question = Question(
-            asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
-            wanted=Wanted(
-                attempt.interpreter,
-                packages.exclude_newer,
-                sources,
-                wanted.hashes,
-                as_if_built=packages.allow_builds,
-                prereleases=packages.pre,
-                overridden=wanted.overridden,
-            ),
-            limits=limits,
+        question = question_around(
+            solution,
+            wanted,
+            attempt.interpreter,
+            packages,
+            self._matrix,
+            limits,
+            sources=most if chosen is None else chosen.sources,
+            rivals=self._rivals,
+        )
+        question = question._replace(
             held={} if chosen is None else chosen.versions,
-            judge=required_by_builds(
-                self._matrix,
-                attempt.problem.platform,
-                places,
-                {it.package: it.framework for it in attempt.releases},
-                self._rivals,
-            ),
-            virtual=places,
             floors=floors or {},
             newest=newest or {},
             frameworks=[it.package for it in attempt.releases],
         )
-        indexes = indexes_for(solution, wanted, packages, self._where, lines)
-        return found_for(question, indexes, self._end, self._lock_request.progress)
+        indexes = indexes_for(solution, wanted, packages, self._where, lines, self._more)
+        return found_for(question, indexes, self._end, self._lock_request.counted)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
         """Leave out the builds that cannot be had. Raises UnsolvableError where there is none to leave out."""
-        from envsolve.app.lock_refusal import packages_refusal
-
         refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
         left_out = self._absent(attempt.releases, conflict) or {it.label for it in attempt.releases}
         if not left_out:
@@ -426,8 +419,6 @@ class _Lock:
         return absent
 
     def _without_folder(self, release: Release, stranger: Pin) -> _LeftOutError:
-        from envsolve.app.lock_refusal import stranger_refusal
-
         self._passed.append(stranger_refusal(release, stranger, self._lock_request.request))
         return self._without(it.label for it in self._in_folder(release))
 
@@ -445,51 +436,8 @@ class _Lock:
 
     def _refusal_of(self, lines: Lines, attempt: Attempt, floors: Mapping[str, str]) -> UnsolvableError | None:
         """See envsolve.app.lock_notes."""
-        from envsolve.app.lock_refusal import packages_refusal
-
-        try:
-            self._found(attempt, self._limits(attempt, in_part=False), lines, floors)
-        except Conflict as conflict:
-            return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
-        except UnsolvableError as error:
-            return error
-        except OutsideError:
-            return None  # what only explains an answer does not end it
-        return None
-
-    def _require_recent(self, made: Resolved, lines: Lines) -> None:
-        """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
-
-        What a package requires in an older version is right so, and what the request bounds may be old because of it;
-        so may what goes with a framework of which the machine runs no release of the last years, and what an existing
-        lock keeps. A version from before a package began to limit its framework is never right for a framework of years
-        later.
-        """
-        of_stack = {it.package for it in made.attempt.releases}
-        behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
-        old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != self._versions.get(it.name)]
-        is_bounded = self._is_bounded() or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
-        outgrown = {it.name for it in made.found.unlimited if it.is_outgrown and not self._is_limited(it.name)}
-        if outgrown or is_bounded:
-            old = [it for it in made.found.behind if it.name in outgrown and it.months is not None]
-        if old:
-            from envsolve.app.lock_refusal import outdated
-
-            refused = self._refusal_of(lines, made.attempt, {old[0].name: old[0].newest})
-            raise outdated(old[0], refused, self._lock_request.request)
-
-    def _is_limited(self, name: str) -> bool:
-        """Whether the request says which versions of a package may not be newer."""
-        typed = (need for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name)
-        return any(is_limited(need.specifier) for need in typed)
-
-    def _is_bounded(self) -> bool:
-        """Whether the request says that something may not be newer."""
-        request = self._lock_request.request
-        typed = [need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints)]
-        typed += [str(it.specifier) for it in request.frameworks]
-        limits = (request.python, request.cuda, request.packages.exclude_newer)
-        return any(it is not None for it in limits) or any(map(is_limited, typed))
+        search = partial(self._found, attempt, self._limits(attempt, in_part=False), lines, floors)
+        return refusal_of_search(search, attempt)
 
     def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> Resolved:
         """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
@@ -498,8 +446,6 @@ class _Lock:
 
         What turns out to be an answer all the same counts as one.
         """
-        from envsolve.app.lock_refusal import packages_refusal, rank_of, stack_refusal
-
         if self._passed:
             raise self._passed[0]
         if worlds is None:
@@ -540,11 +486,9 @@ class _Lock:
 
     def _require_builds(self, problem: Problem, lines: Lines) -> Sequence[Conflict]:
         """Raise UnsolvableError with all that has to be built for an answer; why there would be none all the same."""
-        from envsolve.app.lock_refusal import unbuilt_refusal
-
         worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
         try:
-            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.progress)
+            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
             if chosen is not None and chosen.unbuilt:
                 raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request, self._wanted)
         finally:

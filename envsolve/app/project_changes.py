@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from envsolve.app.held_stack import packages_in
+from envsolve.app.package_changes import Change, package_changes
 from envsolve.app.project_locking import LockedFile
 from envsolve.app.project_status import status_in_project
 from envsolve.app.status import NO_LONGER_INFERRED
@@ -19,14 +19,6 @@ from envsolve.model.release import Release
 from envsolve.model.request import Held
 from envsolve.model.solution import Solution
 from envsolve.resolve.solver import Solver
-
-
-class Change(NamedTuple):
-    """A package whose version changes; ``before`` is None where it comes in, ``after`` where it goes."""
-
-    name: str
-    before: str | None
-    after: str | None
 
 
 class Possible(NamedTuple):
@@ -45,7 +37,7 @@ class FileChange(NamedTuple):
     """A file of the project: whether it has to be written, what changes in it, and why its old stack does not do.
 
     ``changes`` are None where they were not worked out. ``possible`` says what newer stack would run, if its pins were
-    let go. ``has_other_digests`` says that the packages are the same and their digests are not.
+    let go.
     """
 
     path: str
@@ -55,7 +47,6 @@ class FileChange(NamedTuple):
     changes: tuple[Change, ...] | None
     reasons: tuple[Note, ...]
     possible: Possible | None
-    has_other_digests: bool = False
 
     @property
     def status(self) -> str:
@@ -68,37 +59,21 @@ def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> F
     is_new = file.before is None
     changes: tuple[Change, ...] | None = ()
     reasons: tuple[Note, ...] = ()
-    others = False
     if not file.is_current:
-        held = file.held
-        changes = None if file.lock is None else tuple(_changes(_versions(held, file), _versions(file.lock, file)))
+        changes = None if file.lock is None else _changes(file, file.lock)
         reasons = () if is_new else tuple(_reasons(file, matrix, environ))
-        others = changes == () and not is_new and _digests(held) != _digests(file.lock)
     possible = None if is_new else _possible(file, matrix)  # nothing held back what is locked for the first time
-    return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, possible, others)
+    return FileChange(file.path, file.platform, is_new, file.is_current, changes, reasons, possible)
 
 
-def _digests(lock: Lock | None) -> set[str]:
-    """The digests of all files that a lock names."""
-    if lock is None:
-        return set()
-    found = {digest for pin in lock.pins for file in pin.files for _, digest in file.hashes}
-    return found.union(filter(None, (digest for it in lock.conda for digest in (it.md5, it.sha256))))
-
-
-def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Change]:
-    for name in sorted({*before, *after}):
-        if before.get(name) != after.get(name):
-            yield Change(name, before.get(name), after.get(name))
-
-
-def _versions(lock: Lock | None, file: LockedFile) -> dict[str, str]:
-    """The packages that a lock pins, each with its version and, of conda's, its build; of an answer its Python too."""
-    if lock is None:
-        return {}
-    found = packages_in(lock, file.platform)
-    pins = {it.name: f"{it.version} {(it.build or '').rstrip('*')}".strip() for it in found if it.version}
-    return {"python": lock.python, **pins} if file.asked.request.format in STACK_FORMATS and lock.python else pins
+def _changes(file: LockedFile, lock: Lock) -> tuple[Change, ...]:
+    """The packages that change in a file; of an answer without packages its Python too."""
+    held = file.held or Lock(())
+    found = package_changes(held, lock, file.platform)
+    is_pinned = "python" in {**held.versions, **lock.versions}
+    if file.asked.request.format in STACK_FORMATS and not is_pinned and held.python != lock.python:
+        found = (*found, Change("python", held.python or None, lock.python or None))
+    return tuple(sorted(found, key=lambda it: it.name))
 
 
 def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Note]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from envsolve.app.conda_asked import excluded_notes
-from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, is_gone, locks_in
+from envsolve.app.held_locks import LockFor, as_far_as_read, held_by_answer, held_in_python_lock, is_gone, locks_in
 from envsolve.app.lock_stacks import stays
 from envsolve.app.network import Network
-from envsolve.app.project_requests import PLATFORM, Asked, asked_by, key_of
+from envsolve.app.project_requests import Asked, asked_by, key_of
+from envsolve.app.request_lock import LockRequest
 from envsolve.app.solving import Solved, solve_request
 from envsolve.app.status import Verdict
 from envsolve.app.targets import platforms_of, targets_of
@@ -29,19 +30,24 @@ from envsolve.lockfile.reading import lock_in
 from envsolve.lockfile.same_file import same_file
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import CONDA_FORMATS, IMAGE_FORMATS, PYTHON_FORMATS, VENV_FORMATS, format_for_file
+from envsolve.model.lock_format import (
+    CONDA_FORMATS,
+    IMAGE_FORMATS,
+    PLATFORM,
+    PYTHON_FORMATS,
+    VENV_FORMATS,
+    format_for_file,
+)
 from envsolve.model.names import normalized
 from envsolve.model.note import Note
-from envsolve.model.request import Held, Packages, Policy
+from envsolve.model.request import Packages, Policy
 from envsolve.model.solution import Solution
 from envsolve.project import Project
 from envsolve.project.reading import refuse_value
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
-    from envsolve.model.package import Pin
 
-_Found = TypeVar("_Found")
 _FEW = 4
 _NOT_RIGHT = (Verdict.STALE, Verdict.DOES_NOT_RUN, Verdict.MISSING)
 _KEEP = Hint("rename it, for example to requirements.in, and list it in requirement-files")
@@ -195,13 +201,17 @@ class _Locking:
             return None
         return None if self._how.replaces and not is_own(text) else text
 
-    def _held(self, held: Callable[[Platform], _Found], nothing: _Found) -> Callable[[Platform], _Found]:
-        return as_far_as_read(held, nothing) if self._how.replaces else held
+    def _readable(self, there: LockFor) -> LockFor:
+        return as_far_as_read(there) if self._how.replaces else there
+
+    def _question(self, asked: Asked, there: LockFor) -> LockRequest:
+        how, apart = self._how, PLATFORM in asked.output.file
+        readable = self._readable(there)
+        return LockRequest(asked.request, how.network, readable, how.show, how.counted, asked.recorded, apart)
 
     def _python(self, asked: Asked) -> _Files | None:
-        from envsolve.app.held_locks import held_by_python_lock
         from envsolve.app.lock_result import PYTHON_CHOSEN
-        from envsolve.app.locking import LockRequest, lock, locked_again
+        from envsolve.app.locking import lock, locked_again
 
         request, there = asked.request._replace(channels=()), self._any_lock(asked)
         if (
@@ -209,13 +219,8 @@ class _Locking:
         ):  # a project has one answer: what was locked first is kept in its other files
             request = request._replace(packages=request.packages._replace(upgrade=False, upgraded=()))
             there = self._locked[asked.part.name]
-        question = LockRequest(
-            request,
-            self._how.network,
-            self._held(held_by_python_lock(there), ((), Held())),
-            self._how.counted,
-            None if asked.recorded is None else asked.recorded._replace(channels=()),
-        )
+        recorded = None if asked.recorded is None else asked.recorded._replace(channels=())
+        question = self._question(asked, there)._replace(request=request, recorded=recorded)
         locked = None
         if not self._how.upgrade and not self._how.upgraded:
             locked = locked_again(question, self._unchanged(asked), self._matrix, self._environ)
@@ -224,13 +229,12 @@ class _Locking:
         locked = locked or lock(question, self._matrix, self._environ)
         exist = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
         self.notes += [it for it in locked.notes if not (exist and it.code == PYTHON_CHOSEN)]
-        files = _written(locked, request.format)
+        files, solutions = _written(locked, [it.restricted_to(request.format) for it in locked.locks])
         self._locked.setdefault(asked.part.name, {it.platform: it.locks[0] for it in files}.get)
-        return files, locked.solutions
+        return files, solutions
 
     def _around(self, asked: Asked, prefix: str) -> _Files:
         from envsolve.app.around import AddRequest, lock_around
-        from envsolve.app.held_locks import held_by_python_lock
 
         request = asked.request
         if request.format not in VENV_FORMATS:
@@ -239,8 +243,7 @@ class _Locking:
                 "contradictory-options", message, hints=(Hint(f"formats for it: {', '.join(VENV_FORMATS)}"),)
             )
         there = self._locked.get(asked.part.name) or self._any_lock(asked)
-        nothing: tuple[tuple[Pin, ...], Held] = ((), Held())
-        pins, _ = self._held(held_by_python_lock(there), nothing)(this_platform())
+        pins, _ = held_in_python_lock(self._readable(there)(this_platform()))
         held = {it.name: it.version for it in pins if stays(request.packages, it.name)}
         how = self._how
         question = AddRequest(prefix, request, how.network, self._matrix, how.show, how.counted, held)
@@ -264,7 +267,7 @@ class _Locking:
             other = lock if first is None else first(platform)
             return lock if lock is not None and other is not None and lock.versions == other.versions else None
 
-        return as_far_as_read(found, None)
+        return as_far_as_read(found)
 
     def _any_lock(self, asked: Asked) -> LockFor:
         """The lock in the file of ``asked``, or where it is not there yet in another of the same part."""
@@ -281,9 +284,7 @@ class _Locking:
 
     def _conda(self, asked: Asked) -> _Files | None:
         from envsolve.app.conda_locking import lock_conda
-        from envsolve.app.conda_part import CondaLockRequest, Kept
         from envsolve.app.conda_sessions import conda_session
-        from envsolve.app.held_locks import held_by_conda_lock
 
         request, how = asked.request, self._how
         if not how.upgrade and not how.upgraded:
@@ -291,25 +292,10 @@ class _Locking:
             if again is not None or self._is_stale(asked):
                 return again
         with conda_session(how.network, request.channels, request.platforms, self._environ) as session:
-            question = CondaLockRequest(
-                request,
-                session,
-                how.network,
-                self._held(held_by_conda_lock(locks_in(asked.path), request.packages), Kept()),
-                progress=how.show,
-                counted=how.counted,
-                recorded=asked.recorded,
-            )
-            locked = lock_conda(question, self._matrix, self._environ)
+            question = self._question(asked, locks_in(asked.path))
+            locked = lock_conda(question, session, self._matrix, self._environ)
         self.notes += locked.notes
-        apart = PLATFORM in asked.output.file
-        together = [(lock,) for lock in locked.locks] if apart else [locked.locks]
-        files = tuple(
-            _Written(platform, text, tuple(lock.restricted_to(request.format) for lock in locks))
-            for locks in together
-            for platform, text in write_conda_lock(locks, request.format)
-        )
-        return files, locked.solutions
+        return _written(locked, [it.restricted_to(request.format) for it in locked.locks])
 
     def _conda_again(self, asked: Asked) -> _Files | None:
         """The files with the packages that they hold, where these answer the request."""
@@ -320,7 +306,7 @@ class _Locking:
         def found_in(platform: Platform) -> Lock | None:
             return None if self._before(Path(asked.path(platform))) is None else own(platform)
 
-        there = as_far_as_read(found_in, None)
+        there = as_far_as_read(found_in)
         found = conda_again(asked.request, asked.as_recorded, there, self._matrix, self._environ)
         if found is None:
             return None
@@ -342,7 +328,7 @@ class _Locking:
         request = asked.request
         keeps = request.prefer is Policy.NEWEST_FRAMEWORK
         near = request._replace(prefer=Policy.LOCKED) if keeps else request
-        kept = self._held(held_by_answer(locks_in(asked.path), request.packages), Held()) if keeps else None
+        kept = held_by_answer(self._readable(locks_in(asked.path)), request.packages) if keeps else None
         try:
             solved = solve_request(near, self._matrix, self._environ, kept, recorded=asked.as_recorded)
         except UnsolvableError:
@@ -350,16 +336,13 @@ class _Locking:
                 solve_request(request, self._matrix, self._environ)  # refuses too, without asking for what is held
             raise
         self.notes += solved.notes
-        locks = [stack_lock(answer, request.format) for answer in solved.answers]
-        together = [tuple(locks)] if len(solved.texts) == 1 else [(lock,) for lock in locks]
-        files = (_Written(*it, held) for it, held in zip(solved.texts, together, strict=True))
-        return tuple(files), solved.solutions
+        return _written(solved, [stack_lock(answer, request.format) for answer in solved.answers])
 
 
-def _written(solved: Solved, format_name: str) -> tuple[_Written, ...]:
-    """The files of Python locks."""
-    pairs = zip(solved.texts, solved.locks, strict=True)
-    return tuple(_Written(platform, text, (lock.restricted_to(format_name),)) for (platform, text), lock in pairs)
+def _written(solved: Solved, locks: Sequence[Lock]) -> _Files:
+    """The files with ``locks``: one for all platforms, or one for each."""
+    groups = [tuple(locks)] if len(solved.texts) == 1 else [(lock,) for lock in locks]
+    return tuple(_Written(*it, group) for it, group in zip(solved.texts, groups, strict=True)), solved.solutions
 
 
 def _read(path: Path) -> str | None:

@@ -14,13 +14,10 @@ from envsolve.errors import Hint, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
-from envsolve.model.lock_format import SOLVED_FORMATS, format_for_file, tool_of
+from envsolve.model.lock_format import PLATFORM, SOLVED_FORMATS, format_for_file, tool_of
 from envsolve.model.request import NamedHost, Packages, Request
 from envsolve.project import Machine, Output, Part, Project
 from envsolve.project.reading import refuse_value
-
-PLATFORM = "{platform}"
-"""Stands for the platform in the name of a file."""
 
 
 class Asked(NamedTuple):
@@ -107,6 +104,7 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
             audit=settings.audit,
             allow_builds=settings.allow_builds,
             pre=settings.pre,
+            extensions=settings.extensions,
             pytorch_index_url=settings.pytorch_index_url,
             places=settings.places,
         ),

@@ -70,7 +70,8 @@ def _newer(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
     if not rows or not wanted or {it.framework for it in wanted} - set(held.releases):
         return
     python = target.problem.python or (None if held.python is None else SpecifierSet(f"=={held.python}.*"))
-    best = Solver(matrix).solve(target.request._replace(python=python), target.problem._replace(python=python))
+    asked = target.asking(python=python)
+    best = Solver(matrix).solve(asked.request, asked.problem)
     for choice in best.choices if best is not None else ():
         versions = [row.version for row in held.releases.get(choice.release.framework, ())]
         if versions and all(choice.release.version > version for version in versions):

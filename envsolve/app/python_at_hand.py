@@ -93,11 +93,7 @@ class _Stacks:
         versions = self._target.request.python
         if python is not None:
             versions = (versions or SpecifierSet()) & SpecifierSet(f"=={python}.*")
-        bound = self._target._replace(
-            request=self._target.request._replace(python=versions),
-            problem=self._target.problem._replace(python=versions),
-        )
-        target = with_frameworks(bound, self._wanted, self._where)
+        target = with_frameworks(self._target.asking(python=versions), self._wanted, self._where)
         return self._solver.solve(target.request, target.problem) if target.problem.frameworks else None
 
 

@@ -32,15 +32,19 @@ LEFT_OUT = Note(
 class Solved(NamedTuple):
     """The texts to write, each with the platform it is for, and what to note beside them.
 
-    One text may be for all platforms that were requested; its platform is the first of them. ``locks`` are the Python
-    locks that the texts were written from, one each, if they are such; ``answers`` are the stacks.
+    One text may be for all platforms that were requested; its platform is the first of them. ``locks`` are those that
+    the texts were written from, one for each platform, if they are such; ``answers`` are the stacks.
     """
 
     texts: tuple[tuple[Platform, str], ...]
     notes: tuple[Note, ...]
-    solutions: tuple[Solution, ...]
+    answers: tuple[Answer, ...]
     locks: tuple[Lock, ...] = ()
-    answers: tuple[Answer, ...] = ()
+
+    @property
+    def solutions(self) -> tuple[Solution, ...]:
+        """The stacks alone."""
+        return tuple(it.solution for it in self.answers)
 
     @property
     def because(self) -> tuple[Fact, ...]:
@@ -91,7 +95,7 @@ def solve_request(
             found = found._replace(alternatives=tuple(answer(target, it, command_of(it.request)) for it in others))
         answers.append(found)
     notes = [*notes_of(targets, solutions), *differing, *beside, *hidden, *matrix.notes]
-    return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), solutions, answers=tuple(answers))
+    return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), tuple(answers))
 
 
 def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:

@@ -109,6 +109,11 @@ class StackInSearch:
     def _of_major(self, major: int) -> Need:
         return among(CUDA, (number for number, it in enumerate(self._majors) if it == major))
 
+    @property
+    def builds(self) -> Mapping[str, tuple[Release, ...]]:
+        """The builds of each framework, the best one last."""
+        return self._builds
+
     def judged(self, name: str, version: str, needs: tuple[Need, ...]) -> tuple[Need, ...]:
         """What a wheel requires of the frameworks and of CUDA beside what its metadata say."""
         framework = self.framework_of.get(name)
@@ -151,6 +156,11 @@ class StackInSearch:
         if facts.without_code_for(self._problem.gpus, cuda, self._drivers.compile) is not None:
             return False
         return cuda is None or (facts.go_with(cuda) and facts.run_with(self._drivers.run or cuda.major))
+
+    def runs_beside_a_build(self, name: str, version: str) -> bool:
+        """Whether a version of a package goes with a build of each framework, as far as is known."""
+        counting = [it for it in self._facts_of(name) if it.covers(version)]
+        return all(any(self._that_go_with(it, name, rows)) for it in counting for rows in self._builds.values())
 
     def _facts_of(self, name: str) -> tuple[BuildFacts, ...]:
         return self._matrix.build_facts(name, self._problem.platform)

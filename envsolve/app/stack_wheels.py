@@ -16,6 +16,8 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, OWN_INDEX, rivals_of
 from envsolve.index.client import Indexes
+from envsolve.index.extended import More
+from envsolve.index.fitting import Interpreter
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
@@ -28,6 +30,8 @@ from envsolve.model.release import PYTORCH_INDEX, Release, Source
 from envsolve.model.request import Packages
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK, Bounds
+from envsolve.resolve.closure.releases import Sources, Wanted
+from envsolve.resolve.closure.resolve import Question
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge, Limit
 
@@ -67,17 +71,68 @@ def index_of(release: Release, packages: Packages) -> str | None:
     return f"{(packages.pytorch_index_url or PYTORCH_INDEX).rstrip('/')}/{release.build}/"
 
 
-def indexes_for(solution: Solution | None, wanted: Given, packages: Packages, where: Places, lines: Lines) -> Indexes:
+def indexes_for(
+    solution: Solution | None,
+    wanted: Given,
+    packages: Packages,
+    where: Places,
+    lines: Lines,
+    more: More | None = None,
+) -> Indexes:
     """The indexes of a request, and PyTorch's own for its packages where the stack is from there.
 
-    Raises UnsolvableError where no index has a wheel of the stack.
+    ``more`` are versions that these may lack. Raises UnsolvableError where no index has a wheel of the stack.
     """
     mapped = dict(where.mapped)
     for choice in () if solution is None else solution.choices:
         index = index_of(choice.release, packages)
         if index is not None:
             mapped |= {name: index for name, framework in OWN_INDEX.items() if framework == choice.release.framework}
-    return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.by_name)
+    return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.by_name, more)
+
+
+def files_for(wanted: Given, interpreter: Interpreter, packages: Packages, sources: Sources) -> Wanted:
+    """What files have to suit for what is ``wanted`` on a target, where ``sources`` may be taken as well."""
+    return Wanted(
+        interpreter,
+        packages.exclude_newer,
+        sources,
+        wanted.hashes,
+        as_if_built=packages.allow_builds,
+        prereleases=packages.pre,
+        overridden=wanted.overridden,
+    )
+
+
+def question_around(
+    solution: Solution | None,
+    wanted: Given,
+    interpreter: Interpreter,
+    packages: Packages,
+    matrix: Matrix,
+    limits: Limits,
+    *,
+    sources: Sources | None = None,
+    rivals: Rivals | None = None,
+) -> Question:
+    """What is searched for: a stack, if there is one, with all that is ``wanted``, within ``limits``.
+
+    Nothing is held and nothing is there already: that is for the caller to add. ``rivals`` hears which requirements a
+    package of another name meets.
+    """
+    releases = () if solution is None else tuple(it.release for it in solution.choices)
+    places = () if solution is None or solution.toolkit is None else places_of(matrix)
+    if sources is None:
+        sources = Sources.ANY if packages.allow_builds else Sources.NONE
+    own = {it.package: it.framework for it in releases if it.source.is_wheel}
+    return Question(
+        asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
+        wanted=files_for(wanted, interpreter, packages, sources),
+        limits=limits,
+        held={},
+        judge=required_by_builds(matrix, interpreter.platform, places, own, rivals),
+        virtual=places,
+    )
 
 
 def strangers(solution: Solution | None, pins: Iterable[Pin], packages: Packages) -> Iterator[tuple[Release, Pin]]:
@@ -220,6 +275,13 @@ class Limits:
             bounds = () if self._bounds is None else self._bounds.of(name)
             self._known[name] = (*bounds, *self._constraints.get(name, ()))
         return self._known[name]
+
+
+def limits_around(
+    solution: Solution | None, wanted: Given, matrix: Matrix, present: Collection[str] = (), *, in_part: bool = False
+) -> Limits:
+    """The limits around a stack, if there is one; see :func:`bounds_of`."""
+    return Limits(None if solution is None else bounds_of(solution, matrix, present, in_part=in_part), wanted)
 
 
 def notes_of(pin: Pin) -> Iterator[Note]:

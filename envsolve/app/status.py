@@ -1,6 +1,6 @@
 """Whether the environments and locks on disk run on a machine: the one here, or one that is named.
 
-The stack in a file is put to the solver as if it were all the matrix knows: what it then says against it is the reason.
+What the matrix says against the stack in a file is the reason (envsolve.app.held_verdict).
 """
 
 from __future__ import annotations
@@ -14,26 +14,22 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.audit import read_before, with_read
+from envsolve.app.audit import read_for, with_read
 from envsolve.app.held_stack import HeldStack, Installed, framework_of, held_stack, is_for_the_cpu
+from envsolve.app.held_verdict import against_builds, against_cudnn, against_packages
 from envsolve.app.lock_evidence import Origin, origins_in, unverified
 from envsolve.app.own_rows import GPU_CODE
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
 from envsolve.boundary.files import FileError, read_text
-from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
-from envsolve.index.store import store_at
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import EMPTY
 from envsolve.matrix.load import Matrix
-from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.note import Note
-from envsolve.model.request import Audit, FrameworkRequest, Request
+from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
-from envsolve.model.versions import parsed_version
-from envsolve.resolve.closure.bounds import drivers_of
-from envsolve.resolve.solver import Solver
 
 _BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
 _IN_PROJECT = "name the target machine in the project, under gpus"
@@ -113,12 +109,17 @@ def require_settled(path: Path) -> None:
         text = read_text(path, LONGEST)
     except FileError:
         return
-    conflict = _CONFLICT.search(text or "")
-    if text is not None and conflict is not None:
-        line = text.count("\n", 0, conflict.start()) + 1
+    line = conflict_line(text or "")
+    if line is not None:
         fault = FileError(f"unresolved merge conflict in line {line}")
         message = f"cannot read {path}: {fault.reason}"
         raise UsageError("held-unreadable", message, hints=(Hint("resolve it, or lock again"),)) from fault
+
+
+def conflict_line(text: str) -> int | None:
+    """The line on which ``text`` begins to hold both sides of a merge; None where it does not."""
+    conflict = _CONFLICT.search(text)
+    return None if conflict is None else text.count("\n", 0, conflict.start()) + 1
 
 
 def unreadable(name: str, target: Target, error: UsageError) -> FileStatus:
@@ -150,9 +151,7 @@ def file_status(
         is_empty = not (read_text(Path(name), LONGEST) or "").strip()
         why = EMPTY if is_empty else f"it pins nothing for {platform}"
         return _with_reasons(name, target, Verdict.UNKNOWN, (), (why,))
-    made = held.lock.made
-    is_audited = made is None or made.option("audit") != (Audit.OFF,)  # else its wheels were not to be read
-    read = read_before(matrix, held.lock.pins, store_at(None, environ)) if is_audited else {}
+    read = read_for(held.lock, matrix, environ)
     matrix = with_read(matrix, read, platform)
     found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
     known = {pin.name for pin, facts in read.items() if not facts.unread}
@@ -194,7 +193,7 @@ def _judged(
     if problem.cpu:
         if any(all(row.cuda is not None for row in rows) for rows in held.releases.values()):
             return Verdict.UNKNOWN, (f"it is for a GPU, and {_without_gpu(target, way_out)}",)
-        reasons = tuple(_against_builds(held, target, matrix)) if held.releases else ()
+        reasons = tuple(against_builds(held, target.request, problem, matrix)) if held.releases else ()
         return (Verdict.DOES_NOT_RUN if reasons else Verdict.FITS), reasons
     for_gpu = {name: rows for name, rows in held.releases.items() if any(row.cuda is not None for row in rows)}
     of_stack = _recorded_frameworks(held) if for_gpu else frozenset()
@@ -205,8 +204,8 @@ def _judged(
     reasons = ()
     if for_gpu:
         on_gpu = held._replace(releases=for_gpu)
-        against = (_against_builds(on_gpu, target, matrix), _against_cudnn(held, problem, matrix))
-        reasons = (*chain(*against), *_against_packages(on_gpu, problem, matrix))
+        against = (against_builds(on_gpu, target.request, problem, matrix), against_cudnn(held, problem, matrix))
+        reasons = (*chain(*against), *against_packages(on_gpu, problem, matrix))
     if reasons:
         return Verdict.DOES_NOT_RUN, (*reasons, *on_cpu)
     return (Verdict.CPU_ONLY if on_cpu else Verdict.FITS), on_cpu
@@ -222,68 +221,6 @@ def _without_gpu(target: Target, way_out: str) -> str:
     if target.fell_to_cpu:
         return f"no GPU was found here: {way_out}"
     return "the request is for the CPU" if target.request.wants_cpu else "the given machine has none"
-
-
-def _against_builds(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
-    """What the solver says against the stack, where it is all there is."""
-
-    def narrowed(table: FrameworkTable) -> FrameworkTable:
-        return table._replace(releases=held.releases[table.name])
-
-    asked = tuple(FrameworkRequest(name, SpecifierSet()) for name in held.releases)
-    rows = [row for rows in held.releases.values() for row in rows]
-    python = None if held.python is None else SpecifierSet(f"=={held.python}.*")
-    cuda = SpecifierSet(f"=={held.cuda}") if held.cuda is not None and not target.problem.cpu else None
-    sources = tuple(dict.fromkeys(row.source for row in rows))
-    request = target.request._replace(frameworks=asked, python=python, cuda=cuda, sources=sources)
-    if not held.lock.conda:
-        request = request._replace(format="requirements")
-    problem = target.problem._replace(frameworks=asked, python=python, cuda=cuda, of_lock=True)
-    solver = Solver(matrix, narrowed)
-    if solver.solve(request, problem) is None:
-        yield from _refusal_lines(request, problem, solver)
-
-
-def _refusal_lines(request: Request, problem: Problem, solver: Solver) -> Iterator[str]:
-    from envsolve.app.refusal import refusal
-
-    error: UnsolvableError = refusal(request, problem, solver)
-    yield from error.cause or (error.message,)
-
-
-def _against_cudnn(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
-    """GPUs that the very cuDNN of the file has no code for: the solver would have chosen another."""
-    if held.cudnn is None:
-        return
-    same = [it for it in matrix.cudnn if it.version == held.cudnn]
-    for gpu in problem.gpus:
-        if same and not any(it.serves(gpu, problem.platform) for it in same):
-            yield f"cuDNN {held.cudnn} has no code for compute capability {gpu}"
-
-
-def _against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Iterator[str]:
-    """Further packages that do not run on the GPUs, with the driver, or beside the CUDA of the file."""
-    cudas = {row.cuda for rows in held.releases.values() for row in rows if row.cuda is not None}
-    drivers = drivers_of(problem, matrix.cuda)
-    versions = {pin.name: pin.version for pin in held.lock.pins}
-    for pin in held.lock.pins:
-        is_known = pin.version and parsed_version(pin.version) is not None
-        known = matrix.build_facts(pin.name, problem.platform) if is_known else ()
-        for facts in known:
-            if not facts.covers(pin.version) or facts.loss or (facts.beside and facts.beside not in held.releases):
-                continue
-            label = f"{pin.name} {pin.version}"
-            yield from (f"{label} {it}" for it in facts.unmet(versions))
-            gpus = [facts.without_code_for(problem.gpus, cuda, drivers.compile) for cuda in cudas or (None,)]
-            gpu = gpus[0] if None not in gpus else None
-            if gpu is not None:
-                yield f"{label} has no code for compute capability {gpu}"
-            if cudas and not any(map(facts.go_with, cudas)):
-                beside = _listed(map(str, sorted(cudas)))
-                yield f"{label} loads the libraries of {facts.cuda_text}, and the frameworks are for CUDA {beside}"
-            if drivers.run is not None and not facts.run_with(drivers.run):
-                linked = f"{label} has the runtime of CUDA {facts.linked_cuda} linked in"
-                yield f"{linked}, the driver runs CUDA {drivers.run} at most"
 
 
 def _age(held: HeldStack, matrix: Matrix, problem: Problem) -> Iterator[Note]:

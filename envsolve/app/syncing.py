@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from envsolve.app.making import CreateRequest, Progress, install_packages, scratch_in
-from envsolve.app.project_changes import Change
+from envsolve.app.package_changes import Change
 from envsolve.boundary.answers import ask_python
 from envsolve.create.claims import altered_files, claiming
 from envsolve.create.plan import Kind, Plan

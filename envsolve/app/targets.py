@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from envsolve.app.command import way_out
 from envsolve.app.overrides import CONDA_CUDA, UV_DRIVER, overridden, require_known, with_driver, with_origin
@@ -42,6 +42,10 @@ class Target(NamedTuple):
     hosts: tuple[Host, ...]
     notes: tuple[Note, ...]
     fell_to_cpu: bool
+
+    def asking(self, **bounds: Any) -> Target:
+        """The target with other ``frameworks``, ``python`` or ``cuda`` in the request and in the problem alike."""
+        return self._replace(request=self.request._replace(**bounds), problem=self.problem._replace(**bounds))
 
 
 _ASSUMED = "assumed"

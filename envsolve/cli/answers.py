@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from envsolve.cli.output import json_text
 from envsolve.model.fact import Fact
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ def _fact(fact: Fact, *, sources: bool) -> str:
 
 def answers_json(answers: Sequence[Answers]) -> str:
     """The same as one JSON document; of several platforms each stands under ``platforms``."""
-    import json
-
     documents = [
         {
             "platform": part.platform,
@@ -52,7 +51,7 @@ def answers_json(answers: Sequence[Answers]) -> str:
     ]
     more: dict[str, object] = {"platforms": documents} if len(documents) > 1 else {}
     document = {"schema_version": SCHEMA_VERSION, **documents[0], **more}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json_text(document)
 
 
 def _why(why: Why) -> dict[str, object]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import click
 
 from envsolve.boundary.display import size_text
 from envsolve.cli.options import FileName, color_option, option
-from envsolve.cli.output import deliver
+from envsolve.cli.output import deliver, json_text
 from envsolve.errors import Hint, OutsideError
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def show_size(given: str | None, as_json: bool) -> None:
     amount = _with(store.size(), _repodata(store).size())
     _refuse_failed(store)
     facts = {"directory": str(_directory(store)), **amount._asdict(), "limit": store.limit}
-    deliver(json.dumps(facts, indent=2, ensure_ascii=False) + "\n" if as_json else f"{_amount_text(amount)}\n", None)
+    deliver(json_text(facts) if as_json else f"{_amount_text(amount)}\n", None)
 
 
 @cache.command()

@@ -9,15 +9,23 @@ from typing import Any
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.export import asking, index_options, network_options, output_option, wanted_format
+from envsolve.cli.export import asking, output_option, wanted_format
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import Command, environment_options, matrix_option, option, output_options
-from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.options import (
+    Command,
+    environment_options,
+    matrix_directory,
+    matrix_option,
+    option,
+    output_options,
+    require_one_environment,
+)
+from envsolve.cli.output import deliver_each
 from envsolve.cli.replacing import refuse_to_overwrite
-from envsolve.cli.report import note
-from envsolve.errors import UsageError
+from envsolve.cli.report import note_each
+from envsolve.cli.solve_options import HOW_TO_FETCH, INDEXES, options_of_solve
 from envsolve.lockfile.formats import format_of_name
-from envsolve.model.lock_format import CAPTURE_FORMATS
+from envsolve.model.lock_format import CAPTURE_FORMATS, PLATFORM
 
 
 @click.command(cls=Command, short_help="Write a lock of what is installed.")
@@ -50,9 +58,7 @@ from envsolve.model.lock_format import CAPTURE_FORMATS
     help="Capture an environment that has errors, and overwrite the output file even if envsolve did not write it.",
 )
 @option("--validate", is_flag=True, help="First prove the environment by running kernels in it.")
-@index_options
-@network_options
-@option("--no-progress", is_flag=True, help="Do not show progress.")
+@options_of_solve((*INDEXES, *HOW_TO_FETCH))
 @matrix_option
 @output_options
 def capture(**options: Any) -> int:
@@ -71,9 +77,7 @@ def capture(**options: Any) -> int:
     from envsolve.cli.progress import Progress
     from envsolve.host.machine import this_platform
 
-    if options["prefix"] is not None and options["python"] is not None:
-        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
-    directory = options["matrix_directory"]
+    require_one_environment(options)
     request = CaptureRequest(
         progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="capturing"),
         prefix=options["prefix"],
@@ -83,15 +87,14 @@ def capture(**options: Any) -> int:
         allow_missing=options["allow_missing"],
         force=options["force"],
         validate=options["validate"],
-        matrix_directory=None if directory is None else Path(directory),
+        matrix_directory=matrix_directory(options),
     )
     if not options["force"]:
         refuse_to_overwrite(options["output"], (this_platform(),))
     with interruptible():
         found = captured(request, os.environ)
     deliver_each(found.texts, options["output"])
-    for it in found.notes:
-        note(it, quiet=options["quiet"])
+    note_each(found.notes, options)
     return 0
 
 

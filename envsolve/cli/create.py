@@ -16,11 +16,21 @@ from envsolve.cli import known_values
 from envsolve.cli.create_lock import named_lock, solved_lock
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.lock import spelled
-from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, option, output_options
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    matrix_directory,
+    matrix_of,
+    matrix_option,
+    network_of,
+    option,
+    output_options,
+)
 from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.progress import Progress
-from envsolve.cli.report import Palette, note
+from envsolve.cli.report import Palette, note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
+from envsolve.host.machine import this_platform
 from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
 
 if TYPE_CHECKING:
@@ -87,8 +97,7 @@ def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, ob
     """
     from envsolve.app.creating import Outcome, record_validation
 
-    for it in created.notes:
-        note(it, quiet=options["quiet"])
+    note_each(created.notes, options)
     if created.outcome is Outcome.UP_TO_DATE:
         note(f"{created.prefix} is up to date: it was made from this lock", quiet=options["quiet"])
     elif created.outcome is Outcome.MADE:
@@ -116,13 +125,12 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     from envsolve.cli.validation_text import as_text
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_of(options).directory)
+    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_directory(options))
     with interruptible():
         validation = validation_of(asked, os.environ)
     if not options["quiet"] or not validation.report.is_unbroken:
         click.echo(escaped(as_text(validation)), nl=False, err=True, color=Palette.wanted())
-    for it in validation.report.notes:
-        note(it, quiet=options["quiet"])
+    note_each(validation.report.notes, options)
     return validation
 
 
@@ -136,7 +144,7 @@ def environment_data(created: Created, validation: Validation | None) -> dict[st
         "kind": created.kind.value,
         "python": None if created.python is None else str(created.python),
         "outcome": created.outcome.value,
-        "changes": [it._asdict() for it in created.changes],
+        "changes": [it.as_json() for it in created.changes],
         "notes": [it.as_json() for it in created.notes],
         "validation": None if validation is None else as_data(validation),
     }
@@ -148,9 +156,9 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
     With ``changes`` one that is there is brought to the lock in its place.
     """
     from envsolve.app.asked_packages import build_constraints_in
+    from envsolve.app.conda_sessions import conda_session
     from envsolve.app.creating import create as create_environment
     from envsolve.app.making import CreateRequest
-    from envsolve.cli.conda_lock import conda_session
 
     words = {**options, **_NOT_HERE}
     matrix = matrix_of(options)
@@ -166,7 +174,7 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
         lock=install.lock,
         request=install.command,
         network=installer_network(options),
-        session=partial(conda_session, words),
+        session=partial(conda_session, network_of(words), words["channels"], (this_platform(),), os.environ),
         python=options["python"] if options["lock_file"] else None,
         channel_logins=install.channel_logins,
         force=options["force"],

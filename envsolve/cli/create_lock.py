@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
-from envsolve.cli.output import PLATFORM
-from envsolve.cli.report import note
+from envsolve.cli.report import note_each
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
-from envsolve.model.lock_format import CREATE_FORMATS, VENV_FORMATS, format_for_file
+from envsolve.model.lock_format import CREATE_FORMATS, PLATFORM, format_for_file
 from envsolve.model.note import Note
 from envsolve.model.request import Request
 
@@ -89,8 +88,7 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
     if not request.format:
         request = request._replace(format=usual_format(request, matrix, os.environ))
     text, lock, notes = _solved(request, matrix, options)
-    for it in notes:
-        note(it, quiet=options["quiet"])
+    note_each(notes, options)
     given = Given(Path(FILES[request.format]), request.format, text, lock.restricted_to(request.format))
     bare, _ = request_without_secrets(request._replace(platforms=()))
     return ToInstall(given, command_with_prefix(options["prefix"], command_of(bare)), _channel_logins(options))
@@ -144,22 +142,16 @@ def _format() -> str | None:
 
 def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, Lock, tuple[Note, ...]]:
     """The lock for a request with its text, and what to tell beside it."""
-    if request.format in VENV_FORMATS:
-        from envsolve.cli.python_lock import python_lock, refuse_what_is_condas
+    from envsolve.cli.solve_lock import lock_begun, refuse_what_is_condas
 
-        refuse_what_is_condas(request)
-        solved = python_lock(request, matrix, options)
-        return solved.texts[0][1], solved.locks[0], solved.notes
-    from envsolve.cli.conda_lock import conda_lock, conda_session
-    from envsolve.lockfile.formats import write_conda_lock
-
-    with conda_session(options) as session:
-        locked = conda_lock(request, matrix, options, session)
-    return next(write_conda_lock(locked.locks, request.format))[1], locked.locks[0], locked.notes
+    refuse_what_is_condas(request)
+    with lock_begun(request, options) as making:
+        solved = making(request, matrix)
+    return solved.texts[0][1], solved.locks[0], solved.notes
 
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """The addresses of channels that hold a login or a token: typed, in files of -r, and in conda's settings."""
-    from envsolve.app.channel_logins import channel_logins
+    from envsolve.app.conda_sessions import channel_logins
 
     return channel_logins(options["channels"], options["requirement_files"], os.environ)

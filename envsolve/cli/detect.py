@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
 import click
 
-from envsolve.cli.options import FileName, matrix_option, option, output_options
-from envsolve.cli.output import deliver
-from envsolve.cli.report import note
+from envsolve.cli.options import matrix_of, matrix_option, option, output_option, output_options
+from envsolve.cli.output import deliver, json_text
+from envsolve.cli.report import note_each
 from envsolve.model.host import Host
 
 
 @click.command(short_help="Print the driver and the GPUs of this machine.")
 @option("--json", "as_json", is_flag=True, help="Print the host file that --host reads.")
-@option(
-    "-o",
-    "--output",
-    type=FileName("file"),
-    metavar="FILE",
-    help="Write to FILE (atomically) instead of stdout.",
-)
+@output_option
 @matrix_option
 @output_options
 def detect(**options: Any) -> int:
@@ -35,17 +28,13 @@ def detect(**options: Any) -> int:
     """
     from envsolve.app.targets import detected_host
     from envsolve.host.host_file import host_as_json
-    from envsolve.matrix import Matrix
 
-    directory = options["matrix_directory"]
-    matrix = Matrix(directory)
-    host = detected_host(matrix, os.environ, thorough=True)
+    host = detected_host(matrix_of(options), os.environ, thorough=True)
     as_json = options["as_json"] or str(options["output"]).endswith(".json")
-    text = json.dumps(host_as_json(host), indent=2, ensure_ascii=False) + "\n" if as_json else _table(host)
+    text = json_text(host_as_json(host)) if as_json else _table(host)
     deliver(text, options["output"])
     if as_json:
-        for line in host.notes:
-            note(line, quiet=options["quiet"])
+        note_each(host.notes, options)
     return 0
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,11 +10,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import FileName, environment_options, matrix_option, option, output_options
-from envsolve.cli.output import deliver
-from envsolve.cli.report import Palette, note
+from envsolve.cli.options import (
+    environment_options,
+    matrix_directory,
+    matrix_option,
+    option,
+    output_option,
+    output_options,
+    require_one_environment,
+)
+from envsolve.cli.output import deliver, json_text
+from envsolve.cli.output_formats import Case, Outcome, finding_item, output_format, output_format_options, rendered
+from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
-from envsolve.model.note import Note
 
 if TYPE_CHECKING:
     from envsolve.app.doctoring import Diagnosed, DoctorRequest
@@ -25,14 +32,8 @@ if TYPE_CHECKING:
 @environment_options
 @option("--fix-plan", is_flag=True, help="Print an environment that fixes the problems, instead of the findings.")
 @option("--report", is_flag=True, help="Print a Markdown report without names and tokens, to paste into an issue.")
-@option("--json", "as_json", is_flag=True, help="Print JSON.")
-@option(
-    "-o",
-    "--output",
-    type=FileName("file"),
-    metavar="FILE",
-    help="Write to FILE (atomically) instead of stdout.",
-)
+@output_format_options
+@output_option
 @option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
 @output_options
@@ -48,11 +49,10 @@ def doctor(**options: Any) -> int:
     """
     from envsolve.app.doctoring import diagnose
 
-    if options["prefix"] is not None and options["python"] is not None:
-        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
-    if sum(map(bool, (options["fix_plan"], options["as_json"], options["report"]))) > 1:
+    require_one_environment(options)
+    if sum((options["fix_plan"], output_format(options) != "text", options["report"])) > 1:
         raise UsageError(
-            "contradictory-options", "--fix-plan, --report and --json are different outputs: give only one"
+            "contradictory-options", "--fix-plan, --report and --output-format are different outputs: give only one"
         )
     asked = _asked(options)
     _leave_what_is_gone()
@@ -67,10 +67,10 @@ def doctor(**options: Any) -> int:
                 refuse_to_overwrite(Path(file), Hint("choose another file name"))
             text, notes = fix_plan(diagnosed, asked, os.environ, file=file)
             deliver(text, file)
-            _tell((*diagnosed.notes, *notes), options)
+            note_each((*diagnosed.notes, *notes), options)
             return 0
     deliver(_text(diagnosed, options), options["output"], color=Palette.wanted())
-    _tell(diagnosed.notes, options)
+    note_each(diagnosed.notes, options)
     return 0 if diagnosed.ok else 1
 
 
@@ -79,8 +79,11 @@ def _text(diagnosed: Diagnosed, options: dict[str, Any]) -> str:
         from envsolve.cli.doctor_report import markdown_report
 
         return markdown_report(diagnosed, os.environ)
-    if options["as_json"]:
+    format_name = output_format(options)
+    if format_name == "json":
         return _as_json(diagnosed)
+    if format_name != "text":
+        return rendered(_as_outcome(diagnosed), format_name)
     text = _as_text(diagnosed, full=options["verbose"] > 0)
     return text if options["output"] in (None, "-") else click.unstyle(text)
 
@@ -93,20 +96,14 @@ def _leave_what_is_gone() -> None:
         os.chdir("/")
 
 
-def _tell(notes: tuple[Note, ...], options: dict[str, Any]) -> None:
-    for it in notes:
-        note(it, quiet=options["quiet"])
-
-
 def _asked(options: dict[str, Any]) -> DoctorRequest:
     from envsolve.app.doctoring import DoctorRequest
     from envsolve.cli.progress import Progress
 
-    directory = options["matrix_directory"]
     return DoctorRequest(
         prefix=options["prefix"],
         python=options["python"],
-        matrix_directory=None if directory is None else Path(directory),
+        matrix_directory=matrix_directory(options),
         progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="checking"),
     )
 
@@ -122,7 +119,13 @@ def _as_json(diagnosed: Diagnosed) -> str:
         "findings": [finding.as_json() for finding in diagnosed.findings],
         "notes": [it.as_json() for it in diagnosed.notes],
     }
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return json_text(data)
+
+
+def _as_outcome(diagnosed: Diagnosed) -> Outcome:
+    """One case for each check, with what it found."""
+    cases = tuple(Case(name, tuple(map(finding_item, found))) for name, found in diagnosed.by_check())
+    return Outcome("envsolve doctor", cases, click.unstyle(_as_text(diagnosed, full=False)))
 
 
 def _as_text(diagnosed: Diagnosed, *, full: bool) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import codecs
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ from envsolve.cli.options import (
     stacked,
 )
 from envsolve.cli.output import deliver, deliver_json
-from envsolve.cli.report import note
+from envsolve.cli.report import note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, options_of_solve
 from envsolve.cli.sync import environment_options, sync_project
 
@@ -126,7 +126,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
             addition = planned(asked, os.environ)
         finally:
             progress.clear()
-        _say(addition.notes, options)
+        note_each(addition.notes, options)
         lines = "".join(f"  {spelled(it)}\n" for it in addition.changes)
         notes: tuple[Note, ...] = ()
         outcome = Outcome.WOULD_CHANGE if options["show_diff"] else Outcome.CHANGED
@@ -145,7 +145,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
                 )
             finally:
                 progress.clear()
-            _say(notes, options)
+            note_each(notes, options)
     if options["print_json"]:
         it = addition.inventory
         kind = Kind.CONDA if it.is_conda else Kind.VENV
@@ -153,11 +153,6 @@ def _added_to_environment(options: dict[str, Any]) -> int:
         created = Created(it.prefix, kind, it.executable, outcome, all_notes, addition.changes)
         deliver_json(environment_data(created, None))
     return 0
-
-
-def _say(notes: Iterable[Note], options: dict[str, Any]) -> None:
-    for it in notes:
-        note(it, quiet=options["quiet"])
 
 
 def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options: dict[str, Any]) -> int:

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import codecs
 import io
-import json
 import os
 import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
 from envsolve.boundary.files import FileError, open_argument
 from envsolve.cli import known_values
-from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_option, option, output_options
-from envsolve.cli.output import deliver
-from envsolve.cli.report import Palette, note
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    Member,
+    Parsed,
+    matrix_directory,
+    matrix_option,
+    option,
+    output_options,
+)
+from envsolve.cli.output import deliver, json_text
+from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion, DriverVersion
@@ -138,8 +145,7 @@ def explain(**options: Any) -> int:
             raise _unreadable(" ".join(options["words"]) or "standard input", error.strerror or str(error)) from error
     text = _as_json(explained) if options["as_json"] else _as_text(explained, full=options["verbose"] > 0)
     deliver(text, None, color=Palette.wanted())
-    for it in explained.notes:
-        note(it, quiet=options["quiet"])
+    note_each(explained.notes, options)
     return 0 if explained.findings else 1
 
 
@@ -205,7 +211,6 @@ def _asked(options: dict[str, Any]) -> ExplainRequest:
 
     if options["host"] is not None and options["gpus"]:
         raise UsageError("contradictory-options", "--host and --gpu both set the GPUs: give only one")
-    directory = options["matrix_directory"]
     return ExplainRequest(
         gpus=options["gpus"],
         driver=options["driver"],
@@ -216,7 +221,7 @@ def _asked(options: dict[str, Any]) -> ExplainRequest:
         built_cuda=options["built_cuda"],
         toolkit=options["toolkit"],
         frameworks=options["frameworks"],
-        matrix_directory=None if directory is None else Path(directory),
+        matrix_directory=matrix_directory(options),
     )
 
 
@@ -228,7 +233,7 @@ def _as_json(explained: Explained) -> str:
         "collect": [] if explained.findings else list(explained.collect),
         "notes": [it.as_json() for it in explained.notes],
     }
-    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return json_text(data)
 
 
 def _as_text(explained: Explained, *, full: bool) -> str:

@@ -9,14 +9,22 @@ from typing import Any
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.options import Command, FileName, Member, Parsed, file_name, option, output_options, stacked
-from envsolve.cli.output import PLATFORM, deliver_each
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    Member,
+    network_of,
+    option,
+    output_options,
+)
+from envsolve.cli.output import deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_overwrite
-from envsolve.cli.report import note
+from envsolve.cli.report import note_each
+from envsolve.cli.solve_options import INDEXES, NETWORK, options_of_solve
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import EXPORT_FORMATS
+from envsolve.model.lock_format import EXPORT_FORMATS, PLATFORM
 
 format_option = click.option(
     "--format",
@@ -36,29 +44,6 @@ output_option = option(
     metavar="FILE",
     help=f"Write to FILE instead of standard output; {PLATFORM} in it stands for each platform.",
 )
-index_options = stacked(
-    option("--index-url", metavar="URL", type=Parsed("address", file_name), help="The Python index to use."),
-    option(
-        "--extra-index-url",
-        "extra_index_urls",
-        multiple=True,
-        metavar="URL",
-        type=Parsed("address", file_name),
-        help="A further Python index. Repeatable.",
-    ),
-    option(
-        "--pytorch-index-url",
-        metavar="URL",
-        type=Parsed("address", file_name),
-        help="A mirror of https://download.pytorch.org/whl, with its folders cpu, cu126 and so on.",
-    ),
-)
-network_options = stacked(
-    option("--offline", is_flag=True, help="Do not use the network: read indexes from the cache."),
-    option("--refresh", is_flag=True, help="Fetch cached index data again."),
-    option("--cache-dir", metavar="DIR", type=FileName("directory"), help="Use DIR as the cache directory."),
-    option("--no-cache", is_flag=True, help="Neither read nor write the cache."),
-)
 
 
 @click.command(cls=Command, short_help="Write a lock in another format.")
@@ -75,8 +60,7 @@ network_options = stacked(
 )
 @click.option("--environment", metavar="NAME", help="The environment of a pixi.lock; default: the one called default.")
 @option("--ask-index", is_flag=True, help="Fetch URLs and hashes missing in FILE from the package indexes.")
-@index_options
-@network_options
+@options_of_solve((*INDEXES, *NETWORK))
 @output_options
 def export(**options: Any) -> int:
     """Write the lock FILE in another format: the same packages, nothing solved.
@@ -111,8 +95,7 @@ def export(**options: Any) -> int:
     if not options["force"]:
         refuse_to_overwrite(output, platforms)
     deliver_each(found.texts, output)
-    for it in found.notes:
-        note(it, quiet=options["quiet"])
+    note_each(found.notes, options)
     return 0
 
 
@@ -134,13 +117,12 @@ def _format_of_output(output: str) -> str | None:
 def asking(options: dict[str, Any]) -> Any:
     """How the options say that indexes are asked."""
     from envsolve.app.exact_files import Asking
-    from envsolve.app.network import Network
 
     return Asking(
         index_url=options["index_url"],
         extra_index_urls=tuple(options["extra_index_urls"]),
         pytorch_index_url=options["pytorch_index_url"],
-        network=Network(options["offline"], options["refresh"], options["cache_dir"], options["no_cache"]),
+        network=network_of(options),
         allow_builds=options.get("allow_builds", False),
     )
 

@@ -16,10 +16,10 @@ from click.core import ParameterSource
 
 from envsolve.boundary.files import FileError, read_bytes, read_head
 from envsolve.boundary.secrets import without_secrets
-from envsolve.cli.options import TYPED, Command, FileName, matrix_option, network_of, option, output_options
+from envsolve.cli.options import TYPED, Command, FileName, matrix_of, matrix_option, network_of, option, output_options
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
-from envsolve.cli.report import note
+from envsolve.cli.report import note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import EnvsolveError, Hint, OutsideError, Refused, UnsolvableError, UsageError
 from envsolve.model.note import Note
@@ -124,15 +124,13 @@ def init(**options: Any) -> int:
     """
     from envsolve.app.project_locking import refuse_link
     from envsolve.app.solving import LEFT_OUT
-    from envsolve.matrix import Matrix
     from envsolve.project.reading import OWN_FILE, PYPROJECT, project_of, text_at
     from envsolve.project.writing import with_table
 
     directory = Path(options["project"] or ".").absolute()
     if not directory.is_dir():
         raise UsageError("no-project", f"the directory {directory} does not exist", hints=(Hint("create it first"),))
-    given = options["matrix_directory"]
-    matrix = Matrix(given and Path(given).absolute())
+    matrix = matrix_of(options)
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = text_at(file) or ""
     mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""
@@ -163,8 +161,7 @@ def init(**options: Any) -> int:
         refused = [it for it in outputs if it not in new and _is_foreign(it)]
     left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
     lines: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_summary_lines(new, adopted, options), *left)
-    for it in lines:
-        note(it, quiet=options["quiet"])
+    note_each(lines, options)
     return 0
 
 
@@ -240,7 +237,8 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "prefer", str(options["prefer"])
     if options["audit"] is not Audit.AUTO:
         yield "audit", str(options["audit"])
-    yield from ((key, True) for key, name in (("allow-builds", "allow_builds"), ("pre", "pre")) if options[name])
+    flags = (("allow-builds", "allow_builds"), ("extensions", "extensions"), ("pre", "pre"))
+    yield from ((key, True) for key, name in flags if options[name])
 
 
 def _without_secrets(values: Mapping[str, object]) -> dict[str, object]:

@@ -84,6 +84,15 @@ def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
     return (source.channel for source in Source if source.channel is not None)
 
 
+def _differences(ctx: click.Context, typed: str) -> Iterator[str]:  # noqa: ARG001
+    """The kinds of differences that ``diff`` may fail on, each after those that are typed already."""
+    from envsolve.app.lock_diff import Kind
+
+    before = typed.rpartition(",")[0]
+    given = before.split(",")
+    yield from (f"{before},{kind}".removeprefix(",") for kind in Kind if kind not in given)
+
+
 frameworks = _known(lambda ctx, _: _matrix(ctx).framework_names)
 tables = _known(lambda ctx, _: (*_matrix(ctx).framework_names, "cuda", "cudnn"))
 facts = _known(lambda ctx, _: (*_matrix(ctx).framework_names, "cuda", "cudnn", "python", "driver"))
@@ -92,3 +101,5 @@ gpus = _known(_gpus)
 devices = _known(lambda _ctx, _typed: ("auto", "cpu", "cuda", "cuda:0"))
 formats = _known(_formats)
 channels = _known(_channels)
+
+differences = _known(_differences)

@@ -15,14 +15,14 @@ from click.core import ParameterSource
 from envsolve.cli.options import (
     Command,
     FileName,
-    Parsed,
+    matrix_of,
     matrix_option,
     network_of,
     option,
     output_options,
-    package_name,
 )
 from envsolve.cli.output import deliver, deliver_json, write_all
+from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
@@ -31,7 +31,8 @@ from envsolve.model.note import Note
 from envsolve.model.reference import editable
 
 if TYPE_CHECKING:
-    from envsolve.app.project_changes import Change, FileChange, Possible
+    from envsolve.app.package_changes import Change
+    from envsolve.app.project_changes import FileChange, Possible
     from envsolve.app.project_locking import LockedProject
     from envsolve.model.fact import Fact
     from envsolve.project import Project
@@ -60,16 +61,8 @@ project_option = option(
 @option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
 @option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
 @option("-U", "--upgrade", is_flag=True, help="Ignore all pinned versions.")
-@option(
-    "-P",
-    "--upgrade-package",
-    "upgraded",
-    multiple=True,
-    metavar="NAME",
-    type=Parsed("name", package_name),
-    help="Ignore the pinned version of one package. Repeatable.",
-)
-@option("--json", "as_json", is_flag=True, help="Print changes and reasons as JSON.")
+@options_of_solve(("upgraded",))
+@output_format_options
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
 @output_options
@@ -91,7 +84,7 @@ def lock(**options: Any) -> int:
     again = "add -U" if given else f"run `{_UPGRADE}`"
     project = overridden(read_project(project_file(options["project"])), given)
     code, document = lock_files(project, options, again=again)
-    if options["as_json"]:
+    if output_format(options) == "json":
         deliver_json(document)
     return code
 
@@ -110,10 +103,9 @@ def lock_files(
     """
     from envsolve.app.project_changes import change_of
     from envsolve.app.project_locking import ProjectLock, lock_project
-    from envsolve.matrix import Matrix
 
-    directory, around = options["matrix_directory"], options.get("around")
-    matrix = Matrix(directory and Path(directory).absolute())
+    around = options.get("around")
+    matrix = matrix_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     how = ProjectLock(
         network_of(options),
@@ -142,13 +134,13 @@ def lock_files(
             for path, _ in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
             write_all(written)
-    shows = options["show_diff"] and not options["as_json"]
+    answer = _answer(changes, project, options)
     verb = "written" if writes else "out of date" if options["check"] else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
     upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is pinned by something else
     shown = [it._replace(possible=None) for it in changes] if upgraded else changes
     notes = [*_notes(shown, locked, verb, again), *facts] if not options["quiet"] else []
-    deliver("".join(f"{line}\n" for it in _alike(changes) for line in _lines(it)) if shows else "", None)
+    deliver(answer, None)
     for it in notes:
         note(it, quiet=False)
     is_current = all(it.is_current for it in changes)
@@ -194,6 +186,33 @@ def _document(changes: Sequence[FileChange], notes: Sequence[Note]) -> dict[str,
     return {"schema_version": SCHEMA_VERSION, "files": files, "notes": said}
 
 
+def _answer(changes: Sequence[FileChange], project: Project, options: dict[str, Any]) -> str:
+    """What is printed of the changes; "" where JSON is wanted, which the caller prints."""
+    format_name = output_format(options)
+    text = "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it))
+    if format_name in ("text", "json"):
+        return text if format_name == "text" and options["show_diff"] else ""
+    cases = tuple(_case(it, project, fails=options["check"]) for it in changes)
+    return rendered(Outcome("envsolve lock", cases, text), format_name)
+
+
+def _case(change: FileChange, project: Project, *, fails: bool) -> Case:
+    """A file of the project. One that is out of date is shown at what changes in it, a new one where it is named."""
+    from envsolve.cli.places import output_place, package_place
+
+    path = os.path.relpath(project.directory / change.path)
+    name = f"{path} ({change.platform})"
+    if change.is_current:
+        return Case(name, detail="up to date")
+    file, line = (
+        output_place(project) if change.is_new else package_place(path, (it.name for it in change.changes or ()))
+    )
+    words = _change_text(change, "out of date")
+    text = "; ".join((f"{name} is {words}", *(it.text for it in change.reasons)))
+    level = Level.ERROR if fails else Level.NOTE
+    return Case(name, (Item(level, f"lock-{change.status}", text, "Run `envsolve lock`.", file, line),), words)
+
+
 def _alike(changes: Sequence[FileChange]) -> list[FileChange]:
     """The changes, those of files to which the same happens as one: files of a project hold the same versions."""
     together: dict[FileChange, list[str]] = {}
@@ -207,7 +226,7 @@ def _data(change: FileChange) -> dict[str, object]:
         "path": change.path,
         "platform": change.platform.value,
         "status": change.status,
-        "changes": None if change.changes is None else [it._asdict() for it in change.changes],
+        "changes": None if change.changes is None else [it.as_json() for it in change.changes],
         "reasons": [it.text for it in change.reasons],
         "because": [it.as_json() for it in change.reasons],
         "possible": None if change.possible is None else change.possible._asdict(),
@@ -222,8 +241,6 @@ def _lines(change: FileChange) -> Iterator[str]:
     changes = change.changes or ()
     for it in changes if not change.is_new else ():
         yield f"  {spelled(it)}"
-    if change.has_other_digests:
-        yield "  same packages with other files or digests"
     yield from (f"  because: {reason.text}" for reason in change.reasons)
     if change.is_new:
         yield f"  {len(changes)} packages"
@@ -235,6 +252,8 @@ def spelled(change: Change) -> str:
         return f"+ {change.name} {change.after}"
     if change.after is None:
         return f"- {change.name} {change.before}"
+    if change.before == change.after:
+        return f"~ {change.name} {change.before} (other {' and '.join(change.differs)})"
     return f"~ {change.name} {change.before} -> {change.after}"
 
 
@@ -271,6 +290,5 @@ def _change_text(change: FileChange, verb: str) -> str:
     if change.changes is None:
         return verb
     count = len(change.changes)
-    same = "same packages with other files or digests" if change.has_other_digests else "same packages"
-    packages = f"{count} package{'' if count == 1 else 's'} changed" if count else same
+    packages = f"{count} package{'' if count == 1 else 's'} changed" if count else "same packages"
     return f"{verb}, {packages}"

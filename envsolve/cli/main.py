@@ -44,6 +44,7 @@ _COMMANDS = (
     "explain",
     "detect",
     "status",
+    "diff",
     "matrix",
     "cache",
     "completion",
@@ -300,9 +301,15 @@ def _wants_json(arguments: Sequence[str]) -> bool:
     """Whether an error has to be data too: known before the line is parsed, because parsing may be what fails."""
     if "--json" in arguments or os.environ.get("ENVSOLVE_JSON", "").lower() in ("1", "true", "yes", "on", "t", "y"):
         return True
-    joined = [argument.removeprefix("--format=") for argument in arguments if argument.startswith("--format=")]
-    given = joined + [value for option, value in pairwise(arguments) if option == "--format"]
-    return "json" in (given or [os.environ.get("ENVSOLVE_FORMAT", "")])
+    return any(_last_value(arguments, option) == "json" for option in ("--format", "--output-format"))
+
+
+def _last_value(arguments: Sequence[str], option: str) -> str:
+    """The value of an option as it is typed, else of its variable."""
+    prefix = f"{option}="
+    values = [it.removeprefix(prefix) for it in arguments if it.startswith(prefix)]
+    values += [value for name, value in pairwise(arguments) if name == option]
+    return values[-1] if values else os.environ.get("ENVSOLVE_" + option.strip("-").replace("-", "_").upper(), "")
 
 
 def _usage_error(error: click.ClickException) -> UsageError:

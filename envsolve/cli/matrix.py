@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from envsolve.cli import known_values
 from envsolve.cli.options import (
-    FileName,
     Member,
     Parsed,
     color_option,
@@ -23,7 +21,8 @@ from envsolve.cli.options import (
 )
 from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.progress import Progress
-from envsolve.cli.report import Palette, note, report
+from envsolve.cli.report import Palette, note, note_each, report
+from envsolve.cli.solve_options import HOW_TO_FETCH, INDEXES, options_of_solve
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     from envsolve.app.builds import Filters
     from envsolve.app.matrix_update import Updated, UpdateRequest
     from envsolve.matrix.load import Matrix
-    from envsolve.model.note import Note
 
 filter_options = stacked(
     click.option(
@@ -122,14 +120,14 @@ def list_builds(**options: Any) -> None:
             deliver_json({"frameworks": [overview_row(it) for it in entries], **beside, "matrix_date": date})
         else:
             _deliver_page(overview_page(entries, here), date, options)
-        _tell(data.notes, options)
+        note_each(data.notes, options)
         return
     found = find_builds(filters, data, os.environ)
     if options["as_json"]:
         deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
     else:
         _deliver_page(builds_page(found.builds), date, options)
-    _tell((*found.notes, *data.notes), options)
+    note_each((*found.notes, *data.notes), options)
 
 
 @matrix.command(short_help="Show every build of a framework with its evidence, or the table of cuda or cudnn.")
@@ -165,7 +163,7 @@ def show(what: str, **options: Any) -> None:
         deliver_json(document)
     else:
         _deliver_page(shown_page(shown), date, options)
-    _tell((*shown.found.notes, *data.notes), options)
+    note_each((*shown.found.notes, *data.notes), options)
 
 
 @matrix.command(short_help="Check the files of the matrix against their rules and laws.")
@@ -205,24 +203,7 @@ def check(**options: Any) -> int:
 @click.argument("names", metavar="[PACKAGE]...", nargs=-1, shell_complete=known_values.frameworks)
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if the matrix lacks a release.")
 @click.option("--clear", "clears", is_flag=True, help="Remove everything that was read here.")
-@option("--index-url", metavar="URL", help="The package index. Default: that of uv's and pip's settings.")
-@option(
-    "--extra-index-url",
-    "extra_index_urls",
-    multiple=True,
-    metavar="URL",
-    help="A further package index, asked before the default. Repeatable.",
-)
-@option(
-    "--pytorch-index-url",
-    metavar="URL",
-    help="A mirror of https://download.pytorch.org/whl, with its folders cpu, cu126 and so on.",
-)
-@option("--offline", is_flag=True, help="Do not use the network: read the cache.")
-@option("--refresh", is_flag=True, help="Fetch cached index data again.")
-@option("--cache-dir", metavar="DIR", type=FileName("directory"), help="Use DIR as the cache directory.")
-@option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
-@option("--no-progress", is_flag=True, help="Do not show progress.")
+@options_of_solve((*INDEXES, *HOW_TO_FETCH))
 @common_options
 def update(names: tuple[str, ...], **options: Any) -> int:
     """Read releases that the matrix does not have yet from package indexes, and keep them for this user.
@@ -255,7 +236,7 @@ def update(names: tuple[str, ...], **options: Any) -> int:
     _deliver_found(found, directory, options)
     replaced = {it.fields["file"] for it in set_aside}
     ignored = (it for it in data.notes if it.fields.get("file") not in replaced)
-    _tell((*found.notes, *set_aside, *ignored), options)
+    note_each((*found.notes, *set_aside, *ignored), options)
     if found.failures:
         count = "a release" if len(found.failures) == 1 else f"{len(found.failures)} releases"
         hint = Hint("run the command again to read them")
@@ -350,8 +331,3 @@ def _deliver_page(text: str, date: str, options: dict[str, Any]) -> None:
     """A table on stdout; of which day it is stands on stderr, where it does not get between the rows."""
     deliver(text, None, color=Palette.wanted())
     note(f"from the compatibility matrix of {date}", quiet=options["quiet"])
-
-
-def _tell(notes: Iterable[Note], options: dict[str, Any]) -> None:
-    for it in notes:
-        note(it, quiet=options["quiet"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -32,7 +33,7 @@ TYPED = "envsolve.typed"
 _SECTIONS = {
     "Requirements": (
         *("frameworks", "requirement_files", "editables", "constraint_files", "overrides", "build_constraint_files"),
-        *("exclude_newer", "pre", "allow_builds", "audit", "upgrade", "upgraded"),
+        *("exclude_newer", "pre", "allow_builds", "extensions", "audit", "upgrade", "upgraded"),
     ),
     "Target": ("python", "gpus", "driver", "glibc", "cuda", "hosts", "platforms"),
     "Sources and indexes": ("sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url"),
@@ -198,18 +199,32 @@ matrix_option = option(
 )
 
 
+output_option = option(
+    "-o", "--output", type=FileName("file"), metavar="FILE", help="Write to FILE (atomically) instead of stdout."
+)
+
+
+def matrix_directory(options: Mapping[str, Any]) -> Path | None:
+    """The directory of --matrix, wherever the command works; None for the shipped matrix."""
+    directory = options["matrix_directory"]
+    return None if directory is None else Path(directory).absolute()
+
+
 def matrix_of(options: Mapping[str, Any]) -> Matrix:
     """The compatibility matrix of --matrix, by default the shipped one."""
     from envsolve.matrix import Matrix
 
-    directory = options["matrix_directory"]
-    return Matrix(directory)
+    return Matrix(matrix_directory(options))
+
+
+def require_one_environment(options: Mapping[str, Any]) -> None:
+    """Raise UsageError where both options name an environment."""
+    if options["prefix"] is not None and options["python"] is not None:
+        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
 
 
 def network_of(options: Mapping[str, Any]) -> Network:
     """How the command goes out, wherever it works."""
-    from pathlib import Path
-
     from envsolve.app.network import Network
 
     cache = options["cache_dir"]

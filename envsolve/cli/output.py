@@ -14,9 +14,8 @@ import click
 from envsolve.boundary.display import escaped, escaped_character
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.model.lock_format import PLATFORM
 
-PLATFORM = "{platform}"
-"""Stands for the platform in the name of an output file."""
 _TO_A_FILE = Hint("write to a file with -o")
 TO_A_PLACE = Hint("redirect standard output to a disk with free space: envsolve ... > FILE")
 
@@ -40,11 +39,16 @@ def deliver(text: str, output: str | None, *, color: bool | None = None) -> None
         raise output_failed(error) from error
 
 
-def deliver_json(document: Mapping[str, object]) -> None:
-    """Print an object of JSON; errors as in :func:`deliver`."""
+def json_text(data: object) -> str:
+    """``data`` as one JSON document with a final newline."""
     import json
 
-    deliver(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n", None)
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def deliver_json(document: Mapping[str, object]) -> None:
+    """Print an object of JSON; errors as in :func:`deliver`."""
+    deliver(json_text(document), None)
 
 
 def printable(text: str) -> str:

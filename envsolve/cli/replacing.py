@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envsolve.cli.options import option
-from envsolve.cli.output import PLATFORM
 from envsolve.errors import Hint
-from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
+from envsolve.model.lock_format import CONDA_FORMATS, PLATFORM, PYTHON_FORMATS
 
 if TYPE_CHECKING:
     from envsolve.matrix import Matrix

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import click
 
@@ -12,6 +13,7 @@ from envsolve.boundary.display import escaped, one_line
 from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.output import printable
 from envsolve.errors import EnvsolveError, Hint, MatrixError, UnsolvableError
+from envsolve.model.fact import Fact
 from envsolve.model.note import Note
 
 _LONGEST = 200
@@ -86,6 +88,18 @@ def note(it: Note | str, *, quiet: bool) -> None:
     if not quiet:
         said = it if isinstance(it, Note) else Note("", it)
         _say("note:", "cyan", said.text, said.command)
+
+
+def note_each(notes: Iterable[Note | str], options: Mapping[str, Any]) -> None:
+    """Print notes, unless -q is among ``options``."""
+    for it in notes:
+        note(it, quiet=options["quiet"])
+
+
+def note_facts(facts: Iterable[Fact], options: Mapping[str, Any]) -> None:
+    """Print what led to an answer, with -v."""
+    if options["verbose"]:
+        note_each((f"{it.text} [{it.source}]" for it in facts), options)
 
 
 def _say(word: str, colour: str, text: str, below: str | None = None) -> None:

@@ -14,22 +14,30 @@ from envsolve.cli.options import (
     FileName,
     Member,
     Parsed,
+    matrix_of,
     matrix_option,
     network_of,
     option,
     output_options,
     package_name,
 )
-from envsolve.cli.output import PLATFORM, deliver, deliver_each
+from envsolve.cli.output import deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
-from envsolve.cli.report import note
+from envsolve.cli.report import note, note_each, note_facts
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
-from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS, SOLVED_FORMATS, STACK_FORMATS, format_for_file
+from envsolve.model.lock_format import (
+    CONDA_FORMATS,
+    PLATFORM,
+    PYTHON_FORMATS,
+    SOLVED_FORMATS,
+    STACK_FORMATS,
+    format_for_file,
+)
 from envsolve.model.reference import editable
 from envsolve.model.release import Source
-from envsolve.model.request import Audit, Held, Packages, Policy, Request, parse_cuda_versions, parse_versions
+from envsolve.model.request import Audit, Packages, Policy, Request, parse_cuda_versions, parse_versions
 from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.model.words import gpu_name, one_word, parse_moment
 
@@ -193,6 +201,11 @@ _FILE = FileName("file")
     help="How far to read CUDA code in wheels that the matrix does not know: auto (64 MB a wheel), full, off.",
 )
 @option("--allow-builds", is_flag=True, help="Allow building packages from source. This runs their code (locks only).")
+@option(
+    "--extensions",
+    is_flag=True,
+    help="Allow wheels of extensions (flash-attn and others) that third parties publish; the lock names them.",
+)
 @option("--pre", is_flag=True, help="Allow pre-releases (locks only).")
 @option("--exact", is_flag=True, help="List every conda package of an environment file with its build.")
 @option("-U", "--upgrade", is_flag=True, help="Ignore the versions pinned in the existing output file.")
@@ -221,7 +234,7 @@ _FILE = FileName("file")
 )
 @force_option
 @option("--json", "as_json", is_flag=True, help="Print JSON that describes the answer, for a lock with all packages.")
-@option("--offline", is_flag=True, help="Do not use the network: make locks from the cache.")
+@option("--offline", is_flag=True, help="Do not use the network, only the cache.")
 @option("--refresh", is_flag=True, help="Fetch cached index data again.")
 @option(
     "--cache-dir",
@@ -252,15 +265,10 @@ def solve(**options: Any) -> int:
 
 
 def _print(format_name: str, options: dict[str, Any]) -> int:
-    if format_name in CONDA_FORMATS or options["exact"]:
-        from envsolve.cli.conda_lock import conda_session, print_conda_lock
+    if format_name in (*PYTHON_FORMATS, *CONDA_FORMATS) or options["exact"]:
+        from envsolve.cli.solve_lock import print_lock
 
-        with conda_session(options) as session:
-            return print_conda_lock(*request_from(options, format_name), options, session)
-    if format_name in PYTHON_FORMATS:
-        from envsolve.cli.python_lock import print_python_lock
-
-        return print_python_lock(words_from(options, format_name), options)
+        return print_lock(words_from(options, format_name), options)
     return _print_environment(*request_from(options, format_name), options)
 
 
@@ -278,11 +286,8 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
 
     solved = knowing_new_releases(solve, request, matrix, network_of(options), os.environ)
     _deliver(solved, options["output"])
-    for it in solved.notes:
-        note(it, quiet=options["quiet"])
-    if options["verbose"]:
-        for fact in solved.because:
-            note(f"{fact.text} [{fact.source}]", quiet=options["quiet"])
+    note_each(solved.notes, options)
+    note_facts(solved.because, options)
     return 0
 
 
@@ -294,10 +299,8 @@ def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Ma
 def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, Matrix]:
     """``words`` with the frameworks as the matrix knows them, and that matrix."""
     from envsolve.app.solving import framework_requests
-    from envsolve.matrix import Matrix
 
-    directory = options["matrix_directory"]
-    matrix = Matrix(directory)
+    matrix = matrix_of(options)
     return words._replace(frameworks=framework_requests(options["frameworks"], matrix)), matrix
 
 
@@ -337,8 +340,7 @@ def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any])
     answers = answer_questions(request, options["why"], options["why_not"], matrix, os.environ, _held_on(options))
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
     deliver(text, None)  # -o names the file of the answer that is asked about
-    for it in dict.fromkeys(it for part in answers for it in part.notes):
-        note(it, quiet=options["quiet"])
+    note_each(dict.fromkeys(it for part in answers for it in part.notes), options)
     return 0
 
 
@@ -354,10 +356,10 @@ def _held_on(options: dict[str, Any]) -> HeldOn | None:
             ("the shell empties a file before envsolve can read it",),
             (Hint("give the file with -o", "envsolve --prefer locked -o environment.yml ..."),),
         )
-    from envsolve.app.held_locks import as_far_as_read, held_by_answer, locks_in
+    from envsolve.app.held_locks import as_far_as_read, held_by_answer, locks_named
 
-    held = held_by_answer(locks_in(lambda platform: str(output).replace(PLATFORM, platform)), Packages())
-    return as_far_as_read(held, Held()) if options["force"] else held
+    there = locks_named(output)
+    return held_by_answer(as_far_as_read(there) if options["force"] else there, Packages())
 
 
 def _deliver(solved: Solved, output: str | None) -> None:
@@ -419,6 +421,7 @@ def _packages(options: dict[str, Any]) -> Packages:
         exclude_newer=options["exclude_newer"],
         allow_builds=options["allow_builds"],
         pre=options["pre"],
+        extensions=options["extensions"],
         upgrade=options["upgrade"],
         upgraded=options["upgraded"],
         pytorch_index_url=options["pytorch_index_url"],

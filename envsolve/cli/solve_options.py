@@ -7,6 +7,8 @@ from typing import Any
 from envsolve.cli.options import Decorator
 from envsolve.cli.solve import solve
 
+INDEXES = ("index_url", "extra_index_urls", "pytorch_index_url")
+"""Where Python packages are looked for."""
 REQUEST = (
     *(
         "requirements",
@@ -22,11 +24,11 @@ REQUEST = (
         "glibc",
         "cuda",
     ),
-    *("hosts", "sources", "prefer", "channels", "index_url", "extra_index_urls", "pytorch_index_url", "exclude_newer"),
-    *("pre", "audit"),
+    *("hosts", "sources", "prefer", "channels", *INDEXES, "exclude_newer", "extensions", "pre", "audit"),
 )
 """What a request asks for, by the parameters of ``solve``."""
-HOW_TO_FETCH = ("offline", "refresh", "cache_dir", "no_cache", "no_progress")
+NETWORK = ("offline", "refresh", "cache_dir", "no_cache")
+HOW_TO_FETCH = (*NETWORK, "no_progress")
 """How a command goes out to indexes and channels."""
 
 

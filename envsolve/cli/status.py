@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli import known_values
 from envsolve.cli.lock import project_file, project_option
 from envsolve.cli.options import (
     Command,
     FileName,
     Member,
-    Parsed,
+    matrix_of,
     matrix_option,
     option,
     output_options,
     require_not_typed,
 )
-from envsolve.cli.output import PLATFORM, deliver
-from envsolve.cli.report import note
+from envsolve.cli.output import deliver, json_text
+from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
+from envsolve.cli.report import note, note_each
+from envsolve.cli.solve_options import options_of_solve
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PLATFORM
 from envsolve.model.request import Request
-from envsolve.model.versions import DriverVersion
-from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
     from envsolve.app.status import FileStatus
     from envsolve.matrix import Matrix
+    from envsolve.project import Project
 
-_USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
+USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
 _USUAL_PATTERNS = ("*.conda-lock.yml", "conda-*.lock", "pylock.*.toml")
 _WORDS = {
     "fits": "runs here",
@@ -47,6 +47,8 @@ _WORDS = {
     "unreadable": "cannot be read",
     "no-framework": "has nothing that depends on GPU or driver",
 }
+_LOCKED_AGAIN = ("does-not-run", "cpu-only", "stale", "missing")
+"""What `envsolve lock` may put right in a project."""
 _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machines of the project"}
 """A project names its machines, which need not be the one here."""
 
@@ -54,25 +56,9 @@ _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machin
 @click.command(cls=Command, short_help="Check which environment files and locks run here.")
 @click.argument("files", nargs=-1, metavar="[FILE]...", type=FileName("file"))
 @project_option
-@option(
-    "--gpu",
-    "gpus",
-    multiple=True,
-    type=Parsed("gpu", gpu_name),
-    shell_complete=known_values.gpus,
-    help="auto (default: detect), none (CPU), a product ('RTX 3090') or a compute capability (8.6). Repeatable.",
-)
-@option("--driver", type=Parsed("version", DriverVersion.parse), help="NVIDIA driver of the machine.")
-@option(
-    "--host",
-    "hosts",
-    multiple=True,
-    metavar="FILE",
-    type=FileName("file"),
-    help="A machine, from `envsolve detect --json`. Repeatable: the files must run on all of them.",
-)
+@options_of_solve(("gpus", "driver", "hosts"))
 @option("--platform", type=Member("name", Platform), help="The machine's platform; default: this one's.")
-@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_format_options
 @matrix_option
 @output_options
 def status(**options: Any) -> int:
@@ -87,10 +73,8 @@ def status(**options: Any) -> int:
       envsolve status pylock.toml --gpu V100 --driver 535.183.01
     """
     from envsolve.app.status import status_of
-    from envsolve.matrix import Matrix
 
-    directory = options["matrix_directory"]
-    matrix = Matrix(directory and Path(directory).absolute())
+    matrix = matrix_of(options)
     project = _project(options) if _asks_of_project(options) else None
     if project is not None:
         return _of_project(project, matrix, options)
@@ -112,10 +96,14 @@ def status(**options: Any) -> int:
     return code
 
 
-def _deliver(found: list[FileStatus], options: dict[str, Any], *, of_project: bool = False) -> int:
-    deliver(_json(found) if options["as_json"] else _text(found, of_project=of_project), None)
-    for it in dict.fromkeys(each for status in found for each in status.notes):
-        note(it, quiet=options["quiet"])
+def _deliver(found: list[FileStatus], options: dict[str, Any], project: Project | None = None) -> int:
+    format_name, of_project = output_format(options), project is not None
+    if format_name in ("text", "json"):
+        deliver(_json(found) if format_name == "json" else _text(found, of_project=of_project), None)
+    else:
+        cases = tuple(_case(it, project) for it in found)
+        deliver(rendered(Outcome("envsolve status", cases, _text(found, of_project=of_project)), format_name), None)
+    note_each(dict.fromkeys(each for status in found for each in status.notes), options)
     return 0 if all(it.verdict.is_good for it in found) else 1
 
 
@@ -158,15 +146,20 @@ def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
     project = read_project(file)
     with chdir(project.directory):
         found = project_status(project, matrix, os.environ)
-    return _deliver(found, options, of_project=True)
+    return _deliver(found, options, project)
+
+
+def usual_files(names: Sequence[str] = USUAL) -> tuple[str, ...]:
+    """The files here that have one of ``names`` or are named like a lock."""
+    here = Path()
+    named = [name for name in names if (here / name).is_file()]
+    matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
+    return tuple(dict.fromkeys((*named, *matched)))
 
 
 def _found() -> tuple[str, ...]:
     """The files of the usual names that are there. Raises UsageError where there are none."""
-    here = Path()
-    named = [name for name in _USUAL if (here / name).is_file()]
-    matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
-    found = tuple(dict.fromkeys((*named, *matched)))
+    found = usual_files()
     if not found:
         raise UsageError(
             "nothing-to-check",
@@ -197,6 +190,27 @@ def _text(found: list[FileStatus], *, of_project: bool) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def _case(it: FileStatus, project: Project | None) -> Case:
+    """A file that was checked. What stands against it is shown at its framework, a file that is missing at its name."""
+    from envsolve.cli.places import output_place, package_place
+
+    words = (_WORDS_OF_PROJECT if project is not None else {}).get(it.verdict, _WORDS[it.verdict])
+    path = it.path if project is None else os.path.relpath(project.directory / it.path)
+    if it.verdict.value == "missing" and project is not None:
+        file, line = output_place(project)
+    else:
+        names = () if it.held is None else tuple(package.name for package in it.held.named)
+        file, line = package_place(path, names)
+    name = f"{path} ({it.platform})"
+    items = []
+    if not it.verdict.is_good:
+        because = "\n".join(f"because: {reason.text}" for reason in it.reasons)
+        fix = "Run `envsolve lock`." if project is not None and it.verdict.value in _LOCKED_AGAIN else ""
+        items = [Item(Level.ERROR, it.verdict.value, f"{name}: {words}", fix, file, line, because)]
+    items += [Item(Level.NOTE, "newer-release", f"{name}: {text}", "", file, line) for text in it.newer]
+    return Case(name, tuple(items), ", ".join((words, *it.builds)))
+
+
 def _json(found: list[FileStatus]) -> str:
     files = [
         {
@@ -212,4 +226,4 @@ def _json(found: list[FileStatus]) -> str:
         for it in found
     ]
     answer = {"schema_version": 1, "ok": all(it.verdict.is_good for it in found), "files": files}
-    return json.dumps(answer, indent=2, ensure_ascii=False) + "\n"
+    return json_text(answer)

@@ -11,9 +11,20 @@ import click
 
 from envsolve.cli import known_values
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import Command, FileName, Parsed, environment_options, matrix_option, option, output_options
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    Parsed,
+    environment_options,
+    matrix_directory,
+    matrix_option,
+    option,
+    output_options,
+    require_one_environment,
+)
 from envsolve.cli.output import deliver
-from envsolve.cli.report import Palette, note
+from envsolve.cli.output_formats import junit, output_format, output_format_options, rendered
+from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
@@ -89,7 +100,7 @@ def _device(text: str) -> tuple[str, int | None]:
     default=None,
     help="Time limit for each framework; default: 120, or 600 if its kernels are compiled first.",
 )
-@option("--json", "as_json", is_flag=True, help="Print JSON.")
+@output_format_options
 @option("--junit", metavar="FILE", type=FileName("file", _report_file), help="Also write a JUnit XML report to FILE.")
 @option("--no-progress", is_flag=True, help="Do not show progress.")
 @matrix_option
@@ -106,8 +117,7 @@ def validate(**options: Any) -> int:
     """
     from envsolve.app.validating import validation_of
 
-    if options["prefix"] is not None and options["python"] is not None:
-        raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
+    require_one_environment(options)
     _require_one_device(options["devices"], all_gpus=options["all_gpus"])
     _require_place_for(options["junit"])
     with interruptible():
@@ -135,14 +145,16 @@ def _require_place_for(report: str | None) -> None:
 
 def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     """Print what was found and write the report that is asked for; the exit code."""
-    from envsolve.cli.validation_text import as_json, as_junit, as_text
+    from envsolve.cli.validation_text import as_json, as_outcome, as_text
 
-    text = as_json(validation) if options["as_json"] else as_text(validation, full=options["verbose"] > 0)
-    deliver(text, None, color=Palette.wanted())
+    format_name = output_format(options)
+    if format_name == "text":
+        deliver(as_text(validation, full=options["verbose"] > 0), None, color=Palette.wanted())
+    else:
+        deliver(as_json(validation) if format_name == "json" else rendered(as_outcome(validation), format_name), None)
     if options["junit"] is not None:
-        deliver(as_junit(validation), options["junit"])
-    for it in validation.report.notes:
-        note(it, quiet=options["quiet"])
+        deliver(junit(as_outcome(validation)), options["junit"])
+    note_each(validation.report.notes, options)
     return 0 if validation.report.ok else 1
 
 
@@ -150,7 +162,6 @@ def _asked(options: dict[str, Any]) -> ValidateRequest:
     from envsolve.app.validating import ValidateRequest
     from envsolve.cli.progress import Progress
 
-    directory = options["matrix_directory"]
     indices = tuple(dict.fromkeys(index for _, index in options["devices"] if index is not None))
     return ValidateRequest(
         prefix=options["prefix"],
@@ -160,6 +171,6 @@ def _asked(options: dict[str, Any]) -> ValidateRequest:
         gpus="all" if options["all_gpus"] else indices or None,
         burn=options["burn"],
         timeout=options["timeout"],
-        matrix_directory=None if directory is None else Path(directory),
+        matrix_directory=matrix_directory(options),
         progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating"),
     )

@@ -1,13 +1,14 @@
-"""A validation as people read it, as the contract's JSON and as JUnit XML, which CI systems show."""
+"""A validation as people read it, as the contract's JSON and as CI systems read it."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 import click
 
 from envsolve.cli.finding_text import finding_lines, printable
+from envsolve.cli.output import json_text
+from envsolve.cli.output_formats import Case, Item, Level, Outcome, finding_item
 from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Report, Status
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def as_text(validation: Validation, *, full: bool = False) -> str:
 
 def as_json(validation: Validation) -> str:
     """The object of the contract, and the findings in full."""
-    return json.dumps(as_data(validation), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    return json_text(as_data(validation))
 
 
 def as_data(validation: Validation) -> dict[str, object]:
@@ -49,34 +50,25 @@ def as_data(validation: Validation) -> dict[str, object]:
     }
 
 
-def as_junit(validation: Validation) -> str:
-    """One test case per probe; a skipped one says why, a failed one holds its findings."""
-    from xml.etree import ElementTree as ET
-
-    probes = validation.report.probes
-    counts = {status: sum(probe.status is status for probe in probes) for status in Status}
-    suite = ET.Element(
-        "testsuite",
-        name="envsolve validate",
-        tests=str(len(probes)),
-        failures=str(counts[Status.FAIL]),
-        errors="0",
-        skipped=str(counts[Status.SKIP]),
-        time=f"{sum(probe.seconds for probe in probes):.3f}",
-    )
-    for probe in probes:
-        case = ET.SubElement(
-            suite, "testcase", classname="envsolve.validate", name=probe.name, time=f"{probe.seconds:.3f}"
+def as_outcome(validation: Validation) -> Outcome:
+    """The same with one case for each probe; findings that another probe made too are with the first."""
+    cases = (
+        Case(
+            probe.name,
+            tuple(map(finding_item, probe.findings)) or _failed(probe),
+            printable(probe.detail),
+            probe.seconds,
+            probe.status is Status.SKIP,
         )
-        if probe.status is Status.SKIP:
-            ET.SubElement(case, "skipped", message=printable(probe.detail))
-        if probe.status is Status.FAIL:
-            title = probe.findings[0].title if probe.findings else probe.detail
-            failure = ET.SubElement(case, "failure", message=printable(title))
-            failure.text = "\n\n".join("\n".join(finding_lines(it, full=True, plain=True)) for it in probe.findings)
-        ET.SubElement(case, "system-out").text = printable(probe.detail)
-    ET.indent(suite)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
+        for probe in validation.report.probes
+    )
+    return Outcome("envsolve validate", tuple(cases), click.unstyle(as_text(validation)))
+
+
+def _failed(probe: ProbeReport) -> tuple[Item, ...]:
+    """The item of a probe that failed without a finding."""
+    is_failed = probe.status is Status.FAIL
+    return (Item(Level.ERROR, "probe-failed", f"{probe.name}: {printable(probe.detail)}"),) if is_failed else ()
 
 
 def _probe_line(probe: ProbeReport, width: int) -> str:

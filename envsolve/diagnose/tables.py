@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache, cached_property
 from typing import NamedTuple
 
-from envsolve.findings.catalogue import Catalogue, refuse, shipped, strings
+from envsolve.findings.catalogue import Catalogue, mistakes_in, refuse, refuse_unknown, shipped, strings
 
 DEFAULT_RANK = 50
 _OF_SYMPTOM = frozenset({"rank", "weak", "explains", "rules", "each", "about", "text"})
@@ -22,9 +22,11 @@ _OF_TEXT = frozenset({"anchors", "pattern", "source", "wraps"})
 
 
 class Text(NamedTuple):
-    """One wording of a symptom or clue. ``wraps`` lets it run on over the line's end."""
+    """One wording of a symptom or clue, in ``file``. ``wraps`` lets it run on over the line's end."""
 
+    kind: str
     of: str
+    file: str
     pattern: str
     anchors: tuple[str, ...]
     source: str
@@ -32,8 +34,12 @@ class Text(NamedTuple):
 
     @property
     def expression(self) -> re.Pattern[str]:
-        """The pattern, compiled when it is first needed; upper and lower case are alike."""
-        return _compiled(self.pattern)
+        """The pattern, compiled when it is first needed; upper and lower case are alike.
+
+        Raises UsageError where it is no regular expression.
+        """
+        with mistakes_in(self.file, self.kind, self.of):
+            return _compiled(self.pattern)
 
 
 class Symptom(NamedTuple):
@@ -53,7 +59,7 @@ class Symptom(NamedTuple):
 class Tables:
     """The symptoms and clues of a catalogue, by default that of envsolve, read when first needed.
 
-    Raises MatrixError where a file cannot be read or is not TOML, and ValueError for an unknown key.
+    Raises UsageError ``findings-invalid`` as the catalogue does.
     """
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
@@ -63,22 +69,28 @@ class Tables:
     def symptoms(self) -> Mapping[str, Symptom]:
         """Every symptom by its id; several files may add texts to one."""
         found: dict[str, Symptom] = {}
-        for name, row in self._catalogue.rows("symptom"):
-            refuse(name, row, _OF_SYMPTOM)
-            texts = tuple(_texts(name, row))
-            known = found.get(name)
-            if known is not None:
-                found[name] = known._replace(texts=known.texts + texts)
-                continue
-            rank = row.get("rank", DEFAULT_RANK)
-            explains = strings(row.get("explains", name))
-            found[name] = Symptom(name, int(str(rank)), row.get("weak") is True, explains, texts)
+        for file, name, row in self._catalogue.rows_of_files("symptom"):
+            with mistakes_in(file, "symptom", name):
+                refuse(row, _OF_SYMPTOM)
+                texts = tuple(_texts("symptom", name, file, row))
+                if name in found:
+                    found[name] = found[name]._replace(texts=found[name].texts + texts)
+                    continue
+                explains = strings(row.get("explains", name))
+                if "rules" not in row:
+                    refuse_unknown("finding", explains, self._catalogue)
+                rank = int(str(row.get("rank", DEFAULT_RANK)))
+                found[name] = Symptom(name, rank, row.get("weak") is True, explains, texts)
         return found
 
     @cached_property
     def clues(self) -> tuple[Text, ...]:
         """Every wording of every clue; ``of`` is the fact that it gives."""
-        return tuple(text for name, row in self._catalogue.rows("clue") for text in _texts(name, row))
+        found: list[Text] = []
+        for file, name, row in self._catalogue.rows_of_files("clue"):
+            with mistakes_in(file, "clue", name):
+                found += _texts("clue", name, file, row)
+        return tuple(found)
 
     @cached_property
     def texts(self) -> tuple[Text, ...]:
@@ -88,13 +100,15 @@ class Tables:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE)
+    try:
+        return re.compile(pattern, re.IGNORECASE)
+    except re.error as error:
+        raise ValueError(f"{error} in the pattern {pattern!r}") from None
 
 
-def _texts(name: str, row: Mapping[str, object]) -> Iterator[Text]:
+def _texts(kind: str, name: str, file: str, row: Mapping[str, object]) -> Iterator[Text]:
     texts = row.get("text")
     for text in texts if isinstance(texts, list) else ():
-        refuse(name, text, _OF_TEXT)
-        yield Text(
-            name, str(text["pattern"]), strings(text.get("anchors")), str(text["source"]), text.get("wraps") is True
-        )
+        refuse(text, _OF_TEXT, needed=("pattern", "anchors", "source"))
+        pattern, anchors, source = str(text["pattern"]), strings(text["anchors"]), str(text["source"])
+        yield Text(kind, name, file, pattern, anchors, source, text.get("wraps") is True)

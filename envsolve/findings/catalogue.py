@@ -1,18 +1,20 @@
 """The catalogue of findings, ``data/findings/*.toml``; its README documents the keys.
 
-Every entry is checked when it is read: an unknown key, a fact that ``facts.toml`` does not declare and a field that can
-be empty are refused with ValueError. A test reads all of them.
+Every entry is checked when it is read. A mistake in one, such as a name that exists nowhere or a field that can be
+empty, is a UsageError ``findings-invalid`` with its file and its id. A test reads all of them.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 
 from envsolve.boundary.document import Document, Kept, read_document
+from envsolve.errors import MatrixError, UsageError
 from envsolve.findings.condition import Condition, Facts
 from envsolve.findings.entry import Entry
 from envsolve.findings.rule import Branch, Cause, Rule
@@ -20,6 +22,7 @@ from envsolve.findings.template import Sentence, fields_of
 from envsolve.model.finding import Finding, Severity
 
 Row = Mapping[str, object]
+INVALID = "findings-invalid"
 
 _SAID = ("title", "cause", "fix", "commands", "more", "check", "shows")
 _KEYS = frozenset(
@@ -39,6 +42,7 @@ _KEYS = frozenset(
         "variant",
     }
 )
+_KINDS = frozenset({"symptom", "clue", "choice", "error-numbers", "finding", "check", "step"})
 _OF_STEP = frozenset({"say", "when", "commands"})
 _OF_BRANCH = frozenset({"when", "lines", "causes"})
 _OF_CAUSE = frozenset({"id", "when"})
@@ -55,7 +59,7 @@ def find_findings() -> Path:
 class Catalogue:
     """The files of a directory, each read when it is first needed.
 
-    Raises MatrixError where a file cannot be read or is not TOML, and ValueError for an entry that is wrong.
+    Raises UsageError ``findings-invalid`` where a file is not TOML, and for an entry that is wrong.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -67,7 +71,14 @@ class Catalogue:
     def documents(self) -> Mapping[str, Document]:
         """Every file by its name."""
         paths = sorted(self.directory.glob("*.toml"))
-        return {path.stem: read_document(path, Kept(path, wanted=self._shipped)) for path in paths}
+        try:
+            documents = {path.stem: read_document(path, Kept(path, wanted=self._shipped)) for path in paths}
+        except MatrixError as error:
+            raise UsageError(INVALID, error.message, error.cause) from None
+        for stem, document in documents.items():
+            if stem != "facts" and (unknown := sorted(set(document) - _KINDS)):
+                raise UsageError(INVALID, f"{stem}.toml: unknown table: {', '.join(unknown)}")
+        return documents
 
     @cached_property
     def facts(self) -> Mapping[str, str]:
@@ -76,16 +87,24 @@ class Catalogue:
         declared = [(name, module) for module, names in modules.items() for name in strings(names)]
         twice = sorted(name for name, count in Counter(name for name, _ in declared).items() if count > 1)
         if twice:
-            raise ValueError(f"facts.toml declares {', '.join(twice)} twice")
+            raise UsageError(INVALID, f"facts.toml declares {', '.join(twice)} twice")
         return dict(declared)
 
     @cached_property
     def _fields(self) -> frozenset[str]:
         """The clues, and the named groups of the symptoms' patterns."""
+        return self._groups | self._ids["clue"]
+
+    @cached_property
+    def _groups(self) -> frozenset[str]:
         rows = (row for _, row in self.rows("symptom"))
         texts = (text for row in rows for text in _tables(row.get("text")))
-        groups = (name for text in texts for name in _GROUP.findall(str(text.get("pattern"))))
-        return frozenset((*groups, *(name for name, _ in self.rows("clue"))))
+        return frozenset(name for text in texts for name in _GROUP.findall(str(text.get("pattern"))))
+
+    @cached_property
+    def _ids(self) -> Mapping[str, frozenset[str]]:
+        """The ids of the symptoms and of the clues."""
+        return {kind: frozenset(name for name, _ in self.rows(kind)) for kind in ("symptom", "clue")}
 
     @cached_property
     def _entries(self) -> Mapping[str, Row]:
@@ -101,7 +120,7 @@ class Catalogue:
         rows = list(self.rows(kind))
         twice = sorted(name for name, count in Counter(name for name, _ in rows).items() if count > 1)
         if twice:
-            raise ValueError(f"two entries {kind}.{', '.join(twice)}")
+            raise UsageError(INVALID, f"two entries {kind}.{', '.join(twice)}")
         return dict(rows)
 
     @cached_property
@@ -116,7 +135,7 @@ class Catalogue:
     def _rules(self) -> Mapping[str, Row]:
         return {name: row for name, row in self.rows("symptom") if "rules" in row}
 
-    def __contains__(self, identifier: str) -> bool:
+    def __contains__(self, identifier: object) -> bool:
         return identifier in self._entries
 
     def __iter__(self) -> Iterator[str]:
@@ -137,8 +156,10 @@ class Catalogue:
         if identifier not in self._read:
             of_error = {key: it for key, it in self._checks.get(identifier, {}).items() if key in ("number", "error")}
             row = {**of_error, **self._entries[identifier]}
-            variants = [*self._of_checks(identifier), *self._variants(identifier, row)]
-            self._read[identifier] = self._entry(identifier, row)._replace(variants=tuple(variants))
+            kind = "check" if self._entries[identifier] is self._checks.get(identifier) else "finding"
+            with self.reading(kind, identifier):
+                variants = [*self._of_checks(identifier), *self._variants(identifier, row)]
+                self._read[identifier] = self._entry(identifier, row)._replace(variants=tuple(variants))
         return self._read[identifier]
 
     @cached_property
@@ -161,7 +182,7 @@ class Catalogue:
             if it.when is not None and not it.when.holds(facts):
                 continue
             if it.id.startswith("@"):
-                rows = (self._branch(it.id, row) for row in self._choices[it.id[1:]])
+                rows = self._choice(it.id[1:])
                 chosen = next((row for row in rows if row.when is None or row.when.holds(facts)), None)
                 yield from () if chosen is None else self.causes(chosen, facts)
             else:
@@ -182,7 +203,8 @@ class Catalogue:
 
     def step(self, name: str, facts: Facts) -> tuple[str, tuple[str, ...]]:
         """The sentences that hold of a step that findings share, as one text, and their commands."""
-        rows = [self._sentence(name, row, frozenset()) for row in self._steps[name]]
+        with self.reading("step", name):
+            rows = [self._sentence(row, frozenset()) for row in self._steps[name]]
         said = [row for row in rows if row.holds(facts)]
         return " ".join(it.said(facts) for it in said), tuple(it for row in said for it in row.commands_said(facts))
 
@@ -191,39 +213,56 @@ class Catalogue:
         row = self._rules.get(symptom)
         if row is None:
             return None
-        each = self._condition(row.get("each"), symptom)
-        about = None if row.get("about") is None else str(row["about"])
-        self._declared(fields_of(about or ""), symptom)
-        return Rule(symptom, about, each, tuple(self._branch(symptom, it) for it in _tables(row["rules"])))
+        with self.reading("symptom", symptom):
+            each = self._condition(row.get("each"))
+            about = None if row.get("about") is None else str(row["about"])
+            self._declared(fields_of(about or ""))
+            return Rule(symptom, about, each, tuple(map(self._branch, _tables(row["rules"]))))
 
     @property
     def choices(self) -> Iterator[Branch]:
         """The branches that rules share."""
-        return (self._branch(name, row) for name, rows in self._choices.items() for row in rows)
+        return (branch for name in self._choices for branch in self._choice(name))
+
+    def _choice(self, name: str) -> tuple[Branch, ...]:
+        with self.reading("choice", name):
+            return tuple(map(self._branch, self._choices[name]))
 
     @property
     def rules(self) -> Iterable[str]:
         """The symptoms that have a rule."""
         return self._rules
 
-    def _branch(self, symptom: str, row: Row) -> Branch:
-        refuse(symptom, row, _OF_BRANCH)
-        named = [it if isinstance(it, dict) else {"id": it} for it in _listed(row.get("causes"))]
-        for it in named:
-            refuse(symptom, it, _OF_CAUSE)
+    def _branch(self, row: Row) -> Branch:
+        refuse(row, _OF_BRANCH)
+        lines = strings(row.get("lines"))
+        refuse_unknown("group", (it.removeprefix("!") for it in lines), self._groups)
         return Branch(
-            when=self._condition(row.get("when"), symptom),
-            lines=strings(row.get("lines")),
-            causes=tuple(Cause(str(it["id"]), self._condition(it.get("when"), symptom)) for it in named),
+            when=self._condition(row.get("when")),
+            lines=lines,
+            causes=tuple(map(self._cause, _listed(row.get("causes")))),
         )
 
+    def _cause(self, value: object) -> Cause:
+        row = value if isinstance(value, dict) else {"id": value}
+        refuse(row, _OF_CAUSE, needed=("id",))
+        name = str(row["id"])
+        if name.startswith("@"):
+            refuse_unknown("choice", (name[1:],), self._choices)
+        else:
+            refuse_unknown("finding", (name,), self)
+        return Cause(name, self._condition(row.get("when")))
+
     def _entry(self, identifier: str, row: Row) -> Entry:
-        refuse(identifier, row, _KEYS)
-        when = self._condition(row.get("when"), identifier)
+        refuse(row, _KEYS)
+        when = self._condition(row.get("when"))
         known = frozenset[str]() if when is None else when.known
 
         def sentences(key: str) -> tuple[Sentence, ...]:
-            return tuple(self._sentence(identifier, it, known) for it in self._spelled_out(_listed(row.get(key))))
+            return tuple(self._sentence(it, known) for it in self._spelled_out(_listed(row.get(key))))
+
+        seen = strings(row.get("seen"))
+        refuse_unknown("symptom", seen, self._ids["symptom"])
 
         return Entry(
             id=identifier,
@@ -232,62 +271,70 @@ class Catalogue:
             in_scope=row.get("in_scope") is not False,
             solvable=row.get("solvable") is True,
             sources=strings(row.get("source")),
-            seen=strings(row.get("seen")),
-            remedy=self._remedy(identifier, row.get("remedy")),
+            seen=seen,
+            remedy=self._remedy(row.get("remedy")),
             error=str(row.get("error", "")),
             number=int(str(row["number"])) if "number" in row else None,
             when=when,
-            unless=self._condition(row.get("unless"), identifier),
+            unless=self._condition(row.get("unless")),
             **{key: sentences(key) for key in _SAID},  # type: ignore[arg-type]  # fields of sentences
         )
 
-    def _remedy(self, identifier: str, value: object) -> Mapping[str, str]:
+    def _remedy(self, value: object) -> Mapping[str, str]:
         """How the environment for the fix differs; a text whose field is not known says nothing."""
         remedy = {key: str(it) for key, it in value.items()} if isinstance(value, dict) else {}
-        self._declared({name for it in remedy.values() for name in fields_of(it)}, identifier)
+        self._declared({name for it in remedy.values() for name in fields_of(it)})
         return remedy
 
     def _spelled_out(self, sentences: Iterable[object]) -> Iterator[object]:
         """``sentences`` with those of a step in place of ``@step``."""
         for it in sentences:
             if isinstance(it, str) and it.startswith("@"):
+                refuse_unknown("step", (it[1:],), self._steps)
                 yield from self._steps[it[1:]]
             else:
                 yield it
 
-    def _sentence(self, identifier: str, value: object, known: frozenset[str]) -> Sentence:
+    def _sentence(self, value: object, known: frozenset[str]) -> Sentence:
         """A sentence as text or as a table."""
         row = value if isinstance(value, dict) else {"say": value}
-        refuse(identifier, row, _OF_STEP)
-        when = self._condition(row.get("when"), identifier)
+        refuse(row, _OF_STEP, needed=("say",))
+        when = self._condition(row.get("when"))
         known = known if when is None else known | when.known
-        commands = tuple(self._sentence(identifier, it, known) for it in _listed(row.get("commands")))
-        try:
-            sentence = Sentence(str(row["say"]), when, commands, known)
-        except ValueError as error:
-            raise ValueError(f"{identifier}: {error}") from None
-        self._declared(sentence.names, identifier)
+        commands = tuple(self._sentence(it, known) for it in _listed(row.get("commands")))
+        sentence = Sentence(str(row["say"]), when, commands, known)
+        self._declared(sentence.names)
         return sentence
 
-    def _condition(self, value: object, of: str) -> Condition | None:
+    def _condition(self, value: object) -> Condition | None:
         if value is None:
             return None
         condition = Condition(str(value))
-        self._declared(condition.names, of)
+        self._declared(condition.names)
+        refuse_unknown("symptom", condition.arguments_of("saw"), self._ids["symptom"])
+        refuse_unknown("clue", condition.arguments_of("clue"), self._ids["clue"])
         return condition
 
-    def _declared(self, names: Iterable[str], of: str) -> None:
+    def _declared(self, names: Iterable[str]) -> None:
         whole = {it.partition(".")[0] for it in names}
         unknown = sorted(it for it in whole if it not in self.facts and it not in self._fields)
         if unknown:
-            raise ValueError(f"{of} names {', '.join(unknown)}, which facts.toml does not declare")
+            raise ValueError(f"it names {', '.join(unknown)}, which facts.toml does not declare")
+
+    def reading(self, kind: str, name: str) -> AbstractContextManager[None]:
+        """While an entry is read: what is wrong with it is reported with its file and its id."""
+        return mistakes_in(next(file for file, it, _ in self.rows_of_files(kind) if it == name), kind, name)
 
     def rows(self, kind: str) -> Iterator[tuple[str, Row]]:
         """The rows of one kind in all files: the row's name and what it holds."""
+        yield from ((name, row) for _, name, row in self.rows_of_files(kind))
+
+    def rows_of_files(self, kind: str) -> Iterator[tuple[str, str, Row]]:
+        """The same, each with its file."""
         for stem, document in self.documents.items():
             rows = document.get(kind)
             if stem != "facts" and isinstance(rows, dict):
-                yield from rows.items()
+                yield from ((f"{stem}.toml", name, row) for name, row in rows.items())
 
 
 @cache
@@ -330,11 +377,28 @@ def make_finding(
     )
 
 
-def refuse(of: str, row: Row, keys: frozenset[str]) -> None:
-    """Raise ValueError for a key of ``row`` that is none of ``keys``."""
-    unknown = sorted(set(row) - keys)
+@contextmanager
+def mistakes_in(file: str, kind: str, name: str) -> Iterator[None]:
+    """Report a ValueError about an entry as a UsageError with its file and its id."""
+    try:
+        yield
+    except ValueError as error:
+        raise UsageError(INVALID, f"{file}: {kind}.{name}: {error}") from None
+
+
+def refuse(row: Row, keys: frozenset[str], needed: Iterable[str] = ()) -> None:
+    """Raise ValueError for a key of ``row`` that is none of ``keys``, and for one of ``needed`` that it lacks."""
+    refuse_unknown("key", row, keys)
+    missing = [key for key in needed if key not in row]
+    if missing:
+        raise ValueError(f"it lacks the key {', '.join(missing)}")
+
+
+def refuse_unknown(kind: str, names: Iterable[str], known: Container[str]) -> None:
+    """Raise ValueError for ``names`` that are not among the ``known`` ones."""
+    unknown = sorted({name for name in names if name not in known})
     if unknown:
-        raise ValueError(f"{of} has an unknown key: {', '.join(unknown)}")
+        raise ValueError(f"unknown {kind}: {', '.join(unknown)}")
 
 
 def _tables(value: object) -> tuple[Row, ...]:

@@ -51,6 +51,11 @@ class Condition:
         """Whether it is true."""
         return bool(_value(self._tree, facts))
 
+    def arguments_of(self, function: str) -> frozenset[str]:
+        """The strings that it calls ``function`` with."""
+        calls = (it for it in ast.walk(self._tree) if isinstance(it, ast.Call) and ast.unparse(it.func) == function)
+        return frozenset(str(arg.value) for it in calls for arg in it.args if isinstance(arg, ast.Constant))
+
     @cached_property
     def known(self) -> frozenset[str]:
         """The names that have a value wherever the condition holds."""

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve.boundary.secrets import without_secrets
-from envsolve.index.extended import Elsewhere, ExtendedProject, Part
+from envsolve.extension_sources import Listing
+from envsolve.index.extended import ExtendedProject, More, Part
 from envsolve.index.fetch import Fetcher
+from envsolve.index.listing import ListingPage
 from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import Index, MetadataReader, Shelf, Trust, file_address
 from envsolve.index.page import Project, RawFile
@@ -32,6 +34,12 @@ class Pool:
         """The index at ``url``."""
         if url not in self._indexes:
             self._indexes[url] = Index(url, *self._parts)
+        return self._indexes[url]
+
+    def listing(self, url: str, listing: Listing) -> Index:
+        """The page of ``listing`` at ``url``, which :meth:`index` has from now on."""
+        if url not in self._indexes:
+            self._indexes[url] = ListingPage(url, listing, *self._parts)
         return self._indexes[url]
 
     def markers(self, environment: Mapping[str, str]) -> Markers:
@@ -56,7 +64,7 @@ class Indexes:
     """The indexes of a request, in the order they are asked.
 
     ``mapped`` names packages that are looked up in an index of their own first, ``direct`` those that a requirement
-    gives by their address. ``elsewhere`` says where versions of packages are that the indexes may lack.
+    gives by their address. ``more`` are versions that the indexes may lack.
     Safe to use from many threads. Each page and each metadata file is fetched at most once.
     """
 
@@ -66,10 +74,10 @@ class Indexes:
         pool: Pool,
         mapped: Mapping[str, str] | None = None,
         direct: Mapping[str, Direct] | None = None,
-        elsewhere: Mapping[str, Mapping[str, Sequence[Elsewhere]]] | None = None,
+        more: More | None = None,
     ) -> None:
         self.pool = pool
-        self._elsewhere = elsewhere or {}
+        self._more = more or More()
         self._extended: dict[str, ExtendedProject] = {}
         self._indexes = tuple(map(pool.index, urls))
         self._mapped = {name: pool.index(url) for name, url in (mapped or {}).items()}
@@ -133,7 +141,11 @@ class Indexes:
 
     def index_url(self, project: Project) -> str | None:
         """The index that ``project`` is from, without credentials; None where it is from one file."""
-        return None if project.name in self._direct else without_secrets(self._of(project).url).rstrip("/")
+        return None if project.name in self._direct else _bare(self._of(project))
+
+    def index_of_file(self, project: Project, file: RawFile) -> str | None:
+        """The same for one file: an extended project has them from several indexes."""
+        return None if project.name in self._direct else _bare(self.owner(project, file).of)
 
     def owner(self, project: Project, file: RawFile) -> Part:
         """The index that has ``file``, and what it has of the project."""
@@ -146,7 +158,7 @@ class Indexes:
         return None if found is None else found.metadata
 
     def _with_elsewhere(self, name: str, base: Part | None) -> Project | None:
-        more = self._elsewhere.get(name)
+        more = self._more.versions.get(name)
         if not more:
             return None if base is None else base.project
         if name not in self._extended:
@@ -154,7 +166,9 @@ class Indexes:
                 version: [(self.pool.index(it.index_url), it.version) for it in places]
                 for version, places in more.items()
             }
-            self._extended.setdefault(name, ExtendedProject(name, base, there))
+            self._extended.setdefault(
+                name, ExtendedProject(name, base, there, wheels_only=name in self._more.wheels_only)
+            )
         return self._extended[name]
 
     def _asked(self, name: str) -> tuple[Index, ...]:
@@ -167,6 +181,10 @@ class Indexes:
         if project.name in self._direct or (len(self._indexes) == 1 and project.name not in self._mapped):
             return self._indexes[0]
         return next(index for index in self._asked(project.name) if index.holds(project))
+
+
+def _bare(index: Index) -> str:
+    return without_secrets(index.url).rstrip("/")
 
 
 def _alone(name: str, direct: Direct) -> Project:

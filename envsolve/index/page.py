@@ -86,7 +86,7 @@ def read_page(name: str, body: bytes, content_type: str, url: str) -> Project:
     """
     if content_type.partition(";")[0].strip().lower() not in _JSON:
         base_url, files = _from_html(name, body, url)
-        return Project(name, base_url, _by_version(name, ((it[0], it) for it in files)))
+        return project_of(name, base_url, files)
     try:
         page = _read_page(body)
         if page.meta.api_version.partition(".")[0] != "1":
@@ -94,6 +94,11 @@ def read_page(name: str, body: bytes, content_type: str, url: str) -> Project:
         return Project(name, url, _by_version(name, ((_read_file(it).filename, it) for it in page.files)))
     except (ValueError, RecursionError) as error:
         raise _no_page(name, url, f"its JSON is not that of an index page ({error})") from None
+
+
+def project_of(name: str, url: str, files: Iterable[RawFile]) -> Project:
+    """The project ``name`` with those of ``files`` that are its own."""
+    return Project(name, url, _by_version(name, ((it[0], it) for it in files)))
 
 
 def _by_version(name: str, files: Iterable[tuple[str, Raw | RawFile]]) -> dict[str, list[Raw | RawFile]]:

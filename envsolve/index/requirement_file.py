@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -206,13 +206,6 @@ def _option(line: str) -> tuple[str, str]:
         return line[:2], line[2:].strip()
     found = re.match(r"(--?[A-Za-z-]+)(?:\s*=\s*|\s+|$)(.*)", line)
     return (found[1], found[2].strip()) if found else (line, "")
-
-
-def require_readable(names: Iterable[str]) -> None:
-    """Raise UsageError where one of the files cannot be read; standard input stays as it is."""
-    for name in names:
-        if name != "-":
-            _text(name, typed=True)
 
 
 def _text(name: str, *, typed: bool) -> str:

@@ -248,6 +248,40 @@ class Lock(NamedTuple):
         return self._replace(pins=tuple(pins))
 
 
+def wheels_lock(pins: tuple[Pin, ...], interpreter: Interpreter, default_index: str, *, default_is_plain: bool) -> Lock:
+    """A lock of wheels alone for ``interpreter``, with the indexes beside the default one in the order of its pins."""
+    used = dict.fromkeys(url for pin in pins if (url := pin.index_url) is not None and url != default_index)
+    return Lock(
+        pins,
+        interpreter.platform,
+        interpreter.full_version,
+        None if interpreter.glibc is None else str(interpreter.glibc),
+        default_index=default_index,
+        default_is_plain=default_is_plain,
+        indexes=tuple(used),
+    )
+
+
+def conda_lock(
+    conda: Iterable[CondaPackage],
+    pins: tuple[Pin, ...],
+    platform: Platform,
+    virtual_packages: tuple[VirtualPackage, ...],
+    asked: tuple[Asked, ...],
+) -> Lock:
+    """A lock of ``conda`` packages for a machine that has ``virtual_packages``, with the wheels beside them."""
+    conda = tuple(conda)
+    return Lock(
+        pins,
+        platform.value,
+        python=next((it.version for it in conda if it.name == "python"), ""),
+        glibc=next((it.version for it in virtual_packages if it.name == "__glibc"), None),
+        conda=conda,
+        virtual_packages=virtual_packages,
+        asked=asked,
+    )
+
+
 def sorted_pins(pins: Iterable[Pin]) -> list[Pin]:
     """``pins`` in the order of every lock: by name, those of one name as they are."""
     return sorted(pins, key=lambda pin: pin.name)

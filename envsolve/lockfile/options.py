@@ -24,7 +24,7 @@ OVERRIDES = "overrides"
 """The key of the requirements that replace all others on the same package."""
 AROUND = "around"
 """The key of what a lock does not hold because the environment that it is for has it: ``torch==2.8.0a0+nv25.6``."""
-_FLAGS = ("--exact", "--allow-builds", "--pre")
+_FLAGS = ("--exact", "--allow-builds", "--extensions", "--pre")
 _OF_PROJECT = "envsolve lock  # "
 
 

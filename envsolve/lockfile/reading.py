@@ -80,6 +80,13 @@ def locks_in(
     return locks
 
 
+def platforms_in(format_name: str, text: str) -> tuple[Platform, ...]:
+    """The platforms that a file of this format is for, () where it does not say. Raises FileError."""
+    if format_name in STACK_FORMATS:
+        return ()
+    return tuple(Platform(it.platform) for it in locks_in(format_name, text) if it.platform in tuple(Platform))
+
+
 def format_in(name: PurePath, text: str) -> str:
     """The format of a file of this name with this content: as ``--format`` calls it, or the file of another tool.
 

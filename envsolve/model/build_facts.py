@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.model.capability import ComputeCapability, DeviceCode
-from envsolve.model.fact import Evidence
+from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.versions import CudaVersion
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ class BuildFacts(NamedTuple):
     def are_of_cuda(self) -> bool:
         """Whether they say which CUDA or which GPUs the builds are for, or that it does not matter."""
         return bool(self.loss) or self.need_cuda
+
+    @property
+    def are_of_name(self) -> bool:
+        """Whether they are what the name of a wheel says, which nobody checked."""
+        return all(it.kind is EvidenceKind.FILE_NAME for it in self.evidence)
 
     @property
     def need_cuda(self) -> bool:

@@ -14,6 +14,8 @@ class EvidenceKind(StrEnum):
     VENDOR_TABLE = "vendor-table"
     PROJECT_DOCS = "project-docs"
     ISSUE = "issue"
+    FILE_NAME = "file-name"
+    """What the publisher of a wheel wrote into its name; nobody looked into the wheel."""
 
 
 class Evidence(NamedTuple):

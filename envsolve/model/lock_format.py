@@ -190,6 +190,8 @@ def _written(*kinds: FormatKind) -> tuple[str, ...]:
     return tuple(it.name for it in _ALL if it.kind in kinds and not it.tool)
 
 
+PLATFORM = "{platform}"
+"""Stands for the platform in the name of a file."""
 STACK_FORMATS = _written(FormatKind.STACK, FormatKind.REPORT)
 VENV_FORMATS = _written(FormatKind.PYTHON)
 """Formats of a Python lock that an environment is created from."""

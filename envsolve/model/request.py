@@ -70,7 +70,8 @@ class Packages(NamedTuple):
     and framework versions do not count; with ``pre`` pre-releases do. ``upgrade`` lets go of all pins of an existing
     lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for PyTorch's own index. ``exact`` asks for an
     environment file that names every conda package with its build. ``places`` are the files that the requirements
-    stand in, in their order; those beyond are typed. ``audit`` says how far wheels are read.
+    stand in, in their order; those beyond are typed. ``audit`` says how far wheels are read, and
+    ``extensions`` allows wheels that others than their projects publish (envsolve.extension_sources).
     """
 
     requirements: tuple[str, ...] = ()
@@ -88,6 +89,7 @@ class Packages(NamedTuple):
     exact: bool = False
     places: tuple[str, ...] = ()
     audit: Audit = Audit.AUTO
+    extensions: bool = False
 
     @property
     def are_named(self) -> bool:

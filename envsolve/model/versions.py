@@ -88,6 +88,11 @@ class LibcVersion(NamedTuple):
 
 
 @cache
+def minor_of(version: str | None) -> str | None:
+    """The part of a version that a stack decides: an exact environment has 3.12.11 of Python and 11.8.0 of CUDA."""
+    return ".".join(version.split(".")[:2]) if version else None
+
+
 def parsed_version(text: str | None) -> Version | None:
     """``text`` as a version of PEP 440, or None where it is none."""
     from packaging.version import Version

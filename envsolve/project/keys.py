@@ -223,6 +223,12 @@ _ALL = (
         choices=tuple(Audit),
     ),
     Key("allow-builds", Kind.FLAG, "Allow building packages from source. This runs their code.", "false"),
+    Key(
+        "extensions",
+        Kind.FLAG,
+        "Allow wheels with GPU code that others than their projects publish, such as builds of flash-attn.",
+        "true",
+    ),
     Key("pre", Kind.FLAG, "Allow pre-releases.", "false"),
     Key(
         "outputs",

@@ -59,6 +59,7 @@ class Settings(NamedTuple):
     exclude_newer: str | None = None
     audit: Audit = Audit.AUTO
     allow_builds: bool = False
+    extensions: bool = False
     pre: bool = False
     places: tuple[str, ...] = ()
     names_python: bool = False

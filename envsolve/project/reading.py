@@ -248,6 +248,7 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         audit=asked.get("audit", Audit.AUTO),
         allow_builds=asked.get("allow-builds", False),
         pre=asked.get("pre", False),
+        extensions=asked.get("extensions", False),
         places=(*(file for _ in own), *(PYPROJECT for _ in standard)),
         names_python=asked.get("names-python", False),
         **({"prefer": asked["prefer"]} if "prefer" in asked else {}),

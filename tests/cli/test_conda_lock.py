@@ -204,6 +204,17 @@ def test_a_way_out_is_a_command_where_no_file_says_otherwise(
     assert ("  envsolve " in done.err) is not from_file
 
 
+def test_a_digest_that_only_the_file_needs_is_not_missed_in_json(
+    own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve
+) -> None:
+    mirror(own_channel_server)
+    own_channel_server.channel("own/bare").add(record("beta", "1.0", md5=None))
+    words = ("beta", "--gpu", "none", "-c", own_channel_server.url_of("own/bare"), "--no-cache", "--format")
+    assert envsolve(*words, "conda-lock").err.startswith("error: no-hash\n")
+    answer = json.loads(envsolve(*words, "conda-lock", "--json").out)
+    assert "beta" in str(answer["packages"])
+
+
 class Private:
     """A channel that shows itself to who has the token or the password, with one package that nothing else has."""
 

@@ -10,10 +10,13 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 import yaml
 
+from envsolve.diagnose.environment.examination import CHECKS as ENVIRONMENT_CHECKS
+from envsolve.diagnose.machine.examination import CHECKS as MACHINE_CHECKS
 from envsolve.index.requirement_file import read_requirement_file
 from tests.cli.test_end_to_end import GTX_1080_TI, RTX_3090, RTX_5090
 from tests.conftest import Envsolve
@@ -81,6 +84,17 @@ def test_a_build_for_the_cpu_on_a_machine_with_a_gpu_is_an_error(fake_driver: Fa
     errors = [it["id"] for it in answered(done)["findings"] if it["severity"] == "error"]
     assert done.returncode == 1
     assert errors == ["cpu-build"]
+
+
+def test_junit_has_a_case_for_each_check(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
+    environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    done = doctor(environ, "--prefix", str(prefix), "--output-format", "junit")
+    suite = ET.fromstring(done.stdout)  # noqa: S314 - our own
+    (failed,) = (case for case in suite if case.find("failure") is not None)
+    assert failed.get("name") == "environment: the frameworks and the libraries they load"
+    assert suite.get("tests") == str(len(MACHINE_CHECKS) + len(ENVIRONMENT_CHECKS) + 1)
+    assert len({case.get("name") for case in suite}) == len(suite)
 
 
 def test_a_build_without_code_for_the_gpu_is_an_error_though_nothing_was_run(

@@ -461,8 +461,8 @@ def test_a_digest_that_somebody_changed_is_told(project: Project) -> None:
     path.write_text(text.replace(digest, "0" * 64))
     done = project("lock", "--check", "--diff")
     assert done.code == 1
-    assert "requirements.txt: out of date, same packages with other files or digests" in done.err
-    assert "  same packages with other files or digests" in done.out
+    assert "requirements.txt: out of date, 1 package changed" in done.err
+    assert "(other files)\n" in done.out
     project("lock")
     assert path.read_text() == text
 
@@ -621,3 +621,22 @@ def test_how_newer_versions_are_taken_fits_what_was_typed(project: Project) -> N
     assert "to upgrade" not in project("lock", "--driver", "580.65.06", "--diff", "-U").err
     project.say('"535.183.01"', '"580.65.06"')
     assert project("lock").err.rstrip().endswith("; run `envsolve lock -U` to upgrade")
+
+
+def test_a_ci_system_shows_a_stale_lock_at_what_changes_in_it(project: Project) -> None:
+    (name,) = (name for name in ("envsolve.toml", "pyproject.toml") if (project.directory / name).exists())
+    outputs = next(n for n, it in enumerate(project.read(name).splitlines(), 1) if it.startswith("outputs"))
+    done = project("lock", "--check", "--output-format", "github")
+    missing = (
+        f"::error file={name},line={outputs},title=envsolve lock%3A lock-new::requirements.txt (linux-64) is missing"
+    )
+    assert (done.code, done.out.splitlines()[0].startswith(missing)) == (1, True), done.out
+    assert project("status", "--output-format", "github").out.count(f"file={name},line={outputs}") == 2
+    project("lock")
+    assert project("lock", "--check", "--output-format", "github").out == ""
+    project.say("535.183.01", "470.82")
+    stale = project("status", "--output-format", "github").out
+    torch = next(n for n, it in enumerate(project.read().splitlines(), 1) if it.startswith("torch=="))
+    assert f"::error file=requirements.txt,line={torch},title=envsolve status%3A does-not-run::" in stale
+    assert "%0Afix: Run `envsolve lock`." in stale
+    assert project("lock", "--output-format", "junit").out.count("<failure") == 0  # it was written

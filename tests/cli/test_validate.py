@@ -254,6 +254,15 @@ def test_junit_has_a_case_for_each_probe(fake_driver: FakeDriver, with_torch: Pa
     assert "error: wrong-result" in failure.text
 
 
+def test_what_failed_is_an_item_in_the_formats_of_ci_systems(fake_driver: FakeDriver, with_torch: Path) -> None:
+    environ = machine(fake_driver, ENVSOLVE_TEST_TORCH="wrong-matmul")
+    done = run(environ, "--prefix", str(with_torch), "--output-format", "sarif")
+    assert done.returncode == 1
+    (result,) = json.loads(done.stdout)["runs"][0]["results"]
+    assert (result["ruleId"], result["level"]) == ("wrong-result", "error")
+    assert "\ncause: " in result["message"]["text"]
+
+
 def test_an_environment_without_frameworks_says_that_nothing_was_computed_in_it(
     fake_driver: FakeDriver, bare: Path
 ) -> None:

@@ -27,6 +27,9 @@ pattern = '''does not (?:work|start)'''
 wraps = true
 source = "https://example.org/2"
 
+[finding.broken-cable]
+[finding.broken-plug]
+
 [clue.part]
 [[clue.part.text]]
 anchors = ["part"]

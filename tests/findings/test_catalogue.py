@@ -9,18 +9,21 @@ from types import NoneType
 from typing import get_args, get_type_hints
 
 import pytest
+import tomli
 
 from envsolve.diagnose.case import Case
 from envsolve.diagnose.facts import parts
 from envsolve.diagnose.tables import Tables
+from envsolve.errors import UsageError
 from envsolve.findings.catalogue import Catalogue, shipped
 from envsolve.findings.entry import Entry
 from envsolve.findings.template import Sentence
 
-FACTS = 'general = ["driver", "gpu"]'
+FACTS = 'general = ["driver", "gpu"]\nfunctions = ["saw", "clue"]'
 LONGEST_SENTENCE = 40
 """Words, commands and paths included."""
 CATALOGUE = shipped()
+README = CATALOGUE.directory / "README.md"
 ENTRIES = [it for name in CATALOGUE for it in (CATALOGUE.entry(name), *CATALOGUE.entry(name).variants)]
 PROVIDED_ELSEWHERE = {"check", "case"}
 """Facts that the caller gives, and properties of Case: no module of envsolve/diagnose/facts has them."""
@@ -32,48 +35,125 @@ def written(directory: Path, text: str) -> Catalogue:
     return Catalogue(directory)
 
 
+def mistake_in(catalogue: Catalogue) -> str:
+    """What is said of a catalogue with a mistake, when all of it is read."""
+    with pytest.raises(UsageError) as caught:
+        read_all(catalogue)
+    assert (caught.value.code, caught.value.exit_code) == ("findings-invalid", 2)
+    return caught.value.message
+
+
+def read_all(catalogue: Catalogue) -> None:
+    """Read every entry, as explain does when it needs one."""
+    tables = Tables(catalogue)
+    for text in (*tables.texts, *tables.clues):
+        _ = text.expression
+    for symptom in catalogue.rules:
+        catalogue.rule(symptom)
+    for name in catalogue:
+        catalogue.entry(name)
+    assert all(branch.causes is not None for branch in catalogue.choices)
+
+
+def test_the_shipped_catalogue_has_no_mistake() -> None:
+    read_all(CATALOGUE)
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('title = "A"\ncolour = "red"', "unknown key: colour"),
-        ('title = "A"\ncause = { say = "B.", if = "gpu" }', "unknown key: if"),
-        ('title = "A"\nunless = "drivers"', "drivers, which facts.toml does not declare"),
-        ('title = "{gpus|A}"', "gpus, which facts.toml does not declare"),
-        ('title = "A"\ncause = "It is {gpu}."', "gpu can be empty"),
-        ('title = "A"\ncause = { say = "It is {gpu}.", when = "driver" }', "gpu can be empty"),
-        ('title = "A"\nfix = { say = "Do it.", commands = ["do {gpu}"] }', "gpu can be empty"),
-        ('title = "A"\nseverity = "awful"', "awful"),
+        ('colour = "red"', "unknown key: colour"),
+        ('cause = { say = "B.", if = "gpu" }', "unknown key: if"),
+        ('cause = { when = "gpu" }', "it lacks the key say"),
+        ('unless = "drivers"', "it names drivers, which facts.toml does not declare"),
+        ('cause = "It is {gpus|A}."', "it names gpus, which facts.toml does not declare"),
+        ('cause = "It is {gpu}."', "gpu can be empty"),
+        ('cause = { say = "It is {gpu}.", when = "driver" }', "gpu can be empty"),
+        ('fix = { say = "Do it.", commands = ["do {gpu}"] }', "gpu can be empty"),
+        ('fix = "@step"', "unknown step: step"),
+        ('severity = "awful"', "awful"),
+        ('when = "gpu ="', "'gpu =' is not a condition"),
+        ("when = \"saw('b')\"", "unknown symptom: b"),
+        ("when = \"clue('b')\"", "unknown clue: b"),
+        ('seen = "b"', "unknown symptom: b"),
     ],
 )
-def test_an_entry_that_is_wrong_is_refused(text: str, said: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=said):
-        written(tmp_path, f"[finding.a]\n{text}\n").entry("a")
+def test_a_mistake_in_a_finding_is_reported_with_its_file_and_id(text: str, said: str, tmp_path: Path) -> None:
+    catalogue = written(tmp_path, f'[finding.a]\ntitle = "A"\n{text}\n')
+    message = mistake_in(catalogue)
+    assert message.startswith("family.toml: finding.a: ")
+    assert said in message
 
 
-def test_a_fact_that_is_declared_twice_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rnak = 3", "unknown key: rnak"),
+        ('explains = []\nrank = "first"', "invalid literal"),
+        ('explains = "b"', "unknown finding: b"),
+        ("", "unknown finding: a"),
+        ('rules = [{ causes = ["b"] }]', "unknown finding: b"),
+        ('rules = [{ causes = ["@b"] }]', "unknown choice: b"),
+        ('rules = [{ causes = [{ when = "gpu" }] }]', "it lacks the key id"),
+        ('rules = [{ cause = ["b"] }]', "unknown key: cause"),
+        ('rules = [{ lines = ["!b"] }]', "unknown group: b"),
+        ("rules = [{ when = \"saw('b')\" }]", "unknown symptom: b"),
+        ('text = [{ anchors = ["a"], pattern = "a", source = "b", wrap = true }]', "unknown key: wrap"),
+        ('text = [{ pattern = "a", source = "b" }]', "it lacks the key anchors"),
+        ('text = [{ anchors = ["a"], source = "b" }]', "it lacks the key pattern"),
+        (
+            'rules = []\ntext = [{ anchors = ["a"], pattern = "a(", source = "b" }]',
+            "missing ), unterminated subpattern",
+        ),
+    ],
+)
+def test_a_mistake_in_a_symptom_is_reported_with_its_file_and_id(text: str, said: str, tmp_path: Path) -> None:
+    message = mistake_in(written(tmp_path, f"[symptom.a]\n{text}\n"))
+    assert message.startswith("family.toml: symptom.a: ")
+    assert said in message
+
+
+def test_a_mistake_in_a_choice_and_in_a_clue_is_reported(tmp_path: Path) -> None:
+    catalogue = written(tmp_path, '[[choice.a]]\ncauses = ["b"]\n')
+    assert mistake_in(catalogue) == "family.toml: choice.a: unknown finding: b"
+    catalogue = written(tmp_path, '[clue.a]\n[[clue.a.text]]\npattern = "a"\n')
+    assert mistake_in(catalogue) == "family.toml: clue.a: it lacks the key anchors, source"
+
+
+def test_the_readme_lists_every_family() -> None:
+    listed = re.findall(r"^\| `([\w-]+)\.toml` \|", README.read_text(encoding="utf-8"), re.MULTILINE)
+    assert listed == sorted(path.stem for path in CATALOGUE.directory.glob("*.toml"))
+
+
+def test_the_example_of_the_readme_recognises_its_log(tmp_path: Path) -> None:
+    family, log = re.findall(r"^```toml\n(.*?)^```", README.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (tmp_path / "facts.toml").write_bytes((CATALOGUE.directory / "facts.toml").read_bytes())
+    (tmp_path / "kernels.toml").write_text(family, encoding="utf-8")
+    catalogue = Catalogue(tmp_path)
+    read_all(catalogue)
+    (text,) = Tables(catalogue).texts
+    assert text.expression.search(tomli.loads(log)["text"])
+    assert list(catalogue) == tomli.loads(log)["findings"]
+
+
+def test_an_unknown_table_is_reported(tmp_path: Path) -> None:
+    assert mistake_in(written(tmp_path, "[symptoms.a]\nrank = 3\n")) == "family.toml: unknown table: symptoms"
+
+
+def test_a_file_that_is_not_toml_is_reported(tmp_path: Path) -> None:
+    assert mistake_in(written(tmp_path, "[symptom.a\n")) == "family.toml is not TOML"
+
+
+def test_a_fact_that_is_declared_twice_is_reported(tmp_path: Path) -> None:
     catalogue = written(tmp_path, '[finding.a]\ntitle = "{gpu|A}"\n')
     (tmp_path / "facts.toml").write_text('general = ["driver", "gpu"]\nmachine = ["gpu"]\n', encoding="utf-8")
-    with pytest.raises(ValueError, match="declares gpu twice"):
-        catalogue.entry("a")
+    assert mistake_in(catalogue) == "facts.toml declares gpu twice"
 
 
-def test_two_entries_of_one_id_are_refused(tmp_path: Path) -> None:
+def test_two_entries_of_one_id_are_reported(tmp_path: Path) -> None:
     catalogue = written(tmp_path, '[finding.a]\ntitle = "A"\n')
     (tmp_path / "other.toml").write_text('[finding.a]\ntitle = "B"\n', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"two entries finding\.a"):
-        catalogue.entry("a")
-
-
-@pytest.mark.parametrize("row", ["rnak = 3", 'text = [{ anchors = ["a"], pattern = "a", source = "b", wrap = true }]'])
-def test_an_unknown_key_of_a_symptom_or_its_texts_is_refused(row: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="unknown key"):
-        _ = Tables(written(tmp_path, f"[symptom.a]\n{row}\n")).symptoms
-
-
-def test_an_unknown_key_of_a_branch_is_refused(tmp_path: Path) -> None:
-    catalogue = written(tmp_path, '[symptom.a]\nrules = [{ cause = ["b"] }]\n')
-    with pytest.raises(ValueError, match="unknown key: cause"):
-        catalogue.rule("a")
+    assert mistake_in(catalogue) == "two entries finding.a"
 
 
 def test_a_variant_and_a_step_are_said_where_they_hold(tmp_path: Path) -> None:
@@ -96,14 +176,8 @@ def test_a_variant_and_a_step_are_said_where_they_hold(tmp_path: Path) -> None:
     assert (other.title, other.cause, other.fix) == ("B", "One. It is T4.", "Update old.")
 
 
-def test_every_rule_can_be_read_and_names_findings_that_are_there() -> None:
-    tables = Tables()
-    known = set(CATALOGUE)
-    rules = [rule for symptom in CATALOGUE.rules if (rule := CATALOGUE.rule(symptom)) is not None]
-    named = {cause.id for rule in rules for branch in rule.branches for cause in branch.causes}
-    assert {name for name in named if not name.startswith("@")} - known == set()
-    assert {symptom for it in ENTRIES for symptom in it.seen} - set(tables.symptoms) == set()
-    assert set(CATALOGUE.error_symptoms.values()) - set(tables.symptoms) == set()
+def test_every_number_of_an_error_means_a_symptom() -> None:
+    assert set(CATALOGUE.error_symptoms.values()) - set(Tables().symptoms) == set()
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda it: it.id)

@@ -97,6 +97,8 @@ class EnvironmentReport(NamedTuple):
     findings: tuple[Finding, ...]
     inventory: Mapping[str, object]
     scene: Scene
+    checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What was looked at, in words, each with the ids of what it found."""
 
 
 def examine_environment(
@@ -124,14 +126,16 @@ def examine_environment(
         environ if shell is None else shell,
         directory or Path.cwd(),
     )
-    findings = [finding for what, check in CHECKS for finding in _looked_at(what, check, scene)]
+    found = [(what, list(_looked_at(what, check, scene))) for what, check in CHECKS]
+    findings = [finding for _, of_check in found for finding in of_check]
     try:
         listing = printable_inventory(listing_of(scene))
     except _FAILURES as error:
         listing = {}
         findings.append(_not_looked_at("the list of packages", error))
     ordered = sorted(dict.fromkeys(map(printable, findings)), key=lambda it: list(Severity).index(it.severity))
-    return EnvironmentReport(tuple(ordered), listing, scene)
+    checks = tuple((what, tuple(it.id for it in of_check)) for what, of_check in found)
+    return EnvironmentReport(tuple(ordered), listing, scene, checks)
 
 
 def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Scene) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from envsolve.diagnose.case import Case, Lines
-from envsolve.diagnose.facts.shared.gpu_code import capability_from, capability_in, first_field, targets_from
+from envsolve.diagnose.facts.shared.gpu_code import capability_from, first_field, targets_from
 from envsolve.model.capability import ComputeCapability
 
 _NEEDS = {
@@ -18,6 +18,7 @@ _NEEDS = {
     "triton-needs-volta": (7, 0),
 }
 """What a feature needs, where the text does not say it."""
+_PACKAGE_OF_FRAME = re.compile(r"(?:.*[\\/])?(?:site|dist)-packages[\\/]([A-Za-z]\w*)")
 _HOPPER = ComputeCapability(9, 0)
 
 
@@ -37,17 +38,19 @@ def needs_hopper(_case: Case, lines: Lines) -> bool:
     return "hopper" in text or "attention-3" in text
 
 
-def gpu_has(case: Case, lines: Lines) -> ComputeCapability | None:
-    """The compute capability of the GPU, by the lines before all else."""
-    return capability_from(first_field(lines, "has", "capability", "arch")) or capability_in(case, lines)
-
-
 def names_no_feature(case: Case, lines: Lines) -> bool:
     """Whether no line says more exactly which feature it is."""
     features = [it for it in _NEEDS if it not in {"program-needs-capability", "flash-attention-needs-ampere"}]
     if lines[0].symptom == "kernel-needs-target":
         features.append("program-needs-capability")
     return not {it.number for it in case.of(*features)}.intersection(it.number for it in lines)
+
+
+def raising_package(case: Case, lines: Lines) -> str | None:
+    """The package whose code raised the error: that of the last frame before the lines that is not PyTorch's."""
+    frames = (it.value for it in case.clues.get("frame", ()) if it.number <= lines[-1].number)
+    named = [match[1] for it in frames if (match := _PACKAGE_OF_FRAME.search(it))]
+    return next((it for it in reversed(named) if it not in {"torch", "triton", "nvidia_cutlass_dsl"}), None)
 
 
 # ---------------------------------------------------------------------------------------------- kernels of one family

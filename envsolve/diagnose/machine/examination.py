@@ -57,6 +57,8 @@ class MachineReport(NamedTuple):
 
     findings: tuple[Finding, ...]
     inventory: Mapping[str, object]
+    checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """What was looked at, in words, each with the ids of what it found."""
 
 
 CHECKS = (
@@ -110,12 +112,14 @@ def examine_machine(surroundings: Surroundings, matrix: Matrix) -> MachineReport
     """
     survey = Survey(surroundings, matrix)
     failures: list[str] = []
-    findings = [finding for check in CHECKS for finding in _findings(check, survey, failures)]
+    found = [(check.subject, _findings(check, survey, failures)) for check in CHECKS]
+    findings = [finding for _, of_check in found for finding in of_check]
     inventory = printable_inventory(inventory_of(survey))
     gaps = [f"{path} could not be looked at: {why}" for path, why in survey.files.gaps.items()]
     if unseen := [*failures, *gaps]:
         findings.append(make_finding("places-not-checked", {"places": tuple(unseen)}, unseen))
-    return MachineReport(nearest_the_cause(map(printable, findings)), inventory)
+    checks = tuple((subject, tuple(it.id for it in of_check)) for subject, of_check in found)
+    return MachineReport(nearest_the_cause(map(printable, findings)), inventory, checks)
 
 
 def _findings(check: Check, survey: Survey, failures: list[str]) -> list[Finding]:

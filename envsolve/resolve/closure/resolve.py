@@ -302,7 +302,7 @@ def _pin(
         name=pick.name,
         version=pick.version if direct is None else direct.version,
         files=files,
-        index_url=world.indexes.index_url(project),
+        index_url=world.indexes.index_of_file(pick.releases.project, pick.fit.best),
         via=tuple(sorted(via)),
         because=tuple(dict.fromkeys(_reasons(pick, provider, limits))),
         requires=tuple(sorted(requires)),

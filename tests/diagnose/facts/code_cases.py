@@ -65,14 +65,14 @@ def case_of(text: str, known: Known = NOTHING) -> Case:
     return Case(seen.sightings, seen.clues, known.given(), KNOWLEDGE)
 
 
-def causes_of(text: str, known: Known = NOTHING) -> list[Cause]:
+def found_causes(text: str, known: Known = NOTHING) -> list[Cause]:
     """The causes that the rules on code and builds name for ``text``."""
     return [cause for diagnosis in diagnoses(case_of(text, known), _RULES) for cause in diagnosis.causes]
 
 
-def names_of(text: str, known: Known = NOTHING) -> list[str]:
+def causes_of(text: str, known: Known = NOTHING) -> list[str]:
     """The explanations of these causes."""
-    return [cause.id for cause in causes_of(text, known)]
+    return [cause.id for cause in found_causes(text, known)]
 
 
 def words_of(text: str, known: Known = NOTHING) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.model.host import Platform
-from tests.diagnose.facts.code_cases import NOTHING, Known, names_of, words_of
+from tests.diagnose.facts.code_cases import NOTHING, Known, causes_of, words_of
 
 WINDOWS, LINUX, ARM, MAC = Platform.WIN_64, Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.OSX_ARM64
 NOT_COMPILED = "AssertionError: Torch not compiled with CUDA enabled"
@@ -50,7 +50,7 @@ IS_FALSE = ">>> torch.cuda.is_available()\nFalse"
     ],
 )
 def test_a_build_without_cuda_came_from_somewhere(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_the_command_is_for_the_version_and_the_gpu(known: Known, words: list[st
     ],
 )
 def test_no_cuda_for_pytorch_has_several_causes(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_no_cuda_for_pytorch_has_several_causes(text: str, known: Known, expecte
     ],
 )
 def test_an_operator_without_cuda_is_an_extensions(text: str, title: str) -> None:
-    assert names_of(text) == ["extension-without-cuda"]
+    assert causes_of(text) == ["extension-without-cuda"]
     assert words_of(text).startswith(title)
 
 
@@ -134,7 +134,7 @@ def test_an_operator_without_cuda_is_an_extensions(text: str, title: str) -> Non
     ],
 )
 def test_a_gpu_of_amd_is_told_where_something_wants_cuda(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 # TensorFlow
@@ -186,7 +186,7 @@ NO_GPUS = "Num GPUs Available:  0"
     ],
 )
 def test_tensorflow_without_gpu_depends_on_system_and_version(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 # JAX
@@ -213,7 +213,7 @@ PLUGIN = "File /x/site-packages/jax_plugins/xla_cuda12/__init__.py, line 199"
     ],
 )
 def test_jax_on_the_cpu_has_no_plugin_or_one_that_failed(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 @pytest.mark.parametrize(
@@ -257,7 +257,7 @@ MISSING = (
     ],
 )
 def test_onnx_runtime_has_no_provider_or_one_that_failed(text: str, known: Known, expected: str, word: str) -> None:
-    assert names_of(text, known) == [expected]
+    assert causes_of(text, known) == [expected]
     assert word in words_of(text, known)
 
 
@@ -274,13 +274,13 @@ def test_onnx_runtime_has_no_provider_or_one_that_failed(text: str, known: Known
     ],
 )
 def test_a_program_says_that_it_has_no_cuda(text: str, program: str | None) -> None:
-    assert names_of(text) == ["cpu-build-of-program"]
+    assert causes_of(text) == ["cpu-build-of-program"]
     assert words_of(text).startswith(f"{program or 'The program'} was built without CUDA")
 
 
 def test_what_is_known_better_is_not_told_of_the_program() -> None:
-    assert names_of(NOT_COMPILED, Known(platform=MAC)) == ["macos-without-cuda"]
-    assert "cpu-build-of-program" not in names_of("This CTranslate2 package was not compiled with CUDA support")
+    assert causes_of(NOT_COMPILED, Known(platform=MAC)) == ["macos-without-cuda"]
+    assert "cpu-build-of-program" not in causes_of("This CTranslate2 package was not compiled with CUDA support")
 
 
 @pytest.mark.parametrize(
@@ -293,7 +293,7 @@ def test_what_is_known_better_is_not_told_of_the_program() -> None:
     ],
 )
 def test_false_is_read_however_it_is_told(text: str) -> None:
-    assert names_of(text, Known(platform=WINDOWS)) == ["cuda-not-available", "cpu-build", "gpu-not-visible"]
+    assert causes_of(text, Known(platform=WINDOWS)) == ["cuda-not-available", "cpu-build", "gpu-not-visible"]
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_false_is_read_however_it_is_told(text: str) -> None:
     ],
 )
 def test_code_that_asks_tells_nothing(text: str) -> None:
-    assert names_of(text, NOTHING) == []
+    assert causes_of(text, NOTHING) == []
 
 
 def test_a_build_that_the_driver_does_not_run_is_not_offered() -> None:
@@ -325,7 +325,7 @@ def test_a_build_that_the_driver_does_not_run_is_not_offered() -> None:
 )
 def test_ctranslate2_has_cuda_on_some_machines_only(known: Known, expected: str, word: str) -> None:
     text = "This CTranslate2 package was not compiled with CUDA support"
-    assert names_of(text, known)[0] == expected
+    assert causes_of(text, known)[0] == expected
     assert word in words_of(text, known)
 
 

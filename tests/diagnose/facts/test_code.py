@@ -7,7 +7,7 @@ import pytest
 from envsolve.diagnose.facts.shared.gpu_code import capability_from, targets_from
 from envsolve.findings.catalogue import shipped
 from envsolve.model.capability import ComputeCapability
-from tests.diagnose.facts.code_cases import NOTHING, Known, names_of, words_of
+from tests.diagnose.facts.code_cases import NOTHING, Known, causes_of, words_of
 
 NO_IMAGE = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
 NEW, OLD = "gpu-too-new-for-build", "gpu-too-old-for-build"
@@ -148,7 +148,7 @@ WAYS = [
 
 @pytest.mark.parametrize(("text", "known", "expected"), WAYS)
 def test_the_build_is_older_or_newer_than_the_gpu(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_the_matrix_says_what_has_the_gpu(known: Known, words: list[str]) -> Non
     ],
 )
 def test_libraries_and_tensorflow_lack_gpus_in_their_own_words(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 # lists
@@ -233,7 +233,7 @@ LIST = "['sm_70', 'sm_75', 'sm_80', 'sm_86', 'sm_90', 'sm_100', 'sm_120', 'compu
     ],
 )
 def test_a_list_is_compared_with_the_gpu(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 # compilers
@@ -259,7 +259,7 @@ def unsupported(number: str, toolkit: str | None = None) -> str:
     ],
 )
 def test_nvcc_lacks_what_came_later_or_was_dropped(text: str, known: Known, expected: str, word: str) -> None:
-    assert names_of(text, known) == [expected]
+    assert causes_of(text, known) == [expected]
     assert word in words_of(text, known)
 
 
@@ -277,7 +277,7 @@ NVRTC = "nvrtc: error: invalid value for --gpu-architecture (-arch)"
     ],
 )
 def test_nvrtc_lacks_new_gpus_and_old_ones(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 @pytest.mark.parametrize(
@@ -313,7 +313,7 @@ def test_nvrtc_lacks_new_gpus_and_old_ones(text: str, known: Known, expected: li
     ],
 )
 def test_an_assembler_is_older_than_the_gpu(text: str, expected: str, words: list[str]) -> None:
-    assert names_of(text) == [expected]
+    assert causes_of(text) == [expected]
     assert [word for word in words if word not in words_of(text)] == []
 
 
@@ -331,7 +331,7 @@ def test_an_assembler_is_older_than_the_gpu(text: str, expected: str, words: lis
     ],
 )
 def test_a_gpu_lacks_a_feature(text: str, known: Known, words: list[str]) -> None:
-    (name,) = names_of(text, known)
+    (name,) = causes_of(text, known)
     assert shipped().entry(name).finding == "gpu-lacks-feature"
     assert [word for word in words if word not in words_of(text, known)] == []
 
@@ -347,7 +347,7 @@ def test_a_gpu_lacks_a_feature(text: str, known: Known, words: list[str]) -> Non
     ],
 )
 def test_a_kernel_of_another_family_is_not_a_matter_of_versions(text: str, expected: list[str]) -> None:
-    assert names_of(text) == expected
+    assert causes_of(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -356,7 +356,7 @@ def test_a_kernel_of_another_family_is_not_a_matter_of_versions(text: str, expec
 )
 def test_deepgemm_has_kernels_for_hopper_and_b200(gpu: str, expected: list[str]) -> None:
     text = "RuntimeError: Assertion error (deepgemm-src/csrc/apis/layout.hpp:60): Unknown SF transformation"
-    assert names_of(text, Known(gpu)) == expected
+    assert causes_of(text, Known(gpu)) == expected
 
 
 @pytest.mark.parametrize(
@@ -368,14 +368,14 @@ def test_deepgemm_has_kernels_for_hopper_and_b200(gpu: str, expected: list[str])
     ],
 )
 def test_bfloat16_is_refused_by_an_old_pytorch_too(gpu: str | None, expected: list[str]) -> None:
-    assert names_of("ValueError: Your setup doesn't support bf16/gpu.", Known(gpu)) == expected
+    assert causes_of("ValueError: Your setup doesn't support bf16/gpu.", Known(gpu)) == expected
 
 
 @pytest.mark.parametrize(
     "text", ["CUDA SETUP: Highest compute capability among GPUs detected: 6.1", "compute capability 8.0"]
 )
 def test_a_capability_alone_is_no_failure(text: str) -> None:
-    assert names_of(text) == []
+    assert causes_of(text) == []
 
 
 # TensorRT and xFormers
@@ -411,7 +411,7 @@ def test_a_capability_alone_is_no_failure(text: str) -> None:
     ],
 )
 def test_tensorrt_and_xformers_count_their_own_gpus(text: str, expected: list[str], words: list[str]) -> None:
-    assert names_of(text) == expected
+    assert causes_of(text) == expected
     assert [word for word in words if word not in words_of(text)] == []
 
 
@@ -425,7 +425,7 @@ def test_tensorrt_and_xformers_count_their_own_gpus(text: str, expected: list[st
 )
 def test_an_instruction_is_lacking_in_the_gpu_or_in_the_list(known: Known, expected: list[str]) -> None:
     assert (
-        names_of("ptxas x.ptx, line 1; error : Feature 'cp.async' requires .target sm_80 or higher", known) == expected
+        causes_of("ptxas x.ptx, line 1; error : Feature 'cp.async' requires .target sm_80 or higher", known) == expected
     )
 
 
@@ -445,7 +445,7 @@ def test_an_instruction_is_lacking_in_the_gpu_or_in_the_list(known: Known, expec
     ],
 )
 def test_the_nvrtc_that_is_loaded_decides(text: str, known: Known, expected: list[str]) -> None:
-    assert names_of(text, known) == expected
+    assert causes_of(text, known) == expected
 
 
 def test_what_the_build_says_of_itself_is_no_extensions_fault() -> None:
@@ -453,12 +453,12 @@ def test_what_the_build_says_of_itself_is_no_extensions_fault() -> None:
         "Ignoring visible gpu device (device: 0, name: GeForce GT 730, pci bus id: 0000:01:00.0, compute capability: "
         "3.5) with Cuda compute capability 3.5. The minimum required Cuda capability is 3.7."
     )
-    assert names_of(text, NOTHING) == [OLD]
+    assert causes_of(text, NOTHING) == [OLD]
 
 
 def test_ptx_alone_is_no_proof_that_a_build_serves_the_gpu() -> None:
     text = "CUDA error: invalid device function (RTX 3090, torch 1.5.0+cu102)"
-    assert names_of(text, NOTHING)[0] == NEW
+    assert causes_of(text, NOTHING)[0] == NEW
 
 
 INVOKING = (
@@ -483,7 +483,7 @@ Cuda compilation tools, release 12.3, V12.3.103"""
     ],
 )
 def test_the_ptxas_that_a_text_shows_is_told_beside_the_one_that_is_needed(text: str, seen: str | None) -> None:
-    assert names_of(text) == ["ptxas-too-old"]
+    assert causes_of(text) == ["ptxas-too-old"]
     words = words_of(text)
     assert "ptxas of CUDA 12.8 or newer" in words
     assert ("with ptxas, here of CUDA" in words) == (seen is not None)
@@ -492,7 +492,7 @@ def test_the_ptxas_that_a_text_shows_is_told_beside_the_one_that_is_needed(text:
 
 def test_no_ptxas_is_too_old_for_an_architecture_that_newer_ones_dropped() -> None:
     dropped = "ptxas fatal   : Value 'sm_30' is not defined for option 'gpu-name'"
-    assert names_of(dropped) == ["ptxas-of-another-toolkit"]
+    assert causes_of(dropped) == ["ptxas-of-another-toolkit"]
 
 
 @pytest.mark.parametrize(
@@ -508,7 +508,7 @@ def test_no_ptxas_is_too_old_for_an_architecture_that_newer_ones_dropped() -> No
     ],
 )
 def test_xla_warns_of_an_older_ptxas(text: str, found: str, least: str | None) -> None:
-    assert names_of(text) == ["ptxas-faulty"]
+    assert causes_of(text) == ["ptxas-faulty"]
     limit = "" if least is None else f" ({least} or newer)"
     assert f"ptxas {found} is older than XLA requires{limit}\n" in words_of(text)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.diagnose.facts.code_cases import NOTHING, Known, causes_of, names_of, words_of
+from tests.diagnose.facts.code_cases import NOTHING, Known, causes_of, found_causes, words_of
 
 INVALID = "CUDA_ERROR_INVALID_IMAGE: device kernel image is invalid"
 TORCH = {"torch": "2.2.0+cu118"}
@@ -19,7 +19,7 @@ TORCH = {"torch": "2.2.0+cu118"}
     ],
 )
 def test_an_invalid_image_is_the_librarys_where_all_fits(known: Known, first: str) -> None:
-    assert names_of(INVALID, known)[0] == first
+    assert causes_of(INVALID, known)[0] == first
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_an_invalid_image_is_the_librarys_where_all_fits(known: Known, first: st
     ],
 )
 def test_a_build_of_a_cuda_before_the_gpu_is_at_fault(known: Known, first: str) -> None:
-    assert names_of(INVALID, known)[0] == first
+    assert causes_of(INVALID, known)[0] == first
 
 
 def test_the_first_build_for_the_gpu_is_named() -> None:
@@ -44,5 +44,5 @@ def test_the_first_build_for_the_gpu_is_named() -> None:
 
 
 def test_the_driver_stays_a_second_cause() -> None:
-    names = [it.id for it in causes_of(INVALID, Known("RTX 3090", {"tensorflow": "2.3.0"}))]
+    names = [it.id for it in found_causes(INVALID, Known("RTX 3090", {"tensorflow": "2.3.0"}))]
     assert names == ["invalid-kernel-image-of-older-cuda", "invalid-kernel-image"]

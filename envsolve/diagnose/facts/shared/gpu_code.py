@@ -16,7 +16,7 @@ from envsolve.model.versions import CudaVersion
 BLACKWELL = 10
 """The major compute capability from which on GPUs are Blackwell."""
 
-_NUMBER = re.compile(r"(?:sm|compute)_(\d{2,3})[af]?|(?<!\d)(\d{2,4})(?!\d)")
+_NUMBER = re.compile(r"(?:sm|compute)[_ ]?(\d{2,3})[af]?|(?<![\d.])(\d{1,2}\.\d|\d{2,4})(?![\d.])", re.IGNORECASE)
 _ON_ARM = {(11, 0), (12, 1)}
 """Thor and GB10, whose processors are Arm's."""
 
@@ -51,9 +51,11 @@ def capability_from(text: str | None) -> ComputeCapability | None:
 
 
 def targets_from(text: str | None) -> tuple[ComputeCapability, ...]:
-    """Machine code in a list of architectures: ``sm_70 sm_75``, ``75 80``, or ``520,610`` as ggml writes it."""
-    found = [(match[1], match[2]) for match in _NUMBER.finditer(text or "") if not match[0].startswith("compute")]
-    of_ggml = all(number and len(number) > 2 and number.endswith("0") for _, number in found)  # noqa: PLR2004
+    """Machine code in a list of architectures: ``sm_70 SM75``, ``7.5 8.0``, ``75 80``, or ``520,610`` of ggml."""
+    found = [
+        (match[1], match[2]) for match in _NUMBER.finditer(text or "") if not match[0].lower().startswith("compute")
+    ]
+    of_ggml = all(number and len(number) > 2 and number.endswith("0") and "." not in number for _, number in found)  # noqa: PLR2004
     numbers = (named or (number[:-1] if of_ggml else number) for named, number in found)
     return tuple(sorted({it for it in map(capability_from, numbers) if it is not None}))
 

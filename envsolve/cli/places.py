@@ -1,0 +1,34 @@
+"""Where a remark about a lock is shown: the file, as seen from the current directory, and the line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from envsolve.boundary.files import FileError, read_text
+from envsolve.lockfile.own_file import LONGEST
+from envsolve.lockfile.package_line import package_line
+
+if TYPE_CHECKING:
+    from envsolve.project import Project
+
+Place = tuple[str, int | None]
+
+
+def package_place(path: str, names: Iterable[str]) -> Place:
+    """The line of the first of the packages ``names`` that stands in the file at ``path``; None where none does."""
+    try:
+        text = read_text(Path(path), LONGEST) or ""
+    except FileError:
+        return path, None
+    lines = (package_line(text, name) for name in names)
+    return path, next((line for line in lines if line is not None), None)
+
+
+def output_place(project: Project) -> Place:
+    """The line on which the project names its outputs, else its first."""
+    lines = dict(project.lines)
+    named = [line for path, line in lines.items() if path and path[-1] == "outputs"]
+    return os.path.relpath(project.file), min(named or lines.values(), default=None)

@@ -1,0 +1,184 @@
+"""Wheels with GPU code that are on no index: those of a project's own place, and of others if they are allowed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import pytest
+import tomli
+
+from envsolve import extension_sources
+from tests.cli.locked import pins_in
+from tests.cli.locking import undisturbed
+from tests.cli.worlds import CP311, fill
+from tests.conftest import Envsolve, Result
+from tests.index.packages import IndexFile, sdist, wheel
+from tests.index.server import IndexServer
+
+_OFFICIAL = """
+id = "own"
+title = "Fast Attention releases"
+publisher = "Fast"
+official = true
+packages = ["flash-attn", "natten"]
+platforms = ["linux-64"]
+[[listing]]
+format = "html"
+url = "{url}/own/{{lane}}/simple/{{project}}/"
+lanes = ["cu118", "cu126", "cu130"]
+[[name]]
+label = 'cu(?P<cuda>1\\d)torch(?P<torch>\\d\\.\\d+)cxx11abi(?P<abi>TRUE|FALSE)'
+cuda_from = "label"
+cuda_match = "major"
+"""
+_OTHER = """
+id = "other"
+title = "Somebody's wheels"
+publisher = "Somebody Else"
+official = false
+packages = ["flash-attn", "sageattention", "sageattn3"]
+platforms = ["linux-64"]
+[[listing]]
+format = "json"
+url = "{url}/lists/releases.json"
+rows = ["releases", "*", "assets", "*"]
+file = ["name"]
+address = ["browser_download_url"]
+digest = ["digest"]
+[[name]]
+label = 'cu(?P<cuda>1\\d\\d)torch(?P<torch>\\d\\.\\d+)'
+cuda_from = "label"
+cuda_match = "minor"
+"""
+OLD, NEW = ("--driver", "535.183.01"), ("--driver", "580.65.06")
+
+
+class World(NamedTuple):
+    """Index, places and the command."""
+
+    envsolve: Envsolve
+    server: IndexServer
+
+    def __call__(self, *words: str, form: str = "requirements", code: int = 0) -> Result:
+        where = ("--index-url", self.server.index_url, "--pytorch-index-url", f"{self.server.url}/whl")
+        target = ("--python", "3.11.7", "--platform", "linux-64", "--format", form, "--gpu", "8.6")
+        done = self.envsolve(*words, *target, *where, "--cache-dir", "cache")
+        assert done.code == code, done.err + done.out
+        return done
+
+    def publishes(self, *files: IndexFile) -> None:
+        """List ``files`` as the other place does; they are on a shelf of their own."""
+        shelf = self.server.index("/assets/simple/")
+        shelf.add("flash-attn", files)
+        rows = [
+            {
+                "name": it.name,
+                "browser_download_url": f"{self.server.url}/assets/files/flash-attn/{quote(it.name)}",
+                "digest": f"sha256:{it.sha256}",
+            }
+            for it in files
+        ]
+        body = json.dumps({"releases": [{"assets": rows}]}).encode()
+        self.server.fault("/lists/releases.json", body=body, content_type="application/json")
+
+
+def flash(version: str, label: str, torch: str = "torch") -> IndexFile:
+    return wheel("flash-attn", f"{version}+{label}", [torch], tags=CP311)
+
+
+@pytest.fixture
+def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    (tmp_path / "here").mkdir()
+    undisturbed(monkeypatch, tmp_path / "here")
+    with IndexServer(recorded=False) as server:
+        fill(server)
+        server.add("flash-attn", [sdist("flash-attn", "2.8.3", ["torch"]), sdist("flash-attn", "2.9.0", ["torch"])])
+        own = {"cu126": "cu12torch2.8cxx11abiTRUE", "cu130": "cu13torch2.15cxx11abiTRUE"}
+        for lane, label in own.items():
+            server.index(f"/own/{lane}/simple/", "poor").add("flash-attn", [flash("2.8.3", label)])
+        for name, text in {"own": _OFFICIAL, "other": _OTHER}.items():
+            (tmp_path / f"{name}.toml").write_text(text.format(url=server.url))
+        places = extension_sources.read_sources(tmp_path)
+        monkeypatch.setattr(extension_sources, "_shipped", lambda: places)
+        yield World(envsolve, server)
+
+
+@pytest.mark.parametrize(
+    ("driver", "torch", "label"),
+    [(OLD, "2.8.0", "cu12torch2.8cxx11abiTRUE"), (NEW, "2.15.0", "cu13torch2.15cxx11abiTRUE")],
+)
+def test_the_wheel_of_the_project_goes_with_the_stack_and_moves_it(
+    here: World, driver: tuple[str, str], torch: str, label: str
+) -> None:
+    done = here("-f", "pytorch", "flash-attn", *driver)
+    assert pins_in(done.out)["torch"] == torch
+    assert f"flash-attn @ {here.server.url}/" in done.out
+    assert f"flash_attn-2.8.3%2B{label}" in done.out
+    assert f"flash-attn 2.8.3+{label} is from Fast Attention releases, published by the project itself" in done.err
+
+
+def test_wheels_of_others_need_leave(here: World) -> None:
+    here.publishes(flash("2.9.0", "cu130torch2.15"), flash("2.8.3", "cu130torch2.15"))
+    assert "2.8.3%2Bcu13torch" in here("-f", "pytorch", "flash-attn", *NEW).out
+    done = here("-f", "pytorch", "flash-attn", "--extensions", *NEW)
+    assert "/assets/files/flash-attn/flash_attn-2.9.0%2Bcu130torch2.15" in done.out
+    assert "published by Somebody Else" in done.err
+    assert "# because: from Somebody's wheels, published by Somebody Else\n" in done.out
+    assert "--extensions" in done.out.splitlines()[1]
+
+
+def test_the_project_comes_before_others_with_the_same_wheel(here: World) -> None:
+    here.publishes(flash("2.8.3", "cu130torch2.15"))
+    assert "/own/" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
+
+
+def test_an_index_that_has_a_wheel_comes_before_all(here: World) -> None:
+    here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
+    here.publishes(flash("2.9.0", "cu130torch2.15"))
+    found = pins_in(here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out)
+    assert found["flash-attn"] == "2.9.0"
+
+
+def test_a_digest_that_nobody_states_is_worked_out_once(here: World) -> None:
+    command = ("-f", "pytorch", "flash-attn", *NEW, "-o", "gpu.txt")
+    here(*command)
+    text = Path("gpu.txt").read_text("utf-8")
+    assert "flash-attn @ " in text
+    before = here.server.count("/own/files/*")
+    here(*command, "-U")
+    assert Path("gpu.txt").read_text("utf-8") == text
+    here(*command)
+    assert Path("gpu.txt").read_text("utf-8") == text
+    assert here.server.count("/own/files/*") == before
+
+
+def test_a_pylock_has_address_and_digest(here: World) -> None:
+    lock = tomli.loads(here("-f", "pytorch", "flash-attn", *NEW, form="pylock").out)
+    (found,) = [it for it in lock["packages"] if it["name"] == "flash-attn"]
+    assert found["archive"]["url"].startswith(f"{here.server.url}/own/cu130/")
+    assert set(found["archive"]["hashes"]) == {"sha256"}
+
+
+def test_no_place_is_asked_for_what_it_is_not_named_for_or_for_the_cpu(here: World) -> None:
+    here("-f", "pytorch", "numpy", "--extensions", *NEW)
+    assert here.server.count("/own/*") == here.server.count("/lists/*") == 0
+
+
+def test_a_place_that_does_not_answer_is_a_note(here: World) -> None:
+    here.server.fault("/lists/*", status=500)
+    done = here("-f", "pytorch", "flash-attn", "--extensions", *NEW)
+    assert "Somebody's wheels could not be read, so its wheels of flash-attn are missing" in done.err
+
+
+def test_where_others_have_a_wheel_it_is_said(here: World) -> None:
+    here.server.add("sageattention", [sdist("sageattention", "2.2.0", ["torch"])])
+    done = here("-f", "pytorch", "sageattention", *NEW)
+    assert "sageattention has no wheel here: allow wheels from Somebody's wheels" in done.err
+    assert "envsolve --framework pytorch" in done.err
+    here.server.add("sageattn3", [wheel("sageattn3", "2.2.0", tags="cp311-cp311-win_amd64")])
+    done = here("-f", "pytorch", "sageattn3", *NEW, code=1)
+    assert "hint: allow wheels from Somebody's wheels" in done.err
