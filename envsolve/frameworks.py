@@ -71,6 +71,7 @@ class Framework(NamedTuple):
     """A framework; what each field means is in the README of ``data/frameworks``, under the key of that name."""
 
     name: str
+    order: int
     title: str
     mentioned: str
     aliases: tuple[str, ...]
@@ -148,19 +149,21 @@ def needs_gpu(framework: str) -> bool:
     return known is not None and known.needs_gpu
 
 
-def _read() -> Iterable[tuple[int, Framework]]:
+def _read() -> Iterable[Framework]:
     package = Path(__file__).parent
     shipped = package / "_frameworks"
     directory = shipped if shipped.is_dir() else package.parent / "data" / "frameworks"
     for path in directory.glob("*.toml"):
         document: Mapping[str, Any] = read_document(path, Kept(path, wanted=True))
-        yield document["order"], _framework(path.stem, document)
+        yield parse_framework(path.stem, document)
 
 
-def _framework(name: str, document: Mapping[str, Any]) -> Framework:
+def parse_framework(name: str, document: Mapping[str, Any]) -> Framework:
+    """The framework ``name`` from its file. Raises KeyError for a required key that is missing."""
     wheels, conda, installed = document["wheels"], document["conda"], document["installed"]
     return Framework(
         name,
+        document["order"],
         document["title"],
         document["mentioned"],
         tuple(document.get("aliases", ())),
@@ -213,7 +216,7 @@ def _libraries(table: Mapping[str, Any]) -> Libraries:
     )
 
 
-FRAMEWORKS: Mapping[str, Framework] = {it.name: it for _, it in sorted(_read(), key=lambda found: found[0])}
+FRAMEWORKS: Mapping[str, Framework] = {it.name: it for it in sorted(_read(), key=lambda it: it.order)}
 """By envsolve's name, in the order in which they are tested and listed."""
 
 FRAMEWORK_OF_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS.values() for wheel in it.wheels}

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
-from envsolve.frameworks import FRAMEWORKS, Framework, Preload, frameworks_among
+from envsolve.frameworks import (
+    FRAMEWORK_OF_CPU_WHEEL,
+    FRAMEWORK_OF_WHEEL,
+    FRAMEWORKS,
+    Framework,
+    Preload,
+    frameworks_among,
+    parse_framework,
+)
 from envsolve.matrix import Matrix
 from envsolve.validation import inside
 
@@ -39,6 +49,46 @@ def test_one_that_loads_cuda_where_it_is_told_to_has_the_call(it: Framework) -> 
     assert (it.libraries.preload is Preload.ASKED) == (it.preload_call is not None)
 
 
+def test_each_has_a_place_of_its_own_in_lists() -> None:
+    assert len({it.order for it in FRAMEWORKS.values()}) == len(FRAMEWORKS)
+
+
+@pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
+def test_libraries_opened_by_name_have_a_cuda_that_names_them(it: Framework) -> None:
+    """Without it the static check would pass them over."""
+    assert not it.libraries.opened or it.built.cuda is not None or "_cuda" in it.built.file
+
+
+@pytest.mark.parametrize("package", sorted({*FRAMEWORK_OF_WHEEL, *FRAMEWORK_OF_CPU_WHEEL}))
+def test_a_framework_is_no_package_with_kernels_as_well(package: str, matrix: Matrix) -> None:
+    assert [it for it in matrix.build_facts(package) if it.are_of_cuda] == []
+
+
+def section(page: str, heading: str) -> str:
+    """The text below a heading."""
+    return (ROOT / page).read_text(encoding="utf-8").partition(f"{heading}\n")[2].partition("\n#")[0]
+
+
+@pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
+def test_lists_for_people_name_it(it: Framework) -> None:
+    assert it.title in section("README.md", "## What it knows")
+    assert f"`{it.name}`" in section("docs/validating.md", "# How an environment is tested")
+    locking = section("docs/locking.md", "## The stack and the packages around it")
+    assert any(f"`{package}`" in locking for package in it.wheels)
+
+
+@pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
+def test_the_type_checker_expects_no_types_of_what_its_probe_imports(it: Framework) -> None:
+    tree = ast.parse(Path(inside.__file__).with_name(f"{it.probe}.py").read_text(encoding="utf-8"))
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and not node.level}
+    roots = {name.partition(".")[0] for name in names} - sys.stdlib_module_names
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    untyped = {name for table in project["tool"]["mypy"]["overrides"] for name in table["module"]}
+    assert roots
+    assert {f"{root}.*" for root in roots} <= untyped
+
+
 def test_names_are_compared_in_any_spelling_and_each_framework_is_told_once() -> None:
     found = frameworks_among(["Tensorflow_GPU", "tensorflow", "Torch", "CuPy-CUDA13x", "numpy"])
     assert [it.name for it in found] == ["pytorch", "tensorflow", "cupy"]
@@ -62,15 +112,30 @@ def keys_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
             yield prefix, key
 
 
-@pytest.mark.parametrize("path", sorted(KNOWN.glob("*.toml")), ids=lambda it: it.stem)
-def test_the_readme_says_what_each_key_means(path: Path) -> None:
-    table, explained = "", set()
+def explained() -> dict[tuple[str, str], bool]:
+    """The keys that the README explains, each with its table, and whether it calls them required."""
+    table = ""
+    keys: dict[tuple[str, str], bool] = {}
     for line in (KNOWN / "README.md").read_text(encoding="utf-8").splitlines():
         if found := re.match(r"\| `(\[\w+\])` \|", line):
             table = found[1]
         elif line.startswith("| `") and "[[" not in line:
-            explained |= {(table, key) for key in re.findall(r"`([\w-]+)`", line.split("|")[1])}
-    assert set(keys_of(tomllib.loads(path.read_text(encoding="utf-8")))) <= explained
+            _, names, required, *_ = line.split("|")
+            keys |= {(table, key): required.strip() == "yes" for key in re.findall(r"`([\w-]+)`", names)}
+    return keys
+
+
+@pytest.mark.parametrize("path", sorted(KNOWN.glob("*.toml")), ids=lambda it: it.stem)
+def test_the_readme_says_what_each_key_means_and_which_are_required(path: Path) -> None:
+    known = explained()
+    required = {key for key, is_required in known.items() if is_required}
+    keys = set(keys_of(tomllib.loads(path.read_text(encoding="utf-8"))))
+    assert required <= keys <= set(known)
+    for table, key in keys - {("[libraries]", "seen")}:  # which is for people
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        del (document[table.strip("[]")] if table else document)[key]
+        with pytest.raises(KeyError) if (table, key) in required else nullcontext():
+            parse_framework(path.stem, document)
 
 
 OPTION = re.compile(r"pytorch[-_]index[-_]url", re.IGNORECASE)

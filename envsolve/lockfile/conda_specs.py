@@ -134,7 +134,7 @@ def _conda_libraries(toolkit: Toolkit, releases: list[Release]) -> Iterator[tupl
     if toolkit.version.major < _FIRST_MODULAR_CUDA or not any(release.source.is_wheel for release in releases):
         return
     for package in _MODULAR_LIBRARIES:
-        yield package, "needed by the wheel, which does not include it"
+        yield package, "the wheel does not include CUDA"
 
 
 def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:

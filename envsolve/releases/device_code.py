@@ -1,4 +1,4 @@
-"""Which machine code and PTX a library holds, from an architecture list in its text; and the C library it asks for.
+"""What the bytes of a library tell: architecture lists in its text, the C library and the CUDA libraries it asks for.
 
 What fat binaries hold is read by :mod:`envsolve.binary.fat_binary`.
 """
@@ -15,6 +15,9 @@ _FLAG = rb"(?:sm|compute)_\d{2,3}[af]?"
 _FLAGS = re.compile(_FLAG + rb"(?:[ ;,]" + _FLAG + rb"){0,40}(?=\0)")
 """Up to the end of the string; its beginning may touch another one, linkers share their ends."""
 _GLIBC = re.compile(rb"\0GLIBC_(2\.\d+)(?:\.\d+)?(?=\0)")
+_LIBRARY = re.compile(rb"cu(blas|dnn)(?:64_(\d+)\.dll|\.so\.(\d+))\0")
+"""It begins with fixed letters, which are found in hundreds of MB ten times as fast as a choice."""
+_LONGEST_NAME = 64
 _TARGET = re.compile(r"(sm|compute)_(\d{1,2})(\d)([af]?)")
 
 
@@ -83,3 +86,26 @@ class GlibcWatch:
     def newest(self) -> str | None:
         """The newest version, or None where none was named."""
         return max(self._found, key=lambda version: [int(part) for part in version.split(".")], default=None)
+
+
+class LibraryWatch:
+    """Notes the majors of cuBLAS and cuDNN among the names of libraries in the bytes that pass by."""
+
+    def __init__(self) -> None:
+        self._found: set[tuple[str, str]] = set()
+
+    def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """``chunks``, unchanged."""
+        tail = b""
+        for chunk in chunks:
+            window = tail + chunk
+            for library, windows, linux in _LIBRARY.findall(window):
+                self._found.add((f"cu{library.decode()}", (windows or linux).decode()))
+            tail = window[-_LONGEST_NAME:]
+            yield chunk
+
+    @property
+    def majors(self) -> Observation:
+        """The majors by name, ``cublas`` and ``cudnn``."""
+        names = sorted({library for library, _ in self._found})
+        return {name: sorted({major for library, major in self._found if library == name}) for name in names}

@@ -7,7 +7,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.lock_frameworks import python_of
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL, rivals_of
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, rivals_of
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 
@@ -18,7 +18,7 @@ def test_a_package_that_counts_as_a_framework_is_one_of_its_builds(package: str,
     assert package in {build.package for build in builds if build.source.is_wheel}
 
 
-@pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "jax", "cupy", "onnxruntime", "paddlepaddle"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_wheel_for_a_gpu_counts_as_its_framework_or_is_kept_apart(framework: str, matrix: Matrix) -> None:
     builds = matrix.framework(framework, Platform.LINUX_64).releases
     wheels = {build.package for build in builds if build.source.is_wheel and build.cuda is not None}

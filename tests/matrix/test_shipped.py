@@ -7,13 +7,12 @@ import re
 import pytest
 from packaging.requirements import Requirement
 
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion
-
-FRAMEWORKS = ("cupy", "jax", "onnxruntime", "paddlepaddle", "pytorch", "tensorflow")
 
 
 def releases(matrix: Matrix, framework: str) -> tuple[Release, ...]:
@@ -22,10 +21,6 @@ def releases(matrix: Matrix, framework: str) -> tuple[Release, ...]:
 
 def test_it_holds_no_mistake(matrix: Matrix) -> None:
     assert matrix.check() == []
-
-
-def test_it_covers_the_frameworks(matrix: Matrix) -> None:
-    assert set(matrix.framework_names) >= set(FRAMEWORKS)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envsolve.releases.device_code import GlibcWatch, find_flags, targets_of_flags
+from envsolve.releases.device_code import GlibcWatch, LibraryWatch, find_flags, targets_of_flags
 from tests.laws import examples
 from tests.scripts.wheels import noise
 
@@ -74,3 +74,9 @@ def test_where_no_symbol_version_is_named_there_is_none() -> None:
     watch = GlibcWatch()
     assert list(watch.passing([noise(500)])) == [noise(500)]
     assert watch.newest is None
+
+
+def test_a_library_cut_by_the_end_of_a_chunk_is_seen() -> None:
+    watch = LibraryWatch()
+    assert list(watch.passing([b"\0libcudnn", b".so.9\0"])) == [b"\0libcudnn", b".so.9\0"]
+    assert watch.majors == {"cudnn": ["9"]}

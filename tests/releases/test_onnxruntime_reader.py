@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.releases.errors import ReleaseError
-from envsolve.releases.frameworks.onnxruntime import LibraryWatch, OnnxRuntimeReader
+from envsolve.releases.frameworks.onnxruntime import OnnxRuntimeReader
 from envsolve.releases.reader import ReadRow
 from tests.scripts.fake_wheel import cuda_releases, rows_of, wheel_file
 from tests.scripts.fat_binary import fat_binary
@@ -61,12 +61,6 @@ def test_a_wheel_without_the_provider_is_a_cpu_build() -> None:
     values = row("onnxruntime", {}, platform="osx-arm64").values
     assert (values["build"], values["package"]) == ("cpu", "onnxruntime")
     assert "cuda" not in values
-
-
-def test_a_name_cut_by_the_end_of_a_chunk_is_seen() -> None:
-    watch = LibraryWatch()
-    assert list(watch.passing([b"\0libcudnn", b".so.9\0"])) == [b"\0libcudnn", b".so.9\0"]
-    assert watch.majors == {"cudnn": ["9"]}
 
 
 def test_extras_that_name_no_package_that_there_is_bring_nothing() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
@@ -25,7 +26,7 @@ def problem(release: Release, gpu: ComputeCapability) -> Problem:
 
 
 @pytest.mark.parametrize("platform", [Platform.LINUX_64, Platform.WIN_64, Platform.LINUX_AARCH64])
-@pytest.mark.parametrize("framework", ["tensorflow", "pytorch", "jax", "cupy", "onnxruntime", "paddlepaddle"])
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_a_build_runs_on_some_gpu_it_holds_code_for(framework: str, platform: Platform, matrix: Matrix) -> None:
     table = matrix.framework(framework, platform)
     catalogue = Catalogue.of(matrix.cuda, matrix.cudnn, {framework: table})

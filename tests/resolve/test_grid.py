@@ -19,6 +19,7 @@ from typing import NamedTuple
 import pytest
 from packaging.specifiers import SpecifierSet
 
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
@@ -29,7 +30,6 @@ from envsolve.model.versions import DriverVersion
 from envsolve.resolve.solver import Solver
 from tests.resolve.reference import Cause, Shelf, Stack
 
-FRAMEWORKS = ("tensorflow", "pytorch", "jax", "cupy", "onnxruntime", "paddlepaddle")
 PLATFORMS = (Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.WIN_64)
 LEAST_CELLS = 20_000
 SHOWN = 20

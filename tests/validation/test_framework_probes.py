@@ -8,6 +8,7 @@ that it has must come out right. On a machine with a GPU the same holds there; o
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -22,6 +23,7 @@ import pytest
 from envsolve.frameworks import Framework, frameworks_among
 from envsolve.validation.child import Children
 from envsolve.validation.framework_verdict import verdict
+from envsolve.validation.inside import framework, operations
 from envsolve.validation.report import ProbeReport, Status
 from envsolve.validation.validator import TIMEOUT_WITH_JIT
 from tests.fake_driver.builder import GTX_1080_TI, FakeDriver
@@ -29,8 +31,6 @@ from tests.validation.explained import explained
 
 pytestmark = pytest.mark.framework
 VARIABLE = "ENVSOLVE_TEST_FRAMEWORK_PYTHON"
-ALL = ["element-wise", "matmul", "convolution", "convolution-backward", "training"]
-ABSENT = {"onnxruntime": ALL[3:], "cupy": ALL[3:]}
 LARGEST_ERROR = 1e-5
 GPU = sys.platform == "win32" or any(Path(node).exists() for node in ("/dev/nvidia0", "/dev/dxg"))
 
@@ -51,7 +51,7 @@ def installed() -> list[Installed]:
     if named is None:
         names = [str(each.metadata["Name"]) for each in distributions()]
         return [Installed(Path(sys.executable), it) for it in frameworks_among(names)]
-    pythons = map(Path, named.split(os.pathsep))
+    pythons = [Path(name).absolute() for name in named.split(os.pathsep)]
     return [Installed(python, it) for python in pythons for it in frameworks_among(packages(python))]
 
 
@@ -87,17 +87,26 @@ def proven(
     return verdict(it.framework, device, outcome, explained)
 
 
+def absent(known: Framework) -> list[str]:
+    """The operations that the class in its probe leaves out."""
+    module = importlib.import_module(f"envsolve.validation.inside.{known.probe}")
+    classes = (it for it in vars(module).values() if isinstance(it, type) and it.__module__ == module.__name__)
+    (probed,) = (it for it in classes if issubclass(it, framework.Framework))
+    methods = {it.name: it.method for it in operations.OPERATIONS}
+    return [name for name, method in methods.items() if method not in vars(probed)]
+
+
 def test_everything_that_it_has_comes_out_right_on_the_cpu(children: Children, it: Installed) -> None:
     report = proven(children, it, "cpu", burn=0.2)
-    if it.framework.name == "cupy":
-        assert (report.status, report.detail) == (Status.SKIP, "CuPy runs on GPUs only")
+    if it.framework.needs_gpu:
+        assert (report.status, report.detail) == (Status.SKIP, f"{it.framework.title} runs on GPUs only")
         return
     assert report.findings == ()
     assert report.status is Status.PASS
-    operations: Any = report.measured["operations"]
-    assert [each["name"] for each in operations] == ALL
-    assert [each["name"] for each in operations if each["ok"] is None] == ABSENT.get(it.framework.name, [])
-    assert all(each["on_device"] and each["max_error"] < LARGEST_ERROR for each in operations if each["ok"])
+    done: Any = report.measured["operations"]
+    assert [each["name"] for each in done] == [each.name for each in operations.OPERATIONS]
+    assert [each["name"] for each in done if each["ok"] is None] == absent(it.framework)
+    assert all(each["on_device"] and each["max_error"] < LARGEST_ERROR for each in done if each["ok"])
     burn: Any = report.measured["burn"]
     assert burn["ok"]
     assert burn["products"] > 0

@@ -8,12 +8,12 @@ The extras ``cuda`` and ``cudnn`` ask for them, from 1.21 on.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from envsolve.releases.device_code import observed_code
+from envsolve.releases.device_code import LibraryWatch, observed_code
 from envsolve.releases.errors import ReleaseError
 from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
 from envsolve.releases.requirements import CudaReleases, extras, header, requirements
@@ -22,9 +22,6 @@ from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 _CUDA = re.compile(r"^cuda_version = ['\"](\d+\.\d+)", re.MULTILINE)
 _SAYS_CUDA = ("capi/build_and_package_info.py", "capi/version_info.py")
 _PROVIDER = ("libonnxruntime_providers_cuda.so", "onnxruntime_providers_cuda.dll")
-_LIBRARY = re.compile(rb"cu(blas|dnn)(?:64_(\d+)\.dll|\.so\.(\d+))\0")
-"""It begins with fixed letters, which are found in hundreds of MB ten times as fast as a choice."""
-_LONGEST_NAME = 64
 _EXTRAS = ("cuda", "cudnn")
 
 
@@ -100,29 +97,6 @@ class OnnxRuntimeReader:
             "cudnn_package": str(canonicalize_name(cudnn.name)),
             "extras": list(_EXTRAS),
         }
-
-
-class LibraryWatch:
-    """Notes the majors of cuBLAS and cuDNN among the names of libraries in the bytes that pass by."""
-
-    def __init__(self) -> None:
-        self._found: set[tuple[str, str]] = set()
-
-    def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """``chunks``, unchanged."""
-        tail = b""
-        for chunk in chunks:
-            window = tail + chunk
-            for library, windows, linux in _LIBRARY.findall(window):
-                self._found.add((f"cu{library.decode()}", (windows or linux).decode()))
-            tail = window[-_LONGEST_NAME:]
-            yield chunk
-
-    @property
-    def majors(self) -> Observation:
-        """The majors by name, ``cublas`` and ``cudnn``."""
-        names = sorted({library for library, _ in self._found})
-        return {name: sorted({major for library, major in self._found if library == name}) for name in names}
 
 
 def _toolkit(file: WheelFile, seen: Observation) -> str:

@@ -49,17 +49,17 @@ class Framework(ABC):
         Raises UnsupportedError for a device that the framework cannot use by design.
         """
 
-    @abstractmethod
     def element_wise(self, left: Array, right: Array) -> Outcome:
         """exp(left) * right + left."""
+        raise UnsupportedError("it has no element-wise operations")
 
     @abstractmethod
     def matmul(self, left: Array, right: Array) -> Outcome:
         """The product of two matrices, without reduced precision."""
 
-    @abstractmethod
     def convolution(self, images: Array, filters: Array) -> Outcome:
         """The convolution, size kept."""
+        raise UnsupportedError("it has no convolution")
 
     def convolution_backward(self, images: Array, filters: Array, upstream: Array) -> Outcome:
         """The gradients with respect to images and filters, one after the other."""
