@@ -200,6 +200,7 @@ MAY_NAME = {
     "diagnose/machine/variables": "variables that a program reads",
     "model/release": "the sources, which are indexes and channels",
     "model/cuda_packages": "a conda package that stands for CUDA",
+    "extension_sources": "keys of data/sources, whose wheels are built for one PyTorch",
     "lockfile/wheels": "how two sources name their wheels and pages",
     "matrix/torch_symbols": "the symbols of a C++ interface that extensions need",
     "binary/package_facts": "how libraries for one release among several are named",

@@ -21,10 +21,12 @@ from envsolve.app.targets import glibc_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
 from envsolve.extension_sources import ExtensionSource, Labelled, Listing, sources_for
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.index.client import Indexes
 from envsolve.index.extended import Elsewhere, More
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.index.page import Project
+from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
@@ -37,8 +39,6 @@ from envsolve.model.solution import Problem
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.resolve import Progress
 
-_PYTORCH = "pytorch"
-_TORCH = "torch"
 _MOST_VERSIONS = 8
 """Of a place with a page for each version, so many of the newest are asked for."""
 _ABI_CHANGED = "2.7"
@@ -176,7 +176,7 @@ class ExtensionWheels:
         """Whether a build of the stack goes with wheels for ``cuda`` and a minor of PyTorch, each "" for any."""
         for framework, rows in self._stack.builds.items():
             for row in rows:
-                is_torch = not torch or (framework == _PYTORCH and ".".join(str(row.version).split(".")[:2]) == torch)
+                is_torch = not torch or (framework == FRAMEWORK and ".".join(str(row.version).split(".")[:2]) == torch)
                 if row.cuda is not None and is_torch and (not cuda or _cuda_for(cuda).contains(str(row.cuda))):
                     return True
         return False
@@ -203,7 +203,7 @@ class ExtensionWheels:
             limits.append(f">={_FIRST_WITH_ABI}" if has_abi else f"<{_ABI_CHANGED}")
             if said.torch == _FIRST_WITH_ABI:
                 cuda &= SpecifierSet(f">={_ITS_CUDA}" if has_abi else f"<{_ITS_CUDA}")
-        requires = (Need(_TORCH, (), ",".join(limits), ""),) if limits else ()
+        requires = (Need(FRAMEWORKS[FRAMEWORK].wheels[0], (), ",".join(limits), ""),) if limits else ()
         evidence = Evidence(EvidenceKind.FILE_NAME, without_secrets(wheel.page), "")
         exactly = SpecifierSet(f"=={wheel.version}")
         return BuildFacts(name, exactly, cuda, requires, (), "", (evidence,), platforms=(self._platform,))
