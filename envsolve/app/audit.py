@@ -114,8 +114,7 @@ class WheelAudit:
         found = False
         for it in facts:
             version = versions[it.package]
-            limits = [(limit.specifier, limit.is_exclusion) for limit in bounds.of(it.package)]
-            if any(SpecifierSet(text).contains(version, prereleases=True) is excludes for text, excludes in limits):
+            if not all(limit.admits(version) for limit in bounds.of(it.package)):
                 out.add(it.package)
             found = found or any(it.unmet(versions))
         self._unsuitable.update(out)

@@ -206,7 +206,8 @@ class ExtensionWheels:
         requires = (Need(FRAMEWORKS[FRAMEWORK].wheels[0], (), ",".join(limits), ""),) if limits else ()
         evidence = Evidence(EvidenceKind.FILE_NAME, without_secrets(wheel.page), "")
         exactly = SpecifierSet(f"=={wheel.version}")
-        return BuildFacts(name, exactly, cuda, requires, (), "", (evidence,), platforms=(self._platform,))
+        code = self._stack.code_of(name, wheel.version.partition("+")[0])
+        return BuildFacts(name, exactly, cuda, requires, (), "", (evidence,), code=code, platforms=(self._platform,))
 
 
 def allowing_others(names: Iterable[str], platform: Platform, request: Request) -> Hint | None:

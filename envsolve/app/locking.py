@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
-from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, given
@@ -231,9 +230,7 @@ class _Lock:
         frameworks = {it.release.framework for it in solution.choices}
         known = (facts_beside(*it, frameworks, solution.problem.platform, self._matrix) for it in versions.items())
         return not any(any(facts.unmet(versions)) for of_package in known for facts in of_package) and all(
-            SpecifierSet(limit.specifier).contains(pin.version, prereleases=True) is not limit.is_exclusion
-            for pin in old.pins
-            for limit in bounds.of(pin.name)
+            limit.admits(pin.version) for pin in old.pins for limit in bounds.of(pin.name)
         )
 
     def made(self, lines: Lines) -> Locked:

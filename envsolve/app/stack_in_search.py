@@ -17,6 +17,7 @@ from envsolve.app.stack_wheels import Rivals, cuda_majors_of, places_of, require
 from envsolve.frameworks import OWN_INDEX, rivals_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
+from envsolve.model.capability import DeviceCode
 from envsolve.model.need import Need
 from envsolve.model.release import Release, Source
 from envsolve.model.request import Request
@@ -160,7 +161,11 @@ class StackInSearch:
     def runs_beside_a_build(self, name: str, version: str) -> bool:
         """Whether a version of a package goes with a build of each framework, as far as is known."""
         counting = [it for it in self._facts_of(name) if it.covers(version)]
-        return all(any(self._that_go_with(it, name, rows)) for it in counting for rows in self._builds.values())
+        return all(list(self._that_go_with(it, name, rows)) for it in counting for rows in self._builds.values())
+
+    def code_of(self, name: str, version: str) -> DeviceCode | None:
+        """What the kernels of a version are compiled for, wherever it was built; None if that is not known."""
+        return next((it.code for it in self._facts_of(name) if it.code is not None and it.covers(version)), None)
 
     def _facts_of(self, name: str) -> tuple[BuildFacts, ...]:
         return self._matrix.build_facts(name, self._problem.platform)

@@ -25,7 +25,7 @@ id = "own"
 title = "Fast Attention releases"
 publisher = "Fast"
 official = true
-packages = ["flash-attn", "natten"]
+packages = ["flash-attn", "vllm"]
 platforms = ["linux-64"]
 [[listing]]
 format = "html"
@@ -35,6 +35,10 @@ lanes = ["cu118", "cu126", "cu130"]
 label = 'cu(?P<cuda>1\\d)torch(?P<torch>\\d\\.\\d+)cxx11abi(?P<abi>TRUE|FALSE)'
 cuda_from = "label"
 cuda_match = "major"
+[[name]]
+label = 'cu(?P<cuda>1\\d\\d)'
+cuda_from = "label"
+cuda_match = "minor"
 """
 _OTHER = """
 id = "other"
@@ -100,7 +104,9 @@ def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         server.add("flash-attn", [sdist("flash-attn", "2.8.3", ["torch"]), sdist("flash-attn", "2.9.0", ["torch"])])
         own = {"cu126": "cu12torch2.8cxx11abiTRUE", "cu130": "cu13torch2.15cxx11abiTRUE"}
         for lane, label in own.items():
-            server.index(f"/own/{lane}/simple/", "poor").add("flash-attn", [flash("2.8.3", label)])
+            shelf = server.index(f"/own/{lane}/simple/", "poor")
+            shelf.add("flash-attn", [flash("2.8.3", label)])
+            shelf.add("vllm", [wheel("vllm", f"0.33.0+{lane}", ["torch>=2.8"], tags=CP311)])
         for name, text in {"own": _OFFICIAL, "other": _OTHER}.items():
             (tmp_path / f"{name}.toml").write_text(text.format(url=server.url))
         places = extension_sources.read_sources(tmp_path)
@@ -183,6 +189,18 @@ def test_where_others_have_a_wheel_it_is_said(here: World) -> None:
     here.server.add("sageattn3", [wheel("sageattn3", "2.2.0", tags="cp311-cp311-win_amd64")])
     done = here("-f", "pytorch", "sageattn3", *NEW, code=1)
     assert "hint: allow wheels from Somebody's wheels" in done.err
+
+
+def test_a_wheel_is_not_for_a_gpu_that_its_package_has_no_code_for(here: World) -> None:
+    done = here("-f", "pytorch", "flash-attn", "--gpu", "7.5", *NEW, code=1)
+    assert "flash-attn is bounded" in done.err
+
+
+def test_where_the_wheel_of_the_index_does_not_run_the_project_has_one_for_another_cuda(here: World) -> None:
+    """vLLM's wheels on the index are for CUDA 13, and those for CUDA 12 on its own pages."""
+    here.server.add("vllm", [wheel("vllm", "0.33.0", ["torch>=2.8"], tags=CP311)])
+    assert "vllm @ " in here("-f", "pytorch", "vllm", *OLD).out
+    assert pins_in(here("-f", "pytorch", "vllm", *NEW).out)["vllm"] == "0.33.0"
 
 
 @pytest.mark.thorough  # installers judge the lock

@@ -125,6 +125,12 @@ def drivers_of(problem: Problem, table: CudaTable) -> Drivers:
     return Drivers(min(run), min(compiled))
 
 
+def _excluding(facts: BuildFacts, because: str, labelled: frozenset[str]) -> Limit:
+    """The builds with ``facts`` may not be taken, but for those ``labelled`` otherwise, which were built elsewhere."""
+    exempt = frozenset() if facts.are_of_name else labelled
+    return Limit(str(facts.versions), because, is_exclusion=True, exempt=exempt)
+
+
 class Bounds:
     """The limits that ``solution`` sets, by the name of a package; looked up as packages turn up.
 
@@ -198,14 +204,16 @@ class Bounds:
         """Versions of a package whose builds are for another CUDA, driver or GPU."""
         if name in self._with_stack:
             return
+        known = self._facts_of(name)
+        labelled = frozenset(str(it.versions).removeprefix("==") for it in known if it.are_of_name)
         for facts, because in without_code(name, self._solution.problem.gpus, cuda, self._drivers, self._facts_of):
-            yield Limit(str(facts.versions), because, is_exclusion=True)
-        for facts in self._facts_of(name):
+            yield _excluding(facts, because, labelled)
+        for facts in known:
             if not facts.go_with(cuda):
                 because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"
-                yield Limit(str(facts.versions), because, is_exclusion=True)
+                yield _excluding(facts, because, labelled)
             if (too_old := self._driver_is_too_old(facts)) is not None:
-                yield Limit(str(facts.versions), f"{name}{facts.versions} {too_old}", is_exclusion=True)
+                yield _excluding(facts, f"{name}{facts.versions} {too_old}", labelled)
 
     def _driver_is_too_old(self, facts: BuildFacts) -> str | None:
         """Half a sentence on a runtime that is part of a build and newer than the driver, or than the stack's CUDA."""

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from functools import partial
 from typing import NamedTuple
 
+from packaging.specifiers import SpecifierSet
+
 from envsolve.errors import OutsideError
 from envsolve.index.checks import BUILD_FAILED, NOT_THERE
 from envsolve.index.client import Indexes
@@ -31,18 +33,29 @@ _CONNECTIONS = 48
 class Limit(NamedTuple):
     """Versions that alone may be taken of a project, and the sentence that says why; "" where a person wrote it.
 
-    ``origin`` is where a person wrote it. What ``is_exclusion`` may not be taken.
+    ``origin`` is where a person wrote it. What ``is_exclusion`` may not be taken, but for the versions that are
+    ``exempt``.
     """
 
     specifier: str
     because: str
     origin: str = ""
     is_exclusion: bool = False
+    exempt: frozenset[str] = frozenset()
 
     def admitted(self, releases: Releases) -> int:
         """The versions that may be taken."""
         mask = releases.mask(self.specifier)
-        return releases.mask("") & ~mask if self.is_exclusion else mask
+        if not self.is_exclusion:
+            return mask
+        for version in self.exempt:
+            mask &= ~releases.mask(f"=={version}")
+        return releases.mask("") & ~mask
+
+    def admits(self, version: str) -> bool:
+        """Whether ``version`` may be taken."""
+        is_in = SpecifierSet(self.specifier).contains(version, prereleases=True)
+        return is_in is not self.is_exclusion or version in self.exempt
 
 
 Limits = Callable[[str], tuple[Limit, ...]]
