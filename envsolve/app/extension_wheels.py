@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
-from packaging.utils import parse_wheel_filename
 
 from envsolve.app.command import way_out
 from envsolve.app.lock_frameworks import python_of
@@ -192,7 +191,7 @@ class ExtensionWheels:
     def _tags(self, wheel: str) -> list[str]:
         """The Pythons of a wheel for the platform; none where it is for another."""
         is_for_it = wheel.endswith(".whl") and self._ranks.may_be_had(wheel)
-        return sorted({it.interpreter for it in parse_wheel_filename(wheel)[3]}) if is_for_it else []
+        return wheel.split("-")[-3].split(".") if is_for_it else []
 
     def _facts_of(self, name: str, wheel: _Wheel) -> BuildFacts:
         said = wheel.said
