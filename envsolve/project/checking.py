@@ -8,7 +8,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any, NamedTuple
+from typing import Any
 
 from envsolve.model.lock_format import SOLVED_FORMATS
 from envsolve.model.request import Policy
@@ -22,7 +22,7 @@ from envsolve.project.keys import (
     Kind,
     requirement,
 )
-from envsolve.project.standard_tables import TABLE_KEYS, requires_python, standard_requirements
+from envsolve.project.standard_tables import TABLE_KEYS, Mistake, requires_python, standard_requirements
 
 Values = dict[str, Any]
 _TARGET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
@@ -32,17 +32,6 @@ _MOST_MISTAKES = 20
 _CLOSE = 0.75
 """How alike a key and what is typed have to be: cudnn is another thing than cuda."""
 _MINORS, _PATCHES = range(6, 30), range(30)
-
-
-class Mistake(NamedTuple):
-    """What is wrong with the value at ``path``, in words for people.
-
-    ``entry`` is the one of the list there that is wrong, of a list in the standard tables of the pyproject.toml.
-    """
-
-    path: tuple[str, ...]
-    text: str
-    entry: str | None = None
 
 
 def checked(table: Mapping[str, Any], document: Mapping[str, Any], directory: Path) -> tuple[Values, list[Mistake]]:
@@ -105,7 +94,7 @@ class _Check:
     def of_standard_tables(self, values: Values, document: Mapping[str, Any]) -> tuple[str, ...]:
         """What [project] and [dependency-groups] require, as far as it is asked for."""
         requirements, wrong = standard_requirements(values, document)
-        self.mistakes += [Mistake((key,), text) for key, text in wrong]
+        self.mistakes += wrong
         for it in requirements:
             try:
                 requirement(it.requirement)
@@ -118,7 +107,7 @@ class _Check:
 
         Whether a Python was named, which that does not, is in ``names-python``.
         """
-        required = requires_python(document)
+        required = requires_python(document, self.mistakes)
         for name, table in (("", values), *targets.items()):
             asked = table.get("python")
             if asked is not None:

@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 from envsolve.boundary import files
 from envsolve.errors import Hint, ProjectError, UsageError
 from envsolve.model.request import Audit
-from envsolve.project.checking import Mistake, checked
+from envsolve.project.checking import checked
 from envsolve.project.lines import line_of_entry, lines_of
 from envsolve.project.project import Machine, Output, Part, Project, Settings
+from envsolve.project.standard_tables import Mistake
 
 PYPROJECT, OWN_FILE = "pyproject.toml", "envsolve.toml"
 TABLE = ("tool", "envsolve")

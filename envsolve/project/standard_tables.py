@@ -6,6 +6,7 @@ PEP 621 and PEP 735; packaging.python.org/specifications has both.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envsolve.model.names import normalized
@@ -15,8 +16,20 @@ if TYPE_CHECKING:
 
 TABLE_KEYS = ("project-dependencies", "extras", "dependency-groups")
 
-Wrong = list[tuple[str, str]]
-"""Keys, and what is wrong with what they are about."""
+
+class Mistake(NamedTuple):
+    """What is wrong with the value at ``path``, in words for people.
+
+    ``entry`` is None for a key of the project. For one of the standard tables it is the element of the list that is
+    wrong, "" for the whole value.
+    """
+
+    path: tuple[str, ...]
+    text: str
+    entry: str | None = None
+
+
+Wrong = list[Mistake]
 
 
 class Standard(NamedTuple):
@@ -47,28 +60,31 @@ def standard_requirements(values: Mapping[str, Any], document: Mapping[str, Any]
     return tuple(once.values()), wrong
 
 
-def requires_python(document: Mapping[str, Any]) -> SpecifierSet | None:
-    """``requires-python`` of [project]; None where it is not said, or not as the standard has it."""
+def requires_python(document: Mapping[str, Any], wrong: Wrong) -> SpecifierSet | None:
+    """``requires-python`` of [project]; None where it is not said, or is wrong, which is added to ``wrong``."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     project = document.get("project")
     text = project.get("requires-python") if isinstance(project, dict) else None
-    try:
-        return SpecifierSet(text) if isinstance(text, str) and text.strip() else None
-    except InvalidSpecifier:
+    if text is None:
         return None
+    if isinstance(text, str):
+        with suppress(InvalidSpecifier):
+            return SpecifierSet(text) or None
+    path = ("project", "requires-python")
+    wrong.append(Mistake(path, 'requires-python is a string with Python versions, such as ">=3.11"', ""))
+    return None
 
 
 def _dependencies(project: Mapping[str, Any], wrong: Wrong) -> Sequence[str]:
     if not project:
-        wrong.append(("project-dependencies", "pyproject.toml has no table [project]"))
+        wrong.append(Mistake(("project-dependencies",), "pyproject.toml has no table [project]"))
         return ()
     if "dependencies" in _texts(project.get("dynamic")):
-        wrong.append(
-            ("project-dependencies", "the project's dependencies are dynamic, so they cannot be read from a file")
-        )
+        text = "the project's dependencies are dynamic, so they cannot be read from a file"
+        wrong.append(Mistake(("project-dependencies",), text))
         return ()
-    return _texts(project.get("dependencies"))
+    return _requirements(project, ("project", "dependencies"), wrong)
 
 
 def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[Standard]:
@@ -76,7 +92,7 @@ def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[Stan
     from packaging.requirements import InvalidRequirement, Requirement
 
     extras = project.get("optional-dependencies")
-    table = {normalized(name): (name, _texts(it)) for name, it in extras.items()} if isinstance(extras, dict) else {}
+    table = {normalized(name): name for name in extras} if isinstance(extras, dict) else {}
     own_name = normalized(str(project.get("name", "")))
     found: list[Standard] = []
     seen: set[str] = set()
@@ -87,11 +103,12 @@ def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[Stan
             continue
         seen.add(name)
         if name not in table:
-            wrong.append(("extras", f"the project has no extra {name!r}; it has {', '.join(table) or 'none'}"))
+            text = f"the project has no extra {name!r}; it has {', '.join(table) or 'none'}"
+            wrong.append(Mistake(("extras",), text))
             continue
-        spelled, texts = table[name]
-        for text in texts:
-            entry = Standard(text, ("project", "optional-dependencies", spelled), text)
+        path = ("project", "optional-dependencies", table[name])
+        for text in _requirements(extras, path, wrong):
+            entry = Standard(text, path, text)
             try:
                 requirement = Requirement(text)
             except InvalidRequirement:
@@ -106,7 +123,7 @@ def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[Stan
 
 def _of_groups(groups: Sequence[str], tables: object, wrong: Wrong) -> tuple[Standard, ...]:
     if not isinstance(tables, dict):
-        wrong.append(("dependency-groups", "pyproject.toml has no table [dependency-groups]"))
+        wrong.append(Mistake(("dependency-groups",), "pyproject.toml has no table [dependency-groups]"))
         return ()
     from packaging.dependency_groups import resolve_dependency_groups
     from packaging.requirements import InvalidRequirement
@@ -116,7 +133,7 @@ def _of_groups(groups: Sequence[str], tables: object, wrong: Wrong) -> tuple[Sta
     except (ExceptionGroup, ValueError, TypeError, LookupError) as error:
         reasons = error.exceptions if isinstance(error, ExceptionGroup) else (error,)
         texts = (str(it).strip("'\"") for it in reasons if not isinstance(it, InvalidRequirement))
-        wrong += [("dependency-groups", it) for it in texts]
+        wrong += [Mistake(("dependency-groups",), it) for it in texts]
     return tuple(it for group in groups for it in _of_group(group, tables, frozenset()))
 
 
@@ -139,6 +156,14 @@ def _of_group(group: str, tables: Mapping[str, object], above: frozenset[str]) -
             except InvalidRequirement:
                 requirement = entry  # reported where it is read
             yield Standard(requirement, ("dependency-groups", str(spelled)), entry)
+
+
+def _requirements(table: Mapping[str, Any], path: tuple[str, ...], wrong: Wrong) -> Sequence[str]:
+    """The list at ``path``, whose last key ``table`` has; what is no string of it is added to ``wrong``."""
+    value = table.get(path[-1], [])
+    if not isinstance(value, list) or not all(isinstance(it, str) for it in value):
+        wrong.append(Mistake(path, f'{path[-1]} is a list of strings, such as ["numpy>=2"]', ""))
+    return _texts(value)
 
 
 def _texts(value: object) -> tuple[str, ...]:

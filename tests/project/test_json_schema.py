@@ -47,7 +47,7 @@ TOLD = [
     pytest.param(case, sentence, id=sentence.split(": ", 1)[1][:60])
     for case in CASES
     for sentence in case["says"]
-    if any(it in sentence for it in OF_ONE_VALUE_ALONE)
+    if ": tool.envsolve." in sentence and any(it in sentence for it in OF_ONE_VALUE_ALONE)
 ]
 
 
