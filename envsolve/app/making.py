@@ -37,7 +37,8 @@ class CreateRequest(NamedTuple):
     them. ``session`` opens the solver of conda packages, for an environment.yml, which has no addresses. ``force``
     replaces an environment of envsolve, ``changes`` installs and removes only what differs in it. ``keep`` leaves an
     unfinished one, ``builds`` lets packages without a wheel be built, within ``build_constraints`` and those that the
-    lock records. ``tell`` gets what is to be known before anything is fetched.
+    lock records. ``tell`` gets what is to be known before anything is fetched. ``project`` is the file
+    that requests the lock, if any.
     """
 
     prefix: str
@@ -53,6 +54,7 @@ class CreateRequest(NamedTuple):
     builds: bool = False
     build_constraints: tuple[str, ...] = ()
     tell: Callable[[Note], None] = lambda _: None
+    project: str = ""
 
 
 def make(
@@ -117,7 +119,7 @@ def _make_venv(
 
     with tool_environ(environ, asked.network, scratch) as variables:
         progress("looking for a Python")
-        found = find_python(plan.python, uv, variables, offline=asked.network.offline)
+        found = find_python(plan.python, uv, variables, offline=asked.network.offline, project=asked.project)
         make_venv(prefix, found, uv, variables, progress)
 
 

@@ -150,10 +150,11 @@ def environment_data(created: Created, validation: Validation | None) -> dict[st
     }
 
 
-def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
+def created_from(options: dict[str, Any], *, changes: bool = False, project: str = "") -> Created:
     """Make the environment from the lock that is named, or from the one that the request gets.
 
-    With ``changes`` one that is there is brought to the lock in its place.
+    With ``changes`` one that is there is brought to the lock in its place. ``project`` is the file that requests
+    the lock.
     """
     from envsolve.app.asked_packages import build_constraints_in
     from envsolve.app.conda_sessions import conda_session
@@ -183,6 +184,7 @@ def created_from(options: dict[str, Any], *, changes: bool = False) -> Created:
         builds=options["allow_builds"],
         build_constraints=build_constraints_in(options["build_constraint_files"]),
         tell=tell,
+        project=project,
     )
     try:
         return create_environment(asked, matrix, os.environ, progress.show)

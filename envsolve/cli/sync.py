@@ -86,7 +86,7 @@ def sync_project(project: Project, options: dict[str, Any], locked: Mapping[str,
 def synced(project: Project, options: dict[str, Any]) -> Created:
     """The environment of ``project``, equal to its lock. Raises as creating one does."""
     with interruptible():
-        return created_from({**options, **_of_create(project, options)}, changes=True)
+        return created_from({**options, **_of_create(project, options)}, changes=True, project=project.file.name)
 
 
 def note_if_stale(project: Project, options: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ from envsolve.boundary.answers import PATIENCE, ask_python
 from envsolve.boundary.programs import find_program, is_system_text, run_program
 from envsolve.create.child import run
 from envsolve.errors import Hint, OutsideError
+from envsolve.model.asker import Asker
 
 _FACTS = (
     "[list(sys.version_info[:3]), sys.implementation.name, sys.executable, "
@@ -39,8 +40,18 @@ class Found(NamedTuple):
     version: str = ""
 
 
-def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[str, str], *, offline: bool) -> Found:
-    """A Python of ``versions``, None meaning any. Raises OutsideError ``python-not-found`` where there is none."""
+def find_python(
+    versions: SpecifierSet | None,
+    uv: str | None,
+    environ: Mapping[str, str],
+    *,
+    offline: bool,
+    project: str = "",
+) -> Found:
+    """A Python of ``versions``, None meaning any, for a lock that the file ``project`` requests, if any.
+
+    Raises OutsideError ``python-not-found`` where there is none.
+    """
     wanted = versions or _ANY
     if uv is not None:
         found = _by_uv(uv, wanted, environ)
@@ -55,7 +66,7 @@ def find_python(versions: SpecifierSet | None, uv: str | None, environ: Mapping[
         found = _by_uv(uv, wanted, environ) if asked.code == 0 else None
         if found is not None:
             return found
-    raise _not_found(wanted, uv)
+    raise _not_found(wanted, uv, project)
 
 
 def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None = None) -> tuple[str, ...]:
@@ -108,7 +119,7 @@ def _query(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> 
     return None
 
 
-def _not_found(versions: SpecifierSet, uv: str | None) -> OutsideError:
+def _not_found(versions: SpecifierSet, uv: str | None, project: str) -> OutsideError:
     said = _for_uv(versions)
     minor = next((found[1] for it in versions if (found := _MINOR.match(str(it))) is not None), None)
     hints = []
@@ -119,7 +130,8 @@ def _not_found(versions: SpecifierSet, uv: str | None) -> OutsideError:
     else:
         hints.append(Hint("install one of these Python versions and add it to the PATH"))
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
-    hints.append(Hint(f"or lock for an installed Python: --python {here}"))
+    relock = "envsolve lock" if project else None
+    hints.append(Hint(f"or lock for an installed Python: {Asker(project).saying('python', here)}", relock))
     hints.append(Hint("or lock conda packages, which include Python: conda-lock.yml"))
     return OutsideError(
         "python-not-found",

@@ -122,6 +122,12 @@ def test_the_keys_that_differ_are_told_and_not_two_commands(project: Project) ->
     ]
 
 
+def test_an_option_that_stood_for_a_key_once_is_told(project: Project) -> None:
+    project.say("envsolve.toml", 'python = "3.11.7"\n', "")
+    assert project.envsolve("lock", "--cache-dir", "cache", "--python", "3.11.7").code == 0
+    assert project.reasons == ["locked with --python 3.11.7, which the project does not have"]
+
+
 def test_a_lock_for_a_gpu_in_a_project_for_the_cpu_is_stale(project: Project) -> None:
     project.say("envsolve.toml", 'gpus = ["8.6"]\ndriver = "535.183.01"\n', 'gpus = "none"\n')
     assert project.reasons == [

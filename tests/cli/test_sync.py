@@ -74,6 +74,16 @@ def syncing(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         yield Syncing(creating)
 
 
+def test_a_python_that_is_not_here_is_to_be_another_one_in_the_project(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    Path("pylock.toml").write_text(
+        'lock-version = "1.0"\ncreated-by = "x"\nrequires-python = "==3.98.*"\npackages = []\n'
+    )
+    done = syncing.sync("--offline")
+    assert done.code == 3
+    assert f'Python: python = "{MINOR}" in pyproject.toml\n  envsolve lock\n' in done.err
+
+
 @pytest.mark.usefixtures("installer")
 def test_only_what_differs_is_installed_and_removed(syncing: Syncing) -> None:
     syncing.require("alpha", "beta<2")

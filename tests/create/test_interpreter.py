@@ -45,6 +45,14 @@ def test_the_python_of_envsolve_will_do_where_it_fits(tmp_path: Path) -> None:
     assert Path(found.program).exists()
 
 
+def test_a_project_sets_its_key_and_locks_again(tmp_path: Path) -> None:
+    with pytest.raises(OutsideError) as raised:
+        find_python(SpecifierSet("==3.98.*"), None, {"PATH": str(tmp_path)}, offline=True, project="pyproject.toml")
+    hint = raised.value.hints[1]
+    assert hint.text.endswith(f'Python: python = "{MINOR}" in pyproject.toml')
+    assert hint.command == "envsolve lock"
+
+
 @pytest.mark.parametrize("versions", ["==3.98.*,>=3.98.2", "==3.97.1", ">=3.90"])
 def test_one_that_is_not_there_is_an_error_that_names_what_to_do(versions: str, tmp_path: Path) -> None:
     with pytest.raises(OutsideError) as raised:
