@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from envsolve.app.asked_packages import Given, require_sources_in, with_names
 from envsolve.app.lock_indexes import Lines
 from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import EnvsolveError, Refused
+from envsolve.index.requirement_file import place_of
 from envsolve.model.names import normalized
 from envsolve.model.need import Need
-from envsolve.model.reference import named, parse_reference
+from envsolve.model.reference import as_typed, named, parse_reference
 
 
 def with_direct(
@@ -35,7 +37,11 @@ def with_direct(
         asked = parse_reference(need.url)
         kept = commits.get(without_secrets(url))
         found = asked if kept is None else parse_reference(kept)._replace(is_named=asked.is_named)
-        read = lines.direct.read(need.name, found)
+        try:
+            read = lines.direct.read(need.name, found)
+        except EnvsolveError as error:
+            error.refused = tuple(_refused(need, origin, error) for it, origin in wanted.needs if it == need)
+            raise
         direct[url] = read._replace(asked=without_secrets(asked.url))
         required = () if read.metadata is None else read.metadata.requires or ()
         waiting += [it for it in required if it.url and (it.for_extra in need.extras or holds(it.marker))]
@@ -45,3 +51,10 @@ def with_direct(
         return need.name if read is None or read.metadata is None else normalized(read.metadata.name)
 
     return with_names(wanted, name_of)._replace(direct=direct)
+
+
+def _refused(need: Need, origin: str, error: EnvsolveError) -> Refused:
+    """The requirement ``need``, whose address cannot be read because of ``error``."""
+    called = () if need.name in error.message else (need.name,)
+    why = ": ".join((*called, error.message, *error.cause))
+    return Refused(need.name, place_of(origin, as_typed(named(need.url)), need.name), why)

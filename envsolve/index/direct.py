@@ -104,7 +104,9 @@ class DirectReader:
             raise
         if response.status != _OK:
             shown = without_secrets(reference.url)
-            raise OutsideError(NOT_THERE, f"{name} @ {shown} cannot be fetched: it returned status {response.status}")
+            is_here = reference.address.startswith("file:")
+            reason = "there is no such file" if is_here else f"it returned status {response.status}"
+            raise OutsideError(NOT_THERE, f"{name} @ {shown} cannot be fetched: {reason}")
         check_hash(response.body, file.hashes, file.name)
         digest = hashlib.sha256(response.body).hexdigest()
         file = file._replace(hashes=file.hashes or (("sha256", digest),), size=len(response.body))

@@ -442,6 +442,24 @@ def test_one_refusal_keeps_its_code_and_says_how_to_leave_it_out(init: Init, env
     assert envsolve(*shlex.split(command)[1:]).code == 0
 
 
+def test_an_address_that_cannot_be_read_is_listed_with_all_else(init: Init, envsolve: Envsolve) -> None:
+    wheel = "file:///nope/gone-1.0-py3-none-any.whl"
+    repositories = "".join(f"git+http://127.0.0.1:9/{it}.git\n" for it in ("one", "two"))
+    init.write("requirements.txt", f"numpy\n./vendor\n{wheel}\n{repositories}no-such-package\n")
+    done = init(*MACHINE)
+    assert done.err.startswith("error: requirements-not-lockable\n  5 requirements cannot be locked\n")
+    for text in (
+        "requirements.txt:2: './vendor': there is no folder ./vendor",
+        f"requirements.txt:3: gone @ {wheel} cannot be fetched: there is no such file\n",
+        "requirements.txt:4: cannot read git+http://127.0.0.1:9/one.git: ",
+        "requirements.txt:5: cannot read git+http://127.0.0.1:9/two.git: ",
+        "requirements.txt:6: no-such-package is on no index",
+    ):
+        assert f"\ncause: {text}" in done.err
+    (command,) = [it for it in done.err.splitlines() if "--exclude" in it]
+    assert envsolve(*shlex.split(command)[1:]).code == 0
+
+
 def test_what_is_wrong_without_them_is_told_with_them(init: Init) -> None:
     init.write("requirements.txt", "-f https://example.org/wheels\nnumpy=>2\n--no-binary numpy\n./vendor\n")
     done = init(*MACHINE)
