@@ -92,7 +92,8 @@ def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[Stan
     from packaging.requirements import InvalidRequirement, Requirement
 
     extras = project.get("optional-dependencies")
-    table = {normalized(name): name for name in extras} if isinstance(extras, dict) else {}
+    extras = extras if isinstance(extras, dict) else {}
+    table = {normalized(name): name for name in extras}
     own_name = normalized(str(project.get("name", "")))
     found: list[Standard] = []
     seen: set[str] = set()
