@@ -390,6 +390,8 @@ def _named(text: str) -> str:
     if not is_name(name.partition("[")[0]):
         shown = without_secrets(named(address))
         raise ValueError(f"{without_secrets(text)!r} has no package name: write 'NAME @ {shown}'")
+    if any(map(str.isspace, address)):
+        raise ValueError("envsolve cannot lock a path with spaces: rename the folder, or make a link to it without any")
     return f"{name}{extras} @ {address}{semicolon}{marker}"
 
 

@@ -16,6 +16,18 @@ __all__ = ["project"]
 NETWORK = ("--cache-dir", "cache")
 
 
+def test_a_folder_with_a_space_is_refused_with_a_way_out(project: Project) -> None:
+    folder = project.directory / "my pkg ü"
+    folder.mkdir()
+    (folder / "pyproject.toml").write_text('[project]\nname = "my-pkg"\nversion = "1"\n')
+    before = project.read("pyproject.toml")
+    done = project("add", "./my pkg ü")
+    assert (done.code, project.read("pyproject.toml")) == (2, before)
+    assert "'./my pkg ü': envsolve cannot lock a path with spaces: rename the folder, or make a link" in done.err
+    folder.rename(project.directory / "mypkg-ü")
+    assert project("add", "./mypkg-ü").code == 0
+
+
 def test_what_is_added_is_in_the_project_and_in_all_of_its_locks(project: Project) -> None:
     project("lock")
     before = pins_in(project.read())
