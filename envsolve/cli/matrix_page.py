@@ -57,8 +57,8 @@ def overview_page(entries: Sequence[Overview], here: Sequence[ReadHere]) -> str:
 
 
 def builds_page(builds: Sequence[Build]) -> str:
-    """One line for each build, of whatever framework."""
-    return table(_BUILD_HEADER, [[build.release.framework, *_cells(build), ""] for build in builds])
+    """One line for each build, of whatever framework; what another package has alike is not repeated."""
+    return table(_BUILD_HEADER, list(dict.fromkeys((it.release.framework, *_cells(it), "") for it in builds)))
 
 
 def shown_page(shown: Shown) -> str:

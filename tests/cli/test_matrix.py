@@ -102,6 +102,11 @@ def test_a_driver_runs_machine_code_from_the_floor_on_and_ptx_in_full_support_on
     assert row["runs_as"] == {"8.0": "compute_75"}
 
 
+def test_no_line_of_a_list_stands_there_twice(envsolve: Envsolve) -> None:
+    lines = envsolve("matrix", "list", "-f", "tensorflow", "--gpu", "RTX 3090").out.splitlines()
+    assert len(lines) == len(set(lines)) > 10
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
