@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from envsolve.boundary.secrets import without_secrets
 from envsolve.cli import known_values
 from envsolve.cli.options import (
+    TYPED,
     Command,
     FileName,
     Member,
@@ -25,6 +28,7 @@ from envsolve.cli.output import deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note, note_each, note_facts
 from envsolve.errors import Hint, UsageError
+from envsolve.frameworks import framework_of_word
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.lock_format import (
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
 _FILE = FileName("file")
+_ONE_FRAMEWORK = ("envsolve", "--framework", "tensorflow")
 
 
 @click.command(cls=Command, short_help="Print an environment for this machine, or the one you name.")
@@ -311,7 +316,7 @@ def words_from(options: dict[str, Any], format_name: str) -> Request:
         raise UsageError(
             "no-framework",
             "no framework given",
-            hints=(Hint("name one", "envsolve --framework tensorflow --gpu auto"),),
+            hints=(Hint("name one", shlex.join([*_ONE_FRAMEWORK, *(_typed() or ["--gpu", "auto"])])),),
         )
     return Request(
         frameworks=(),
@@ -436,4 +441,17 @@ def _refuse_requirements_alone(options: dict[str, Any]) -> None:
     if not words or any(options[it] for it in ("frameworks", "requirement_files", "format_name", "output")):
         return
     message = f"{words[0]!r} is a requirement, which needs --framework, -r, --format or -o beside it"
-    raise UsageError("usage", message, hints=(Hint("a command comes first", f"envsolve {words[0]} ..."),))
+    others = [it for it in _typed() if it not in words]
+    known = click.get_current_context().find_root().command
+    if framework_of_word(words[0].lower()) is not None:
+        hint = Hint("name a framework with -f", shlex.join(["envsolve", "-f", *words, *others]))
+    elif isinstance(known, click.Group) and words[0] in known.list_commands(click.get_current_context()):
+        hint = Hint("a command comes first", f"envsolve {words[0]} ...")
+    else:
+        hint = Hint("lock it alone", shlex.join(["envsolve", "--format", "pylock", *others, *words]))
+    raise UsageError("usage", message, hints=(hint,))
+
+
+def _typed() -> list[str]:
+    """What is typed behind the command."""
+    return list(map(without_secrets, click.get_current_context().meta[TYPED]))

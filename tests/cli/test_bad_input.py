@@ -27,7 +27,8 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-f", "pytorch[extra]"], "invalid-framework", "no URL, extra or marker"),
         (["-f", "pytorch>>2"], "invalid-framework", "pytorch>=2.5"),
         (["-f", ""], "invalid-framework", "framework"),
-        (["--gpu", "8.6"], "no-framework", "--framework tensorflow"),
+        (["--gpu", "8.6"], "no-framework", "\n  envsolve --framework tensorflow --gpu 8.6\n"),
+        (["solve"], "no-framework", "\n  envsolve --framework tensorflow --gpu auto\n"),
         (["-f", "pytorch=2.5"], "invalid-framework", "did you mean 'pytorch==2.5.*'?"),
         (["-f", "pytorch", "--driver", "12.4"], "usage", "12.4 is a CUDA version, and nvidia-smi prints the driver"),
         (["-f", "pytorch", "--cuda", "cu121"], "usage", "did you mean 12.1?"),
@@ -279,7 +280,8 @@ def test_all_options_that_cannot_be_read_are_told_together(envsolve: Envsolve, m
         (["numpy>=2", "--gpu", "8.6"], "envsolve --format pylock 'numpy>=2' --gpu 8.6"),
         (["requirements.txt"], "envsolve --format pylock -r requirements.txt"),
         (["--gpu", "none", "lock"], "envsolve lock ..."),
-        (["solve", "pandas"], "envsolve pandas ..."),
+        (["solve", "pandas"], "envsolve --format pylock pandas"),
+        (["solve", "pytorch", "--gpu", "8.6"], "envsolve -f pytorch --gpu 8.6"),
     ],
 )
 def test_a_bare_word_is_a_command_and_no_package(words: list[str], hint: str, envsolve: Envsolve) -> None:
