@@ -244,7 +244,7 @@ def _meant(name: str, known: Mapping[str, Key]) -> str:
     import difflib
 
     words = [*known, *(alias for alias, key in ALIASES.items() if key in known)]
-    close = difflib.get_close_matches(name, words, n=1, cutoff=_CLOSE)
+    close = [ALIASES.get(it, it) for it in difflib.get_close_matches(name, words, n=1, cutoff=_CLOSE)]
     return " or ".join(close or [it for it in known if name in it.split("-") or it in name.split("-")])
 
 

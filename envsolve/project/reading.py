@@ -116,7 +116,7 @@ def read_text(path: Path) -> str:
     """
     text = text_at(path)
     if text is None:
-        raise UsageError("file-unreadable", f"cannot read {path}: there is no such file")
+        raise UsageError("file-unreadable", f"cannot read {path}: there is no such file", hints=(WRITE_ONE,))
     return text
 
 
@@ -126,9 +126,11 @@ def text_at(path: Path) -> str | None:
         content = files.read_bytes(path, LONGEST)
         return None if content is None else content.decode("utf-8-sig")
     except files.FileError as error:
-        raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}") from None
+        hint = Hint("check the permissions of the file")
+        raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}", hints=(hint,)) from None
     except UnicodeDecodeError:
-        raise UsageError("file-unreadable", f"cannot read {path}: it is not UTF-8") from None
+        hint = Hint("save the file as UTF-8")
+        raise UsageError("file-unreadable", f"cannot read {path}: it is not UTF-8", hints=(hint,)) from None
 
 
 def parsed(path: Path, text: str) -> Mapping[str, Any]:

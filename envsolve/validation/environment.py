@@ -93,7 +93,7 @@ def _of_prefix(prefix: Path) -> Path:
         if prefix.is_dir():
             raise UsageError("python-not-found", f"{prefix} holds no Python interpreter", hints=(Hint(name),))
         make = Hint(f"{name}, or make one", shlex.join(["envsolve", "create", str(prefix), "--lock", "pylock.toml"]))
-        raise UsageError("python-not-found", f"{prefix} is no directory", hints=(make,))
+        raise UsageError("python-not-found", f"{prefix} is not a directory", hints=(make,))
     return found
 
 

@@ -65,6 +65,7 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
         (["-r", "missing.in"], "requirements-unreadable", "cannot read missing.in"),
         (["-r", "missing.in"], "requirements-unreadable", "hint: check the name and the permissions of the file"),
         (["-f", "pytorch", "2.5"], "requirement-invalid", "'2.5' is a version: write it with its package"),
+        (["validate", "--prefix", "absent"], "python-not-found", "absent is not a directory\n"),
         (["validate", "--prefix", "absent"], "python-not-found", "\n  envsolve create absent --lock pylock.toml\n"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", "x\n- evil"], "usage", "control characters"),
         (["-f", "pytorch", "--gpu", "8.6", "-c", ""], "usage", "empty"),

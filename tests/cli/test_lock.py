@@ -260,6 +260,8 @@ def test_a_file_that_is_no_toml_is_to_be_mended(
     done = envsolve("lock")
     assert (done.code, done.err.splitlines()[0]) == (2, "error: file-unreadable")
     assert done.err.endswith("hint: fix the file at that place\n")
+    (tmp_path / "pyproject.toml").write_bytes(b"# \xff\n")
+    assert envsolve("lock").err.endswith("hint: save the file as UTF-8\n")
 
 
 def test_mistakes_in_the_project_are_told_with_their_line(project: Project) -> None:

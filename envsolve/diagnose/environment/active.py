@@ -57,7 +57,7 @@ def _fault(directory: Path, examined: Path | None) -> str | None:
         if is_missing(directory):
             return "is not there"
         closed = closed_directory(directory)
-        return "is no directory" if closed is None else f"cannot be looked at: {closed}"
+        return "is not a directory" if closed is None else f"cannot be looked at: {closed}"
     is_judged = examined is None or real(examined) == real(directory) or is_conda_without_python(directory)
     if is_judged and is_environment(directory):
         return None

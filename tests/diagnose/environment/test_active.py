@@ -51,7 +51,7 @@ def test_a_directory_without_a_python_is_a_warning(empty: Patient, tmp_path: Pat
 def test_a_file_is_no_environment(empty: Patient, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     finding = empty.only("stale-activation", Severity.WARNING, variables={"VIRTUAL_ENV": f"{tmp_path}/file"})
-    assert "which is no directory" in finding.cause
+    assert "which is not a directory" in finding.cause
 
 
 def test_another_environment_whose_python_is_gone_is_told_beside_the_one_that_is_looked_at(
