@@ -27,6 +27,7 @@ from envsolve.cli.output import deliver, json_text
 from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.versions import CudaVersion, DriverVersion
 from envsolve.model.words import gpu_name
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from envsolve.app.explaining import Explained, ExplainRequest
 
 _LONGEST_NAME = 4096
+_FILE_NAME = re.compile(r"(?:[\w.~-]*[/\\])*[\w-]+\.[A-Za-z]{1,4}")
 _SUFFIXES = (".log", ".txt", ".out", ".err")
 _NO_TEXT = {
     b"\x7fELF": "a program or a library",
@@ -143,6 +145,7 @@ def explain(**options: Any) -> int:
             explained = explained_of(stream, _asked(options), os.environ)
         except OSError as error:
             raise _unreadable(" ".join(options["words"]) or "standard input", error.strerror or str(error)) from error
+    explained = explained._replace(notes=(*_not_a_file(options["words"]), *explained.notes))
     text = _as_json(explained) if options["as_json"] else _as_text(explained, full=options["verbose"] > 0)
     deliver(text, None, color=Palette.wanted())
     note_each(explained.notes, options)
@@ -200,6 +203,13 @@ def _names_a_file(text: str) -> bool:
     if "\n" in text or "\0" in text:
         return False
     return os.path.lexists(text) or (text.lower().endswith(_SUFFIXES) and " " not in text)
+
+
+def _not_a_file(words: tuple[str, ...]) -> tuple[Note, ...]:
+    """The note for one word that looks like the name of a file that is not here."""
+    if len(words) != 1 or not _FILE_NAME.fullmatch(words[0]) or _names_a_file(words[0]):
+        return ()
+    return (Note("not-a-file", f"there is no file {words[0]}: it was read as text"),)
 
 
 def _unreadable(name: str, why: str) -> UsageError:

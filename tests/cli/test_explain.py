@@ -219,6 +219,13 @@ def test_a_log_that_begins_like_a_program_is_read(begins: str, envsolve: Envsolv
     assert "no-code-for-gpu" in envsolve("explain", str(file)).out
 
 
+def test_a_word_like_the_name_of_a_file_that_is_not_there_is_read_as_text(envsolve: Envsolve) -> None:
+    done = envsolve("explain", "logs/train.lgo")
+    assert (done.code, done.err) == (1, "note: there is no file logs/train.lgo: it was read as text\n")
+    for text in ("sm_120", "train.lgo failed", "RuntimeError:", "torch.cuda.OutOfMemoryError"):
+        assert "there is no file" not in envsolve("explain", text).err
+
+
 def test_an_unknown_text_is_not_explained(envsolve: Envsolve) -> None:
     done = envsolve("explain", "ValueError: the moon is full, and torch 2.4.0 is installed")
     assert done.code == 1
