@@ -243,6 +243,24 @@ def test_a_package_with_other_files_or_from_elsewhere_is_named(
     assert f"    ~ numpy 2.2.0 (other {differs[0]})\n" in envsolve("diff", *map(str, paths)).out
 
 
+def test_packages_for_another_platform_do_not_count(envsolve: Envsolve, tmp_path: Path) -> None:
+    text = _CASES["a newer PyTorch in a uv.lock drops old GPUs"][0]["new"]
+    runtime = text.replace("nvidia-cudnn-cu12", "nvidia-cuda-runtime-cu12").replace("9.10.2.21", "12.8.90")
+    marker = "platform_machine == 'x86_64' and sys_platform == 'linux'"
+    locked = runtime.replace('"nvidia-cuda-runtime-cu12" }', f'"nvidia-cuda-runtime-cu12", marker = "{marker}" }}')
+    paths = [tmp_path / folder / "uv.lock" for folder in ("old", "new")]
+    for path, version in zip(paths, ("2.8.0", "2.9.0"), strict=True):
+        path.parent.mkdir()
+        path.write_text(locked.replace("2.9.0", version), encoding="utf-8")
+    (found,) = json.loads(envsolve("diff", *map(str, paths), "--platform", "osx-arm64", *_ALL, "--json").out)["diffs"]
+    for side in (found["before"], found["after"]):
+        assert [side[it] for it in ("driver_floor", "cuda", "cudnn", "compute_capabilities")] == [None, None, None, []]
+        assert side["unknown"] == {}
+    assert found["breaking"] == []
+    (found,) = json.loads(envsolve("diff", *map(str, paths), *_ON_LINUX, "--json").out)["diffs"]
+    assert [found["after"][it] for it in ("driver_floor", "cuda")] == ["525.60.13", "12.8"]
+
+
 def test_the_driver_that_two_locks_recorded_for_their_gpus_counts(envsolve: Envsolve, tmp_path: Path) -> None:
     text = (_SNAPSHOTS / "tensorflow.linux-64.explicit.txt").read_text(encoding="utf-8")
     assert "525.60.13" in text
