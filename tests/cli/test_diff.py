@@ -245,6 +245,19 @@ def test_a_package_with_other_files_or_from_elsewhere_is_named(
     assert f"    ~ numpy 2.2.0 (other {differs[0]})\n" in envsolve("diff", *map(str, paths)).out
 
 
+@pytest.mark.parametrize("driver", ["", "banana"])
+def test_a_recorded_driver_that_is_no_version_does_not_count(driver: str, envsolve: Envsolve, tmp_path: Path) -> None:
+    lock = _SNAPSHOTS / "pylock.python-lock-rtx-3090.toml"
+    found = json.loads(envsolve("diff", str(lock), str(lock), "--json").out)["diffs"][0]["after"]
+    text, floor = lock.read_text(encoding="utf-8"), f'minimum_driver = "{found["driver_floor"]}"'
+    assert text.count(floor) == 1
+    other = tmp_path / "pylock.toml"
+    other.write_text(text.replace(floor, f'minimum_driver = "{driver}"'), encoding="utf-8")
+    done = envsolve("diff", str(lock), str(other), "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["diffs"][0]["after"] == found
+
+
 def test_packages_for_another_platform_do_not_count(envsolve: Envsolve, tmp_path: Path) -> None:
     text = _CASES["a newer PyTorch in a uv.lock drops old GPUs"][0]["new"]
     runtime = text.replace("nvidia-cudnn-cu12", "nvidia-cuda-runtime-cu12").replace("9.10.2.21", "12.8.90")
