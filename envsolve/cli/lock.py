@@ -289,6 +289,7 @@ def _change_text(change: FileChange, verb: str) -> str:
         return verb if verb == "written" else "missing"
     if change.changes is None:
         return verb
-    count = len(change.changes)
+    python = [it for it in change.changes if it.name == "python" and it.before and it.after]
+    count = len(change.changes) - len(python)
     packages = f"{count} package{'' if count == 1 else 's'} changed" if count else "same packages"
-    return f"{verb}, {packages}"
+    return ", ".join((verb, *(f"Python {it.before} -> {it.after}" for it in python), packages))

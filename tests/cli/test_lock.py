@@ -89,6 +89,16 @@ def test_locking_again_touches_nothing(project: Project) -> None:
     assert project("lock", "--check").code == 0
 
 
+def test_another_python_is_among_the_changes(project: Project) -> None:
+    project("lock")
+    project.say('python = "3.11.7"', 'python = "3.11.9"')
+    assert "  ~ python 3.11.7 -> 3.11.9\n" in project("lock", "--diff").out
+    for file in project.data("lock", "--diff")["files"]:
+        assert {"name": "python", "before": "3.11.7", "after": "3.11.9"} in file["changes"]
+    done = project("lock")
+    assert "requirements.txt, locks/pylock.toml: written, Python 3.11.7 -> 3.11.9, same packages\n" in done.err
+
+
 @pytest.mark.parametrize("recorded", ["", 'platform = "mars"', "platform = 3"])
 def test_a_lock_without_its_platform_is_stale_and_written_again(recorded: str, project: Project) -> None:
     project("lock")
