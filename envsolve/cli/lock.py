@@ -253,7 +253,8 @@ def spelled(change: Change) -> str:
     if change.after is None:
         return f"- {change.name} {change.before}"
     if change.before == change.after:
-        return f"~ {change.name} {change.before} (other {' and '.join(change.differs)})"
+        what = f"other {' and '.join(change.differs)}" if change.differs else "installed again"
+        return f"~ {change.name} {change.before} ({what})"
     return f"~ {change.name} {change.before} -> {change.after}"
 
 
