@@ -192,7 +192,9 @@ def test_a_damaged_package_is_installed_again(syncing: Syncing) -> None:
     def is_mended(name: str = "delta") -> None:
         done = syncing.sync()
         version = syncing.create.installed()[name]
-        again = f"note: files of {name} were missing or changed: installed again\n  ~ {name} {version} -> {version}\n"
+        again = (
+            f"note: files of {name} were missing or changed: installed again\n  ~ {name} {version} (installed again)\n"
+        )
         assert (done.code, done.err) == (0, again)
         assert (modules / "delta" / "__init__.py").read_bytes() == members["delta/__init__.py"]
         assert (modules / "delta" / "lib.so").read_bytes() == members["delta/lib.so"]
