@@ -52,11 +52,8 @@ def report(error: EnvsolveError, arguments: Sequence[str], command: str, *, as_j
 
         click.echo(printable(escaped(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False))))
     _say("error:", "red", error.code, _shown(error.message))
-    causes = _causes(error)
-    for cause in causes:
+    for cause in _causes(error) or (_shown(f"you typed: {_typed(arguments)}"),):
         _say("cause:", "yellow", cause)
-    if not causes:
-        _say("you typed:", "yellow", _shown(_typed(arguments)))
     if isinstance(error, UnsolvableError) and error.matrix_date is not None:
         _say("note:", "cyan", f"based on the compatibility matrix of {error.matrix_date}")
     for hint in error.hints:

@@ -76,9 +76,8 @@ def pins_of(text: str) -> dict[str, str]:
 
 
 def assert_in_three_parts(text: str) -> None:
-    """Every part once or more, in this order, and no traceback; what was typed stands for a cause that is not known."""
-    lines = text.replace("\nyou typed: ", "\ncause: ").splitlines()
-    said = [word for line in lines for word in ("error:", "cause:", "hint:") if line.startswith(word)]
+    """Every part once or more, in this order, and no traceback."""
+    said = [word for line in text.splitlines() for word in ("error:", "cause:", "hint:") if line.startswith(word)]
     assert said == sorted(said, key=("error:", "cause:", "hint:").index), text
     assert set(said) == {"error:", "cause:", "hint:"}, text
     assert said.count("error:") == 1

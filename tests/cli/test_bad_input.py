@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -87,7 +86,7 @@ def test_it_is_one_error_that_says_what_to_do(arguments: list[str], code: str, s
     assert result.err.startswith(f"error: {code}\n  ")
     assert result.err.count("error:") == 1
     assert says in result.err
-    assert re.search(r"\n(cause|you typed): ", result.err)
+    assert "\ncause: " in result.err
     assert "\nhint: " in result.err
     assert "Traceback" not in result.err
     if "--json" not in arguments:
@@ -162,7 +161,7 @@ def test_what_was_typed_is_told_with_the_variables_beside_it(
     monkeypatch.setenv("ENVSOLVE_GPU", "RTX 9999")
     done = envsolve("-f", "pytorch", "--driver", "610")
     assert done.code == 2
-    assert "you typed: ENVSOLVE_GPU='RTX 9999' envsolve -f pytorch --driver 610\n" in done.err
+    assert "cause: you typed: ENVSOLVE_GPU='RTX 9999' envsolve -f pytorch --driver 610\n" in done.err
     monkeypatch.setenv("ENVSOLVE_INDEX_URL", "https://user:secret@packages.example.org/simple")
     monkeypatch.setenv("ENVSOLVE_CHANNEL", "https://conda.example.org/t/secret/channel")
     done = envsolve("-f", "pytorch", "--driver", "610")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -93,7 +92,7 @@ def test_it_is_one_error_that_says_what_to_do(bad: Bad, envsolve: Envsolve, worl
     assert result.err.startswith(f"error: {bad.code}\n  ")
     assert (result.code, result.err.count("error:")) == (bad.exit, 1)
     assert bad.says in result.err
-    assert re.search(r"\n(cause|you typed): ", result.err)
+    assert "\ncause: " in result.err
     assert "\nhint: " in result.err
     assert "Traceback" not in result.err
     if "--json" not in bad.arguments:

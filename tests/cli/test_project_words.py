@@ -103,7 +103,7 @@ def test_a_way_out_is_a_key_of_the_project(name: str, project: Project) -> None:
     assert done.code in (1, 2)
     hints = done.err.partition("hint:")[2]
     assert way in hints, done.err
-    assert "--" not in done.err.replace("you typed: envsolve lock --cache-dir", "")
+    assert "--" not in done.err.replace("cause: you typed: envsolve lock --cache-dir", "")
 
 
 def lack_vision(world: IndexServer) -> None:
