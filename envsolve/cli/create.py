@@ -95,7 +95,7 @@ def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, ob
 
     ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
     """
-    from envsolve.app.creating import Outcome, record_validation
+    from envsolve.app.creating import Outcome
 
     note_each(created.notes, options)
     if created.outcome is Outcome.UP_TO_DATE:
@@ -109,7 +109,6 @@ def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, ob
     validation = None
     if not options["no_validate"] and created.python is not None:
         validation = _validated(created.python, options)
-        record_validation(created.prefix, passed=validation.report.is_unbroken)
     if options["print_json"]:
         answer = environment_data(created, validation)
         deliver_json(answer if locked is None else {**locked, "environment": answer})

@@ -107,7 +107,7 @@ def note_if_failed(prefix: Path, passed: bool | None, options: dict[str, Any]) -
     if passed is False:
         named = [("--prefix", options["prefix"]), ("--lock", options["lock_file"])]
         command = shlex.join(["envsolve", "sync", *(word for it in named if it[1] for word in it)])
-        text = f"{prefix} is not proven: the validation of `create` or `sync` failed"
+        text = f"{prefix} is not proven: its last validation failed"
         note(Note("validation-failed", text, command), quiet=options["quiet"])
 
 

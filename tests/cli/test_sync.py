@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import time
@@ -301,7 +302,7 @@ def test_an_environment_is_validated_until_that_passes(syncing: Syncing) -> None
         assert "needy cannot be imported" in done.err
         assert syncing.create.record()["validation_passed"] is False
     failed = (
-        f"note: {syncing.create.prefix} is not proven: the validation of `create` or `sync` failed\n"
+        f"note: {syncing.create.prefix} is not proven: its last validation failed\n"
         "  envsolve sync --prefix env\n"
     )
     assert run("python", "-c", "pass").stderr == failed
@@ -317,6 +318,30 @@ def test_an_environment_is_validated_until_that_passes(syncing: Syncing) -> None
     assert syncing("sync", "--prefix", "env").code == 0
     syncing.require("needy", "alpha")
     assert syncing("sync", "--prefix", "env").code == 1
+
+
+def test_a_failed_validation_is_recorded_and_repeated_by_sync(syncing: Syncing) -> None:
+    data = Path("data").absolute()
+    data.touch()
+    syncing.create.index.add("needy", [wheel("needy", "1.0", members={"needy.py": f"open({str(data)!r})".encode()})])
+    syncing.require("needy")
+    assert syncing("sync", "--prefix", "env").code == 0
+    data.unlink()
+    assert syncing.create.envsolve("validate", "--prefix", "env").code == 1
+    assert syncing.create.record()["validation_passed"] is False
+    assert syncing("sync", "--prefix", "env").code == 1
+    data.touch()
+    syncing.create.envsolve("validate", "--prefix", "env")
+    assert syncing.create.record()["validation_passed"] is True
+
+
+def test_a_validation_writes_nothing_where_envsolve_made_nothing(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    syncing.sync()
+    shutil.rmtree("state")
+    before = (syncing.create.prefix / ".envsolve.json").read_bytes()
+    syncing.create.envsolve("validate", "--prefix", "env")
+    assert (syncing.create.prefix / ".envsolve.json").read_bytes() == before
 
 
 def test_a_record_of_before_is_completed_by_a_validation(syncing: Syncing) -> None:
