@@ -36,9 +36,19 @@ def differs_from_lock(prefix: Path, *, runs: bool = True) -> tuple[Note, ...]:
         found = [*([] if runs else ["its Python does not run"]), *_differences(plan, prefix)]
         if not found:
             return ()
-        return (Note("differs-from-lock", _text(prefix, found), _command(prefix, record)),)
+        command = _sync(prefix, record) or f"{record.request} --force"
+        return (Note("differs-from-lock", _text(prefix, found), command),)
     except (UsageError, FileError, OSError):  # the record, the lock or the project is broken: other findings
         return ()
+
+
+def sync_command(prefix: Path) -> str | None:
+    """The `envsolve sync` that brings an environment to its lock; None where it is none of a project."""
+    try:
+        record = read_record(prefix)
+        return None if record is None or not record.names(prefix) else _sync(prefix, record)
+    except (UsageError, OSError):
+        return None
 
 
 def _text(prefix: Path, found: list[str]) -> str:
@@ -67,12 +77,11 @@ def _is_same(version: str, other: str) -> bool:
     return not other or version == other or None is not parsed_version(version) == parsed_version(other)
 
 
-def _command(prefix: Path, record: Record) -> str:
-    """What brings the environment to its lock again: `envsolve sync` where it is one of a project, else `create`."""
+def _sync(prefix: Path, record: Record) -> str | None:
     lock = Path(record.lock_path or "")
     file = find_project(prefix.parent)
     if file is None or not lock.is_file():
-        return f"{record.request} --force"
+        return None
     project = read_project(file)
     words = ["envsolve", "sync"]
     if find_project(Path.cwd()) != file:

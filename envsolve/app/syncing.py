@@ -140,6 +140,6 @@ def _remove_wheels(
 
         remove({it.name for it in _wheels(prefix)} - {pin.name for pin in plan.lock.pins} - pip)
         progress("looking for damaged files")
-        again = damaged(prefix, altered) - pip
+        again = (damaged(prefix, altered) | (asked.again & installed(prefix).keys())) - pip
         remove(again & {it.name for it in _wheels(prefix)})
     return again

@@ -301,10 +301,7 @@ def test_an_environment_is_validated_until_that_passes(syncing: Syncing) -> None
         assert done.code == 1
         assert "needy cannot be imported" in done.err
         assert syncing.create.record()["validation_passed"] is False
-    failed = (
-        f"note: {syncing.create.prefix} is not proven: its last validation failed\n"
-        "  envsolve sync --prefix env\n"
-    )
+    failed = f"note: {syncing.create.prefix} is not proven: its last validation failed\n  envsolve sync --prefix env\n"
     assert run("python", "-c", "pass").stderr == failed
     done = syncing.sync()
     current = f"note: {syncing.create.prefix} is up to date: it was made from this lock\n"
@@ -342,6 +339,32 @@ def test_a_validation_writes_nothing_where_envsolve_made_nothing(syncing: Syncin
     before = (syncing.create.prefix / ".envsolve.json").read_bytes()
     syncing.create.envsolve("validate", "--prefix", "env")
     assert (syncing.create.prefix / ".envsolve.json").read_bytes() == before
+
+
+@pytest.mark.usefixtures("installer")
+def test_an_edited_module_that_fails_is_installed_again(syncing: Syncing) -> None:
+    members = {"toolbox/__init__.py": b"from toolbox.tools import saw", "toolbox/tools.py": b"saw = 1"}
+    syncing.create.index.add("toolbox", [wheel("toolbox", "2.0", members=members)])
+    syncing.require("toolbox", "alpha")
+    assert syncing("sync").code == 0
+    prefix = Path(".venv").absolute()
+    modules = next(prefix.glob("lib/python*/site-packages"))
+    for name, text in (("__init__", "x=("), ("tools", "hammer = 1")):
+        file = modules / "toolbox" / f"{name}.py"
+        file.unlink()  # it may be a hard link to the cache
+        file.write_text(text)
+        (modules / "beta.py").write_text("EDITED = True")
+        failed = syncing.create.envsolve("validate", "--prefix", ".venv")
+        assert failed.code == 1
+        assert f"toolbox/{name}.py differs from the wheel of toolbox" in failed.out
+        assert "  envsolve sync\n" in failed.out, failed.out
+        done = syncing("sync", "--json")
+        assert done.code == 0, done.err
+        assert json.loads(done.out)["changes"] == [{"name": "toolbox", "before": "2.0", "after": "2.0"}]
+        assert json.loads(done.out)["outcome"] == "changed"
+        assert "files of toolbox were missing or changed: installed again\n" in done.err
+        assert (modules / "beta.py").read_text() == "EDITED = True"
+    assert syncing("sync").err == f"note: {prefix} is up to date: it was made from this lock\n"
 
 
 def test_a_record_of_before_is_completed_by_a_validation(syncing: Syncing) -> None:
