@@ -252,7 +252,7 @@ def spelled(change: Change) -> str:
         return f"+ {change.name} {change.after}"
     if change.after is None:
         return f"- {change.name} {change.before}"
-    if change.before == change.after:
+    if change.before == change.after and change.differs:
         return f"~ {change.name} {change.before} (other {' and '.join(change.differs)})"
     return f"~ {change.name} {change.before} -> {change.after}"
 
