@@ -64,12 +64,14 @@ def _differences(plan: Plan, prefix: Path) -> Iterator[str]:
         locked.setdefault(pin.name, []).append("" if pin.marker and pin.name not in there else pin.version)
     for package in plan.lock.conda:
         locked[package.name] = [f"{package.version} {package.build}"]
+    same = set(locked)
     for name, versions in sorted(locked.items()):
         if "" not in versions and name not in there:
             yield f"{name} is missing"
         elif name in there and not any(_is_same(there[name], it) for it in versions):
+            same.discard(name)
             yield f"{name} {there[name]} instead of {' or '.join(versions)}"
-    for name in sorted(damaged(prefix) & locked.keys()):
+    for name in sorted(damaged(prefix) & same):
         yield f"files of {name} are missing or changed"
 
 
