@@ -36,8 +36,7 @@ def differs_from_lock(prefix: Path, *, runs: bool = True) -> tuple[Note, ...]:
         found = [*([] if runs else ["its Python does not run"]), *_differences(plan, prefix)]
         if not found:
             return ()
-        command = _sync(prefix, record) or f"{record.request} --force"
-        return (Note("differs-from-lock", _text(prefix, found), command),)
+        return (Note("differs-from-lock", _text(prefix, found), _command(prefix, record)),)
     except (UsageError, FileError, OSError):  # the record, the lock or the project is broken: other findings
         return ()
 
@@ -49,6 +48,19 @@ def sync_command(prefix: Path) -> str | None:
         return None if record is None or not record.names(prefix) else _sync(prefix, record)
     except (UsageError, OSError):
         return None
+
+
+def lock_command(prefix: Path) -> str | None:
+    """What brings an environment that envsolve made to its lock: `sync`, or `create`; None for another one."""
+    try:
+        record = read_record(prefix)
+        return None if record is None or not record.names(prefix) else _command(prefix, record)
+    except (UsageError, OSError):
+        return None
+
+
+def _command(prefix: Path, record: Record) -> str:
+    return _sync(prefix, record) or f"{record.request} --force"
 
 
 def _text(prefix: Path, found: list[str]) -> str:

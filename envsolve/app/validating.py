@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from envsolve.app.imports import import_probes
-from envsolve.app.lock_of_environment import differs_from_lock
+from envsolve.app.lock_of_environment import differs_from_lock, lock_command
 from envsolve.create.claims import is_claimed
 from envsolve.create.prefix import claimed
 from envsolve.create.record import State, read_record, write_record
@@ -179,6 +179,7 @@ def _plan(
         places=places_of(_ROOT, windows=host.platform.is_windows),
         matrix=matrix,
         explain=partial(_explained, inventory, host, matrix),
+        reinstall=lock_command(inventory.prefix),
     )
 
 

@@ -356,6 +356,17 @@ def test_an_edited_module_that_fails_is_installed_again(syncing: Syncing) -> Non
     assert syncing("sync").err == f"note: {prefix} is up to date: it was made from this lock\n"
 
 
+def test_a_framework_that_cannot_be_imported_is_reinstalled_by_sync(syncing: Syncing) -> None:
+    members = {"onnxruntime/__init__.py": b"from onnxruntime.capi import x", "onnxruntime/capi/__init__.py": b""}
+    syncing.create.index.add("onnxruntime", [wheel("onnxruntime", "1.20.0", members=members)])
+    syncing.require("alpha")
+    syncing.sync()
+    syncing.pip("install", "--no-deps", "--index-url", syncing.create.index.index_url, "onnxruntime")
+    done = syncing.create.envsolve("validate", "--prefix", "env", "--device", "cpu", "--json")
+    (finding,) = (it for it in json.loads(done.out)["findings"] if it["id"] == "import-failed")
+    assert finding["commands"] == ["envsolve sync --prefix env"]
+
+
 def test_a_record_of_before_is_completed_by_a_validation(syncing: Syncing) -> None:
     syncing.require("alpha")
     syncing.sync()
