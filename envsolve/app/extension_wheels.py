@@ -64,7 +64,8 @@ class ExtensionWheels:
         self._request = request
         self._stack, self._platform, self._indexes = stack, problem.platform, indexes
         self._ranks = Ranks(Interpreter(python_of(problem.python, None), problem.platform, glibc_of(problem)))
-        self._notes: list[Note] = []
+        self._unread: dict[str, dict[str, str]] = {}
+        """By package the places that could not be read, each with the reason."""
         self._wheels: dict[str, list[_Wheel]] = {}
         specifiers: dict[str, list[str]] = {}
         for need in needs:
@@ -117,7 +118,10 @@ class ExtensionWheels:
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
         """Who publishes the wheels of ``pins`` from one of the places, and which places could not be read."""
-        yield from self._notes
+        for name, reasons in self._unread.items():
+            text = f"could not read {', '.join(reasons)}: wheels of {name} there were not considered"
+            note = Note("extension-source-unread", f"{text} ({next(iter(reasons.values()))})")
+            yield note.about(name=name, sources=", ".join(reasons))
         for pin in pins:
             source = next((it.source for it in self._wheels.get(pin.name, ()) if it.version == pin.version), None)
             if source is not None:
@@ -127,7 +131,8 @@ class ExtensionWheels:
             elif not pin.files[0].is_wheel:
                 hint = allowing_others([pin.name], self._platform, self._request)
                 if hint is not None:
-                    yield Note("extension-wheels-elsewhere", f"{pin.name} has no wheel here: {hint.text}", hint.command)
+                    text = f"no wheel of {pin.name} was found; third parties may have one: {hint.text}"
+                    yield Note("extension-wheels-elsewhere", text, hint.command)
 
     def _of_package(self, name: str, sources: Sequence[ExtensionSource], limit: SpecifierSet) -> Iterator[_Wheel]:
         """The wheels of ``name``; of those alike the one of the first place, and none that an index has as well."""
@@ -165,8 +170,7 @@ class ExtensionWheels:
             try:
                 project = self._indexes.pool.listing(url, listing).project(name)
             except OutsideError as error:
-                text = f"{source.title} could not be read, so its wheels of {name} are missing: {error.message}"
-                self._notes.append(Note("extension-source-unread", text).about(source=source.id))
+                self._unread.setdefault(name, {})[source.title] = error.message
                 return
             if project is not None:
                 yield url, project

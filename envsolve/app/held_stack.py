@@ -41,8 +41,9 @@ class Installed(NamedTuple):
 class HeldStack(NamedTuple):
     """What a file pins of a stack. ``releases`` are, for each framework in it, the builds that it may be.
 
-    A framework without any is one that the matrix does not know in this version. ``lock`` is the file as it was read.
-    ``unpinned`` are the packages of frameworks that the file requires in no one version.
+    A framework without any is one that the matrix does not know in this version. ``lock`` is the file as it was read,
+    ``pins`` are those of its pins that may be installed on the platform. ``unpinned`` are the packages of frameworks
+    that the file requires in no one version.
     """
 
     releases: Mapping[str, tuple[Release, ...]]
@@ -51,6 +52,7 @@ class HeldStack(NamedTuple):
     cuda: str | None
     cudnn: Version | None
     lock: Lock
+    pins: tuple[Pin, ...]
     unpinned: tuple[str, ...] = ()
 
 
@@ -86,7 +88,8 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     python = versions.get("python") or (lock.python if lock.made else None)
     cudnn = next((versions[name] for name in CUDNN_PACKAGES if name in versions), None)
     unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
-    return HeldStack(found, named, minor_of(python), cuda, parsed_version(cudnn), lock, unpinned)
+    pins = _pins_for(lock, platform)
+    return HeldStack(found, named, minor_of(python), cuda, parsed_version(cudnn), lock, pins, unpinned)
 
 
 def _that_go_with(
@@ -109,9 +112,8 @@ def packages_in(lock: Lock, platform: Platform) -> list[Installed]:
     """The packages that ``lock`` names for ``platform``: those it pins, and those it leaves open."""
     conda = [Installed(it.name, it.version, it.build) for it in lock.conda]
     unpinned = [Installed(it.name, "", "") for it in lock.open if it.of_conda and it.name is not None]
-    pins = (pin for pin in lock.pins if not pin.marker or _is_for(platform, pin.marker))
     left_open = (it.name for it in lock.open if not it.of_conda and it.name is not None)
-    return [*conda, *unpinned, *_wheels(pins, left_open)]
+    return [*conda, *unpinned, *_wheels(_pins_for(lock, platform), left_open)]
 
 
 def framework_of(package: Installed) -> str | None:
@@ -154,6 +156,10 @@ def _requirements(name: PurePath, text: str, platform: Platform) -> str:
 
         return "\n".join(requirements_in(text, platform))
     return "" if format_name == "pylock" or is_project_lock(name) else text
+
+
+def _pins_for(lock: Lock, platform: Platform) -> tuple[Pin, ...]:
+    return tuple(pin for pin in lock.pins if not pin.marker or _is_for(platform, pin.marker))
 
 
 def _is_for(platform: Platform, marker: str) -> bool:

@@ -83,7 +83,7 @@ def against_packages(held: HeldStack, problem: Problem, matrix: Matrix) -> Itera
     """Further packages that do not run on the GPUs, with the driver, or beside the CUDA of the file."""
     cudas = _cudas_of(held)
     drivers = drivers_of(problem, matrix.cuda)
-    versions = {pin.name: pin.version for pin in held.lock.pins}
+    versions = {pin.name: pin.version for pin in held.pins}
     for label, facts in facts_in(held, problem.platform, matrix):
         yield from (f"{label} {it}" for it in facts.unmet(versions))
         gpu = _without_code(facts, cudas, problem.gpus, drivers.compile)
@@ -106,7 +106,7 @@ def have_code(held: HeldStack, problem: Problem, matrix: Matrix) -> bool:
 
 def facts_in(held: HeldStack, platform: Platform, matrix: Matrix) -> Iterator[tuple[str, BuildFacts]]:
     """What is known of the builds of further packages and has to fit, each with the package and its version."""
-    for pin in held.lock.pins:
+    for pin in held.pins:
         is_known = pin.version and parsed_version(pin.version) is not None
         for facts in matrix.build_facts(pin.name, platform) if is_known else ():
             if facts.covers(pin.version) and not facts.loss and (not facts.beside or facts.beside in held.releases):

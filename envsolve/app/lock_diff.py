@@ -238,7 +238,7 @@ def _stack_of(held: HeldStack | None) -> object:
     """The packages that decide what a lock needs of a GPU and its driver."""
     if held is None:
         return None
-    beside = {(it.name, it.version) for it in held.lock.pins if it.name.startswith(("nvidia-", "cuda-"))}
+    beside = {(it.name, it.version) for it in held.pins if it.name.startswith(("nvidia-", "cuda-"))}
     return held.named, held.unpinned, held.cuda, held.cudnn, beside
 
 

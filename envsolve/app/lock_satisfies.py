@@ -60,16 +60,19 @@ class _Wanted(NamedTuple):
 
 
 def differences(lock: Lock, request: Request, target: Target) -> tuple[Difference, ...]:
-    """What ``request``, without logins, says otherwise than ``lock``, which is for the platform of ``target``.
+    """What ``request``, without logins, says otherwise than ``lock``, which should be for the platform of ``target``.
 
     The order of requirements makes no difference, nor do the driver and the names of GPUs. Raises UsageError where what
     the request names cannot be read.
     """
     if lock.made is None:
         return (Difference(Note("not-recorded", "envsolve did not write it, or it does not record its request"), None),)
+    platform = target.problem.platform
+    if lock.platform != platform:
+        return (Difference(Note("not-recorded", f"it does not record {platform} as its platform"), None),)
     asked = CondaAsked()
     if request.format in (*PYTHON_FORMATS, *CONDA_FORMATS):
-        asked = asked_in(request, target.problem.platform, lock.python)
+        asked = asked_in(request, platform, lock.python)
         if asked.python is not None:
             asked = asked._replace(python=as_in_lock(asked.python, lock.addresses))
     return (

@@ -163,7 +163,7 @@ def _cuda_of_packages(held: HeldStack) -> CudaVersion | None:
     Else that which envsolve recorded, if the packages are the same since.
     """
     names = (_RUNTIME, *(f"{_RUNTIME}-cu{major}" for major in (11, 12)))
-    found = held.cuda or next((pin.version for pin in held.lock.pins if pin.name in names), None)
+    found = held.cuda or next((pin.version for pin in held.pins if pin.name in names), None)
     recorded = _recorded(held.lock)
     if found is None and recorded is not None:
         found = recorded.cuda

@@ -13,7 +13,6 @@ from envsolve.app.targets import targets_of
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import STACK_FORMATS
 from envsolve.model.note import Note
 from envsolve.model.release import Release
 from envsolve.model.request import Held
@@ -67,12 +66,12 @@ def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> F
 
 
 def _changes(file: LockedFile, lock: Lock) -> tuple[Change, ...]:
-    """The packages that change in a file; of an answer without packages its Python too."""
+    """The packages that change in a file, and its Python where that is none of them."""
     held = file.held or Lock(())
     found = package_changes(held, lock, file.platform)
     is_pinned = "python" in {**held.versions, **lock.versions}
-    if file.asked.request.format in STACK_FORMATS and not is_pinned and held.python != lock.python:
-        found = (*found, Change("python", held.python or None, lock.python or None))
+    if not is_pinned and held.python and held.python != lock.python:
+        found = (*found, Change("python", held.python, lock.python or None))
     return tuple(sorted(found, key=lambda it: it.name))
 
 

@@ -252,8 +252,9 @@ def spelled(change: Change) -> str:
         return f"+ {change.name} {change.after}"
     if change.after is None:
         return f"- {change.name} {change.before}"
-    if change.before == change.after and change.differs:
-        return f"~ {change.name} {change.before} (other {' and '.join(change.differs)})"
+    if change.before == change.after:
+        what = f"other {' and '.join(change.differs)}" if change.differs else "installed again"
+        return f"~ {change.name} {change.before} ({what})"
     return f"~ {change.name} {change.before} -> {change.after}"
 
 
@@ -289,6 +290,7 @@ def _change_text(change: FileChange, verb: str) -> str:
         return verb if verb == "written" else "missing"
     if change.changes is None:
         return verb
-    count = len(change.changes)
+    python = [it for it in change.changes if it.name == "python" and it.before and it.after]
+    count = len(change.changes) - len(python)
     packages = f"{count} package{'' if count == 1 else 's'} changed" if count else "same packages"
-    return f"{verb}, {packages}"
+    return ", ".join((verb, *(f"Python {it.before} -> {it.after}" for it in python), packages))

@@ -14,6 +14,7 @@ from envsolve.boundary.files import FileError, toml_document
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, Stack
 from envsolve.lockfile.options import Options, options_in
 from envsolve.lockfile.toml import Value, table_lines
+from envsolve.model.versions import DriverVersion
 
 if TYPE_CHECKING:
     from envsolve.model.conda import VirtualPackage
@@ -153,7 +154,7 @@ def _stack(facts: Mapping[str, object], machines: str) -> Stack | None:
     return Stack(
         tuple(filter(None, map(_framework, frameworks if isinstance(frameworks, list | tuple) else ()))),
         texts(facts, "compute_capabilities"),
-        _text(facts, "minimum_driver"),
+        _driver(facts),
         _text(facts, "cuda"),
         _text(facts, "cudnn"),
         machines,
@@ -181,6 +182,15 @@ def _framework(table: object) -> LockedFramework | None:
         return None
     values = [table.get(field) for field in LockedFramework._fields]
     return LockedFramework(*map(str, values)) if all(isinstance(it, str) for it in values) else None
+
+
+def _driver(facts: Mapping[str, object]) -> str | None:
+    """The oldest driver; None for what is no version of one."""
+    found = _text(facts, "minimum_driver")
+    try:
+        return None if found is None else str(DriverVersion.parse(found))
+    except ValueError:
+        return None
 
 
 def _text(facts: Mapping[str, object], key: str) -> str | None:

@@ -174,6 +174,7 @@ def test_a_revision_alone_stands_for_every_lock_of_the_project(git: Git, envsolv
         ((":other.txt", "requirements.txt"), "no-such-version", "other.txt is not in the index"),
         (("HEAD", "conflict.txt"), "no-such-version", "./conflict.txt is not in HEAD"),
         (("requirements.txt", "conflict.txt"), "held-unreadable", "conflict.txt:1: unresolved merge conflict"),
+        (("bad.txt", "requirements.txt"), "held-unreadable", "cannot read bad.txt: 'garbage ][' is not a requirement"),
         (("requirements.txt", "pyproject.toml"), "held-unreadable", "cannot read pyproject.toml"),
         (("HEAD", "--fail-on", "driver"), "usage", "did you mean driver-floor?"),
         (("HEAD", "--json", "--output-format", "junit"), "contradictory-options", "--output-format junit"),
@@ -183,6 +184,7 @@ def test_what_cannot_be_compared_is_an_error(
     arguments: tuple[str, ...], code: str, says: str, git: Git, envsolve: Envsolve
 ) -> None:
     Path("conflict.txt").write_text("<<<<<<< a\nx==1\n=======\nx==2\n>>>>>>> b\n", encoding="utf-8")
+    Path("bad.txt").write_text("garbage ][\n", encoding="utf-8")
     Path("pyproject.toml").write_text("[project]\nname = 'demo'\n", encoding="utf-8")
     done = envsolve("diff", *arguments)
     assert done.code == 2
@@ -241,6 +243,37 @@ def test_a_package_with_other_files_or_from_elsewhere_is_named(
     (found,) = json.loads(envsolve("diff", *map(str, paths), "--json").out)["diffs"]
     assert found["packages"] == [{"name": "numpy", "before": "2.2.0", "after": "2.2.0", "differs": differs}]
     assert f"    ~ numpy 2.2.0 (other {differs[0]})\n" in envsolve("diff", *map(str, paths)).out
+
+
+@pytest.mark.parametrize("driver", ["", "banana"])
+def test_a_recorded_driver_that_is_no_version_does_not_count(driver: str, envsolve: Envsolve, tmp_path: Path) -> None:
+    lock = _SNAPSHOTS / "pylock.python-lock-rtx-3090.toml"
+    found = json.loads(envsolve("diff", str(lock), str(lock), "--json").out)["diffs"][0]["after"]
+    text, floor = lock.read_text(encoding="utf-8"), f'minimum_driver = "{found["driver_floor"]}"'
+    assert text.count(floor) == 1
+    other = tmp_path / "pylock.toml"
+    other.write_text(text.replace(floor, f'minimum_driver = "{driver}"'), encoding="utf-8")
+    done = envsolve("diff", str(lock), str(other), "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out)["diffs"][0]["after"] == found
+
+
+def test_packages_for_another_platform_do_not_count(envsolve: Envsolve, tmp_path: Path) -> None:
+    text = _CASES["a newer PyTorch in a uv.lock drops old GPUs"][0]["new"]
+    runtime = text.replace("nvidia-cudnn-cu12", "nvidia-cuda-runtime-cu12").replace("9.10.2.21", "12.8.90")
+    marker = "platform_machine == 'x86_64' and sys_platform == 'linux'"
+    locked = runtime.replace('"nvidia-cuda-runtime-cu12" }', f'"nvidia-cuda-runtime-cu12", marker = "{marker}" }}')
+    paths = [tmp_path / folder / "uv.lock" for folder in ("old", "new")]
+    for path, version in zip(paths, ("2.8.0", "2.9.0"), strict=True):
+        path.parent.mkdir()
+        path.write_text(locked.replace("2.9.0", version), encoding="utf-8")
+    (found,) = json.loads(envsolve("diff", *map(str, paths), "--platform", "osx-arm64", *_ALL, "--json").out)["diffs"]
+    for side in (found["before"], found["after"]):
+        assert [side[it] for it in ("driver_floor", "cuda", "cudnn", "compute_capabilities")] == [None, None, None, []]
+        assert side["unknown"] == {}
+    assert found["breaking"] == []
+    (found,) = json.loads(envsolve("diff", *map(str, paths), *_ON_LINUX, "--json").out)["diffs"]
+    assert [found["after"][it] for it in ("driver_floor", "cuda")] == ["525.60.13", "12.8"]
 
 
 def test_the_driver_that_two_locks_recorded_for_their_gpus_counts(envsolve: Envsolve, tmp_path: Path) -> None:

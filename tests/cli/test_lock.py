@@ -89,6 +89,32 @@ def test_locking_again_touches_nothing(project: Project) -> None:
     assert project("lock", "--check").code == 0
 
 
+def test_another_python_is_among_the_changes(project: Project) -> None:
+    project("lock")
+    project.say('python = "3.11.7"', 'python = "3.11.9"')
+    assert "  ~ python 3.11.7 -> 3.11.9\n" in project("lock", "--diff").out
+    for file in project.data("lock", "--diff")["files"]:
+        assert {"name": "python", "before": "3.11.7", "after": "3.11.9"} in file["changes"]
+    done = project("lock")
+    assert "requirements.txt, locks/pylock.toml: written, Python 3.11.7 -> 3.11.9, same packages\n" in done.err
+
+
+@pytest.mark.parametrize("recorded", ["", 'platform = "mars"', "platform = 3"])
+def test_a_lock_without_its_platform_is_stale_and_written_again(recorded: str, project: Project) -> None:
+    project("lock")
+    right = {name: project.read(name) for name in project.files}
+    for name, text in right.items():
+        assert text.count('platform = "linux-64"') == 1
+        (project.directory / name).write_text(text.replace('platform = "linux-64"', recorded), encoding="utf-8")
+    found = project.data("status")["files"]
+    assert [it["status"] for it in found] == ["stale", "stale"]
+    assert "it does not record linux-64 as its platform" in found[0]["reasons"]
+    checked = project("lock", "--check")
+    assert (checked.code, "it does not record linux-64 as its platform" in checked.err) == (1, True)
+    assert project("lock").code == 0
+    assert {name: project.read(name) for name in project.files} == right
+
+
 def test_a_newer_release_is_taken_with_an_upgrade_alone(project: Project, world: IndexServer) -> None:
     project("lock")
     world.add("numpy", releases("numpy", ["2.5.0"]))

@@ -173,7 +173,9 @@ def test_a_damaged_package_is_installed_again(syncing: Syncing) -> None:
     def is_mended(name: str = "delta") -> None:
         done = syncing.sync()
         version = syncing.create.installed()[name]
-        again = f"note: files of {name} were missing or changed: installed again\n  ~ {name} {version} -> {version}\n"
+        again = (
+            f"note: files of {name} were missing or changed: installed again\n  ~ {name} {version} (installed again)\n"
+        )
         assert (done.code, done.err) == (0, again)
         assert (modules / "delta" / "__init__.py").read_bytes() == members["delta/__init__.py"]
         assert (modules / "delta" / "lib.so").read_bytes() == members["delta/lib.so"]
@@ -202,7 +204,7 @@ def test_what_uninstalling_a_stranger_takes_away_is_installed_again(syncing: Syn
     syncing.pip("install", "--index-url", syncing.create.index.index_url, "stranger")
     assert syncing.create.python("import beta; print(beta.STRANGE)") == "True"
     done = syncing.sync()
-    assert "  ~ beta 2.0 -> 2.0\n  - stranger 1.0\n" in done.err
+    assert "  ~ beta 2.0 (installed again)\n  - stranger 1.0\n" in done.err
     assert syncing.create.python("import beta; print(hasattr(beta, 'STRANGE'))") == "False"
 
 
