@@ -27,7 +27,7 @@ from envsolve.create.reading import plan_from, plan_of
 from envsolve.create.record import State, read_record, record_of, write_lock, write_record
 from envsolve.create.refusals import not_exact
 from envsolve.create.replaced import set_aside, settle
-from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.errors import Hint, UsageError
 from envsolve.host.machine import this_platform
 from envsolve.lockfile.options import AROUND
 from envsolve.matrix.load import Matrix
@@ -233,14 +233,6 @@ def _put_back(prefix: Path, progress: Progress) -> None:
         settle(prefix)
         if read_record(prefix) is None:
             release(prefix)
-
-
-def record_validation(prefix: Path, *, passed: bool) -> None:
-    """Record whether the validation of the environment passed; one in use or that cannot be written stays as it is."""
-    with suppress(EnvsolveError), claimed(prefix):
-        record = read_record(prefix)
-        if record is not None and record.state is State.FINISHED:
-            write_record(prefix, record._replace(passed=passed))
 
 
 def absolute_prefix(prefix: str) -> str:

@@ -7,14 +7,18 @@ was not tried: nothing is known of it.
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
+from envsolve.app.lock_of_environment import sync_command
 from envsolve.boundary.files import FileError
 from envsolve.create.record import LOCKS, read_record
+from envsolve.diagnose.environment.altered import digest_of
 from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.reading import is_file
 from envsolve.diagnose.environment.record import Row
@@ -31,6 +35,8 @@ from envsolve.validation.concurrency import at_once
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Status
 
+EDITED = "module-edited"
+"""The finding about a package whose file was changed, and fails."""
 TIMEOUT = 120.0
 """Seconds for one module, on a disk and a machine that are slow."""
 _BESIDE = frozenset(
@@ -93,7 +99,7 @@ def import_probes(
         yield ProbeReport(IMPORTS, Status.PASS, seconds, names)
     for it in done:
         if it.outcome.result is None:
-            yield _failed(it, explain, has_gpu=has_gpu)
+            yield _failed(it, explain, partial(_edited, packages, inventory.prefix), has_gpu=has_gpu)
 
 
 def modules_of(package: str, record: Iterable[Row] | None) -> tuple[str, ...]:
@@ -154,7 +160,13 @@ def _name(requirement: str) -> str:
         return ""
 
 
-def _failed(it: _Import, explain: Callable[[str], Iterable[Finding]], *, has_gpu: bool) -> ProbeReport:
+def _failed(
+    it: _Import,
+    explain: Callable[[str], Iterable[Finding]],
+    edited: Callable[[_Import, str], Iterable[Finding]],
+    *,
+    has_gpu: bool,
+) -> ProbeReport:
     name, seconds = f"{IMPORT}{it.module}", it.outcome.seconds
     raised = it.outcome.error
     text = f"{raised['type']}: {raised['text']}" if raised else ""
@@ -168,6 +180,25 @@ def _failed(it: _Import, explain: Callable[[str], Iterable[Finding]], *, has_gpu
     elif it.outcome.ending.crash:
         line = it.outcome.ending.crash
     found = next((finding for finding in explain(said) if finding.severity is Severity.ERROR), None)
+    findings = (found,) if found else tuple(edited(it, line))
     facts = {"package": it.package, "module": it.module}
-    finding = found or make_finding("module-not-imported", facts, (line,), about=it.package)
-    return ProbeReport(name, Status.FAIL, seconds, line, (finding,))
+    other = make_finding("module-not-imported", facts, (line,), about=it.package)
+    return ProbeReport(name, Status.FAIL, seconds, line, findings or (other,))
+
+
+def _edited(packages: Packages, prefix: Path, it: _Import, line: str) -> Iterator[Finding]:
+    """A finding for each package that brought another file than is now there, and in which the import failed."""
+    files = {Path(str(file)) for file in it.outcome.noted("files") or ()}
+    for package in packages.by_name.values():
+        for row in () if package.is_of_conda else packages.record(package) or ():
+            file = package.location / row.path
+            if file in files and row.sha256 is not None and digest_of(file) != row.sha256:
+                pip = ["pip", "install", "--force-reinstall", "--no-deps", "--no-cache-dir"]
+                facts = {
+                    "module": it.module,
+                    "package": package.name,
+                    "path": row.path,
+                    "install": sync_command(prefix) or shlex.join([*pip, f"{package.name}=={package.version}"]),
+                }
+                yield make_finding(EDITED, facts, (line,), about=package.name)
+                break

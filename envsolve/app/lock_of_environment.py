@@ -41,6 +41,28 @@ def differs_from_lock(prefix: Path, *, runs: bool = True) -> tuple[Note, ...]:
         return ()
 
 
+def sync_command(prefix: Path) -> str | None:
+    """The `envsolve sync` that brings an environment to its lock; None where it is none of a project."""
+    try:
+        record = read_record(prefix)
+        return None if record is None or not record.names(prefix) else _sync(prefix, record)
+    except (UsageError, OSError):
+        return None
+
+
+def lock_command(prefix: Path) -> str | None:
+    """What brings an environment that envsolve made to its lock: `sync`, or `create`; None for another one."""
+    try:
+        record = read_record(prefix)
+        return None if record is None or not record.names(prefix) else _command(prefix, record)
+    except (UsageError, OSError):
+        return None
+
+
+def _command(prefix: Path, record: Record) -> str:
+    return _sync(prefix, record) or f"{record.request} --force"
+
+
 def _text(prefix: Path, found: list[str]) -> str:
     more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
     return f"{prefix} is not what its lock has: {', '.join(found[:_FEW])}{more}"
@@ -54,12 +76,14 @@ def _differences(plan: Plan, prefix: Path) -> Iterator[str]:
         locked.setdefault(pin.name, []).append("" if pin.marker and pin.name not in there else pin.version)
     for package in plan.lock.conda:
         locked[package.name] = [f"{package.version} {package.build}"]
+    same = set(locked)
     for name, versions in sorted(locked.items()):
         if "" not in versions and name not in there:
             yield f"{name} is missing"
         elif name in there and not any(_is_same(there[name], it) for it in versions):
+            same.discard(name)
             yield f"{name} {there[name]} instead of {' or '.join(versions)}"
-    for name in sorted(damaged(prefix) & locked.keys()):
+    for name in sorted(damaged(prefix) & same):
         yield f"files of {name} are missing or changed"
 
 
@@ -67,12 +91,11 @@ def _is_same(version: str, other: str) -> bool:
     return not other or version == other or None is not parsed_version(version) == parsed_version(other)
 
 
-def _command(prefix: Path, record: Record) -> str:
-    """What brings the environment to its lock again: `envsolve sync` where it is one of a project, else `create`."""
+def _sync(prefix: Path, record: Record) -> str | None:
     lock = Path(record.lock_path or "")
     file = find_project(prefix.parent)
     if file is None or not lock.is_file():
-        return f"{record.request} --force"
+        return None
     project = read_project(file)
     words = ["envsolve", "sync"]
     if find_project(Path.cwd()) != file:

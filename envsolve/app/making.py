@@ -35,10 +35,10 @@ class CreateRequest(NamedTuple):
     ``lock`` is the file that is named, or a lock that was made for it. ``request`` is the command that makes it again.
     ``python`` bounds the interpreter of a venv. ``channel_logins`` are addresses of channels, bare and with what opens
     them. ``session`` opens the solver of conda packages, for an environment.yml, which has no addresses. ``force``
-    replaces an environment of envsolve, ``changes`` installs and removes only what differs in it. ``keep`` leaves an
-    unfinished one, ``builds`` lets packages without a wheel be built, within ``build_constraints`` and those that the
-    lock records. ``tell`` gets what is to be known before anything is fetched. ``project`` is the file
-    that requests the lock, if any.
+    replaces an environment of envsolve, ``changes`` installs and removes only what differs in it, and installs the
+    packages ``again`` once more. ``keep`` leaves an unfinished one, ``builds`` lets packages without a wheel be built,
+    within ``build_constraints`` and those that the lock records. ``tell`` gets what is to be known before anything is
+    fetched. ``project`` is the file that requests the lock, if any.
     """
 
     prefix: str
@@ -50,6 +50,7 @@ class CreateRequest(NamedTuple):
     channel_logins: tuple[tuple[str, str], ...] = ()
     force: bool = False
     changes: bool = False
+    again: frozenset[str] = frozenset()
     keep: bool = False
     builds: bool = False
     build_constraints: tuple[str, ...] = ()

@@ -92,7 +92,8 @@ def damaged(prefix: Path, altered: Collection[Path] = ()) -> frozenset[str]:
 
 def _is_damage(path: Path) -> bool:
     is_of_package = path.name == "RECORD" or LIBRARY.search(path.name) is not None
-    return is_of_package or not os.path.lexists(path) or not os.lstat(path).st_size
+    is_there = os.path.exists(path)  # noqa: PTH110 - it never raises; a link to nothing is none
+    return is_of_package or not is_there or not path.stat().st_size
 
 
 def _files(prefix: Path) -> Iterator[tuple[str, set[Path]]]:
@@ -140,6 +141,6 @@ def _remove_wheels(
 
         remove({it.name for it in _wheels(prefix)} - {pin.name for pin in plan.lock.pins} - pip)
         progress("looking for damaged files")
-        again = damaged(prefix, altered) - pip
+        again = (damaged(prefix, altered) | (asked.again & installed(prefix).keys())) - pip
         remove(again & {it.name for it in _wheels(prefix)})
     return again

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 from envsolve.app.imports import import_probes
-from envsolve.app.lock_of_environment import differs_from_lock
+from envsolve.app.lock_of_environment import differs_from_lock, lock_command
+from envsolve.create.claims import is_claimed
+from envsolve.create.prefix import claimed
+from envsolve.create.record import State, read_record, write_record
 from envsolve.diagnose.environment.malformed_files import malformed_files
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding
@@ -70,7 +74,9 @@ class Validation(NamedTuple):
 
 
 def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validation:
-    """Validate the environment that is meant.
+    """Validate the environment that is meant, and record in one that envsolve made whether that passed.
+
+    A part of the frameworks, or another device than `sync` would test, proves too little to be recorded.
 
     Raises UsageError where it cannot be made out or a framework that is named is not in it, OutsideError where its
     interpreter does not run.
@@ -109,7 +115,25 @@ def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validat
     notes = (*activation.notes, *differs, *_notes(device, host, frameworks, inventory))
     if findings:
         report = report._replace(probes=(_of_environment(findings, seconds), *report.probes))
+    is_usual = device == _device(asked._replace(device="here"), host, inventory)
+    if is_usual and not (wanted and report.is_unbroken):
+        _record(inventory.prefix, passed=report.is_unbroken)
     return Validation(report._replace(notes=notes), device, host)
+
+
+def _record(prefix: Path, *, passed: bool) -> None:
+    """Record whether the validation passed in an environment that this user's envsolve made.
+
+    One in use, or that cannot be written, stays as it is.
+    """
+    with suppress(EnvsolveError):
+        record = read_record(prefix)
+        if record is None or not record.names(prefix) or not is_claimed(place := Path(record.prefix)):
+            return
+        with claimed(place):
+            record = read_record(place)
+            if record is not None and record.state is State.FINISHED and record.passed is not passed:
+                write_record(place, record._replace(passed=passed))
 
 
 def _of_environment(findings: tuple[Finding, ...], seconds: float) -> ProbeReport:
@@ -155,6 +179,7 @@ def _plan(
         places=places_of(_ROOT, windows=host.platform.is_windows),
         matrix=matrix,
         explain=partial(_explained, inventory, host, matrix),
+        reinstall=lock_command(inventory.prefix),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,12 +90,46 @@ def create(**options: Any) -> int:
     return finish(created, options)
 
 
-def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, object] | None = None) -> int:
+def finish(
+    created: Created,
+    options: Mapping[str, Any],
+    locked: Mapping[str, object] | None = None,
+    mend: Callable[[frozenset[str]], Created] | None = None,
+) -> int:
     """Say what became of the environment, and prove it; the exit code.
 
     ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
+    ``mend`` installs packages again whose files were changed and fail; that is tried once.
     """
-    from envsolve.app.creating import Outcome, record_validation
+    from envsolve.app.creating import Outcome
+    from envsolve.app.imports import EDITED
+
+    _tell(created, options)
+    if not options["print_json"]:
+        deliver(f"{created.prefix}\n", None)
+    validation = None
+    python = created.python
+    if not options["no_validate"] and python is not None:
+        validation = _validated(python, options)
+        edited = frozenset(it.about for it in validation.report.findings if it.id == EDITED and it.about)
+        if mend is not None and edited:
+            mended = mend(edited)
+            _tell(mended, options)
+            created = mended._replace(
+                outcome=mended.outcome if created.outcome is Outcome.UP_TO_DATE else created.outcome,
+                notes=(*created.notes, *mended.notes),
+                changes=(*created.changes, *mended.changes),
+            )
+            validation = _validated(python, options)
+    if options["print_json"]:
+        answer = environment_data(created, validation)
+        deliver_json(answer if locked is None else {**locked, "environment": answer})
+    return 0 if validation is None or validation.report.is_unbroken else 1
+
+
+def _tell(created: Created, options: Mapping[str, Any]) -> None:
+    """Say what became of the environment."""
+    from envsolve.app.creating import Outcome
 
     note_each(created.notes, options)
     if created.outcome is Outcome.UP_TO_DATE:
@@ -104,16 +138,6 @@ def finish(created: Created, options: Mapping[str, Any], locked: Mapping[str, ob
         note(_how_to_use(created), quiet=options["quiet"])
     if created.changes and not options["quiet"]:
         click.echo("".join(f"  {spelled(it)}\n" for it in created.changes), nl=False, err=True)
-    if not options["print_json"]:
-        deliver(f"{created.prefix}\n", None)
-    validation = None
-    if not options["no_validate"] and created.python is not None:
-        validation = _validated(created.python, options)
-        record_validation(created.prefix, passed=validation.report.is_unbroken)
-    if options["print_json"]:
-        answer = environment_data(created, validation)
-        deliver_json(answer if locked is None else {**locked, "environment": answer})
-    return 0 if validation is None or validation.report.is_unbroken else 1
 
 
 def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
@@ -150,11 +174,13 @@ def environment_data(created: Created, validation: Validation | None) -> dict[st
     }
 
 
-def created_from(options: dict[str, Any], *, changes: bool = False, project: str = "") -> Created:
+def created_from(
+    options: dict[str, Any], *, changes: bool = False, again: frozenset[str] = frozenset(), project: str = ""
+) -> Created:
     """Make the environment from the lock that is named, or from the one that the request gets.
 
-    With ``changes`` one that is there is brought to the lock in its place. ``project`` is the file that requests
-    the lock.
+    With ``changes`` one that is there is brought to the lock in its place, and the packages ``again`` once more.
+    ``project`` is the file that requests the lock.
     """
     from envsolve.app.asked_packages import build_constraints_in
     from envsolve.app.conda_sessions import conda_session
@@ -180,6 +206,7 @@ def created_from(options: dict[str, Any], *, changes: bool = False, project: str
         channel_logins=install.channel_logins,
         force=options["force"],
         changes=changes,
+        again=again,
         keep=options["keep"],
         builds=options["allow_builds"],
         build_constraints=build_constraints_in(options["build_constraint_files"]),

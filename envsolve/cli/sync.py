@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from contextlib import chdir, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,16 +78,22 @@ def sync_project(project: Project, options: dict[str, Any], locked: Mapping[str,
     note_if_stale(project, options)
     created = synced(project, options)
     no_validate = options.get("no_validate")
-    code = finish(created, {**options, "no_validate": no_validate or created.passed}, locked)
+    code = finish(
+        created,
+        {**options, "no_validate": no_validate or created.passed},
+        locked,
+        mend=partial(synced, project, options),
+    )
     if no_validate:
         note_if_failed(created.prefix, created.passed, options)
     return code
 
 
-def synced(project: Project, options: dict[str, Any]) -> Created:
-    """The environment of ``project``, equal to its lock. Raises as creating one does."""
+def synced(project: Project, options: dict[str, Any], again: frozenset[str] = frozenset()) -> Created:
+    """The environment of ``project``, equal to its lock, with ``again`` reinstalled. Raises as creating one does."""
     with interruptible():
-        return created_from({**options, **_of_create(project, options)}, changes=True, project=project.file.name)
+        name = project.file.name
+        return created_from({**options, **_of_create(project, options)}, changes=True, again=again, project=name)
 
 
 def note_if_stale(project: Project, options: dict[str, Any]) -> None:
@@ -107,7 +114,7 @@ def note_if_failed(prefix: Path, passed: bool | None, options: dict[str, Any]) -
     if passed is False:
         named = [("--prefix", options["prefix"]), ("--lock", options["lock_file"])]
         command = shlex.join(["envsolve", "sync", *(word for it in named if it[1] for word in it)])
-        text = f"{prefix} is not proven: the validation of `create` or `sync` failed"
+        text = f"{prefix} is not proven: its last validation failed"
         note(Note("validation-failed", text, command), quiet=options["quiet"])
 
 

@@ -4,8 +4,8 @@ A record in a directory proves nothing, as whoever hands the directory over can 
 in the user's own state directory before anything is put into it, by its path and its number in the file system. The
 time of the claim is the last sign of life of the command that worked there: what is younger was not put there by it.
 
-Once an environment is finished, its files are listed in it, and the claim has the digest of that list: what is not on
-it, or was changed since, is somebody's own. What Python compiles is nobody's.
+Once an environment is finished, its files are listed in it with their sizes and times, and the claim has the digest of
+that list: what is not on it, or was changed since, is somebody's own. What Python compiles is nobody's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import blake2b, sha256
@@ -31,7 +30,7 @@ _GRACE = 10.0
 """Seconds after the last sign in which an installer may still have written: it outlives a command that is killed."""
 _LONGEST = 64 * 1024
 _LONGEST_LIST = 64 * 1024 * 1024
-"""Bytes of a list of files. Of 100,000 files it has 10 MB."""
+"""Bytes of a list of files. Of 100,000 files it has 13 MB."""
 _COMPILED = "__pycache__"
 LIST = "files.list"
 """The list of files, in the folder with the lock."""
@@ -87,8 +86,8 @@ def list_files(prefix: Path, ignored: tuple[str, ...], foreign: Collection[Path]
     file = _file(prefix)
     if file is None or not is_claimed(prefix):
         return
-    own = (it for it in _files(prefix, ignored) if Path(it) not in foreign)
-    content = b"\0".join(sorted(map(os.fsencode, own)))
+    own = sorted(it for it in _files(prefix, ignored) if Path(it) not in foreign)
+    content = b"\0".join(os.fsencode(f"{_state(os.lstat(prefix / it))} {it}") for it in own)
     (prefix / LOCKS / LIST).write_bytes(content)
     _write(file, prefix, _digest(content))
 
@@ -99,24 +98,25 @@ def foreign_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
     An empty file is none, as nothing is lost with it.
     """
     claim = _claim(prefix)
-    listed = frozenset[str]() if claim is None else _listed(prefix, claim)
+    listed = {} if claim is None else _listed(prefix, claim)
     for name in _files(prefix, ignored):
         facts = os.lstat(prefix / name)
-        if (name not in listed or claim is None or _is_changed(facts, claim)) and facts.st_size:
+        if listed.get(name) != _state(facts) and facts.st_size:
             yield Path(name)
 
 
 def altered_files(prefix: Path) -> Iterator[Path]:
     """The files on the list of the finished directory that are gone, or that were changed since."""
     claim = _claim(prefix)
-    for name in frozenset[str]() if claim is None else _listed(prefix, claim):
+    for name, state in ({} if claim is None else _listed(prefix, claim)).items():
         path = prefix / name
-        if not os.path.lexists(path) or (claim is not None and _is_changed(os.lstat(path), claim)):
+        if not os.path.lexists(path) or _state(os.lstat(path)) != state:
             yield Path(name)
 
 
-def _is_changed(facts: os.stat_result, claim: _Claim) -> bool:
-    return claim.last_sign + _GRACE < facts.st_mtime <= time.time()  # some are from the future
+def _state(facts: os.stat_result) -> str:
+    """What is another one once a file was written, or replaced by a link."""
+    return f"{facts.st_size}:{facts.st_mtime_ns}"
 
 
 def younger_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
@@ -147,13 +147,16 @@ def _files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[str]:
                     yield name
 
 
-def _listed(prefix: Path, claim: _Claim) -> frozenset[str]:
-    """The files on the list; none where it is not the one that was made."""
+def _listed(prefix: Path, claim: _Claim) -> dict[str, str]:
+    """The files on the list with their states; none where it is not the one that was made."""
     try:
         content = read_bytes(prefix / LOCKS / LIST, _LONGEST_LIST, follow=False) or b""
     except FileError:
-        return frozenset()
-    return frozenset(map(os.fsdecode, content.split(b"\0"))) if _digest(content) == claim.files else frozenset()
+        return {}
+    if not content or _digest(content) != claim.files:
+        return {}
+    entries = (os.fsdecode(it).partition(" ") for it in content.split(b"\0"))
+    return {name: state for state, _, name in entries}
 
 
 def _digest(content: bytes) -> str:

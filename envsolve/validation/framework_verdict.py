@@ -6,7 +6,7 @@ printed is read only where it failed: frameworks warn of a lot that does no harm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from envsolve.findings.catalogue import make_finding
@@ -45,11 +45,19 @@ def verdict(
     *,
     gpu_present: bool = False,
     places: Collection[Place] | None = None,
+    reinstall: str | None = None,
 ) -> ProbeReport:
     """What there is to say of ``framework`` on ``device``; ``gpu_present``: whether the machine has a GPU beside it.
 
-    With ``places`` advice on the driver is given for these only, otherwise for all.
+    With ``places`` advice on the driver is given for these only, otherwise for all. ``reinstall`` is the command that
+    installs the environment's lock again, where one is known.
     """
+    facts = facts_of(places) | {
+        "name": framework.name,
+        "framework": framework.title,
+        "preload": framework.preload_call,
+        "reinstall": reinstall,
+    }
     answer = answer_of(outcome)
     if answer.unsupported is not None:
         return ProbeReport(framework.name, Status.SKIP, outcome.seconds, answer.unsupported)
@@ -58,8 +66,8 @@ def verdict(
     if device == "cpu" and answer.cpu_build and gpu_present:
         warnings.append(_Found("cpu-build", ("This machine has a GPU.",)))
     findings = [
-        *_findings(framework, found, places),
-        *(it._replace(severity=Severity.WARNING) for it in _findings(framework, warnings, places)),
+        *_findings(framework, found, facts),
+        *(it._replace(severity=Severity.WARNING) for it in _findings(framework, warnings, facts)),
     ]
     return ProbeReport(
         framework.name,
@@ -188,7 +196,7 @@ def _of_burn(burn: Burn, reader: _Reader) -> Iterator[_Found]:
         yield _Found("unstable-result", (), (said,))
 
 
-def _findings(framework: Framework, found: Iterable[_Found], places: Collection[Place] | None) -> list[Finding]:
+def _findings(framework: Framework, found: Iterable[_Found], facts: Mapping[str, object]) -> list[Finding]:
     """One finding for each id, with the sentences and the evidence of all."""
     merged: dict[str, _Found] = {}
     for it in found:
@@ -199,8 +207,6 @@ def _findings(framework: Framework, found: Iterable[_Found], places: Collection[
             tuple(dict.fromkeys((*known.evidence, *it.evidence))),
             known.explained or it.explained,
         )
-    named = {"name": framework.name, "framework": framework.title, "preload": framework.preload_call}
-    facts = facts_of(places) | named
     return [
         make_finding(it.identifier, facts, it.evidence, about=framework.name, seen=it.seen)
         if it.explained is None

@@ -54,7 +54,8 @@ class Plan(NamedTuple):
     ``environ`` is what programs of the environment get. ``frameworks`` are installed. ``gpus`` are indices among the
     GPUs that programs see, None for the first. ``timeout`` (of a framework; None for the usual one) and ``burn`` are in
     seconds. ``driver_libraries`` are the names to load libcuda by, ``capabilities`` those of this machine's GPUs and
-    ``gpu_count`` how many it has, working or not.
+    ``gpu_count`` how many it has, working or not. ``reinstall`` is the command that installs the environment's lock
+    again, where one is known.
     """
 
     inventory: Inventory
@@ -70,6 +71,7 @@ class Plan(NamedTuple):
     places: Collection[Place]
     matrix: Matrix
     explain: Explain
+    reinstall: str | None = None
 
 
 class _Run(NamedTuple):
@@ -227,7 +229,15 @@ def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool)
 def _judged(run: _Run, plan: Plan) -> ProbeReport:
     present = bool(plan.capabilities)
     with _believed(plan, run.framework.name):
-        report = verdict(run.framework, plan.device, run.outcome, plan.explain, gpu_present=present, places=plan.places)
+        report = verdict(
+            run.framework,
+            plan.device,
+            run.outcome,
+            plan.explain,
+            gpu_present=present,
+            places=plan.places,
+            reinstall=plan.reinstall,
+        )
     return report if run.gpu is None else report._replace(name=f"{report.name} on GPU {run.gpu}")
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
+import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -173,14 +172,6 @@ def test_conda_packages_and_wheels_change_in_their_place(syncing: Syncing) -> No
     assert syncing.sync().err.endswith("is up to date: it was made from this lock\n")
 
 
-def aged(prefix: Path) -> None:
-    """As if the command that made the environment had ended a minute ago."""
-    for path in prefix.rglob("*"):
-        os.utime(path, (0, time.time() - 120), follow_symlinks=False)
-    (claim,) = Path("state").rglob("environments/*.json")
-    os.utime(claim, (0, time.time() - 60))
-
-
 @pytest.mark.usefixtures("installer")
 def test_a_damaged_package_is_installed_again(syncing: Syncing) -> None:
     members = {"delta/__init__.py": b"NAME = 'delta'", "delta/lib.so": b"\x7fELF"}
@@ -202,14 +193,14 @@ def test_a_damaged_package_is_installed_again(syncing: Syncing) -> None:
 
     (modules / "delta" / "__init__.py").unlink()
     is_mended()
-    aged(syncing.create.prefix)
     with (modules / "delta" / "lib.so").open("r+b") as library:  # and in the cache, if that is a hard link
         library.write(b"\x7fELG")
     is_mended()
-    aged(syncing.create.prefix)
     (modules / "delta" / "__init__.py").write_bytes(b"")
     is_mended()
-    aged(syncing.create.prefix)
+    (modules / "delta" / "__init__.py").unlink()
+    (modules / "delta" / "__init__.py").symlink_to("nothing.py")
+    is_mended()
     syncing.pip("install", "--force-reinstall", "--no-deps", "--index-url", syncing.create.index.index_url, "beta")
     is_mended("beta")
     assert syncing.create("env", "--lock", "pylock.toml", "--force").code == 0
@@ -223,7 +214,7 @@ def test_what_uninstalling_a_stranger_takes_away_is_installed_again(syncing: Syn
     syncing.pip("install", "--index-url", syncing.create.index.index_url, "stranger")
     assert syncing.create.python("import beta; print(beta.STRANGE)") == "True"
     done = syncing.sync()
-    assert "  ~ beta 2.0 -> 2.0\n  - stranger 1.0\n" in done.err
+    assert "  ~ beta 2.0 (installed again)\n  - stranger 1.0\n" in done.err
     assert syncing.create.python("import beta; print(hasattr(beta, 'STRANGE'))") == "False"
 
 
@@ -269,7 +260,6 @@ def test_an_environment_of_no_project_is_made_again(syncing: Syncing) -> None:
 def test_an_edited_module_stays_and_counts_as_its_authors(syncing: Syncing) -> None:
     syncing.require("beta")
     syncing.sync()
-    aged(syncing.create.prefix)
     module = next(syncing.create.prefix.glob("lib/python*/site-packages/beta.py"))
     module.write_text("EDITED = True")
     assert "is up to date" in syncing.sync().err
@@ -312,10 +302,7 @@ def test_an_environment_is_validated_until_that_passes(syncing: Syncing) -> None
         assert done.code == 1
         assert "needy cannot be imported" in done.err
         assert syncing.create.record()["validation_passed"] is False
-    failed = (
-        f"note: {syncing.create.prefix} is not proven: the validation of `create` or `sync` failed\n"
-        "  envsolve sync --prefix env\n"
-    )
+    failed = f"note: {syncing.create.prefix} is not proven: its last validation failed\n  envsolve sync --prefix env\n"
     assert run("python", "-c", "pass").stderr == failed
     done = syncing.sync()
     current = f"note: {syncing.create.prefix} is up to date: it was made from this lock\n"
@@ -329,6 +316,67 @@ def test_an_environment_is_validated_until_that_passes(syncing: Syncing) -> None
     assert syncing("sync", "--prefix", "env").code == 0
     syncing.require("needy", "alpha")
     assert syncing("sync", "--prefix", "env").code == 1
+
+
+def test_a_failed_validation_is_recorded_and_repeated_by_sync(syncing: Syncing) -> None:
+    data = Path("data").absolute()
+    data.touch()
+    syncing.create.index.add("needy", [wheel("needy", "1.0", members={"needy.py": f"open({str(data)!r})".encode()})])
+    syncing.require("needy")
+    assert syncing("sync", "--prefix", "env").code == 0
+    data.unlink()
+    assert syncing.create.envsolve("validate", "--prefix", "env").code == 1
+    assert syncing.create.record()["validation_passed"] is False
+    assert syncing("sync", "--prefix", "env").code == 1
+    data.touch()
+    syncing.create.envsolve("validate", "--prefix", "env")
+    assert syncing.create.record()["validation_passed"] is True
+
+
+def test_a_validation_writes_nothing_where_envsolve_made_nothing(syncing: Syncing) -> None:
+    syncing.require("alpha")
+    syncing.sync()
+    shutil.rmtree("state")
+    before = (syncing.create.prefix / ".envsolve.json").read_bytes()
+    syncing.create.envsolve("validate", "--prefix", "env")
+    assert (syncing.create.prefix / ".envsolve.json").read_bytes() == before
+
+
+@pytest.mark.usefixtures("installer")
+def test_an_edited_module_that_fails_is_installed_again(syncing: Syncing) -> None:
+    members = {"toolbox/__init__.py": b"from toolbox.tools import saw", "toolbox/tools.py": b"saw = 1"}
+    syncing.create.index.add("toolbox", [wheel("toolbox", "2.0", members=members)])
+    syncing.require("toolbox", "alpha")
+    assert syncing("sync").code == 0
+    prefix = Path(".venv").absolute()
+    modules = next(prefix.glob("lib/python*/site-packages"))
+    for name, text in (("__init__", "x=("), ("tools", "hammer = 1")):
+        file = modules / "toolbox" / f"{name}.py"
+        file.unlink()  # it may be a hard link to the cache
+        file.write_text(text)
+        (modules / "beta.py").write_text("EDITED = True")
+        failed = syncing.create.envsolve("validate", "--prefix", ".venv")
+        assert failed.code == 1
+        assert f"toolbox/{name}.py differs from the wheel of toolbox" in failed.out
+        assert "  envsolve sync\n" in failed.out, failed.out
+        done = syncing("sync", "--json")
+        assert done.code == 0, done.err
+        assert json.loads(done.out)["changes"] == [{"name": "toolbox", "before": "2.0", "after": "2.0"}]
+        assert json.loads(done.out)["outcome"] == "changed"
+        assert "files of toolbox were missing or changed: installed again\n" in done.err
+        assert (modules / "beta.py").read_text() == "EDITED = True"
+    assert syncing("sync").err == f"note: {prefix} is up to date: it was made from this lock\n"
+
+
+def test_a_framework_that_cannot_be_imported_is_reinstalled_by_sync(syncing: Syncing) -> None:
+    members = {"onnxruntime/__init__.py": b"from onnxruntime.capi import x", "onnxruntime/capi/__init__.py": b""}
+    syncing.create.index.add("onnxruntime", [wheel("onnxruntime", "1.20.0", members=members)])
+    syncing.require("alpha")
+    syncing.sync()
+    syncing.pip("install", "--no-deps", "--index-url", syncing.create.index.index_url, "onnxruntime")
+    done = syncing.create.envsolve("validate", "--prefix", "env", "--device", "cpu", "--json")
+    (finding,) = (it for it in json.loads(done.out)["findings"] if it["id"] == "import-failed")
+    assert finding["commands"] == ["envsolve sync --prefix env"]
 
 
 def test_a_record_of_before_is_completed_by_a_validation(syncing: Syncing) -> None:

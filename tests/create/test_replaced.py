@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.create import claims
 from envsolve.create.claims import claiming, release
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.prefix import list_own_files
@@ -159,16 +158,6 @@ def test_an_environment_of_somebody_else_is_not_moved_aside(prefix: Path) -> Non
     assert (raised.value.code, tree(prefix)) == ("prefix-not-ours", before)
 
 
-def a_minute_ago(prefix: Path) -> None:
-    """Have the command that made the environment end a minute ago, and what it wrote be older still."""
-    long_ago = time.time() - 120
-    for path in prefix.rglob("*"):
-        os.utime(path, (0, long_ago), follow_symlinks=False)
-    claim = claims._file(prefix)
-    assert claim is not None
-    os.utime(claim, (0, time.time() - 60))
-
-
 def write_notes(prefix: Path) -> None:
     (prefix / "lib" / "notes.txt").write_text("mine")
 
@@ -189,7 +178,8 @@ def link_to_data(prefix: Path) -> None:
 def forge_the_list(prefix: Path) -> None:
     write_notes(prefix)
     path = prefix / ".envsolve" / "files.list"
-    path.write_bytes(path.read_bytes() + b"\0lib/notes.txt")
+    facts = (prefix / "lib" / "notes.txt").stat()
+    path.write_bytes(path.read_bytes() + b"\0%d:%d lib/notes.txt" % (facts.st_size, facts.st_mtime_ns))
 
 
 def lose_the_list(prefix: Path) -> None:
@@ -202,7 +192,6 @@ def lose_the_list(prefix: Path) -> None:
 def test_an_environment_with_a_file_of_somebody_else_is_not_replaced(
     change: Callable[[Path], None], prefix: Path
 ) -> None:
-    a_minute_ago(prefix)
     change(prefix)
     before = tree(prefix)
     with pytest.raises(UsageError) as raised:
@@ -212,7 +201,6 @@ def test_an_environment_with_a_file_of_somebody_else_is_not_replaced(
 
 
 def test_what_python_compiled_and_empty_files_are_no_obstacle(prefix: Path) -> None:
-    a_minute_ago(prefix)
     (prefix / "lib" / "__pycache__").mkdir()
     (prefix / "lib" / "__pycache__" / "old.pyc").write_bytes(b"compiled")
     (prefix / ".lock").touch()
@@ -221,7 +209,7 @@ def test_what_python_compiled_and_empty_files_are_no_obstacle(prefix: Path) -> N
 
 
 def test_a_file_that_came_with_a_date_in_the_future_is_known(prefix: Path) -> None:
-    a_minute_ago(prefix)
     os.utime(prefix / "lib" / "old.txt", (0, time.time() + 10**6))
+    list_own_files(prefix)
     set_aside(prefix)
     assert (prefix / ".envsolve-old" / "lib" / "old.txt").exists()

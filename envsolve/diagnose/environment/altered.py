@@ -58,12 +58,12 @@ def altered_files(packages: Packages) -> Iterator[Altered]:
             differs = size != row.size
             if not differs and row.sha256 and (size <= _SMALL or others) and size <= left:
                 left -= size
-                differs = _digest(file) != row.sha256
+                differs = digest_of(file) != row.sha256
             if differs:
                 fitting = [it for it in others if it[1].size == size]
                 if fitting and (len(fitting) > 1 or size <= _SMALL):
                     left_of_winners -= size
-                    digest = _digest(file) if left_of_winners >= 0 else None
+                    digest = digest_of(file) if left_of_winners >= 0 else None
                     fitting = [it for it in fitting if it[1].sha256 == digest]
                 yield Altered(package, row.path, size, row, fitting[0][0] if fitting else None)
 
@@ -75,7 +75,8 @@ def _size(file: Path) -> int | None:
         return None
 
 
-def _digest(file: Path) -> str | None:
+def digest_of(file: Path) -> str | None:
+    """The sha256 of a file as a RECORD has it; None where it cannot be read."""
     try:
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").digest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import traceback
 
 from .channel import LONGEST_TEXT
 
@@ -22,19 +23,29 @@ def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:
     try:
         importlib.import_module(str(job["module"]))
     except BaseException as error:
-        channel.note(causes=list(causes_of(error)))
+        channel.note(causes=["{}: {}".format(type(it).__name__, it)[:LONGEST_TEXT] for it in causes_of(error)])
+        channel.note(files=sorted({file for it in (error, *causes_of(error)) for file in files_of(it)}))
         raise
     return {}
 
 
-def causes_of(error: BaseException) -> Iterator[str]:
+def causes_of(error: BaseException) -> Iterator[BaseException]:
     """What was raised before ``error``, the first cause last."""
     cause = before(error)
     for _ in range(MOST_CAUSES):
         if cause is None:
             return
-        yield "{}: {}".format(type(cause).__name__, cause)[:LONGEST_TEXT]
+        yield cause
         cause = before(cause)
+
+
+def files_of(error: BaseException) -> Iterator[str]:
+    """The files that ``error`` passed through, and the one that has no such name or is no Python."""
+    for frame in traceback.extract_tb(error.__traceback__):
+        yield frame.filename
+    where = getattr(error, "filename", None) if isinstance(error, SyntaxError) else getattr(error, "path", None)
+    if isinstance(error, (SyntaxError, ImportError)) and isinstance(where, str):
+        yield where
 
 
 def before(error: BaseException) -> BaseException | None:
