@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 _VERSIONS = Parsed("spec", parse_versions)
 _WORD = Parsed("address", one_word)
 _FILE = FileName("file")
-_ONE_FRAMEWORK = ("envsolve", "--framework", "tensorflow")
 
 
 @click.command(cls=Command, short_help="Print an environment for this machine, or the one you name.")
@@ -316,7 +315,7 @@ def words_from(options: dict[str, Any], format_name: str) -> Request:
         raise UsageError(
             "no-framework",
             "no framework given",
-            hints=(Hint("name one", shlex.join([*_ONE_FRAMEWORK, *(_typed() or ["--gpu", "auto"])])),),
+            hints=(Hint("name one", f"envsolve --framework tensorflow {shlex.join(_typed() or ['--gpu', 'auto'])}"),),
         )
     return Request(
         frameworks=(),
