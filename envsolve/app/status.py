@@ -82,10 +82,13 @@ class FileStatus(NamedTuple):
     held: HeldStack | None = None
 
 
-def status_of(files: Sequence[str], request: Request, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
+def status_of(
+    files: Sequence[str], request: Request, matrix: Matrix, environ: Mapping[str, str], *, by_itself: bool = False
+) -> list[FileStatus]:
     """The status of each file on the machine of ``request``, which names no framework.
 
-    Raises UsageError where the machine cannot be made out, UnsolvableError for a GPU that is not identified.
+    Raises UsageError where the machine cannot be made out or, with ``by_itself``, a file; UnsolvableError for a GPU
+    that is not identified.
     """
     target = target_of(request, matrix, environ)
     found = []
@@ -94,6 +97,8 @@ def status_of(files: Sequence[str], request: Request, matrix: Matrix, environ: M
             require_settled(Path(name))
             found.append(file_status(name, target, matrix, environ, _BY_OPTIONS))
         except UsageError as error:
+            if by_itself:
+                raise
             found.append(unreadable(name, target, error))
     return found
 

@@ -88,7 +88,8 @@ def status(**options: Any) -> int:
         hosts=options["hosts"],
         platforms=() if options["platform"] is None else (options["platform"],),
     )
-    found = status_of(files, request, matrix, os.environ)
+    by_itself = len(options["files"]) == 1
+    found = status_of(files, request, matrix, os.environ, by_itself=by_itself)
     code = _deliver(found, options)
     if any(map(_of_machines_of_project, found)) and _asks_of_project({**options, "files": ()}):
         note("`envsolve status` without a file uses the machines of the project", quiet=options["quiet"])
@@ -169,9 +170,13 @@ def _found() -> tuple[str, ...]:
 
 
 def _require_there(files: tuple[str, ...]) -> None:
-    missing = next((name for name in files if not Path(name).exists()), None)
+    missing = next((name for name in files if not Path(name).is_file()), None)
     if missing is not None:
-        raise UsageError("file-unreadable", f"{missing} does not exist", hints=(Hint("check the name"),))
+        raise UsageError(
+            "file-unreadable",
+            f"{missing} is not a regular file" if Path(missing).exists() else f"{missing} does not exist",
+            hints=(Hint("check the name"),),
+        )
 
 
 def _text(found: list[FileStatus], *, of_project: bool) -> str:
