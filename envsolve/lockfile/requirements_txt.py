@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 
 from envsolve.boundary.display import one_line
-from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.facts import commented, facts_of, in_comments, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
@@ -20,7 +19,7 @@ from envsolve.lockfile.text_file import shown
 from envsolve.model.names import normalized
 from envsolve.model.need import is_marker
 from envsolve.model.package import PackageFile, Pin
-from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, gives_address, kind_of
+from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, kind_of
 from envsolve.model.requirement_line import hashes_of, logical_lines, without_hashes
 
 _PIN = re.compile(
@@ -58,7 +57,7 @@ def write(lock: Lock) -> str:
 def read(text: str) -> Lock:
     """The lock in a requirements file, of whichever tool. Lines that pin nothing are its ``open``.
 
-    Raises FileError for a line that is no requirement, and where the table of envsolve is no TOML.
+    Raises FileError where the table of envsolve is no TOML.
     """
     return read_lines(text, text)
 
@@ -126,7 +125,7 @@ class _Reading:
         self._in_via = False
 
     def take(self, content: str, comment: str) -> None:
-        """Take a line in. Raises FileError for one that is no requirement."""
+        """Take a line in."""
         if _FOLDER.match(content) and _NAMED.match(comment):
             self._folder(content, comment)
         elif content.startswith("-"):
@@ -172,10 +171,8 @@ class _Reading:
         self._add(Pin(normalized(name), "", (PackageFile(file_name_in(url), url),), None, marker=marker.strip()))
 
     def _requirement(self, content: str) -> None:
-        found, name = pin_of(content) or _direct(content), name_of(content)
-        if found is None and name is None and not _may_be_address(content):
-            raise FileError(f"{shown(content)} is not a requirement")
-        self._add(found or Open(f"{shown(content)} is not pinned to one version", name))
+        found = pin_of(content) or _direct(content)
+        self._add(found or Open(f"{shown(content)} is not pinned to one version", name_of(content)))
 
     def _add(self, found: Pin | Open) -> None:
         self._in_via = False
@@ -215,11 +212,6 @@ def _direct(content: str) -> Pin | Open | None:
     digests = tuple((kind, digest) for kind, _, digest in (it.partition(":") for it in sorted(hashes_of(content))))
     file = PackageFile(file_name_in(url), url, digests)
     return Pin(name, version_in(name, url), (file,), None, marker=(marker or "").strip())
-
-
-def _may_be_address(content: str) -> bool:
-    """Whether a line without a name is an address, as far as variables let see it."""
-    return "${" in content or gives_address(without_hashes(content))
 
 
 def _address(url: str) -> str:

@@ -271,7 +271,7 @@ def test_a_wheel_by_its_address_replaces_what_is_installed(adding: Adding) -> No
     address = f"{adding.index.url}/files/beta/beta-2.0-py3-none-any.whl"
     assert adding(f"beta @ {address}").err == "  ~ beta 1.0 -> 2.0\n"
     assert adding.create.installed() == {"beta": "2.0"}
-    assert adding(f"beta @ {address}").err == "  ~ beta 2.0 -> 2.0\n"
+    assert adding(f"beta @ {address}").err == "  ~ beta 2.0 (installed again)\n"
 
 
 def test_conda_packages_stay_and_wheels_go_beside_them(adding: Adding) -> None:

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
 from envsolve.lockfile import (
     pylock_toml,
@@ -186,8 +185,7 @@ def test_exact_pins_and_addresses_leave_nothing_open(line: str, held: list[tuple
         ("numpy==", "numpy"),
         ("numpy==2.3.5 ; python_version > '3' --config-settings=x=y", "numpy"),
         ("numpy @ git+https://example.org/numpy.git", "numpy"),
-        ("${NUMPY}==2.3.5", None),
-        ("numpy-2.3.5.tar.gz --hash=sha256:aa", None),
+        ("==2.3.5", None),
         ("-c numpy==2.3.5", None),
         ("-r numpy", None),
         ("--no-binary :all:", None),
@@ -200,13 +198,6 @@ def test_anything_else_is_open(line: str, name: str | None) -> None:
     lock = requirements_txt.read(f"{line}\n")
     assert lock.pins == ()
     assert [it.name for it in lock.open] == [name]
-
-
-@pytest.mark.parametrize("line", ["garbage ][", "==2.3.5", "two words", "<html>"])
-def test_a_line_that_is_no_requirement_is_refused(line: str) -> None:
-    with pytest.raises(FileError) as caught:
-        requirements_txt.read(f"numpy==2.3.5\n{line}\n")
-    assert caught.value.reason == f"{line!r} is not a requirement"
 
 
 @pytest.mark.parametrize(
@@ -282,7 +273,6 @@ def test_where_there_is_no_lock_there_is_none(tmp_path: Path) -> None:
     ("name", "content"),
     [
         ("requirements.txt", b"numpy==2.3.5 \xff\n"),
-        ("requirements.txt", b"garbage ][\n"),
         ("requirements.txt", b"# [tool.envsolve]\n# request = [\n\n"),
         ("requirements.txt", b"# [tool.envsolve]\n# [tool.envsolve]\n\n"),
         ("pylock.toml", b"lock-version = "),
@@ -357,12 +347,7 @@ def test_whatever_people_write_into_the_table_is_a_lock(facts: dict[str, object]
 
 @settings(max_examples=examples(100))
 @given(st.text(st.sampled_from("ab=1. \\\n#;[]-'\"@"), max_size=40))
-def test_any_text_is_read_as_pins_or_what_is_open_or_has_a_line_that_is_neither(text: str) -> None:
-    try:
-        pins = requirements_txt.read(text).pins
-    except FileError as error:
-        assert error.reason.endswith("is not a requirement")  # noqa: PT017 - most texts can be read
-        return
-    for pin in pins:
+def test_any_text_is_read_as_pins_or_what_is_open(text: str) -> None:
+    for pin in requirements_txt.read(text).pins:
         assert pin.name
         assert pin.version or pin.index_url is None
