@@ -133,6 +133,8 @@ def stacks(matrix: Matrix) -> Iterator[Lock]:
 @settings(max_examples=examples(60))
 @given(lock=LOCKS)
 def test_what_is_written_is_read_back(format_name: str, lock: Lock) -> None:
+    if is_blank(lock, format_name):
+        return
     found = there_and_back(lock, format_name)
     assert found == lock.restricted_to(format_name)
     is_recorded = found.made is not None and Content.RECORD in FORMATS[format_name].holds
@@ -165,13 +167,22 @@ def test_so_is_what_a_stack_asks_for(first: str, matrix: Matrix) -> None:
             require_law(lock, first, second)
 
 
+def is_blank(lock: Lock, format_name: str) -> bool:
+    """Whether a file of a lock has nothing in it: of an empty file nobody can say what it is."""
+    return lacking(lock, format_name) is None and not written(lock, format_name).strip()
+
+
 def require_law(lock: Lock, first: str, second: str) -> None:
     """A file in the format ``second`` of what is read of one in ``first`` holds what both declare that they hold.
 
     Where ``second`` lacks something in that, it is not written.
     """
+    if is_blank(lock, first):
+        return
     once = there_and_back(lock, first)
     assert once == lock.restricted_to(first)
+    if is_blank(once._replace(open=()), second):
+        return
     if lacking(once, second) is None:
         assert there_and_back(once._replace(open=()), second) == once._replace(open=()).restricted_to(second)
         assert once.restricted_to(first) == once or once.open or once.asks_alone
