@@ -200,16 +200,19 @@ class ExtensionWheels:
     def _facts_of(self, name: str, wheel: _Wheel) -> BuildFacts:
         said = wheel.said
         cuda = _cuda_for(said.cuda)
-        limits = [f"=={said.torch}.*"] if said.torch else [f">={said.torch_min}"] if said.torch_min else []
+        torch = f"=={said.torch}.*" if said.torch else f">={said.torch_min}" if said.torch_min else ""
         if said.abi and self._platform is Platform.LINUX_64:
             has_abi = said.abi == "TRUE"
-            limits.append(f">={_FIRST_WITH_ABI}" if has_abi else f"<{_ABI_CHANGED}")
+            bound = f">={_FIRST_WITH_ABI}" if has_abi else f"<{_ABI_CHANGED}"
+            if not (said.torch and SpecifierSet(bound).contains(said.torch)):
+                torch = ",".join(filter(None, (torch, bound)))
             if said.torch == _FIRST_WITH_ABI:
                 cuda &= SpecifierSet(f">={_ITS_CUDA}" if has_abi else f"<{_ITS_CUDA}")
-        requires = (Need(FRAMEWORKS[FRAMEWORK].wheels[0], (), ",".join(limits), ""),) if limits else ()
+        requires = (Need(FRAMEWORKS[FRAMEWORK].wheels[0], (), torch, ""),) if torch else ()
         evidence = Evidence(EvidenceKind.FILE_NAME, without_secrets(wheel.page), "")
         exactly = SpecifierSet(f"=={wheel.version}")
-        code = self._stack.code_of(name, wheel.version.partition("+")[0])
+        built_with = said.cuda if "." in said.cuda else f"{said.cuda}.99"  # the newest of a major has all code
+        code = self._stack.code_of(name, wheel.version.partition("+")[0], built_with)
         return BuildFacts(name, exactly, cuda, requires, (), "", (evidence,), code=code, platforms=(self._platform,))
 
 

@@ -163,9 +163,10 @@ class StackInSearch:
         counting = [it for it in self._facts_of(name) if it.covers(version)]
         return all(list(self._that_go_with(it, name, rows)) for it in counting for rows in self._builds.values())
 
-    def code_of(self, name: str, version: str) -> DeviceCode | None:
-        """What the kernels of a version are compiled for, wherever it was built; None if that is not known."""
-        return next((it.code for it in self._facts_of(name) if it.code is not None and it.covers(version)), None)
+    def code_of(self, name: str, version: str, cuda: str) -> DeviceCode | None:
+        """What builds of a version with ``cuda`` are compiled for, whoever made them; None if that is not known."""
+        known = (it for it in self._facts_of(name) if it.code is not None and it.covers(version))
+        return next((it.code for it in known if it.with_cuda is None or it.with_cuda.contains(cuda)), None)
 
     def _facts_of(self, name: str) -> tuple[BuildFacts, ...]:
         return self._matrix.build_facts(name, self._problem.platform)

@@ -199,6 +199,15 @@ def test_a_wheel_is_not_for_a_gpu_that_its_package_has_no_code_for(here: World) 
     assert "flash-attn is bounded" in done.err
 
 
+def test_code_for_new_gpus_needs_a_wheel_that_was_built_with_a_new_cuda(here: World) -> None:
+    """setup.py of flash-attn compiles for 12.0 from CUDA 12.8 on."""
+    here.publishes(flash("2.8.4", "cu126torch2.14"), flash("2.8.5", "cu130torch2.15"))
+    words = ("-f", "pytorch", "flash-attn", "--extensions", *NEW)
+    assert "2.8.5%2Bcu130torch2.15" in here(*words, "--gpu", "12.0").out
+    assert "2.8.4%2Bcu126torch2.14" in here(*words, "--cuda", "12.*").out
+    assert "2.8.3%2Bcu12torch2.8" in here(*words, "--gpu", "12.0", "--cuda", "12.*").out
+
+
 def test_where_the_wheel_of_the_index_does_not_run_the_project_has_one_for_another_cuda(here: World) -> None:
     """vLLM's wheels on the index are for CUDA 13, and those for CUDA 12 on its own pages."""
     here.server.add("vllm", [wheel("vllm", "0.33.0", ["torch>=2.8"], tags=CP311)])
