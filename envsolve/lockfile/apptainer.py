@@ -9,10 +9,8 @@ every line begins with ``#``, a name or an option. Outside of comments ``{{ NAME
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
-from envsolve.boundary.files import FileError
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.facts import commented, facts_of
 from envsolve.lockfile.header import lock_header
@@ -24,6 +22,7 @@ from envsolve.lockfile.image import (
     REQUIREMENTS,
     RUNS_ENVSOLVE,
     Base,
+    HereDocuments,
     base_for,
     calls_compiler,
     has_gpu,
@@ -36,19 +35,20 @@ from envsolve.lockfile.image import (
 )
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import use_remarks
-from envsolve.lockfile.requirements_txt import lines_of_pins, read_lines
+from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
 
 _END = "REQUIREMENTS"
 """The line that ends a part of the requirements."""
 ONLY_LINUX = "Apptainer runs only on Linux (on Windows, in WSL2)"
 """Why an image is for Linux."""
-_HERE_DOCUMENT = r"""
+_DOCUMENTS = HereDocuments(
+    "a definition file",
+    r"""
     ^[ \t]*cat[ \t]+>>?[ \t]*\S*requirements\S*[ \t]+
-    <<-?[ \t]*(["']?)(?P<end>\w+)\1[ \t]*\r?\n
-    (?P<body>.*?)
-    ^\t*(?P=end)[ \t\r]*$
-"""
+    <<-?[ \t]*(["']?)(?P<end>\w+)\1
+    """,
+)
 _LONGEST_PART = 48 * 1024
 """Bytes of requirements in one section."""
 _LOGIN = "/mnt"
@@ -65,35 +65,9 @@ def write(lock: Lock, answer: Answer | None = None) -> str:
     return "\n".join(_lines(lock.with_digest("apptainer"), answer, base_for(lock, answer, "apptainer"))) + "\n"
 
 
-def read(text: str) -> Lock:
-    """The lock in a definition file that has requirements as here-documents.
-
-    Raises FileError where it has none, and as :func:`envsolve.lockfile.requirements_txt.read`.
-    """
-    requirements = requirements_in(text)
-    if requirements is None:
-        raise FileError("it is a definition file without requirements from envsolve")
-    return read_lines(requirements, text)
-
-
-def requirements_in(text: str) -> str | None:
-    """The requirements in the here-documents of a definition file; None where it has none."""
-    bodies = [found["body"] for found in _here_documents(text)]
-    return "".join(bodies) if bodies else None
-
-
-def document_in(text: str) -> tuple[str, ...]:
-    """The lines of a definition file, but for the requirements and comments."""
-    around, at = "", 0
-    for found in _here_documents(text):
-        around += text[at : found.start("body")]
-        at = found.end("body")
-    lines = (line.strip() for line in (around + text[at:]).splitlines())
-    return tuple(line for line in lines if line and not line.startswith("#"))
-
-
-def _here_documents(text: str) -> Iterator[re.Match[str]]:
-    return re.finditer(_HERE_DOCUMENT, text, re.VERBOSE | re.MULTILINE | re.DOTALL)
+read = _DOCUMENTS.read
+requirements_in = _DOCUMENTS.requirements_in
+document_in = _DOCUMENTS.document_in
 
 
 def _lines(lock: Lock, answer: Answer | None, base: Base) -> Iterator[str]:

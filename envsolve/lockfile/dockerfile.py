@@ -8,10 +8,8 @@ build no layer again. What the image leaves to its host is the driver (docs/cont
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from envsolve.boundary.files import FileError
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.facts import commented, facts_of
 from envsolve.lockfile.header import lock_header
@@ -23,6 +21,7 @@ from envsolve.lockfile.image import (
     REQUIREMENTS,
     RUNS_ENVSOLVE,
     Base,
+    HereDocuments,
     base_for,
     calls_compiler,
     has_gpu,
@@ -35,7 +34,7 @@ from envsolve.lockfile.image import (
 )
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import use_remarks
-from envsolve.lockfile.requirements_txt import lines_of_pins, read_lines
+from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
 
 SYNTAX = "# syntax=docker/dockerfile:1"
@@ -44,12 +43,13 @@ END = "REQUIREMENTS"
 """The line that ends the requirements."""
 ONLY_LINUX = "NVIDIA's container toolkit supports only Linux containers (on Windows, in WSL2)"
 """Why an image is for Linux."""
-_HERE_DOCUMENT = r"""
+_DOCUMENTS = HereDocuments(
+    "a Dockerfile",
+    r"""
     ^[ \t]*(?i:COPY)\s+(?:--\S+\s+)*   # --chown and the like
-    <<-?(["']?)(?P<end>\w+)\1\s+\S*requirements\S*[ \t]*\r?\n
-    (?P<body>.*?)
-    ^\t*(?P=end)[ \t\r]*$
-"""
+    <<-?(["']?)(?P<end>\w+)\1\s+\S*requirements\S*
+    """,
+)
 _USER = 1000
 
 
@@ -63,33 +63,9 @@ def write(lock: Lock, answer: Answer | None = None) -> str:
     return "\n".join(_lines(lock.with_digest("dockerfile"), answer, base_for(lock, answer, "dockerfile"))) + "\n"
 
 
-def read(text: str) -> Lock:
-    """The lock in a Dockerfile that holds requirements as a here-document.
-
-    Raises FileError where it holds none, and as :func:`envsolve.lockfile.requirements_txt.read`.
-    """
-    requirements = requirements_in(text)
-    if requirements is None:
-        raise FileError("it is a Dockerfile without requirements from envsolve")
-    return read_lines(requirements, text)
-
-
-def requirements_in(text: str) -> str | None:
-    """The requirements that a Dockerfile holds as a here-document; None where it holds none."""
-    found = _here_document(text)
-    return None if found is None else found["body"]
-
-
-def document_in(text: str) -> tuple[str, ...]:
-    """The lines of the instructions in a Dockerfile, but for the requirements and comments."""
-    found = _here_document(text)
-    around = text if found is None else text[: found.start("body")] + text[found.end("body") :]
-    lines = (line.strip() for line in around.splitlines())
-    return tuple(line for line in lines if line and not line.startswith("#"))
-
-
-def _here_document(text: str) -> re.Match[str] | None:
-    return re.search(_HERE_DOCUMENT, text, re.VERBOSE | re.MULTILINE | re.DOTALL)
+read = _DOCUMENTS.read
+requirements_in = _DOCUMENTS.requirements_in
+document_in = _DOCUMENTS.document_in
 
 
 def _lines(lock: Lock, answer: Answer | None, base: Base) -> Iterator[str]:

@@ -6,10 +6,12 @@ An image holds a Python lock, and no CUDA but that of its wheels. What it leaves
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
+from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.index.fitting import Interpreter, Ranks
@@ -18,7 +20,7 @@ from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.formats import require_linux_for_image
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import needs_library_path
-from envsolve.lockfile.requirements_txt import index_options
+from envsolve.lockfile.requirements_txt import index_options, read_lines
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
 from envsolve.model.reference import is_path
@@ -40,6 +42,39 @@ BUILDS_REMARK = (
     "# Some of these have no wheel, so pip builds them. Many need a compiler, which this image does not have."
 )
 COMPILER_REMARK = "#   Triton, and so torch.compile, calls a C compiler, which this image does not have:"
+
+
+class HereDocuments:
+    """How the files of one format of images have requirements: as here-documents, each opened by an instruction.
+
+    ``kind`` is what such a file is called, ``opening`` a verbose regular expression for the lines that open one, with
+    the group ``end``.
+    """
+
+    def __init__(self, kind: str, opening: str) -> None:
+        body = r"[ \t]*\r?\n (?P<body>.*?) ^\t*(?P=end)[ \t\r]*$"
+        self._kind, self._found = kind, re.compile(opening + body, re.VERBOSE | re.MULTILINE | re.DOTALL)
+
+    def read(self, text: str) -> Lock:
+        """The lock in a file. Raises FileError where it has none, and as reading requirements does."""
+        requirements = self.requirements_in(text)
+        if requirements is None:
+            raise FileError(f"it is {self._kind} without requirements from envsolve")
+        return read_lines(requirements, text)
+
+    def requirements_in(self, text: str) -> str | None:
+        """The requirements in the here-documents of a file; None where it has none."""
+        bodies = [found["body"] for found in self._found.finditer(text)]
+        return "".join(bodies) if bodies else None
+
+    def document_in(self, text: str) -> tuple[str, ...]:
+        """The lines of a file, but for the requirements and comments."""
+        around, at = "", 0
+        for found in self._found.finditer(text):
+            around += text[at : found.start("body")]
+            at = found.end("body")
+        lines = (line.strip() for line in (around + text[at:]).splitlines())
+        return tuple(line for line in lines if line and not line.startswith("#"))
 
 
 class Base(NamedTuple):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.cli.locking import Locking, locking_in
 from tests.cli.worlds import fill
+from tests.conftest import Envsolve
 from tests.index.conftest import index, poor_index
 from tests.index.server import IndexServer
 
@@ -27,3 +30,10 @@ def installer(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     if request.param == "pip":
         monkeypatch.setattr("envsolve.create.tools._candidates", lambda: iter(()))
     return str(request.param)
+
+
+@pytest.fixture
+def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
+    """An index with alpha and beta, in a directory of its own."""
+    with locking_in(envsolve, tmp_path, monkeypatch) as made:
+        yield made

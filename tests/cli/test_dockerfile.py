@@ -2,44 +2,21 @@
 
 from __future__ import annotations
 
-import json
-import os
 import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from envsolve.lockfile.dockerfile import requirements_in
-from tests.cli.locking import Locking, assert_in_three_parts, locking_in
+from tests.cli.images import DOCKERFILE, GPU, run_in_venv, with_another_hash
+from tests.cli.locking import Locking
 from tests.cli.worlds import releases
-from tests.conda.packages import MINOR
-from tests.conftest import Envsolve, Result
+from tests.conftest import Envsolve
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
 
-TARGET = ("--platform", "linux-64", "--no-cache")
-GPU = ("--gpu", "8.6", "--python", "3.11.7", *TARGET)
 _IN_THE_IMAGE = "/opt/requirements.txt"
-
-
-@pytest.fixture
-def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
-    """An index with alpha and beta, in a directory of its own."""
-    with locking_in(envsolve, tmp_path, monkeypatch) as found:
-        yield found
-
-
-def image(locking: Locking, *arguments: str, output: str = "Dockerfile") -> Result:
-    """A Dockerfile for the Python that runs the tests."""
-    common = ("--gpu", "none", "--python", MINOR, "--index-url", locking.url)
-    return locking.envsolve(*(arguments or ("alpha",)), *common, *TARGET, "-o", output)
-
-
-def pins(path: Path) -> list[str]:
-    held = requirements_in(path.read_text()) or ""
-    return [line.split(" ")[0] for line in held.splitlines() if "==" in line]
+image, pins = DOCKERFILE, DOCKERFILE.pins
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "gpu.Dockerfile", "Containerfile", "Dockerfile.gpu"])
@@ -103,43 +80,6 @@ def test_a_dockerfile_of_somebody_else_stays(options: tuple[str, ...], locking: 
     assert pins(tmp_path / "Dockerfile") == ["alpha==2.0", "beta==2.0"]
 
 
-@pytest.mark.parametrize("platform", ["win-64", "osx-arm64"])
-def test_an_image_is_for_linux(platform: str, locking: Locking, tmp_path: Path) -> None:
-    done = locking("--platform", platform, "--format", "dockerfile", "-o", f"{tmp_path}/{{platform}}.Dockerfile")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: platform-not-supported\n")
-    assert_in_three_parts(done.err)
-    assert not list(tmp_path.glob("*.Dockerfile"))
-
-
-def test_no_environment_is_made_of_the_format(locking: Locking) -> None:
-    done = locking.envsolve("create", "env", "alpha", "--format", "dockerfile", "--index-url", locking.url)
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("error: unknown-format\n")
-
-
-def test_status_says_whether_the_stack_in_it_runs(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
-    path = tmp_path / "gpu.Dockerfile"
-    indexes = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
-    assert envsolve("torch", "--driver", "535.183.01", *GPU, *indexes, "-o", str(path)).code == 0
-    for machine, says in ((("8.6", "535.183.01"), "fits"), (("12.0", "580.65.06"), "does-not-run")):
-        gpu, driver = machine
-        done = envsolve("status", str(path), "--gpu", gpu, "--driver", driver, "--platform", "linux-64", "--json")
-        (found,) = json.loads(done.out)["files"]
-        assert found["status"] == says, found
-
-
-def test_a_project_may_name_one_among_its_outputs(locking: Locking, tmp_path: Path) -> None:
-    asked = f'requirements = ["alpha"]\ngpus = ["none"]\nplatforms = ["linux-64"]\nindex-url = "{locking.url}"\n'
-    outputs = f'python = "{MINOR}"\noutputs = ["requirements.txt", "gpu.Dockerfile"]\n'
-    (tmp_path / "pyproject.toml").write_text(f"[tool.envsolve]\n{asked}{outputs}")
-    assert locking.envsolve("lock", "--no-cache").code == 0
-    assert pins(tmp_path / "gpu.Dockerfile") == ["alpha==2.0", "beta==2.0"]
-    assert locking.envsolve("lock", "--check", "--no-cache").code == 0
-    locking.index.add("beta", [wheel("beta", "3.0")])
-    assert locking.envsolve("lock", "--check", "-U", "--no-cache").code == 1
-
-
 @pytest.mark.thorough
 class TestItsShellLines:
     """The here-document as BuildKit copies it, and the last RUN as its shell runs it; a venv stands for the image."""
@@ -159,17 +99,7 @@ class TestItsShellLines:
         run = [it for it in read if it.cmd == "RUN"][-1]
         assert all(flag.startswith("--mount=") for flag in run.flags)
         (words,) = run.value
-        venv = directory / "image"
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-        environ = {"PATH": f"{venv / 'bin'}:/usr/bin:/bin", "HOME": str(directory), "NO_PROXY": "127.0.0.1"}
-        return subprocess.run(
-            ["/bin/sh", "-c", words.replace(_IN_THE_IMAGE, str(file))],
-            env=environ | {"PIP_CONFIG_FILE": os.devnull},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
+        return run_in_venv(["/bin/sh", "-c", words.replace(_IN_THE_IMAGE, str(file))], directory)
 
     def test_install_what_is_locked(self, path: Path, tmp_path: Path) -> None:
         done = self.installed(path.read_text(), tmp_path)
@@ -178,8 +108,7 @@ class TestItsShellLines:
 
     def test_install_nothing_with_another_content(self, path: Path, tmp_path: Path) -> None:
         text = path.read_text()
-        start = text.index("--hash=sha256:", text.index("\nbeta==")) + len("--hash=sha256:")
-        done = self.installed(f"{text[:start]}{'0' * 64}{text[start + 64 :]}", tmp_path)
+        done = self.installed(with_another_hash(text), tmp_path)
         assert done.returncode != 0
         assert "DO NOT MATCH THE HASHES" in done.stderr
         assert "Successfully installed" not in done.stdout

@@ -6,25 +6,18 @@ import gzip
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from envsolve.index.kept import written
 from envsolve.index.store import Store
-from tests.cli.locking import FORMAT, TARGET, Locking, alpha, assert_in_three_parts, beta, locking_in, pins_of
-from tests.conftest import Envsolve
+from tests.cli.locking import FORMAT, TARGET, Locking, alpha, assert_in_three_parts, beta, pins_of
 from tests.index.packages import wheel
 
 PAGES = "/simple/*/"
 is_root = sys.platform != "win32" and os.geteuid() == 0
-
-
-@pytest.fixture
-def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
-    with locking_in(envsolve, tmp_path, monkeypatch) as made:
-        yield made
 
 
 def kept_files(locking: Locking) -> list[Path]:

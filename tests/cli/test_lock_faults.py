@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -26,12 +26,6 @@ METADATA = "/files/beta/beta-2.0-*.metadata"
 FILE = "/files/beta/beta-2.0-*.whl"
 HTML = "text/html"
 LONG_AGO = "Wed, 21 Oct 2015 07:28:00 GMT"
-
-
-@pytest.fixture
-def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
-    with locking_in(envsolve, tmp_path, monkeypatch) as made:
-        yield made
 
 
 class Case(NamedTuple):

@@ -6,7 +6,6 @@ import io
 import json
 import time
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +22,6 @@ SECRET = "s3cr:t/word"  # noqa: S105 - of nobody
 LOGIN = "ann:s3cr%3At%2Fword"
 SPELLINGS = ("s3cr", "t/word", "%2Fword", "YW5u")
 """Parts of the password as it is, in an address and in a header."""
-
-
-@pytest.fixture
-def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
-    with locking_in(envsolve, tmp_path, monkeypatch) as made:
-        yield made
 
 
 def listed(locking: Locking, *entries: dict[str, Any], **more: object) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.locked import pins_in
-from tests.cli.locking import Locking, assert_in_three_parts, locking_in
+from tests.cli.locking import Locking, assert_in_three_parts
 from tests.cli.test_several import host
 from tests.conda.conftest import Mirror, channel_server, mirror, mirrored, own_channel_server
 from tests.conftest import Envsolve, Result
@@ -18,12 +17,6 @@ __all__ = ["Mirror", "channel_server", "mirror", "mirrored", "own_channel_server
 
 STACK = ("-f", "pytorch", "--gpu", "8.6")
 MINE = {it.file: it.foreign for it in EXAMPLES.values()}
-
-
-@pytest.fixture
-def locking(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Locking]:
-    with locking_in(envsolve, tmp_path, monkeypatch) as found:
-        yield found
 
 
 def assert_refused(done: Result, path: Path, text: str) -> None:
