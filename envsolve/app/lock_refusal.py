@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.specifiers import SpecifierSet
@@ -13,7 +12,6 @@ from envsolve.app.extension_wheels import allowing_others
 from envsolve.app.lock_notes import RefusalOf, Resolved, index_hint
 from envsolve.app.lock_stacks import Attempt
 from envsolve.app.lock_worlds import Unbuilt
-from envsolve.app.refusal import refusal
 from envsolve.app.stack_wheels import index_of, strangers
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import ConflictStep, Hint, OutsideError, Refused, UnsolvableError
@@ -26,23 +24,19 @@ from envsolve.model.package import Pin
 from envsolve.model.reference import gives_address
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
-from envsolve.model.solution import Problem, Solution
+from envsolve.model.solution import Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import contested, explain, glibc_needed_in, missing, reasons_of, versions
 from envsolve.resolve.closure.provider import Ask
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.resolve.closure.resolve import Conflict, Found
-from envsolve.resolve.solver import Solver
 
-_OTHER_VERSIONS = ("other-version", "any-release")
-"""Ways out that ask for a framework in another version than what stands in a file of requirements."""
 _MANY_MONTHS = 18
 _MOST_CAUSES = 3
 _LACKING_WHEELS = (Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD, Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON)
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
-_CUDA_BUILD = re.compile(r"cu\d+")
 NOT_ON_INDEX = "release-not-on-index"
 """The code where the matrix knows a build of a framework that the indexes do not have."""
 
@@ -255,86 +249,6 @@ def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
         for line in request.packages.requirements
     )
     return way_out(text, request._replace(packages=request.packages._replace(requirements=asked)), request)
-
-
-def stack_refusal(
-    request: Request, problem: Problem, solver: Solver, wanted: Given, *, typed: Request, on_python: bool
-) -> UnsolvableError:
-    """The error where the stack itself has no solution; ``on_python``: what is asked for depends on the Python.
-
-    A way out is a command where it is all on the command line; a framework in a file has to be changed there.
-    """
-    frameworks = problem.frameworks
-    error = _stack_refusal(request._replace(frameworks=frameworks), problem, solver, typed)
-    bounds = dict.fromkeys(
-        f"{need} ({origin})" for need, origin in wanted.needs if need.name in FRAMEWORK_OF_WHEEL and need.specifier
-    )
-    if bounds:
-        change = f": change {' and '.join(bounds)}"
-        error.hints = tuple(
-            Hint(f"{it.text}{change}", kind=it.kind) if it.kind in _OTHER_VERSIONS else it for it in error.hints
-        )
-    error.hints = (*error.hints, *_cpu_hints(request, problem, solver, wanted, typed))
-    if on_python and typed.python is None:
-        named = typed.asker.named("python")
-        error.hints = (Hint(f"the framework requirements depend on the Python version: choose one with {named}"),)
-    return error
-
-
-def _cpu_hints(request: Request, problem: Problem, solver: Solver, wanted: Given, typed: Request) -> Iterator[Hint]:
-    """The CPU build in place of a framework that is only a requirement, where the others have a stack without it.
-
-    It is never chosen without being asked for: beside the CUDA libraries of the others, a build for other GPUs uses the
-    GPU and fails.
-    """
-    for asked in problem.frameworks:
-        others = tuple(it for it in problem.frameworks if it is not asked)
-        needs = [
-            (need, origin) for need, origin in wanted.needs if FRAMEWORK_OF_WHEEL.get(need.name) == asked.framework
-        ]
-        builds = FRAMEWORKS[asked.framework].cpu_wheels if asked.framework in FRAMEWORKS else {}
-        is_named = asked.framework in {it.framework for it in typed.frameworks}
-        if is_named or not (others and needs and builds):
-            continue
-        if solver.can_solve(request._replace(frameworks=others), problem._replace(frameworks=others)):
-            requirements = " and ".join(f"{need} ({origin})" for need, origin in needs)
-            text = f"require {next(iter(builds))} instead of {requirements} to run it on the CPU"
-            yield Hint(text, kind="cpu")
-
-
-def _stack_refusal(request: Request, problem: Problem, solver: Solver, typed: Request) -> UnsolvableError:
-    other = _build_of_other_kind(request, problem)
-    if other is not None:
-        return other
-    if {it.framework for it in request.frameworks} != {it.framework for it in typed.frameworks}:
-        error = refusal(request._replace(asker=Asker()), problem, solver)
-        error.hints = tuple(hint._replace(command=None) for hint in error.hints)
-        return error
-    return refusal(request, problem, solver)
-
-
-def _build_of_other_kind(request: Request, problem: Problem) -> UnsolvableError | None:
-    """The error where a version names a build for CUDA without a GPU, or one for the CPU beside a GPU."""
-    asked = (
-        (f"{it.framework}{clause}", local)
-        for it in problem.frameworks
-        for clause in it.specifier
-        if (local := clause.version.partition("+")[2]) and clause.operator in ("==", "===")
-    )
-    for_cpu = request.asker.saying("gpus", "none")
-    for spelled, local in asked:
-        if problem.cpu and _CUDA_BUILD.fullmatch(local):
-            code, kind = "gpu-build-without-gpu", "a CUDA build"
-            why = f"{for_cpu} requests a CPU build" if request.wants_cpu else "no GPU was found or named"
-            way = f"name the target GPU with {request.asker.named('gpus')}"
-        elif local == "cpu" and not problem.cpu:
-            code, kind, why = "cpu-build-with-gpu", "a CPU build", "the request is for a GPU"
-            way = f"use {for_cpu} for CPU builds"
-        else:
-            continue
-        hints = (Hint(way), Hint(f"or omit +{local}: envsolve chooses the build for the machine"))
-        return UnsolvableError(code, f"{spelled} is {kind}, and {why}", (f"{spelled} is required",), hints)
-    return None
 
 
 def _with(solution: Solution | None, but: Collection[str]) -> str:

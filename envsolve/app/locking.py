@@ -26,7 +26,6 @@ from envsolve.app.lock_refusal import (
     rank_of,
     refusal_of_search,
     require_recent,
-    stack_refusal,
     stranger_refusal,
     unbuilt_refusal,
 )
@@ -37,6 +36,7 @@ from envsolve.app.lock_worlds import Chosen, Worlds, builds_of, held_builds
 from envsolve.app.request_lock import LockRequest
 from envsolve.app.solving import Solved, request_without_secrets
 from envsolve.app.stack_in_search import StackInSearch
+from envsolve.app.stack_refusal import stack_refusal
 from envsolve.app.stack_wheels import (
     Limits,
     Rivals,

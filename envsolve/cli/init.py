@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import os
-import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import chdir
 from difflib import unified_diff
@@ -16,12 +15,13 @@ from click.core import ParameterSource
 
 from envsolve.boundary.files import FileError, read_bytes, read_head
 from envsolve.boundary.secrets import without_secrets
-from envsolve.cli.options import TYPED, Command, FileName, matrix_of, matrix_option, network_of, option, output_options
+from envsolve.cli.not_lockable import all_refused
+from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, network_of, option, output_options
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.errors import EnvsolveError, Hint, OutsideError, Refused, UnsolvableError, UsageError
+from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
 from envsolve.model.request import Audit, FrameworkRequest, Policy, natural, spoken
@@ -140,7 +140,9 @@ def init(**options: Any) -> int:
         return with_table(file, before, values, replace=options["force"])
 
     with chdir(directory):
-        asked, texts, notes = _locked(file, asking, values, options, matrix)
+        asked, texts, notes = all_refused(
+            lambda refused: _with_python_at_hand(file, asking, _without(values, refused, options), options, matrix)
+        )
         project, bare = project_of(file, asking(asked)), _without_secrets(asked)
         after = asking(bare)
         if bare != asked:
@@ -313,65 +315,9 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
     return {it.path: it.text for it in locked.files}, locked.notes
 
 
-def _locked(
-    file: Path,
-    asking: Callable[[Mapping[str, object]], str],
-    values: dict[str, object],
-    options: dict[str, Any],
-    matrix: Matrix,
-) -> tuple[Mapping[str, object], dict[str, str], tuple[Note, ...]]:
-    """The keys and the locks. ``asking`` writes the keys.
-
-    Where some requirements cannot be locked, the others are tried without them, so that the error names all of them
-    and a command that works.
-    """
-    refused: dict[str, Refused] = {}
-    errors: list[EnvsolveError] = []
-    while True:
-        trying = {**values, "exclude": [*options["exclude"], *refused]} if refused else values
-        try:
-            found = _with_python_at_hand(file, asking, trying, options, matrix)
-        except EnvsolveError as error:
-            errors.append(error)
-            more = {it.name: it for it in error.refused if it.name not in refused}
-            if not more:
-                raise _not_lockable(refused, errors, _said(error)) if refused else error from None
-            refused |= more
-        else:
-            if errors:
-                raise _not_lockable(refused, errors, ())
-            return found
-
-
-def _said(error: EnvsolveError) -> tuple[str, ...]:
-    """What is wrong, each mistake by itself where there are several."""
-    return (isinstance(error, UsageError) and error.cause) or (error.message,)
-
-
-def _not_lockable(
-    refused: Mapping[str, Refused], errors: Sequence[EnvsolveError], then: Sequence[str]
-) -> EnvsolveError:
-    """The error for requirements that no lock can hold, from those for some of them; ``then`` is said without them.
-
-    It is the first one where that says all.
-    """
-    typed = map(without_secrets, click.get_current_context().meta[TYPED])
-    words = (word for name in refused for word in ("--exclude", name))
-    leave = Hint("leave out what cannot be locked", shlex.join(("envsolve", "init", *words, *typed)))
-    hints = tuple(dict.fromkeys((leave, *(hint for it in errors for hint in it.hints))))
-    if len(refused) == 1 and not then:
-        errors[0].hints = hints
-        return errors[0]
-    causes = (it.why if it.name in it.why else f"{it.name} {it.why}" for it in refused.values())
-    listed = [f"{it.where}: {cause}" for it, cause in zip(refused.values(), causes, strict=True)]
-    counted = "a requirement" if len(refused) == 1 else f"{len(refused)} requirements"
-    return UnsolvableError(
-        "requirements-not-lockable",
-        f"{counted} cannot be locked",
-        (*listed, *(f"and without {'it' if len(refused) == 1 else 'them'}: {it}" for it in then)),
-        hints,
-        refused=tuple(refused.values()),
-    )
+def _without(values: Mapping[str, object], refused: Sequence[str], options: Mapping[str, Any]) -> Mapping[str, object]:
+    """The keys that leave out what is ``refused`` too."""
+    return {**values, "exclude": [*options["exclude"], *refused]} if refused else values
 
 
 def _with_python_at_hand(
