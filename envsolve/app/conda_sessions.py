@@ -58,7 +58,7 @@ def _cache(network: Network) -> Iterator[str]:
 def channel_logins(
     channels: Sequence[str], files: Sequence[str], environ: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """Each address that holds a login or a token, bare and as it is: of ``channels``, files of -r and conda's settings.
+    """Each address with a login or a token, bare and as it is: of ``channels``, files of -r and conda's settings.
 
     Raises UsageError for a file that cannot be read.
     """

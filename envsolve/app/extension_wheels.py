@@ -1,4 +1,4 @@
-"""Wheels of packages that index pages have no wheel of, from the places in ``data/sources``.
+"""Wheels of packages whose wheels are on no index, from the places in ``data/sources``.
 
 A wheel there is a version of its package with a label: ``2.8.3+cu12torch2.9cxx11abiTRUE``. In the search it is one more
 version, and what its label says, the CUDA and the PyTorch that it was built for, is required of the stack. A version
@@ -39,7 +39,7 @@ from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.resolve import Progress
 
 _MOST_VERSIONS = 8
-"""Of a place with a page for each version, so many of the newest are asked for."""
+"""Of a place with a page for each version, this many of the newest are read."""
 _ABI_CHANGED = "2.7"
 """PyTorch's wheels for Linux have the C++11 ABI from here on; of 2.6 those for CUDA 12.6 (its release notes)."""
 _FIRST_WITH_ABI, _ITS_CUDA = "2.6", "12.6"
@@ -55,7 +55,7 @@ class _Wheel(NamedTuple):
 class ExtensionWheels:
     """What the places in ``data/sources`` have of the packages that ``needs`` name, for the builds of ``stack``.
 
-    Those of others than the projects are asked only if the ``request`` allows it.
+    Third parties are asked only if the ``request`` allows it.
     """
 
     def __init__(
@@ -217,7 +217,7 @@ class ExtensionWheels:
 
 
 def allowing_others(names: Iterable[str], platform: Platform, request: Request) -> Hint | None:
-    """How to have wheels of ``names`` that others than the projects publish; None where nobody does."""
+    """How to have wheels of ``names`` that third parties publish; None if there are none."""
     if request.packages.extensions:
         return None
     sources = (it for name in names for it in sources_for(name, platform.value, third_party=True))

@@ -132,7 +132,7 @@ class Kept(NamedTuple):
 
 
 def held_in_conda_lock(lock: Lock | None, packages: Packages) -> Kept:
-    """What a conda lock holds, but for what the user lets go of; nothing where there is no lock."""
+    """What a conda lock pins, without what the user upgrades; nothing if there is no lock."""
     if lock is None or packages.upgrade:
         return Kept()
     gone = {normalized(name) for name in packages.upgraded}

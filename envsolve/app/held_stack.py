@@ -43,7 +43,7 @@ class HeldStack(NamedTuple):
 
     A framework without any is one that the matrix does not know in this version. ``lock`` is the file as it was read,
     ``pins`` are those of its pins that may be installed on the platform. ``unpinned`` are the packages of frameworks
-    that the file requires in no one version.
+    that the file requires without an exact version.
     """
 
     releases: Mapping[str, tuple[Release, ...]]

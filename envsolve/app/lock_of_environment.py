@@ -1,4 +1,4 @@
-"""The lock that an environment of envsolve was made from, what differs from it now, and the command that mends that."""
+"""The lock that an environment of envsolve was made from, what differs from it now, and the command that repairs it."""
 
 from __future__ import annotations
 

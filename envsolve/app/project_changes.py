@@ -35,8 +35,8 @@ class Possible(NamedTuple):
 class FileChange(NamedTuple):
     """A file of the project: whether it has to be written, what changes in it, and why its old stack does not do.
 
-    ``changes`` are None where they were not worked out. ``possible`` says what newer stack would run, if its pins were
-    let go.
+    ``changes`` are None where they were not worked out. ``possible`` says what newer stack would run
+    without its pins.
     """
 
     path: str

@@ -117,7 +117,7 @@ def question_around(
 ) -> Question:
     """What is searched for: a stack, if there is one, with all that is ``wanted``, within ``limits``.
 
-    Nothing is held and nothing is there already: that is for the caller to add. ``rivals`` hears which requirements a
+    It has no pinned and no installed packages: the caller adds them. ``rivals`` hears which requirements a
     package of another name meets.
     """
     releases = () if solution is None else tuple(it.release for it in solution.choices)

@@ -1,7 +1,7 @@
-"""How much a program at work has written, how fast and for how long, told every second.
+"""How much a running program has written, how fast and for how long, reported every second.
 
 What an installer writes is what Linux counts for its process and those that it starts. It unpacks while it downloads,
-so this grows with the download, to the unpacked size. Other systems do not count it: there the time alone is told.
+so this grows with the download, to the unpacked size. Other systems do not count it: there only the time is reported.
 """
 
 from __future__ import annotations

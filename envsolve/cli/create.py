@@ -94,12 +94,12 @@ def finish(
     created: Created,
     options: Mapping[str, Any],
     locked: Mapping[str, object] | None = None,
-    mend: Callable[[frozenset[str]], Created] | None = None,
+    repair: Callable[[frozenset[str]], Created] | None = None,
 ) -> int:
     """Say what became of the environment, and prove it; the exit code.
 
     ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
-    ``mend`` installs packages again whose files were changed and fail; that is tried once.
+    ``repair`` installs packages again whose files were changed and fail; that is tried once.
     """
     from envsolve.app.creating import Outcome
     from envsolve.app.imports import EDITED
@@ -112,13 +112,13 @@ def finish(
     if not options["no_validate"] and python is not None:
         validation = _validated(python, options)
         edited = frozenset(it.about for it in validation.report.findings if it.id == EDITED and it.about)
-        if mend is not None and edited:
-            mended = mend(edited)
-            _tell(mended, options)
-            created = mended._replace(
-                outcome=mended.outcome if created.outcome is Outcome.UP_TO_DATE else created.outcome,
-                notes=(*created.notes, *mended.notes),
-                changes=(*created.changes, *mended.changes),
+        if repair is not None and edited:
+            repaired = repair(edited)
+            _tell(repaired, options)
+            created = repaired._replace(
+                outcome=repaired.outcome if created.outcome is Outcome.UP_TO_DATE else created.outcome,
+                notes=(*created.notes, *repaired.notes),
+                changes=(*created.changes, *repaired.changes),
             )
             validation = _validated(python, options)
     if options["print_json"]:

@@ -206,7 +206,7 @@ def _cell(text: str) -> str:
 
 
 def junit(outcome: Outcome) -> str:
-    """One test case for each thing that was checked; a failed one holds its items, any other has them as output."""
+    """One test case for each thing that was checked; a failed one has its items as failure, any other as output."""
     from xml.etree import ElementTree as ET
 
     cases = outcome.cases

@@ -36,7 +36,7 @@ _KINDS = {
 
 
 def print_lock(words: Request, options: dict[str, Any]) -> int:
-    """Write the lock to standard output or to the file of -o; what that file holds stays where it fits."""
+    """Write the lock to standard output or to the file of -o; what that file pins stays if it fits."""
     from envsolve.cli.solve import with_frameworks
 
     output = options["output"]
@@ -155,7 +155,7 @@ def refuse_what_is_condas(request: Request) -> None:
 
 
 def _left_out(output: str, platforms: Sequence[str]) -> Iterator[str]:
-    """What to say where the lock that is there already holds platforms that the new one does not."""
+    """What to say where the existing lock has platforms that the new one does not."""
     others = [it for it in platforms_in(Path(output)) if it not in platforms]
     if others:
         yield f"{output} no longer has {' and '.join(others)}: list every platform with --platform"

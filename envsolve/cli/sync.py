@@ -82,7 +82,7 @@ def sync_project(project: Project, options: dict[str, Any], locked: Mapping[str,
         created,
         {**options, "no_validate": no_validate or created.passed},
         locked,
-        mend=partial(synced, project, options),
+        repair=partial(synced, project, options),
     )
     if no_validate:
         note_if_failed(created.prefix, created.passed, options)

@@ -5,7 +5,7 @@ in the user's own state directory before anything is put into it, by its path an
 time of the claim is the last sign of life of the command that worked there: what is younger was not put there by it.
 
 Once an environment is finished, its files are listed in it with their sizes and times, and the claim has the digest of
-that list: what is not on it, or was changed since, is somebody's own. What Python compiles is nobody's.
+that list: what is not on it, or was changed since, belongs to the user. Files that Python compiles do not count.
 """
 
 from __future__ import annotations

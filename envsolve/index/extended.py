@@ -36,7 +36,7 @@ class Part(NamedTuple):
 class ExtendedProject(Project):
     """``base``, None where its index does not know the name, with the versions of ``more`` that it lacks.
 
-    The indexes that ``more`` names for a version are asked as soon as it is looked at, until one has it. With
+    The indexes that ``more`` names for a version are read as soon as it is needed, until one has it. With
     ``wheels_only`` source distributions of ``base`` do not count: there are wheels in ``more``.
     """
 

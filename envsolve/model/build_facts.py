@@ -65,7 +65,7 @@ class BuildFacts(NamedTuple):
 
     @property
     def are_of_name(self) -> bool:
-        """Whether they are what the name of a wheel says, which nobody checked."""
+        """Whether they are only what the name of a wheel says."""
         return all(it.kind is EvidenceKind.FILE_NAME for it in self.evidence)
 
     @property

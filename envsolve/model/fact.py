@@ -15,7 +15,7 @@ class EvidenceKind(StrEnum):
     PROJECT_DOCS = "project-docs"
     ISSUE = "issue"
     FILE_NAME = "file-name"
-    """What the publisher of a wheel wrote into its name; nobody looked into the wheel."""
+    """What the publisher of a wheel wrote into its name. The wheel was not read."""
 
 
 class Evidence(NamedTuple):

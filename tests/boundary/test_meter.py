@@ -1,4 +1,4 @@
-"""What a program at work has written, and for how long it has worked, is told every second."""
+"""What a running program has written, and for how long it has run, is reported every second."""
 
 from __future__ import annotations
 

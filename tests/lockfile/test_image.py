@@ -1,4 +1,4 @@
-"""What holds for every format of an image."""
+"""Rules for every format of an image."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_so_is_what_a_stack_asks_for(first: str, matrix: Matrix) -> None:
 
 
 def is_blank(lock: Lock, format_name: str) -> bool:
-    """Whether a file of a lock has nothing in it: of an empty file nobody can say what it is."""
+    """Whether the file of a lock is empty. The format of an empty file is unknown."""
     return lacking(lock, format_name) is None and not written(lock, format_name).strip()
 
 
