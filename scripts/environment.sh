@@ -1,5 +1,5 @@
-# Sourced by the scripts beside it: make_environment DIR STAMP_FILES PIP_ARGUMENTS...
-# Makes a virtual environment once, and again whenever one of the stamp files changes. Everything it says goes to stderr.
+# Sourced by the scripts beside it: make_environment DIR STAMP_FILE PIP_ARGUMENTS...
+# Makes a virtual environment once, and again whenever the stamp file changes. Everything it says goes to stderr.
 
 fail() {
     printf 'error: %s\n  %s\n' "$1" "$2" >&2
@@ -18,12 +18,12 @@ find_python() {
 }
 
 make_environment() {
-    environment=$1 stamp_files=$2
+    environment=$1 stamp_file=$2
     shift 2
     bin=$environment/bin
     [ -d "$environment/Scripts" ] && bin=$environment/Scripts
     fresh=no
-    stamp=$(cksum $stamp_files)
+    stamp=$(cksum "$stamp_file")
     if [ -f "$environment/stamp" ] && [ "$(cat "$environment/stamp")" = "$stamp" ]; then
         return
     fi

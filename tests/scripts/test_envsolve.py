@@ -14,7 +14,7 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """A checkout whose environment is made already, with an envsolve that prints its arguments."""
-    root = tmp_path / "checkout"
+    root = tmp_path / "a checkout"
     (root / "scripts").mkdir(parents=True)
     for name in ("envsolve", "environment.sh"):
         shutil.copy(SCRIPTS / name, root / "scripts" / name)
@@ -36,7 +36,7 @@ def linked(place: Path, target: Path | str) -> Path:
 
 def test_it_is_found_through_links(checkout: Path, tmp_path: Path) -> None:
     absolute = linked(tmp_path / "bin" / "absolute", checkout / "scripts" / "envsolve")
-    relative = linked(tmp_path / "bin" / "relative", "../checkout/scripts/envsolve")
+    relative = linked(tmp_path / "bin" / "relative", "../a checkout/scripts/envsolve")
     twice = linked(tmp_path / "other" / "bin" / "twice", relative)
     folder = linked(tmp_path / "other" / "scripts", checkout / "scripts") / "envsolve"
     for script in (checkout / "scripts" / "envsolve", absolute, relative, twice, folder):
