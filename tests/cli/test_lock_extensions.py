@@ -15,10 +15,11 @@ from envsolve import extension_sources
 from tests.cli.locked import pins_in
 from tests.cli.locking import undisturbed
 from tests.cli.test_lock_installers import pip, uv
-from tests.cli.worlds import CP311, fill
+from tests.cli.worlds import CP311, fill, torch
 from tests.conftest import Envsolve, Result
 from tests.index.packages import IndexFile, sdist, wheel
 from tests.index.server import IndexServer
+from tests.scripts.fat_binary import fat_binary
 
 _OFFICIAL = """
 id = "own"
@@ -55,7 +56,7 @@ file = ["name"]
 address = ["browser_download_url"]
 digest = ["digest"]
 [[name]]
-label = 'cu(?P<cuda>1\\d\\d)torch(?P<torch>\\d\\.\\d+)'
+label = 'z?cu(?P<cuda>1\\d\\d)torch(?P<torch>\\d\\.\\d+)(cxx11abi(?P<abi>TRUE|FALSE))?'
 cuda_from = "label"
 cuda_match = "minor"
 """
@@ -75,14 +76,14 @@ class World(NamedTuple):
         assert done.code == code, done.err + done.out
         return done
 
-    def publishes(self, *files: IndexFile) -> None:
+    def publishes(self, *files: IndexFile, of: str = "flash-attn") -> None:
         """List ``files`` as the other place does; they are on a shelf of their own."""
         shelf = self.server.index("/assets/simple/")
-        shelf.add("flash-attn", files)
+        shelf.add(of, files)
         rows = [
             {
                 "name": it.name,
-                "browser_download_url": f"{self.server.url}/assets/files/flash-attn/{quote(it.name)}",
+                "browser_download_url": f"{self.server.url}/assets/files/{of}/{quote(it.name)}",
                 "digest": f"sha256:{it.sha256}",
             }
             for it in files
@@ -91,8 +92,8 @@ class World(NamedTuple):
         self.server.fault("/lists/releases.json", body=body, content_type="application/json")
 
 
-def flash(version: str, label: str, torch: str = "torch") -> IndexFile:
-    return wheel("flash-attn", f"{version}+{label}", [torch], tags=CP311)
+def flash(version: str, label: str) -> IndexFile:
+    return wheel("flash-attn", f"{version}+{label}", ["torch"], tags=CP311)
 
 
 @pytest.fixture
@@ -115,14 +116,14 @@ def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(
-    ("driver", "torch", "label"),
+    ("driver", "version", "label"),
     [(OLD, "2.8.0", "cu12torch2.8cxx11abiTRUE"), (NEW, "2.15.0", "cu13torch2.15cxx11abiTRUE")],
 )
 def test_the_wheel_of_the_project_goes_with_the_stack_and_moves_it(
-    here: World, driver: tuple[str, str], torch: str, label: str
+    here: World, driver: tuple[str, str], version: str, label: str
 ) -> None:
     done = here("-f", "pytorch", "flash-attn", *driver)
-    assert pins_in(done.out)["torch"] == torch
+    assert pins_in(done.out)["torch"] == version
     assert f"flash-attn @ {here.server.url}/" in done.out
     assert f"flash_attn-2.8.3%2B{label}" in done.out
     assert f"flash-attn 2.8.3+{label} is from Fast Attention releases, published by the project itself" in done.err
@@ -139,7 +140,7 @@ def test_wheels_of_others_need_leave(here: World) -> None:
 
 
 def test_the_project_comes_before_others_with_the_same_wheel(here: World) -> None:
-    here.publishes(flash("2.8.3", "cu130torch2.15"))
+    here.publishes(flash("2.8.3", "zcu130torch2.15"))  # a newer version than that of the project, by its label
     assert "/own/" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
 
 
@@ -155,12 +156,12 @@ def test_a_digest_that_nobody_states_is_worked_out_once(here: World) -> None:
     here(*command)
     text = Path("gpu.txt").read_text("utf-8")
     assert "flash-attn @ " in text
-    before = here.server.count("/own/files/*")
+    assert (fetched := here.server.count("*.whl")) > 0
     here(*command, "-U")
     assert Path("gpu.txt").read_text("utf-8") == text
     here(*command)
     assert Path("gpu.txt").read_text("utf-8") == text
-    assert here.server.count("/own/files/*") == before
+    assert here.server.count("*.whl") == fetched
 
 
 def test_a_pylock_has_address_and_digest(here: World) -> None:
@@ -179,6 +180,37 @@ def test_a_place_that_does_not_answer_is_a_note(here: World) -> None:
     here.server.fault("/lists/*", status=500)
     done = here("-f", "pytorch", "flash-attn", "--extensions", *NEW)
     assert "note: could not read Somebody's wheels: wheels of flash-attn there were not considered (" in done.err
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "cu126torch2.15",  # this PyTorch is for CUDA 13
+        "cu128torch2.14",  # this one is for CUDA 12.6
+        "cu126torch2.8cxx11abiFALSE",  # this one has the other ABI
+        "cu124torch2.6cxx11abiTRUE",  # PyTorch 2.6 has it only in its build for CUDA 12.6
+    ],
+)
+def test_a_wheel_for_another_pytorch_or_cuda_is_not_taken(label: str, here: World) -> None:
+    here.server.add("torch", [torch("2.6.0")])
+    here.publishes(flash("2.9.0", label))
+    assert "flash_attn-2.8.3%2B" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
+
+
+def test_the_abi_of_pytorch_2_6_is_that_of_its_build(here: World) -> None:
+    here.server.add("torch", [torch("2.6.0")])
+    here.publishes(flash("2.9.0", "cu124torch2.6cxx11abiFALSE"))
+    assert "flash_attn-2.9.0%2B" in here("-f", "pytorch==2.6.*", "flash-attn", "--extensions", *NEW).out
+
+
+def test_a_wheel_is_read_whatever_its_name_says(here: World) -> None:
+    members = {"sageattention/_C.so": fat_binary((90,))}
+    here.server.add("sageattention", [sdist("sageattention", "2.2.0", ["torch"])])
+    here.publishes(
+        wheel("sageattention", "2.2.0+cu130torch2.15", ["torch"], tags=CP311, members=members), of="sageattention"
+    )
+    refused = here("-f", "pytorch", "sageattention", "--extensions", *NEW, code=1)
+    assert "has no code for compute capability 8.6" in refused.err
 
 
 def test_where_others_have_a_wheel_it_is_said(here: World) -> None:
@@ -201,10 +233,10 @@ def test_a_wheel_is_not_for_a_gpu_that_its_package_has_no_code_for(here: World) 
 
 def test_code_for_new_gpus_needs_a_wheel_that_was_built_with_a_new_cuda(here: World) -> None:
     """setup.py of flash-attn compiles for 12.0 from CUDA 12.8 on."""
-    here.publishes(flash("2.8.4", "cu126torch2.14"), flash("2.8.5", "cu130torch2.15"))
+    here.publishes(flash("2.8.4", "cu126torch2.8"), flash("2.8.5", "cu130torch2.15"))
     words = ("-f", "pytorch", "flash-attn", "--extensions", *NEW)
     assert "2.8.5%2Bcu130torch2.15" in here(*words, "--gpu", "12.0").out
-    assert "2.8.4%2Bcu126torch2.14" in here(*words, "--cuda", "12.*").out
+    assert "2.8.4%2Bcu126torch2.8" in here(*words, "--cuda", "12.*").out
     assert "2.8.3%2Bcu12torch2.8" in here(*words, "--gpu", "12.0", "--cuda", "12.*").out
 
 

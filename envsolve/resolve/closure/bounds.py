@@ -126,8 +126,11 @@ def drivers_of(problem: Problem, table: CudaTable) -> Drivers:
 
 
 def _excluding(facts: BuildFacts, because: str, labelled: frozenset[str]) -> Limit:
-    """The builds with ``facts`` may not be taken, but for those ``labelled`` otherwise, which were built elsewhere."""
-    exempt = frozenset() if facts.are_of_name else labelled
+    """The builds with ``facts`` may not be taken, except for ``labelled`` ones that were built elsewhere.
+
+    Facts that name a label are about that build.
+    """
+    exempt = frozenset() if "+" in str(facts.versions) else labelled
     return Limit(str(facts.versions), because, is_exclusion=True, exempt=exempt)
 
 
