@@ -123,12 +123,14 @@ class WheelAudit:
     def _older_like(self, facts: Iterable[BuildFacts]) -> Iterator[BuildFacts]:
         """``facts`` for older releases too: those of the same series, and of packages of which many do not suit, all.
 
-        None of them was compiled for a newer PyTorch.
+        None of them was compiled for a newer PyTorch. A labelled build says nothing of the builds of other labels.
         """
         for it in facts:
+            version = str(it.versions).removeprefix("==")
+            if Version(version).local:
+                continue
             evidence = it.evidence[0]
             inferred = f"{evidence.reference}; older releases are taken to be like it"
-            version = str(it.versions).removeprefix("==")
             every = it._replace(versions=SpecifierSet(f"<{version}"), evidence=(evidence._replace(reference=inferred),))
             older = every._replace(versions=SpecifierSet(f"<{version},=={_series(Version(version))}.*"))
             own = tuple(need for need in it.requires if not need.because)

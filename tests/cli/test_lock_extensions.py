@@ -210,7 +210,7 @@ def test_a_wheel_is_read_whatever_its_name_says(here: World) -> None:
         wheel("sageattention", "2.2.0+cu130torch2.15", ["torch"], tags=CP311, members=members), of="sageattention"
     )
     refused = here("-f", "pytorch", "sageattention", "--extensions", *NEW, code=1)
-    assert "has no code for compute capability 8.6" in refused.err
+    assert "no known sageattention wheel has code for compute capability 8.6" in refused.err
 
 
 def test_where_others_have_a_wheel_it_is_said(here: World) -> None:
