@@ -24,6 +24,7 @@ from envsolve.conda.logins import logins_of
 from envsolve.conda.process import ENGINE, is_installed, process, started
 from envsolve.errors import Hint, OutsideError
 from envsolve.model.conda import CondaPackage, VirtualPackage
+from envsolve.model.installing_envsolve import CONDA_EXTRA
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -273,7 +274,7 @@ def not_installed() -> OutsideError:
         "conda-extra-missing",
         "conda packages need py-rattler, which is not installed",
         hints=(
-            Hint("install envsolve with its extra `conda`", shlex.join([*pip, "envsolve[conda]"])),
+            Hint("install the packages of the extra `conda`", shlex.join([*pip, *CONDA_EXTRA])),
             Hint("or write an environment.yml or a Python lock, which do not need it"),
         ),
     )

@@ -1,37 +1,28 @@
-"""The wheel as users get it: built, installed in a scratch environment, run from another directory."""
+"""The source archive and the wheel as users get them: judged, installed in scratch environments, run from elsewhere."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[1]
+from envsolve import __version__
+from tests.distribution.tools import ROOT, call, started, tool, uv
 
 pytestmark = pytest.mark.wheel
-
 
 NO_PARTS = shutil.ignore_patterns(
     "__pycache__", ".git", ".ci", ".venv*", ".*_cache", ".hypothesis", "tests", "benchmarks"
 )
 """What of the checkout no wheel is made of, or what is no part of it."""
-
-
-def call(*command: str | Path, cwd: Path, environ: Mapping[str, str] | None = None) -> str:
-    """Run a command that must succeed; its stdout."""
-    done = subprocess.run(
-        [str(word) for word in command], cwd=cwd, env=environ, capture_output=True, text=True, check=False, timeout=600
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 def built(source: Path, directory: Path, epoch: str | None = None) -> Path:
@@ -47,6 +38,14 @@ def built(source: Path, directory: Path, epoch: str | None = None) -> Path:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built(ROOT, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("sdist")
+    call(sys.executable, "-m", "build", "--sdist", "--outdir", directory, ROOT, cwd=directory)
+    (found,) = directory.glob("*.tar.gz")
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +89,33 @@ def test_the_same_sources_give_the_same_bytes(
     assert moved.read_bytes() == first.read_bytes()
     years = {it.date_time[0] for it in zipfile.ZipFile(first).infolist()}
     assert years == {2020 if epoch is None else 2026}, "the time of the build, or of a file, stands in it"
+
+
+def test_their_metadata_can_be_published(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    call(*tool("twine"), "check", "--strict", wheel, sdist, cwd=tmp_path)
+
+
+def test_check_wheel_contents_finds_nothing(wheel: Path, tmp_path: Path) -> None:
+    call(*tool("check-wheel-contents"), wheel, cwd=tmp_path)
+
+
+def test_pyroma_misses_only_the_addresses_that_are_not_decided(sdist: Path, tmp_path: Path) -> None:
+    said = started(*tool("pyroma"), sdist, cwd=tmp_path)
+    complaints = [line for line in (said.stdout + said.stderr).splitlines() if line.startswith("Your package")]
+    assert [re.findall(r"author-email|'url'", it) for it in complaints] == [["author-email"], ["'url'"]], said
+
+
+def test_a_wheel_of_the_source_archive_is_the_same(wheel: Path, sdist: Path, tmp_path: Path) -> None:
+    again = zipfile.ZipFile(built(sdist, tmp_path))
+    first = zipfile.ZipFile(wheel)
+    assert {it.filename: it.CRC for it in again.infolist()} == {it.filename: it.CRC for it in first.infolist()}
+
+
+def test_uvx_and_pipx_run_it(wheel: Path, tmp_path: Path) -> None:
+    program = ("envsolve", "--version")
+    environ = {**os.environ, "PIPX_HOME": str(tmp_path / "pipx"), "UV_TOOL_DIR": str(tmp_path / "uv")}
+    for words in ([uv(), "tool", "run", "--from", wheel], [*tool("pipx"), "run", "--spec", wheel]):
+        assert call(*words, *program, cwd=tmp_path, environ=environ).startswith(f"envsolve, version {__version__}")
 
 
 def test_it_does_the_main_job_from_anywhere(scripts: Path, tmp_path: Path) -> None:
