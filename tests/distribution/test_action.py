@@ -13,13 +13,11 @@ import pytest
 import yaml
 
 from tests.distribution.projects import locked_project, set_driver
-from tests.distribution.tools import ROOT, started
+from tests.distribution.tools import ROOT, SHELL, started
 
 pytestmark = [pytest.mark.wheel, pytest.mark.skipif(os.name == "nt", reason="bash here may be that of WSL")]
 
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
-"""What ``shell: bash`` is (docs.github.com/actions/reference/workflow-syntax-for-github-actions, shell)."""
 
 
 @pytest.fixture(scope="module")

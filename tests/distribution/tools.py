@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
+"""What ``shell: bash`` is (docs.github.com/actions/reference/workflow-syntax-for-github-actions, shell)."""
 VERSIONS = {
     "check-wheel-contents": "0.6.3",
     "pipx": "1.18.4",
