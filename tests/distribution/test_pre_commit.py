@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.distribution.projects import locked_project, set_driver
-from tests.distribution.tools import ROOT, call, started, tool
+from tests.distribution.tools import NO_PARTS, ROOT, call, started, tool
 
 pytestmark = pytest.mark.wheel
 
-NO_PARTS = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", "build", "tests", "benchmarks")
 GIT = ("git", "-c", "user.name=me", "-c", "user.email=me@example.org")
 CONFIG = """\
 repos:

@@ -15,14 +15,9 @@ import pytest
 import yaml
 
 from envsolve import __version__
-from tests.distribution.tools import ROOT, call, started, tool, uv
+from tests.distribution.tools import NO_PARTS, ROOT, call, started, tool, uv
 
 pytestmark = pytest.mark.wheel
-
-NO_PARTS = shutil.ignore_patterns(
-    "__pycache__", ".git", ".ci", ".venv*", ".*_cache", ".hypothesis", "tests", "benchmarks"
-)
-"""What of the checkout no wheel is made of, or what is no part of it."""
 
 
 def built(source: Path, directory: Path, epoch: str | None = None) -> Path:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+NO_PARTS = shutil.ignore_patterns(".git", ".venv*", ".*_cache", "__pycache__", "build", "tests", "benchmarks")
+"""What of the checkout nothing is made of."""
 SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
 """What ``shell: bash`` is (docs.github.com/actions/reference/workflow-syntax-for-github-actions, shell)."""
 VERSIONS = {
