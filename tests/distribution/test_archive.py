@@ -46,14 +46,12 @@ def test_the_command_that_tests_an_image_installs_it(snapshot: str, environ: dic
     assert started("/bin/sh", "-c", command, cwd=tmp_path, environ={**environ, "ENVSOLVE_URL": ""}).returncode != 0
 
 
-@pytest.mark.parametrize("lock", ["pylock.toml", "conda-lock.yml"])
-def test_the_first_step_of_a_job_installs_it(lock: str, environ: dict[str, str], tmp_path: Path) -> None:
+def test_the_first_step_of_a_job_installs_it(environ: dict[str, str], tmp_path: Path) -> None:
     call(sys.executable, "-m", "venv", "venv", cwd=tmp_path)
-    environ = {**environ, "PATH": f"{tmp_path / 'venv/bin'}{os.pathsep}{environ['PATH']}"}
-    step, *_ = ci_commands([lock])
-    call("/bin/sh", "-ec", step, cwd=tmp_path, environ=environ)
-    said = call(tmp_path / "venv/bin/envsolve", "--version", "-v", cwd=tmp_path, environ=environ)
-    assert ("conda extra: installed" in " ".join(said.split())) == (lock == "conda-lock.yml"), said
+    programs = tmp_path / "venv" / "bin"
+    step, *_ = ci_commands(["pylock.toml"])
+    call("/bin/sh", "-ec", step, cwd=tmp_path, environ={**environ, "PATH": f"{programs}{os.pathsep}{environ['PATH']}"})
+    assert call(programs / "envsolve", "--version", cwd=tmp_path, environ=environ).startswith(VERSION)
 
 
 def test_uv_runs_it_where_the_python_of_an_image_is_too_old(environ: dict[str, str], tmp_path: Path) -> None:

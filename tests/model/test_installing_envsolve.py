@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -54,6 +55,7 @@ def test_no_file_of_the_repository_installs_it_by_name() -> None:
     assert {path.name: found for path, text in texts.items() if (found := by_name(text))} == {}
 
 
+@pytest.mark.skipif(os.name == "nt", reason="the words are for a POSIX shell")
 @pytest.mark.parametrize("word", [REQUIREMENT, REQUIREMENT_WITH_CONDA])
 @pytest.mark.parametrize("url", ["https://example.org/me/envsolve/archive/1a2b3c.zip", ""])
 def test_the_requirement_is_at_an_address_or_refused(word: str, url: str) -> None:
