@@ -103,6 +103,13 @@ def test_host_takes_a_list_of_nodes(envsolve: Envsolve, nodes: str) -> None:
     assert envsolve("-f", "pytorch", "--host", "scontrol.txt", "--driver", "535.183.01").code == 1
 
 
+def test_a_node_has_no_host_file_to_write_again(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("-f", "pytorch==2.15.*", "--source", "pypi", "--host", f"{nodes}:a1", "--host", f"{nodes}:a2")
+    assert "hint: install NVIDIA driver 580.65.06 or newer on nodes.json:a1 (and 1 more host like it)" in refused.err
+    assert "then list the nodes again" in refused.err
+    assert "detect --json" not in refused.err
+
+
 def test_all_nodes_of_a_list_are_named_as_the_list(envsolve: Envsolve, nodes: str) -> None:
     hint = envsolve("-f", "pytorch==2.15.*", "--host", nodes, "--gpu", "auto").err
     assert "contradictory-options" in hint
