@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint
@@ -97,7 +97,7 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--driver", () if request.driver is None else (str(request.driver),)
     yield "--glibc", () if request.glibc is None else (str(request.glibc),)
     yield "--gpu", request.gpus
-    yield "--host", request.hosts
+    yield "--host", _hosts(request.hosts)
     yield "--source", (source.value for source in request.sources)
     yield "--channel", request.channels
     yield "--extra-index-url", request.extra_index_urls
@@ -112,3 +112,12 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
 
 def _given(value: str | None) -> tuple[str, ...]:
     return () if value is None else (value,)
+
+
+def _hosts(names: Sequence[str]) -> Sequence[str]:
+    """``names``, with one for a list of nodes of which all are there."""
+    if not any(":" in it for it in names):
+        return names
+    from envsolve.fleet.inventory import together
+
+    return together(names)

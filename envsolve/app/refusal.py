@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from envsolve.app.command import command_of, way_out
 from envsolve.errors import Hint, HostGroup, UnsolvableError
@@ -75,6 +76,8 @@ def _hint(way: WayOut, asked: Request) -> Hint:
     """The way out as typed; where a driver has to be installed on another host, its file has to be written again."""
     if way.on and any(it.name == way.on[0] for it in asked.named_hosts):
         return Hint(f"{way.text}; then set it with {asked.asker.named('driver')}", kind=way.kind)
+    if way.on and not Path(way.on[0]).exists():  # FILE:NODE
+        return Hint(f"{way.text}; then list the nodes again", kind=way.kind)
     if way.on:
         command = f"envsolve detect --json > {way.on[0]}"
         return Hint(f"{way.text}; then write its host file again", command, way.kind)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from envsolve.app.command import way_out
@@ -60,6 +59,7 @@ def targets_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> 
     UnsolvableError where a GPU is present but cannot be identified.
     """
     _check_contradictions(request)
+    request = _each_host(request)
     if request.hosts:
         parts = list(_parts_by_platform(request, matrix))
     else:
@@ -72,7 +72,7 @@ def targets_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> 
 def platforms_of(request: Request, matrix: Matrix) -> tuple[Platform, ...]:
     """The platforms that :func:`targets_of` finds, each once, without looking at a machine. Errors as there."""
     if request.hosts and not request.platforms:
-        return tuple(dict.fromkeys(host.platform for host in _read_hosts(request, matrix)))
+        return tuple(dict.fromkeys(host.platform for host in _read_hosts(_each_host(request), matrix)))
     return request.platforms or (this_platform(),)
 
 
@@ -82,6 +82,7 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str], *, a
     ``answer`` is what the note calls what the request gets where no GPU was found.
     """
     _check_contradictions(request)
+    request = _each_host(request)
     hosts = _read_hosts(request, matrix) if request.hosts else (_only_host(request, matrix, environ),)
     return _target(request, hosts, matrix, environ, answer)
 
@@ -191,11 +192,22 @@ def _check_contradictions(request: Request) -> None:
         raise refuse(f"{request.asker.named('glibc')} applies only to Linux, and the target is {request.platforms[0]}")
 
 
+def _each_host(request: Request) -> Request:
+    """``request`` with each machine of its lists of nodes by name."""
+    if not request.hosts:
+        return request
+    from envsolve.fleet.inventory import nodes_named
+
+    known = {it.name for it in request.named_hosts}
+    names = ([it] if it in known else [name for name, _ in nodes_named(it)] for it in request.hosts)
+    return request._replace(hosts=tuple(name for each in names for name in each))
+
+
 def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
-    from envsolve.host.host_file import read_host_file
+    from envsolve.fleet.inventory import nodes_named
 
     known = {it.name: it.host for it in request.named_hosts}
-    hosts = tuple(known[name] if name in known else read_host_file(Path(name)) for name in request.hosts)
+    hosts = tuple(known[name] if name in known else nodes_named(name)[0][1].host for name in request.hosts)
     for name, host in zip(request.hosts, hosts, strict=True):
         for capability in host.capabilities:
             require_known(capability, matrix.cuda, name)

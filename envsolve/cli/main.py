@@ -45,6 +45,7 @@ _COMMANDS = (
     "detect",
     "status",
     "diff",
+    "fleet",
     "matrix",
     "mcp",
     "cache",

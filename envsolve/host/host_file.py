@@ -53,7 +53,12 @@ def read_host_file(path: Path) -> Host:
         data = json_value(text)
     except FileError as error:
         raise UsageError("host-file-not-json", f"cannot read {path}: {error.reason}", hints=_HINTS) from None
-    return _host(_Table(path, "", data))
+    return host_of(data, path)
+
+
+def host_of(data: object, path: Path, place: str = "") -> Host:
+    """The host that ``data`` of the file at ``path`` describes. Raises UsageError with the key below ``place``."""
+    return _host(_Table(path, place, data))
 
 
 _LONGEST = 4 * 1024 * 1024
@@ -154,7 +159,9 @@ def _host(table: _Table) -> Host:
     _check_schema(table)
     platform = table.parsed("platform", table.required("platform", str), _platform)
     driver = table.parse("driver", DriverVersion.parse)
-    gpus = tuple(_gpu(_Table(table.path, f"gpus[{i}].", gpu)) for i, gpu in enumerate(table.get("gpus", list) or []))
+    gpus = tuple(
+        _gpu(_Table(table.path, f"{table.place}gpus[{i}].", gpu)) for i, gpu in enumerate(table.get("gpus", list) or [])
+    )
     return Host(
         platform=platform,
         driver=driver,
@@ -174,7 +181,7 @@ def _check_schema(table: _Table) -> None:
         message = f"{table.path} has schema_version {version}; this envsolve reads up to {SCHEMA_VERSION}"
         raise UsageError("host-file-too-new", message, hints=(Hint("update envsolve"),))
     if version != SCHEMA_VERSION:
-        raise table.error("schema_version", f"must be {SCHEMA_VERSION}", version)
+        raise table.error(f"{table.place}schema_version", f"must be {SCHEMA_VERSION}", version)
 
 
 def _gpu(table: _Table) -> Gpu:
