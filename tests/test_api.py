@@ -35,6 +35,7 @@ from tests.conftest import Envsolve
 from tests.fake_driver.builder import FakeDriver
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
+from tests.json_documents import require_documented
 
 __all__ = ["bare", "channel_server", "mirror", "mirrored", "with_torch"]
 
@@ -69,7 +70,9 @@ def child(code: str, environ: Mapping[str, str] | None = None) -> str:
 def command(environ: Mapping[str, str], *arguments: str) -> Any:
     """What a command in a process of its own says as JSON."""
     line = [sys.executable, "-m", "envsolve", *arguments, "--json"]
-    return json.loads(subprocess.run(line, env=dict(environ), capture_output=True, text=True, check=False).stdout)
+    printed = subprocess.run(line, env=dict(environ), capture_output=True, text=True, check=False).stdout
+    require_documented([*arguments, "--json"], printed)
+    return json.loads(printed)
 
 
 def timeless(answer: Any) -> Any:

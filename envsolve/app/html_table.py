@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 
 
 def html_table(title: str, head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -17,4 +16,6 @@ def _cells(tag: str, row: Sequence[object]) -> str:
 
 
 def _text(text: str) -> str:
+    from html import escape
+
     return escape(text).replace("\n", "<br>")

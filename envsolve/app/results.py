@@ -13,12 +13,12 @@ from envsolve.errors import UsageError
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Host, Platform
 from envsolve.model.note import Note
-from envsolve.model.solution import Solution
-from envsolve.validation.report import Report
 
 if TYPE_CHECKING:
     from envsolve import documents
     from envsolve.app.status import FileStatus
+    from envsolve.model.solution import Solution
+    from envsolve.validation.report import Report
 
 T = TypeVar("T")
 
@@ -27,6 +27,12 @@ class DetectedHost(Host):
     """The machine that :func:`envsolve.detect` found itself on."""
 
     __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        facts = ("driver", "driver_cuda", "glibc")
+        rows = [(name, getattr(self, name), self.origin.get(name)) for name in facts]
+        gpus = [(f"{it.count} x {it.name}", it.compute_capability, self.origin.get("gpus")) for it in self.gpus]
+        return html_table(f"{self.platform.value}: {self.status.value}", ("fact", "value", "from"), [*rows, *gpus])
 
     def as_json(self) -> documents.Host:
         """The host file that ``hosts`` and ``--host`` read."""

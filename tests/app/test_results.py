@@ -11,10 +11,11 @@ import pytest
 
 import envsolve
 from envsolve.app.html_table import html_table
-from envsolve.app.results import Diagnosis, Explanation, LockFiles, Status, Validation
+from envsolve.app.results import DetectedHost, Diagnosis, Explanation, LockFiles, Status, Validation
 from envsolve.app.status import FileStatus, Verdict
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
-from envsolve.model.host import Host, Platform
+from envsolve.model.host import Gpu, Host, Platform
 from envsolve.model.note import Note
 from envsolve.validation.report import ProbeReport, Report
 from envsolve.validation.report import Status as ProbeStatus
@@ -90,3 +91,12 @@ def test_a_status_is_a_table_of_files() -> None:
     ((title, rows),) = tables(Status((file,))._repr_html_())
     assert title == "ok: False"
     assert rows[1:] == [["<a>.yml", "linux-64", "stale", "pytorch 2.9", f"x\n{HOSTILE}"]]
+
+
+def test_a_machine_is_a_table_of_its_facts_and_gpus() -> None:
+    gpu = Gpu("<RTX>", ComputeCapability(8, 6), count=2)
+    host = DetectedHost(Platform.LINUX_64, gpus=(gpu,), origin={"gpus": "nvml"})
+    ((title, rows),) = tables(host._repr_html_())
+    assert title == "linux-64: ready"
+    assert rows[1] == ["driver", "", ""]
+    assert rows[-1] == ["2 x <RTX>", "8.6", "nvml"]

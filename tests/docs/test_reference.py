@@ -67,7 +67,7 @@ def test_every_document_of_json_has_its_schema_in_the_list_and_a_table_of_its_ke
     assert [it for it in documents.SECTIONS if f"json-keys {it}\n" not in page] == []
 
 
-def test_the_keys_of_a_document_are_told_with_those_inside_it() -> None:
+def test_the_table_of_a_document_has_the_keys_of_the_types_inside_it() -> None:
     lines = documents.keys_table("Lock").splitlines()
     assert "| `files[].status` | `new` if the file did not exist: `current`, `new`, `stale` |" in lines
     assert "| `files[].changes[].name` | the package |" in lines
@@ -95,7 +95,7 @@ def test_every_code_that_a_test_meets_is_in_the_reference(source: Source, texts_
     assert sorted(met - known) == []
 
 
-def test_every_kind_of_error_is_told_to_those_who_call_python() -> None:
+def test_the_page_on_python_lists_every_kind_of_error() -> None:
     page = (DOCS / "python-api.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+Error)`[^|]*\| (\d) \|", page, re.MULTILINE)
     assert rows == [(name, str(kind.exit_code)) for name, kind in errors.KINDS.items()]
