@@ -214,4 +214,4 @@ def test_the_json_that_is_shown_is_what_its_schema_says(command: str, text: str)
 
 
 def test_json_is_shown() -> None:
-    assert len(SHOWN_JSON) >= 10
+    assert len(SHOWN_JSON) >= 9
