@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.app.lock_of_environment import differs_from_lock
+from envsolve.app.results import Diagnosis
 from envsolve.app.validating import Progress
 from envsolve.boundary.secrets import masked
 from envsolve.diagnose.environment import EnvironmentReport, FoundEnvironment, examine_environment, find_environment
@@ -22,7 +23,7 @@ from envsolve.diagnose.plain_text import printable
 from envsolve.frameworks import frameworks_among
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
 from envsolve.matrix import Matrix
-from envsolve.model.finding import Finding, Severity
+from envsolve.model.finding import Finding
 from envsolve.model.host import Host
 from envsolve.model.note import Note
 from envsolve.validation.activation import Activation, activated
@@ -86,9 +87,14 @@ class Diagnosed(NamedTuple):
         return [*found, ("other observations", tuple(left))]
 
     @property
+    def result(self) -> Diagnosis:
+        """What is found, without how."""
+        return Diagnosis(self.host, self.findings, self.inventory, self.frameworks, self.notes)
+
+    @property
     def ok(self) -> bool:
         """Whether nothing is broken: warnings and hints are no errors."""
-        return not any(it.severity is Severity.ERROR for it in self.findings)
+        return self.result.ok
 
 
 def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 
+from envsolve.app.results import Explanation
 from envsolve.boundary.secrets import masked
 from envsolve.diagnose.case import TITLES, Case, Given
 from envsolve.diagnose.cause import Cause, Remedy
@@ -50,16 +51,7 @@ class ExplainRequest(NamedTuple):
     matrix_directory: Path | None = None
 
 
-class Explained(NamedTuple):
-    """The findings, and for want of any what was recognised in the text and what would help."""
-
-    findings: tuple[Finding, ...]
-    recognised: tuple[str, ...]
-    collect: tuple[str, ...]
-    notes: tuple[Note, ...] = ()
-
-
-def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str]) -> Explained:
+def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str]) -> Explanation:
     """Read ``stream`` to its end and explain it.
 
     Raises UsageError for options that cannot be understood or a prefix that is no environment, and OSError where the
@@ -73,7 +65,7 @@ def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str])
     seen = scan(interesting(stream, anchors_of(tables)), tables)
     case = Case(seen.sightings, seen.clues, _with_this_machine(given, seen, asked, matrix, environ), Knowledge(matrix))
     findings = tuple(for_installer(it, case) for it in _findings(case, tables))
-    return Explained(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
+    return Explanation(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
 
 
 def findings_in(text: str, given: Given, matrix: Matrix) -> tuple[Finding, ...]:

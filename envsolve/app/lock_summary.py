@@ -6,7 +6,7 @@ This works for the locks of every tool. What is not known has a reason, and noth
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.audit import read_for, with_read
 from envsolve.app.download_size import download_size
@@ -18,6 +18,9 @@ from envsolve.model.host import Platform
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import CudaVersion, DriverVersion
+
+if TYPE_CHECKING:
+    from envsolve import documents
 
 OF_GPU = ("driver_floor", "compute_capabilities", "cuda", "cudnn")
 """The fields that say what a lock needs of a GPU and its driver."""
@@ -59,11 +62,21 @@ class Summary(NamedTuple):
         """The major version of CUDA."""
         return None if self.cuda is None else self.cuda.partition(".")[0]
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Summary:
         """The summary as documents of JSON have it."""
-        found = self._asdict() | {"frameworks": [it._asdict() for it in self.frameworks], "unknown": dict(self.unknown)}
         capabilities = self.compute_capabilities
-        return found | {"compute_capabilities": None if capabilities is None else list(capabilities)}
+        return {
+            "frameworks": [
+                {"framework": it.framework, "version": it.version, "build": it.build} for it in self.frameworks
+            ],
+            "driver_floor": self.driver_floor,
+            "compute_capabilities": None if capabilities is None else list(capabilities),
+            "cuda": self.cuda,
+            "cudnn": self.cudnn,
+            "python": self.python,
+            "download_size": self.download_size,
+            "unknown": dict(self.unknown),
+        }
 
 
 def summary_of(held: HeldStack, platform: Platform, matrix: Matrix, environ: Mapping[str, str], python: str) -> Summary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from envsolve.app.builds import Build
 from envsolve.app.matrix import Overview
@@ -10,10 +11,11 @@ from envsolve.model.capability import CodeTarget, ComputeCapability
 from envsolve.model.fact import Evidence
 from envsolve.model.release import CudnnRelease, Disagreement, KnownBad, PlatformLimit, Toolkit
 
-Row = dict[str, object]
+if TYPE_CHECKING:
+    from envsolve import documents
 
 
-def overview_row(entry: Overview) -> Row:
+def overview_row(entry: Overview) -> documents.OverviewRow:
     """One framework in short."""
     return {
         "framework": entry.framework,
@@ -25,11 +27,11 @@ def overview_row(entry: Overview) -> Row:
     }
 
 
-def build_row(build: Build) -> Row:
+def build_row(build: Build) -> documents.Release:
     """One build, in the shape of the interface contract and with the rest of what is known."""
     release, toolkit = build.release, build.toolkit
     windows = release.platform.is_windows
-    row: Row = {
+    row: documents.Release = {
         "framework": release.framework,
         "version": str(release.version),
         "source": release.source.value,
@@ -66,7 +68,7 @@ def build_row(build: Build) -> Row:
     return row
 
 
-def known_bad_row(entry: KnownBad) -> Row:
+def known_bad_row(entry: KnownBad) -> documents.KnownBad:
     """Builds that install and then fail; empty lists mean all."""
     return {
         "versions": str(entry.versions),
@@ -79,7 +81,7 @@ def known_bad_row(entry: KnownBad) -> Row:
     }
 
 
-def platform_limit_row(limit: PlatformLimit) -> Row:
+def platform_limit_row(limit: PlatformLimit) -> documents.PlatformLimit:
     """Versions without a GPU build on a platform."""
     return {
         "platform": limit.platform.value,
@@ -90,7 +92,7 @@ def platform_limit_row(limit: PlatformLimit) -> Row:
     }
 
 
-def disagreement_row(entry: Disagreement) -> Row:
+def disagreement_row(entry: Disagreement) -> documents.Disagreement:
     """Two sources that do not say the same."""
     return {
         "about": entry.about,
@@ -102,7 +104,7 @@ def disagreement_row(entry: Disagreement) -> Row:
     }
 
 
-def toolkit_row(toolkit: Toolkit) -> Row:
+def toolkit_row(toolkit: Toolkit) -> documents.ToolkitRow:
     """A CUDA toolkit with the drivers that run its machine code and that support it in full."""
     return {
         "version": str(toolkit.version),
@@ -113,7 +115,7 @@ def toolkit_row(toolkit: Toolkit) -> Row:
     }
 
 
-def cudnn_row(release: CudnnRelease) -> Row:
+def cudnn_row(release: CudnnRelease) -> documents.CudnnRow:
     """A cuDNN release; code lists are null where its binaries were not read."""
     return {
         "version": str(release.version),
@@ -129,8 +131,8 @@ def cudnn_row(release: CudnnRelease) -> Row:
     }
 
 
-def _evidence(items: Iterable[Evidence]) -> list[Row]:
-    rows: list[Row] = []
+def _evidence(items: Iterable[Evidence]) -> list[documents.Evidence]:
+    rows: list[documents.Evidence] = []
     for item in items:
         rows.append({"kind": item.kind.value, "reference": item.reference, "seen": item.seen})
         if item.sha256 is not None:

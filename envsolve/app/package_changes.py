@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.app.held_stack import packages_in
 from envsolve.lockfile.lock import Lock
 from envsolve.model.host import Platform
+
+if TYPE_CHECKING:
+    from envsolve import documents
 
 SOURCE, FILES = "source", "files"
 
@@ -24,10 +27,12 @@ class Change(NamedTuple):
     after: str | None
     differs: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Change:
         """The change as documents of JSON have it, with ``differs`` where that is all that changes."""
-        found: dict[str, object] = {"name": self.name, "before": self.before, "after": self.after}
-        return {**found, "differs": list(self.differs)} if self.differs else found
+        found: documents.Change = {"name": self.name, "before": self.before, "after": self.after}
+        if self.differs:
+            found["differs"] = list(self.differs)
+        return found
 
 
 class _Package(NamedTuple):

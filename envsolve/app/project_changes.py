@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from envsolve.app.package_changes import Change, package_changes
 from envsolve.app.project_locking import LockedFile
@@ -19,6 +19,9 @@ from envsolve.model.request import Held
 from envsolve.model.solution import Solution
 from envsolve.resolve.solver import Solver
 
+if TYPE_CHECKING:
+    from envsolve import documents
+
 
 class Possible(NamedTuple):
     """A newer stack that runs on the same machines, the one that is held instead, and the driver that allows it.
@@ -30,6 +33,10 @@ class Possible(NamedTuple):
     held: str
     allowed_by: str | None
     text: str
+
+    def as_json(self) -> documents.Possible:
+        """The object of the JSON contract."""
+        return {"stack": self.stack, "held": self.held, "allowed_by": self.allowed_by, "text": self.text}
 
 
 class FileChange(NamedTuple):
@@ -48,7 +55,7 @@ class FileChange(NamedTuple):
     possible: Possible | None
 
     @property
-    def status(self) -> str:
+    def status(self) -> Literal["current", "new", "stale"]:
         """``current``, ``new`` or ``stale``."""
         return "current" if self.is_current else "new" if self.is_new else "stale"
 

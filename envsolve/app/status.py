@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
@@ -31,12 +31,17 @@ from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
 
+if TYPE_CHECKING:
+    from envsolve import documents
+
 _BY_OPTIONS = "name the target machine with --gpu, --driver or --host"
 _IN_PROJECT = "name the target machine in the project, under gpus"
 NO_LONGER_INFERRED = "no-longer-inferred"
 """The code of the note on what the lock inferred and the matrix has by now."""
 _CONFLICT = re.compile(r"^<{7} .*?^={7}\s*?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
 """How git writes both sides of a merge (https://git-scm.com/docs/git-merge)."""
+USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
+_USUAL_PATTERNS = ("*.conda-lock.yml", "conda-*.lock", "pylock.*.toml")
 
 
 class Verdict(StrEnum):
@@ -80,6 +85,49 @@ class FileStatus(NamedTuple):
     notes: tuple[Note, ...] = ()
     newer: tuple[str, ...] = ()
     held: HeldStack | None = None
+
+    def as_json(self) -> documents.FileStatus:
+        """The object of the JSON contract."""
+        return {
+            "path": self.path,
+            "platform": self.platform,
+            "status": self.verdict.value,
+            "builds": list(self.builds),
+            "reasons": [it.text for it in self.reasons],
+            "because": [it.as_json() for it in self.reasons],
+            "notes": [it.as_json() for it in self.notes],
+            "newer": list(self.newer),
+        }
+
+
+def usual_files(names: Sequence[str] = USUAL) -> tuple[str, ...]:
+    """The files here that have one of ``names`` or are named like a lock."""
+    here = Path()
+    named = [name for name in names if (here / name).is_file()]
+    matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
+    return tuple(dict.fromkeys((*named, *matched)))
+
+
+def files_to_check(names: Sequence[str]) -> Sequence[str]:
+    """``names``, or the files of the usual names that are here.
+
+    Raises UsageError where there are none, or one that is named is not a file.
+    """
+    missing = next((name for name in names if not Path(name).is_file()), None)
+    if missing is not None:
+        raise UsageError(
+            "file-unreadable",
+            f"{missing} is not a regular file" if Path(missing).exists() else f"{missing} does not exist",
+            hints=(Hint("check the name"),),
+        )
+    found = names or usual_files()
+    if not found:
+        raise UsageError(
+            "nothing-to-check",
+            "no environment file or lock found here",
+            hints=(Hint("name one", "envsolve status environment.yml"),),
+        )
+    return found
 
 
 def status_of(

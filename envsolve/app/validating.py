@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from envsolve.app.imports import import_probes
 from envsolve.app.lock_of_environment import differs_from_lock, lock_command
+from envsolve.app.results import Validation
 from envsolve.create.claims import is_claimed
 from envsolve.create.prefix import claimed
 from envsolve.create.record import State, read_record, write_record
@@ -27,7 +28,7 @@ from envsolve.validation.environment import interpreter, take_inventory
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.own_libraries import is_for_gpus
 from envsolve.validation.places import places_of
-from envsolve.validation.report import ProbeReport, Report, concluded
+from envsolve.validation.report import ProbeReport, concluded
 from envsolve.validation.validator import Device, Plan, validate
 
 _ROOT = Path("/")
@@ -63,14 +64,6 @@ class ValidateRequest(NamedTuple):
     burn: float = 0.0
     timeout: float | None = None
     matrix_directory: Path | None = None
-
-
-class Validation(NamedTuple):
-    """What was found, where operations ran, and the machine they ran on."""
-
-    report: Report
-    device: Device
-    host: Host
 
 
 def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validation:

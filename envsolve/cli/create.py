@@ -34,8 +34,9 @@ from envsolve.host.machine import this_platform
 from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
 
 if TYPE_CHECKING:
+    from envsolve import documents
     from envsolve.app.creating import Created
-    from envsolve.app.validating import Validation
+    from envsolve.app.results import Validation
     from envsolve.create.tools import Network
     from envsolve.model.note import Note
 
@@ -93,7 +94,7 @@ def create(**options: Any) -> int:
 def finish(
     created: Created,
     options: Mapping[str, Any],
-    locked: Mapping[str, object] | None = None,
+    locked: documents.Lock | None = None,
     repair: Callable[[frozenset[str]], Created] | None = None,
 ) -> int:
     """Say what became of the environment, and prove it; the exit code.
@@ -158,10 +159,8 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     return validation
 
 
-def environment_data(created: Created, validation: Validation | None) -> dict[str, object]:
+def environment_data(created: Created, validation: Validation | None) -> documents.Environment:
     """What became of an environment, as JSON has it."""
-    from envsolve.cli.validation_text import as_data
-
     return {
         "schema_version": 1,
         "prefix": str(created.prefix),
@@ -170,7 +169,7 @@ def environment_data(created: Created, validation: Validation | None) -> dict[st
         "outcome": created.outcome.value,
         "changes": [it.as_json() for it in created.changes],
         "notes": [it.as_json() for it in created.notes],
-        "validation": None if validation is None else as_data(validation),
+        "validation": None if validation is None else validation.as_json(),
     }
 
 

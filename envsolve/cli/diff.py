@@ -14,13 +14,13 @@ from envsolve.cli.lock import spelled
 from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_of, matrix_option, option, output_options
 from envsolve.cli.output import deliver, json_text
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
-from envsolve.cli.status import USUAL, usual_files
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PLATFORM
 from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
+    from envsolve import documents
     from envsolve.app.lock_diff import Breaking, LockDiff
     from envsolve.app.lock_summary import Summary
     from envsolve.app.revisions import Version
@@ -130,6 +130,7 @@ def _hint(file: str) -> Hint:
 
 def _locks_here() -> list[str]:
     """The locks that the project names and, without a project, those of the usual names."""
+    from envsolve.app.status import USUAL, usual_files
     from envsolve.project import find_project, read_project
 
     file = find_project(Path.cwd())
@@ -226,12 +227,12 @@ def _case(diff: LockDiff, fail_on: frozenset[str]) -> Case:
     return Case(f"{diff.old} -> {diff.new} ({diff.platform})", tuple(items), f"packages: {_count_text(diff)}")
 
 
-def _document(found: Sequence[LockDiff], fail_on: frozenset[str]) -> dict[str, object]:
+def _document(found: Sequence[LockDiff], fail_on: frozenset[str]) -> documents.Diff:
     ok = not any(_fails(it, fail_on) for each in found for it in each.breaking)
     return {"schema_version": 1, "ok": ok, "diffs": [_data(it, fail_on) for it in found]}
 
 
-def _data(diff: LockDiff, fail_on: frozenset[str]) -> dict[str, object]:
+def _data(diff: LockDiff, fail_on: frozenset[str]) -> documents.FileDiff:
     return {
         "old": str(diff.old),
         "new": str(diff.new),

@@ -81,7 +81,7 @@ def _text(diagnosed: Diagnosed, options: dict[str, Any]) -> str:
         return markdown_report(diagnosed, os.environ)
     format_name = output_format(options)
     if format_name == "json":
-        return _as_json(diagnosed)
+        return json_text(diagnosed.result.as_json())
     if format_name != "text":
         return rendered(_as_outcome(diagnosed), format_name)
     text = _as_text(diagnosed, full=options["verbose"] > 0)
@@ -106,20 +106,6 @@ def _asked(options: dict[str, Any]) -> DoctorRequest:
         matrix_directory=matrix_directory(options),
         progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="checking"),
     )
-
-
-def _as_json(diagnosed: Diagnosed) -> str:
-    from envsolve.host.host_file import host_as_json
-
-    data = {
-        "schema_version": 1,
-        "ok": diagnosed.ok,
-        "host": host_as_json(diagnosed.host),
-        "inventory": diagnosed.inventory,
-        "findings": [finding.as_json() for finding in diagnosed.findings],
-        "notes": [it.as_json() for it in diagnosed.notes],
-    }
-    return json_text(data)
 
 
 def _as_outcome(diagnosed: Diagnosed) -> Outcome:

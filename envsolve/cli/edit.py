@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.lock import lock_files, project_file, project_option, spelled
+from envsolve.cli.lock import lock_files, project_option, spelled
 from envsolve.cli.options import (
     Command,
     Decorator,
@@ -156,7 +156,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
 
 
 def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options: dict[str, Any]) -> int:
-    from envsolve.project.reading import project_of, read_text
+    from envsolve.project.reading import project_file, project_of, read_text
 
     if not options["syncs"]:
         require_not_typed(("prefix", "lock_file"), "requires --sync")

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from packaging.specifiers import SpecifierSet
 
+    from envsolve import documents
     from envsolve.app.builds import Filters
     from envsolve.app.matrix_update import Updated, UpdateRequest
     from envsolve.matrix.load import Matrix
@@ -116,15 +117,20 @@ def list_builds(**options: Any) -> None:
     if filters == Filters():
         entries, here = overview(data), read_here(data)
         if options["as_json"]:
-            beside = {"read_here": [it._asdict() for it in here]} if here else {}
-            deliver_json({"frameworks": [overview_row(it) for it in entries], **beside, "matrix_date": date})
+            rows = [overview_row(it) for it in entries]
+            listed: documents.Overview = {"schema_version": 1, "frameworks": rows, "matrix_date": date}
+            if here:
+                listed["read_here"] = [{"release": it.release, "build": it.build, "seen": it.seen} for it in here]
+            deliver_json(listed)
         else:
             _deliver_page(overview_page(entries, here), date, options)
         note_each(data.notes, options)
         return
     found = find_builds(filters, data, os.environ)
     if options["as_json"]:
-        deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
+        releases = [build_row(build) for build in found.builds]
+        document: documents.Matrix = {"schema_version": 1, "releases": releases, "matrix_date": date}
+        deliver_json(document)
     else:
         _deliver_page(builds_page(found.builds), date, options)
     note_each((*found.notes, *data.notes), options)
@@ -154,7 +160,8 @@ def show(what: str, **options: Any) -> None:
     shown = shown_builds(what, filters, data, os.environ)
     date = matrix_date(data, (shown.found.tables[0].name, "cuda"))
     if options["as_json"]:
-        document = {
+        document: documents.Matrix = {
+            "schema_version": 1,
             "releases": [build_row(build) for build in shown.builds],
             "platform_limits": [platform_limit_row(limit) for limit in shown.platform_limits],
             "disagreements": [disagreement_row(entry) for entry in shown.disagreements],
@@ -180,8 +187,13 @@ def check(**options: Any) -> int:
     verdicts = judged(data)
     broken = [verdict for verdict in verdicts if verdict.violations]
     if options["as_json"]:
-        laws = [{"law": it.law, "says": it.says, "violations": list(it.violations)} for it in verdicts]
-        deliver_json({"ok": not broken, "laws": laws, "matrix_date": matrix_date(data)})
+        document: documents.MatrixCheck = {
+            "schema_version": 1,
+            "ok": not broken,
+            "laws": [{"law": it.law, "says": it.says, "violations": list(it.violations)} for it in verdicts],
+            "matrix_date": matrix_date(data),
+        }
+        deliver_json(document)
         return 1 if broken else 0
     if not broken:
         text = f"the compatibility matrix of {matrix_date(data)} satisfies all {len(verdicts)} laws\n"
@@ -271,10 +283,14 @@ def _deliver_found(found: Updated, directory: Path, options: dict[str, Any]) -> 
     from envsolve.app.matrix_update import shown
 
     if options["as_json"]:
-        new = [{"file": f"{it.file}.toml", **it.row} for it in found.new]
-        kept_in = None if options["only_check"] else str(directory)
-        notes = [it.as_json() for it in found.notes]
-        deliver_json({"new": new, "directory": kept_in, "notes": notes, "failures": list(found.failures)})
+        document: documents.MatrixUpdate = {
+            "schema_version": 1,
+            "new": [{"file": f"{it.file}.toml", **it.row} for it in found.new],
+            "directory": None if options["only_check"] else str(directory),
+            "notes": [it.as_json() for it in found.notes],
+            "failures": list(found.failures),
+        }
+        deliver_json(document)
         return
     if not found.new:
         deliver("no new releases\n", None)
@@ -301,11 +317,12 @@ def _show_platform_table(
     date = matrix_date(data, (name,))
     if name == "cuda":
         known = toolkits(versions, data)
-        document: dict[str, Any] = {"toolkits": [toolkit_row(row) for row in known], "matrix_date": date}
+        rows = [toolkit_row(row) for row in known]
+        document: documents.Toolkits | documents.Cudnn = {"schema_version": 1, "toolkits": rows, "matrix_date": date}
         text = "" if options["as_json"] else toolkits_page(known)
     else:
         released = cudnn_releases(versions, data)
-        document = {"cudnn": [cudnn_row(row) for row in released], "matrix_date": date}
+        document = {"schema_version": 1, "cudnn": [cudnn_row(row) for row in released], "matrix_date": date}
         text = "" if options["as_json"] else cudnn_page(released)
     if options["as_json"]:
         deliver_json(document)

@@ -22,13 +22,14 @@ from envsolve.cli.options import (
     output_options,
     require_one_environment,
 )
-from envsolve.cli.output import deliver
+from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.output_formats import junit, output_format, output_format_options, rendered
 from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
-    from envsolve.app.validating import ValidateRequest, Validation
+    from envsolve.app.results import Validation
+    from envsolve.app.validating import ValidateRequest
 
 _LONGEST = 7 * 24 * 3600.0
 _MOST_GPUS = 1023
@@ -145,13 +146,15 @@ def _require_place_for(report: str | None) -> None:
 
 def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     """Print what was found and write the report that is asked for; the exit code."""
-    from envsolve.cli.validation_text import as_json, as_outcome, as_text
+    from envsolve.cli.validation_text import as_outcome, as_text
 
     format_name = output_format(options)
     if format_name == "text":
         deliver(as_text(validation, full=options["verbose"] > 0), None, color=Palette.wanted())
+    elif format_name == "json":
+        deliver_json(validation.as_json())
     else:
-        deliver(as_json(validation) if format_name == "json" else rendered(as_outcome(validation), format_name), None)
+        deliver(rendered(as_outcome(validation), format_name), None)
     if options["junit"] is not None:
         deliver(junit(as_outcome(validation)), options["junit"])
     note_each(validation.report.notes, options)

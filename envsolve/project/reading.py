@@ -40,6 +40,24 @@ def find_project(start: Path) -> Path | None:
     return None
 
 
+def project_file(directory: str | None) -> Path:
+    """The project file of ``directory``, or of this one or the nearest above it.
+
+    Raises UsageError ``no-project`` where there is none.
+    """
+    start = Path(directory) if directory else Path.cwd()
+    if directory and not start.is_dir():
+        raise UsageError("no-project", f"the directory {directory} does not exist", hints=(Hint("check the name"),))
+    found = find_project(start)
+    if found is None:
+        raise UsageError(
+            "no-project",
+            f"no pyproject.toml with [tool.envsolve] and no envsolve.toml in {start} or above",
+            hints=(*misspelled_table(start), WRITE_ONE),
+        )
+    return found
+
+
 def misspelled_table(start: Path) -> tuple[Hint, ...]:
     """What to say where a pyproject.toml of ``start`` or above has a table that is nearly the one to look for.
 

@@ -126,6 +126,17 @@ def test_the_list_says_what_is_shipped_and_what_was_read_here(
     assert row["evidence"][0]["sha256"]
 
 
+def test_an_update_and_the_list_are_data_too(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    checked = json.loads(update(envsolve, world, "torch", "--check", "--json").out)
+    found = json.loads(update(envsolve, world, "torch", "--json").out)
+    assert (checked["directory"], found["directory"]) == (None, str(data))
+    assert [it["version"] for it in found["new"]] == ["2.16.0"]
+    assert [it["file"] for it in found["new"]] == ["pytorch.toml"]
+    assert found["failures"] == []
+    (here,) = json.loads(envsolve("matrix", "list", "--json").out)["read_here"]
+    assert (here["release"], here["build"]) == ("pytorch 2.16.0", "pypi, cu130, linux-64")
+
+
 def test_a_check_says_what_is_missing_and_writes_nothing(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     result = update(envsolve, world, "torch", "--check")
     assert result.code == 1

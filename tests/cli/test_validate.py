@@ -18,6 +18,7 @@ import pytest
 from tests.binary.device_library import device_library
 from tests.conftest import Envsolve
 from tests.fake_driver.builder import Device, FakeDriver
+from tests.json_documents import require_documented
 from tests.scripts.fat_binary import fat_binary
 from tests.validation.compiled import CUDART, compiled
 from tests.validation.test_child import until
@@ -66,6 +67,7 @@ def run(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProc
 def validated(environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
     """What --json says; the exit code must agree with it."""
     done = run(environ, "--json", *arguments)
+    require_documented(["validate", "--json"], done.stdout)
     answer = json.loads(done.stdout)
     assert isinstance(answer, dict)
     assert done.returncode == (0 if answer["ok"] else 1), done.stderr
