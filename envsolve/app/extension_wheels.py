@@ -2,12 +2,14 @@
 
 A wheel there is a version of its package with a label: ``2.8.3+cu12torch2.9cxx11abiTRUE``. In the search it is one more
 version, and what its label says, the CUDA and the PyTorch that it was built for, is required of the stack. A version
-that an index has a wheel of that runs beside the stack is taken from the index.
+that an index has a wheel of that runs beside the stack is taken from the index. A wheel without a label has one in the
+search, for the page that lists it (envsolve.index.listing), and none in the lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -19,12 +21,14 @@ from envsolve.app.stack_in_search import StackInSearch
 from envsolve.app.targets import glibc_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
-from envsolve.extension_sources import ExtensionSource, Labelled, Listing, sources_for
-from envsolve.frameworks import FRAMEWORKS
+from envsolve.extension_sources import ExtensionSource, Labelled, Listing, Page, sources_for
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.index.client import Indexes
 from envsolve.index.extended import Elsewhere, More
 from envsolve.index.fitting import Interpreter, Ranks
-from envsolve.index.page import Project
+from envsolve.index.listing import published_name
+from envsolve.index.one_index import file_address
+from envsolve.index.page import Project, version_of
 from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.fact import Evidence, EvidenceKind
@@ -50,6 +54,7 @@ class _Wheel(NamedTuple):
     page: str
     version: str
     said: Labelled
+    addresses: tuple[str, ...]
 
 
 class ExtensionWheels:
@@ -69,7 +74,7 @@ class ExtensionWheels:
         self._wheels: dict[str, list[_Wheel]] = {}
         specifiers: dict[str, list[str]] = {}
         for need in needs:
-            if not need.url:
+            if not need.url and need.name not in FRAMEWORK_OF_WHEEL:
                 specifiers.setdefault(need.name, []).append(need.specifier)
         for name, limits in specifiers.items():
             sources = sources_for(name, self._platform.value, third_party=request.packages.extensions)
@@ -87,10 +92,16 @@ class ExtensionWheels:
 
     @property
     def facts(self) -> Iterator[BuildFacts]:
-        """What the labels say."""
+        """What the labels and the pages say."""
         for name, wheels in self._wheels.items():
             for it in wheels:
-                yield self._facts_of(name, it)
+                if it.said.cuda:
+                    yield self._facts_of(name, it)
+
+    def held(self, pins: Iterable[Pin]) -> dict[str, str]:
+        """The versions in the search of those of ``pins``, from an existing lock, that are at one of the places."""
+        found = ((pin.name, self._at.get(pin.files[0].url)) for pin in pins if pin.index_url is None and pin.files)
+        return {name: wheel.version for name, wheel in found if wheel is not None}
 
     def by_address(
         self, pins: Sequence[Pin], held: Iterable[Pin], lines: Lines, progress: Progress | None
@@ -101,20 +112,28 @@ class ExtensionWheels:
         OutsideError.
         """
         digests = {it.files[0].url: it.files[0] for it in held if it.index_url is None and it.files}
-        sources = {without_secrets(it.page).rstrip("/"): it.source for of in self._wheels.values() for it in of}
         for pin in pins:
-            source = sources.get(pin.index_url or "")
-            if source is None:
+            file = pin.files[0]
+            wheel = None if pin.index_url is None else self._at.get(file.url)
+            if wheel is None:
                 yield pin
                 continue
-            file = pin.files[0]
             if "sha256" not in dict(file.hashes):
                 known = digests.get(file.url)
                 if known is None and progress is not None:
                     progress(len(pins), f"downloading {file.name} for its sha256")
                 file = known or lines.direct.read(pin.name, parse_reference(file.url)).file
-            because = f"from {source.title}, published by {source.publisher}"
+            because = f"from {wheel.source.title}, published by {wheel.source.publisher}"
             yield pin._replace(files=(file,), index_url=None, because=(*pin.because, because))
+
+    def as_published(self, pins: Iterable[Pin]) -> Iterator[Pin]:
+        """``pins`` with the names and versions under which the places publish them."""
+        for pin in pins:
+            if pin.index_url is None and pin.files[0].url in self._at:
+                file = pin.files[0]._replace(name=published_name(pin.files[0].url))
+                yield pin._replace(version=_published_version(pin), files=(file,))
+            else:
+                yield pin
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
         """Who publishes the wheels of ``pins`` from one of the places, and which places could not be read."""
@@ -123,16 +142,22 @@ class ExtensionWheels:
             note = Note("extension-source-unread", f"{text} ({next(iter(reasons.values()))})")
             yield note.about(name=name, sources=", ".join(reasons))
         for pin in pins:
-            source = next((it.source for it in self._wheels.get(pin.name, ()) if it.version == pin.version), None)
-            if source is not None:
+            wheel = None if pin.index_url is None else self._at.get(pin.files[0].url)
+            if wheel is not None:
+                source = wheel.source
                 own = "the project itself" if source.is_official else source.publisher
-                text = f"{pin.name} {pin.version} is from {source.title}, published by {own}"
+                text = f"{pin.name} {_published_version(pin)} is from {source.title}, published by {own}"
                 yield Note("extension-source", text).about(name=pin.name, source=source.id, publisher=source.publisher)
             elif not pin.files[0].is_wheel:
                 hint = allowing_others([pin.name], self._platform, self._request)
                 if hint is not None:
                     text = f"no wheel of {pin.name} was found; third parties may have one: {hint.text}"
                     yield Note("extension-wheels-elsewhere", text, hint.command)
+
+    @cached_property
+    def _at(self) -> dict[str, _Wheel]:
+        """The wheels by the addresses of their files."""
+        return {url: it for wheels in self._wheels.values() for it in reversed(wheels) for url in it.addresses}
 
     def _of_package(self, name: str, sources: Sequence[ExtensionSource], limit: SpecifierSet) -> Iterator[_Wheel]:
         """The wheels of ``name``; of those alike the one of the first place, and none that an index has as well."""
@@ -144,9 +169,10 @@ class ExtensionWheels:
             assert listing is not None
             of_source: set[tuple[str, ...]] = set()
             for page, project in self._pages(name, source, listing, versions[::-1][:_MOST_VERSIONS]):
+                made_up = source.label_on(page, name)
                 for position, version in enumerate(project.versions):
                     public, _, label = version.partition("+")
-                    said = source.said_by(name, label)
+                    said = source.said_by(name, "" if label == made_up else label, page)
                     if (
                         said is None
                         or not limit.contains(version, prereleases=True)
@@ -155,31 +181,32 @@ class ExtensionWheels:
                         continue
                     if at_index is not None and self._runs_from(at_index, name, public):
                         continue
-                    kinds = {
-                        (public, *_kind_of(said), tag) for it in project.files(position) for tag in self._tags(it[0])
-                    }
+                    files = project.files(position)
+                    kinds = {(public, *_kind_of(said), tag) for it in files for tag in self._tags(it[0])}
                     if kinds and not kinds <= covered:
                         of_source |= kinds
-                        yield _Wheel(source, page, version, said)
+                        addresses = tuple(without_secrets(file_address(project, it)) for it in files)
+                        yield _Wheel(source, page.url, version, said, addresses)
             covered |= of_source
 
     def _pages(
         self, name: str, source: ExtensionSource, listing: Listing, versions: Sequence[str]
-    ) -> Iterator[tuple[str, Project]]:
-        for url in listing.addresses(name, self._goes, versions):
+    ) -> Iterator[tuple[Page, Project]]:
+        for page in listing.pages(name, self._goes, versions):
+            labels = partial(source.label_on, page)
             try:
-                project = self._indexes.pool.listing(url, listing).project(name)
+                project = self._indexes.pool.listing(page.url, listing, labels).project(name)
             except OutsideError as error:
                 self._unread.setdefault(name, {})[source.title] = error.message
                 return
             if project is not None:
-                yield url, project
+                yield page, project
 
     def _goes(self, cuda: str, torch: str) -> bool:
         """Whether a build of the stack goes with wheels for ``cuda`` and a minor of PyTorch, each "" for any."""
         for framework, rows in self._stack.builds.items():
             for row in rows:
-                is_torch = not torch or (framework == FRAMEWORK and ".".join(str(row.version).split(".")[:2]) == torch)
+                is_torch = not torch or (framework == FRAMEWORK and f"{row.version}.".startswith(f"{torch}."))
                 if row.cuda is not None and is_torch and (not cuda or _cuda_for(cuda).contains(str(row.cuda))):
                     return True
         return False
@@ -230,6 +257,10 @@ def _cuda_for(cuda: str) -> SpecifierSet:
     """The CUDA of a stack that a wheel runs with: a newer one of the same major has what it was built with."""
     major, _, minor = cuda.partition(".")
     return SpecifierSet(f">={cuda},<{int(major) + 1}" if minor else f"=={major}.*")
+
+
+def _published_version(pin: Pin) -> str:
+    return version_of(pin.name, published_name(pin.files[0].url)) or pin.version
 
 
 def _kind_of(said: Labelled) -> tuple[str, str]:

@@ -174,9 +174,10 @@ class _Lock:
         self._solver = Solver(matrix)
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
-        pins, held = held_in_python_lock(lock_request.there(target.problem.platform))
+        there = lock_request.there(target.problem.platform)
+        pins, held = held_in_python_lock(there)
         packages = lock_request.request.packages
-        self._pins = pins
+        self._old_pins = () if there is None else there.pins
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
         self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
         self._left_out: frozenset[str] = frozenset()
@@ -237,6 +238,9 @@ class _Lock:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         joined: list[str] = []
         extensions = self._extension_wheels(lines)
+        packages = self._lock_request.request.packages
+        held = extensions.held(self._old_pins).items()
+        self._versions |= {name: version for name, version in held if stays(packages, name)}
         audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
@@ -259,8 +263,9 @@ class _Lock:
             of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
             beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
             read, progress = audit.origins(notes.pins), self._lock_request.counted
-            pins = tuple(extensions.by_address(tuple(notes.pins), self._pins, lines, progress))
-            return self._result.finished(made.attempt, pins, beside, self._passed, read=read)
+            pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, lines, progress))
+            found = self._result.finished(made.attempt, pins, beside, self._passed, read=read)
+            return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
 
     def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
         """The wheels for GPUs that are not on an index; the search and the matrix know of them from now on."""
