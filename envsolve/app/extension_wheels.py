@@ -9,7 +9,7 @@ search, for the page that lists it (envsolve.index.listing), and none in the loc
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -58,29 +58,35 @@ class _Wheel(NamedTuple):
 
 
 class ExtensionWheels:
-    """What the places in ``data/sources`` have of the packages that ``needs`` name, for the builds of ``stack``.
+    """What the places in ``data/sources`` have of packages, for the builds of ``stack``.
 
     Third parties are asked only if the ``request`` allows it.
     """
 
-    def __init__(
-        self, needs: Iterable[Need], stack: StackInSearch, problem: Problem, indexes: Indexes, request: Request
-    ) -> None:
+    def __init__(self, stack: StackInSearch, problem: Problem, indexes: Indexes, request: Request) -> None:
         self._request = request
         self._stack, self._platform, self._indexes = stack, problem.platform, indexes
         self._ranks = Ranks(Interpreter(python_of(problem.python, None), problem.platform, glibc_of(problem)))
         self._unread: dict[str, dict[str, str]] = {}
         """By package the places that could not be read, each with the reason."""
         self._wheels: dict[str, list[_Wheel]] = {}
+        self._at: dict[str, _Wheel] = {}
+        """The wheels by the addresses of their files."""
+
+    def found(self, needs: Iterable[Need]) -> list[BuildFacts]:
+        """Look for wheels of the packages in ``needs`` that were not looked for yet; what is said of those found."""
         specifiers: dict[str, list[str]] = {}
         for need in needs:
-            if not need.url and need.name not in FRAMEWORK_OF_WHEEL:
+            if not need.url and need.name not in FRAMEWORK_OF_WHEEL and need.name not in self._wheels:
                 specifiers.setdefault(need.name, []).append(need.specifier)
         for name, limits in specifiers.items():
-            sources = sources_for(name, self._platform.value, third_party=request.packages.extensions)
-            if sources:
+            sources = sources_for(name, self._platform.value, third_party=self._request.packages.extensions)
+            if sources and self._stack.builds:
                 limit = SpecifierSet(",".join(filter(None, limits)))
                 self._wheels[name] = list(self._of_package(name, sources, limit))
+        new = [(name, it) for name in specifiers for it in self._wheels.get(name, ())]
+        self._at |= {url: it for _, it in reversed(new) for url in it.addresses}
+        return [self._facts_of(name, it) for name, it in new]
 
     def more(self, *, builds: bool) -> More:
         """The versions in the search. Source distributions of the same packages count only with ``builds``."""
@@ -89,14 +95,6 @@ class ExtensionWheels:
             for name, wheels in self._wheels.items()
         }
         return More(versions, () if builds else tuple(name for name, wheels in versions.items() if wheels))
-
-    @property
-    def facts(self) -> Iterator[BuildFacts]:
-        """What the labels and the pages say."""
-        for name, wheels in self._wheels.items():
-            for it in wheels:
-                if it.said.cuda:
-                    yield self._facts_of(name, it)
 
     def held(self, pins: Iterable[Pin]) -> dict[str, str]:
         """The versions in the search of those of ``pins``, from an existing lock, that are at one of the places."""
@@ -154,11 +152,6 @@ class ExtensionWheels:
                     text = f"no wheel of {pin.name} was found; third parties may have one: {hint.text}"
                     yield Note("extension-wheels-elsewhere", text, hint.command)
 
-    @cached_property
-    def _at(self) -> dict[str, _Wheel]:
-        """The wheels by the addresses of their files."""
-        return {url: it for wheels in self._wheels.values() for it in reversed(wheels) for url in it.addresses}
-
     def _of_package(self, name: str, sources: Sequence[ExtensionSource], limit: SpecifierSet) -> Iterator[_Wheel]:
         """The wheels of ``name``; of those alike the one of the first place, and none that an index has as well."""
         at_index = self._indexes.project(name)
@@ -207,7 +200,7 @@ class ExtensionWheels:
         for framework, rows in self._stack.builds.items():
             for row in rows:
                 is_torch = not torch or (framework == FRAMEWORK and f"{row.version}.".startswith(f"{torch}."))
-                if row.cuda is not None and is_torch and (not cuda or _cuda_for(cuda).contains(str(row.cuda))):
+                if row.cuda is not None and is_torch and _cuda_for(cuda).contains(str(row.cuda)):
                     return True
         return False
 
@@ -239,7 +232,7 @@ class ExtensionWheels:
         evidence = Evidence(EvidenceKind.FILE_NAME, without_secrets(wheel.page), "")
         exactly = SpecifierSet(f"=={wheel.version}")
         built_with = said.cuda if "." in said.cuda else f"{said.cuda}.99"  # the newest of a major has all code
-        code = self._stack.code_of(name, wheel.version.partition("+")[0], built_with)
+        code = self._stack.code_of(name, wheel.version.partition("+")[0], built_with) if cuda else None
         return BuildFacts(name, exactly, cuda, requires, (), "", (evidence,), code=code, platforms=(self._platform,))
 
 
@@ -254,9 +247,12 @@ def allowing_others(names: Iterable[str], platform: Platform, request: Request) 
 
 
 def _cuda_for(cuda: str) -> SpecifierSet:
-    """The CUDA of a stack that a wheel runs with: a newer one of the same major has what it was built with."""
+    """The CUDA of a stack that a wheel runs with: a newer one of the same major has what it was built with.
+
+    Any where the wheel names none.
+    """
     major, _, minor = cuda.partition(".")
-    return SpecifierSet(f">={cuda},<{int(major) + 1}" if minor else f"=={major}.*")
+    return SpecifierSet(f">={cuda},<{int(major) + 1}" if minor else f"=={major}.*" if major else "")
 
 
 def _published_version(pin: Pin) -> str:

@@ -186,6 +186,7 @@ class _Lock:
         """Why they cannot."""
         self._rivals: Rivals = {}
         self._more = More()
+        self._extensions: ExtensionWheels | None = None
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
     def again(self, old: Lock) -> Locked | None:
@@ -237,10 +238,8 @@ class _Lock:
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         joined: list[str] = []
-        extensions = self._extension_wheels(lines)
-        packages = self._lock_request.request.packages
-        held = extensions.held(self._old_pins).items()
-        self._versions |= {name: version for name, version in held if stays(packages, name)}
+        self._extensions = extensions = self._extension_wheels(lines)
+        self._finds_wheels(need for need, _ in self._wanted.needs)
         audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
@@ -268,15 +267,23 @@ class _Lock:
             return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
 
     def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
-        """The wheels for GPUs that are not on an index; the search and the matrix know of them from now on."""
-        problem, packages = self._problem, self._lock_request.request.packages
+        """Looks for the wheels for GPUs that are not on an index."""
+        problem = self._problem
         builds = {} if problem.cpu or self._is_plain else builds_of(self._solver, self._request, problem)
         stack = StackInSearch(builds, self._request, problem, self._solver, self._matrix)
         indexes = Indexes((*self._where.extra, self._where.default), lines.pool, self._where.mapped)
-        needs = (need for need, _ in (self._wanted.needs if builds else ()))
-        found = ExtensionWheels(needs, stack, problem, indexes, self._lock_request.request)
-        self._matrix, self._more = self._matrix.with_builds(found.facts), found.more(builds=packages.allow_builds)
-        return found
+        return ExtensionWheels(stack, problem, indexes, self._lock_request.request)
+
+    def _finds_wheels(self, needs: Iterable[Need]) -> bool:
+        """Whether wheels of ``needs`` turn up that are on no index; the search and the matrix know of them then."""
+        assert self._extensions is not None
+        packages = self._lock_request.request.packages
+        facts = self._extensions.found(needs)
+        self._matrix = self._matrix.with_builds(facts)
+        self._more = self._extensions.more(builds=packages.allow_builds)
+        held = self._extensions.held(self._old_pins).items()
+        self._versions |= {name: version for name, version in held if stays(packages, name)}
+        return bool(facts)
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
@@ -302,10 +309,14 @@ class _Lock:
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
                 chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
-                if chosen is not None:
+                seen = worlds.seen(as_source=chosen is not None)
+                is_beyond = self._finds_wheels(Need(name, (), "", "") for name in seen)
+                if chosen is not None and not is_beyond:
                     return self._made_of(chosen, worlds, problem, best, lines)
             finally:
                 worlds.close()
+            if is_beyond:
+                return self._best(problem, lines)
             if not worlds.stack.met_what_runs_in_part:
                 break
         return self._explained(problem, worlds, lines)

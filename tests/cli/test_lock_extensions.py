@@ -249,6 +249,20 @@ def test_no_place_is_asked_for_what_it_is_not_named_for_or_for_the_cpu(here: Wor
     assert here.server.count("/own/*") == here.server.count("/lists/*") == 0
 
 
+def test_what_a_package_requires_is_looked_for_too(here: World) -> None:
+    here.server.add("attentive", [wheel("attentive", "1.0.0", ["flash-attn>=2.8"])])
+    done = here("-f", "pytorch", "attentive", *NEW)
+    assert "flash_attn-2.8.3%2Bcu13torch2.15" in done.out
+    here.server.add("attentive", [wheel("attentive", "0.9.0", ["torch"])])  # an answer without flash-attn
+    assert pins_in(here("-f", "pytorch", "attentive", "--refresh", *NEW).out)["attentive"] == "1.0.0"
+
+
+def test_what_no_index_knows_is_looked_for_where_there_is_no_answer(here: World) -> None:
+    here.server.add("attentive", [wheel("attentive", "1.0.0", ["llama-cpp-python"])])
+    here.own["cu130"].add("llama-cpp-python", [_llama("0.3.34", "cu130")])
+    assert "llama_cpp_python-0.3.34-" in here("-f", "pytorch", "attentive", *NEW).out
+
+
 def test_a_place_that_does_not_answer_is_a_note(here: World) -> None:
     here.server.fault("/lists/*", status=500)
     done = here("-f", "pytorch", "flash-attn", "--extensions", *NEW)
