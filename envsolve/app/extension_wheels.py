@@ -19,6 +19,7 @@ from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import Lines
 from envsolve.app.stack_in_search import StackInSearch
 from envsolve.app.targets import glibc_of
+from envsolve.boundary.display import size_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError
 from envsolve.extension_sources import ExtensionSource, Labelled, Listing, Page, sources_for
@@ -36,7 +37,6 @@ from envsolve.model.host import Platform
 from envsolve.model.need import Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
-from envsolve.model.reference import parse_reference
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem
 from envsolve.model.versions import parsed_version
@@ -101,9 +101,7 @@ class ExtensionWheels:
         found = ((pin.name, self._at.get(pin.files[0].url)) for pin in pins if pin.index_url is None and pin.files)
         return {name: wheel.version for name, wheel in found if wheel is not None}
 
-    def by_address(
-        self, pins: Sequence[Pin], held: Iterable[Pin], lines: Lines, progress: Progress | None
-    ) -> Iterator[Pin]:
+    def by_address(self, pins: Sequence[Pin], held: Iterable[Pin], lines: Lines, progress: Progress) -> Iterator[Pin]:
         """``pins`` with the address, the publisher and the sha256 of each wheel from one of the places.
 
         A file is fetched if neither its place states its digest nor one of the pins that are ``held``. Raises
@@ -117,10 +115,8 @@ class ExtensionWheels:
                 yield pin
                 continue
             if "sha256" not in dict(file.hashes):
-                known = digests.get(file.url)
-                if known is None and progress is not None:
-                    progress(len(pins), f"downloading {file.name} for its sha256")
-                file = known or lines.direct.read(pin.name, parse_reference(file.url)).file
+                tell = partial(_tell_download, progress, len(pins), file.name)
+                file = digests.get(file.url) or lines.with_digest(file, tell)
             because = f"from {wheel.source.title}, published by {wheel.source.publisher}"
             yield pin._replace(files=(file,), index_url=None, because=(*pin.because, because))
 
@@ -253,6 +249,10 @@ def _cuda_for(cuda: str) -> SpecifierSet:
     """
     major, _, minor = cuda.partition(".")
     return SpecifierSet(f">={cuda},<{int(major) + 1}" if minor else f"=={major}.*" if major else "")
+
+
+def _tell_download(progress: Progress, packages: int, name: str, done: int, size: int) -> None:
+    progress(packages, f"{size_text(done)} of {size_text(size)} downloaded for the sha256 of {name}")
 
 
 def _published_version(pin: Pin) -> str:
