@@ -15,6 +15,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 
 from envsolve.app.command import way_out
+from envsolve.app.lock_evidence import UNREAD_PLACES
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import Lines
 from envsolve.app.stack_in_search import StackInSearch
@@ -30,6 +31,7 @@ from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.index.listing import published_name
 from envsolve.index.one_index import file_address
 from envsolve.index.page import Project, version_of
+from envsolve.lockfile.options import Options
 from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.fact import Evidence, EvidenceKind
@@ -128,6 +130,12 @@ class ExtensionWheels:
                 yield pin._replace(version=_published_version(pin), files=(file,))
             else:
                 yield pin
+
+    @property
+    def unread(self) -> Options:
+        """The places that could not be read, as the evidence of a lock has them."""
+        entries = (f"{name} {', '.join(reasons)}" for name, reasons in sorted(self._unread.items()))
+        return ((UNREAD_PLACES, tuple(entries)),) if self._unread else ()
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
         """Who publishes the wheels of ``pins`` from one of the places, and which places could not be read."""

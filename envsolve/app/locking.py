@@ -17,7 +17,7 @@ from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.extension_wheels import ExtensionWheels
 from envsolve.app.held_locks import LockFor, held_in_python_lock
-from envsolve.app.lock_evidence import Origin, origins_in
+from envsolve.app.lock_evidence import UNREAD_PLACES, Origin, on_unread_places, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, Start, name_index, places, settings_of, start
 from envsolve.app.lock_notes import Notes, Resolved, gpu_notes
@@ -202,7 +202,10 @@ class _Lock:
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
         read = origins_in(old.made.evidence) if old.made is not None else {}
-        found = self._result.finished(attempt, tuple(self._with_requirers(pins, attempt)), read=read)
+        unread = tuple(it for it in old.made.evidence if it[0] == UNREAD_PLACES) if old.made is not None else ()
+        beside = on_unread_places(unread)
+        required = tuple(self._with_requirers(pins, attempt))
+        found = self._result.finished(attempt, required, beside, read=read, unread=unread)
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
         if not all(pin.index_url in indexes for pin in pins):
             return None
@@ -263,7 +266,8 @@ class _Lock:
             beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
             read, progress = audit.origins(notes.pins), self._lock_request.counted
             pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, lines, progress))
-            found = self._result.finished(made.attempt, pins, beside, self._passed, read=read)
+            unread = extensions.unread
+            found = self._result.finished(made.attempt, pins, beside, self._passed, read=read, unread=unread)
             return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
 
     def _extension_wheels(self, lines: Lines) -> ExtensionWheels:

@@ -270,6 +270,20 @@ def test_a_place_that_does_not_answer_is_a_note(here: World) -> None:
     assert "note: could not read Somebody's wheels: wheels of flash-attn there were not considered (" in done.err
 
 
+def test_a_lock_says_which_places_could_not_be_read(here: World) -> None:
+    here.server.fault("/lists/*", status=500, times=2)
+    command = ("-f", "pytorch", "flash-attn", "--extensions", *NEW, "-o", "pylock.toml")
+    here(*command, form="pylock")
+    made = tomli.loads(Path("pylock.toml").read_text("utf-8"))["tool"]["envsolve"]
+    assert made["evidence"]["places_unread"] == ["flash-attn Somebody's wheels"]
+    text = "Somebody's wheels could not be read when this was locked: wheels of flash-attn there were not considered"
+    done = here.envsolve("status", "pylock.toml", "--gpu", "8.6", *NEW)
+    assert f"{text} (-P flash-attn tries again)" in done.out + done.err
+    here.publishes(flash("2.7.0", "cu130torch2.15"))
+    here(*command, form="pylock")
+    assert "places_unread" not in Path("pylock.toml").read_text("utf-8")
+
+
 @pytest.mark.parametrize(
     "label",
     [
