@@ -36,6 +36,7 @@ from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.need import Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
@@ -241,8 +242,8 @@ class ExtensionWheels:
 
 
 def allowing_others(names: Iterable[str], platform: Platform, request: Request) -> Hint | None:
-    """How to have wheels of ``names`` that third parties publish; None if there are none."""
-    if request.packages.extensions:
+    """How to have wheels of ``names`` that third parties publish; None if there are none, or for a lock of conda."""
+    if request.packages.extensions or request.format not in PYTHON_FORMATS:
         return None
     sources = (it for name in names for it in sources_for(name, platform.value, third_party=True))
     titles = dict.fromkeys(it.title for it in sources if not it.is_official)

@@ -349,6 +349,13 @@ def test_where_the_wheel_of_the_index_does_not_run_the_project_has_one_for_anoth
     assert pins_in(here("-f", "pytorch", "vllm", *NEW).out)["vllm"] == "0.33.0"
 
 
+def test_an_answer_of_conda_says_that_it_has_no_such_wheels(here: World) -> None:
+    done = here.envsolve("-f", "pytorch", "flash-attn", "--extensions", "--gpu", "8.6", *NEW)
+    assert done.code == 0
+    assert "note: --extensions is ignored: only Python locks have wheels that are on no index" in done.err
+    assert "--format pylock --extensions flash-attn" in done.err
+
+
 @pytest.mark.thorough  # installers judge the lock
 def test_pip_and_uv_install_the_wheel_from_the_lock_alone(here: World) -> None:
     here.publishes(flash("2.9.0", "cu130torch2.15"))
