@@ -187,6 +187,11 @@ def test_the_project_comes_before_others_with_the_same_wheel(here: World) -> Non
     assert "/own/" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
 
 
+def test_a_label_that_sorts_higher_does_not_hold_pytorch_back(here: World) -> None:
+    here.publishes(flash("2.9.0", "zcu126torch2.8"), flash("2.9.0", "cu130torch2.15"))
+    assert pins_in(here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out)["torch"] == "2.15.0"
+
+
 def test_an_index_that_has_a_wheel_comes_before_all(here: World) -> None:
     here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
     here.publishes(flash("2.9.0", "cu130torch2.15"))
