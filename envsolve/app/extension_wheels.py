@@ -107,8 +107,8 @@ class ExtensionWheels:
     def by_address(self, pins: Sequence[Pin], held: Iterable[Pin], lines: Lines, progress: Progress) -> Iterator[Pin]:
         """``pins`` with the address, the publisher and the sha256 of each wheel from one of the places.
 
-        A file is fetched if neither its place states its digest nor one of the pins that are ``held``. Raises
-        OutsideError.
+        A file is fetched if neither its place states its digest nor one of the pins that are ``held``, and if its place
+        states several. Raises OutsideError.
         """
         digests = {it.files[0].url: it.files[0] for it in held if it.index_url is None and it.files}
         for pin in pins:
@@ -117,9 +117,13 @@ class ExtensionWheels:
             if wheel is None:
                 yield pin
                 continue
-            if "sha256" not in dict(file.hashes):
+            stated = {digest for it in pin.files if it.url == file.url for digest in it.hashes if digest[0] == "sha256"}
+            if len(stated) != 1:  # a file that was replaced may be listed with the digests of both
                 tell = partial(_tell_download, progress, len(pins), file.name)
-                file = digests.get(file.url) or lines.with_digest(file, tell)
+                file = digests.get(file.url) or lines.with_digest(file._replace(hashes=()), tell)
+                if stated and stated.isdisjoint(file.hashes):
+                    message = f"{file.name} has none of the digests that {without_secrets(wheel.page)} states"
+                    raise OutsideError("hash-mismatch", message, hints=(Hint("try again later"),))
             because = f"from {wheel.source.title}, published by {wheel.source.publisher}"
             yield pin._replace(files=(file,), index_url=None, because=(*pin.because, because))
 

@@ -212,6 +212,24 @@ def test_a_digest_that_nobody_states_is_worked_out_once(here: World) -> None:
     assert here.server.count("*.whl") == 4  # its code again
 
 
+def test_of_several_digests_for_one_address_that_of_the_file_counts(here: World) -> None:
+    file = wheel("kaolin", "0.18.0", [], tags=CP311)
+    here.server.fault(f"*/{file.name}", body=file.content or b"", content_type="application/zip")
+
+    def listed(*digests: str) -> None:
+        links = "".join(f'<a href="files/{file.name}#sha256={it}">{file.name}</a>' for it in digests)
+        page = f"<!DOCTYPE html>{links}".encode()
+        here.server.fault("/flat/torch-2.15.0_cu130.html", body=page, content_type="text/html", times=1)
+
+    command = ("-f", "pytorch", "kaolin", *NEW, "--audit", "off", "--refresh")
+    listed("", str(file.sha256), "b" * 64)
+    done = here(*command)
+    assert f"sha256:{file.sha256}" in done.out
+    assert "b" * 64 not in done.out
+    listed("", "a" * 64, "b" * 64)
+    assert "has none of the digests that" in here(*command, code=3).err
+
+
 def test_a_pylock_has_address_and_digest(here: World) -> None:
     lock = tomli.loads(here("-f", "pytorch", "flash-attn", *NEW, form="pylock").out)
     (found,) = [it for it in lock["packages"] if it["name"] == "flash-attn"]
