@@ -136,15 +136,15 @@ class ExtensionWheels:
             else:
                 yield pin
 
-    @property
-    def unread(self) -> Options:
-        """The places that could not be read, as the evidence of a lock has them."""
-        entries = (f"{name} {', '.join(reasons)}" for name, reasons in sorted(self._unread.items()))
-        return ((UNREAD_PLACES, tuple(entries)),) if self._unread else ()
+    def unread(self, pins: Iterable[Pin]) -> Options:
+        """The places that could not be read, as the evidence of a lock with ``pins`` has them."""
+        entries = tuple(f"{name} {', '.join(reasons)}" for name, reasons in sorted(self._missed(pins).items()))
+        return ((UNREAD_PLACES, entries),) if entries else ()
 
     def notes(self, pins: Iterable[Pin]) -> Iterator[Note]:
         """Who publishes the wheels of ``pins`` from one of the places, and which places could not be read."""
-        for name, reasons in self._unread.items():
+        pins = tuple(pins)
+        for name, reasons in self._missed(pins).items():
             text = f"could not read {', '.join(reasons)}: wheels of {name} there were not considered"
             note = Note("extension-source-unread", f"{text} ({next(iter(reasons.values()))})")
             yield note.about(name=name, sources=", ".join(reasons))
@@ -160,6 +160,12 @@ class ExtensionWheels:
                 if hint is not None:
                     text = f"no wheel of {pin.name} was found; third parties may have one: {hint.text}"
                     yield Note("extension-wheels-elsewhere", text, hint.command)
+
+    def _missed(self, pins: Iterable[Pin]) -> dict[str, dict[str, str]]:
+        """The places that could not be read, without those of packages of which ``pins`` have a wheel of an index."""
+        wheels = (it for it in pins if it.index_url is not None and it.files[0].is_wheel)
+        from_index = {it.name for it in wheels if it.files[0].url not in self._at}
+        return {name: reasons for name, reasons in self._unread.items() if name not in from_index}
 
     def _of_package(self, name: str, sources: Sequence[ExtensionSource], limit: SpecifierSet) -> Iterator[_Wheel]:
         """The wheels of ``name``; of those alike the one of the first place, and none that an index has as well."""

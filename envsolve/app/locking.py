@@ -266,7 +266,7 @@ class _Lock:
             beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
             read, progress = audit.origins(notes.pins), self._lock_request.counted
             pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, lines, progress))
-            unread = extensions.unread
+            unread = extensions.unread(pins)
             found = self._result.finished(made.attempt, pins, beside, self._passed, read=read, unread=unread)
             return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
 

@@ -293,6 +293,12 @@ def test_a_place_that_does_not_answer_is_a_note(here: World) -> None:
     assert "note: could not read Somebody's wheels: wheels of flash-attn there were not considered (" in done.err
 
 
+def test_a_place_that_does_not_answer_is_not_missed_where_an_index_has_a_wheel(here: World) -> None:
+    here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
+    here.server.fault("/lists/*", status=500)
+    assert "Somebody's wheels" not in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).err
+
+
 def test_a_lock_says_which_places_could_not_be_read(here: World) -> None:
     here.server.fault("/lists/*", status=500, times=2)
     command = ("-f", "pytorch", "flash-attn", "--extensions", *NEW, "-o", "pylock.toml")
