@@ -8,7 +8,7 @@ search, for the page that lists it (envsolve.index.listing), and none in the loc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -145,8 +145,7 @@ class ExtensionWheels:
         """Who publishes the wheels of ``pins`` from one of the places, and which places could not be read."""
         pins = tuple(pins)
         for name, reasons in self._missed(pins).items():
-            text = f"could not read {', '.join(reasons)}: wheels of {name} there were not considered"
-            note = Note("extension-source-unread", f"{text} ({next(iter(reasons.values()))})")
+            note = Note("extension-source-unread", _unread_text(name, reasons))
             yield note.about(name=name, sources=", ".join(reasons))
         for pin in pins:
             wheel = None if pin.index_url is None else self._at.get(pin.files[0].url)
@@ -160,6 +159,14 @@ class ExtensionWheels:
                 if hint is not None:
                     text = f"no wheel of {pin.name} was found; third parties may have one: {hint.text}"
                     yield Note("extension-wheels-elsewhere", text, hint.command)
+
+    def behind_refusal(self) -> Iterator[str]:
+        """Which places could not be read of packages of which no index has a wheel of the newest version."""
+        for name, reasons in self._unread.items():
+            project = self._indexes.project(name)
+            newest = project.files(len(project.versions) - 1) if project is not None and project.versions else ()
+            if not any(it[0].endswith(".whl") for it in newest):
+                yield _unread_text(name, reasons)
 
     def _missed(self, pins: Iterable[Pin]) -> dict[str, dict[str, str]]:
         """The places that could not be read, without those of packages of which ``pins`` have a wheel of an index."""
@@ -272,6 +279,11 @@ def _cuda_for(cuda: str) -> SpecifierSet:
 
 def _tell_download(progress: Progress, packages: int, name: str, done: int, size: int) -> None:
     progress(packages, f"{size_text(done)} of {size_text(size)} downloaded for the sha256 of {name}")
+
+
+def _unread_text(name: str, reasons: Mapping[str, str]) -> str:
+    text = f"could not read {', '.join(reasons)}: wheels of {name} there were not considered"
+    return f"{text} ({next(iter(reasons.values()))})"
 
 
 def _published_version(pin: Pin) -> str:

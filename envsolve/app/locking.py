@@ -250,6 +250,9 @@ class _Lock:
                 made = self._best(problem, lines)
             except _LeftOutError:
                 continue
+            except UnsolvableError as error:
+                error.cause = (*error.cause, *extensions.behind_refusal())
+                raise
             new = [] if self._is_plain else joined_among(made.found.pins, problem)
             if new:
                 joined += new

@@ -293,6 +293,13 @@ def test_a_place_that_does_not_answer_is_a_note(here: World) -> None:
     assert "note: could not read Somebody's wheels: wheels of flash-attn there were not considered (" in done.err
 
 
+def test_a_refusal_says_which_place_could_not_be_read(here: World) -> None:
+    here.server.fault("/own/*", status=500)
+    refused = here("-f", "pytorch", "llama-cpp-python", *NEW, code=1)
+    text = "could not read Fast Attention releases: wheels of llama-cpp-python there were not considered ("
+    assert f"cause: {text}" in refused.err
+
+
 def test_a_place_that_does_not_answer_is_not_missed_where_an_index_has_a_wheel(here: World) -> None:
     here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
     here.server.fault("/lists/*", status=500)
