@@ -10,11 +10,14 @@ from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.options import Options
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import Release
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.unknown_builds import is_unknown
 
+UNREAD_PLACES = "places_unread"
+"""The key of ``evidence`` for places of data/sources that could not be read: ``flash-attn Astral GPU indexes``."""
 Origins = Mapping[str, str]
 """An :class:`Origin` by the name of a package. Of what is inferred, from what follows it: ``inferred as in 1.0``."""
 
@@ -57,6 +60,14 @@ def evidence_of(lock: Lock, solution: Solution | None, matrix: Matrix, read: Ori
         kind, _, rest = origin.partition(" ")
         found.setdefault(Origin(kind), set()).add(f"{name} {rest}" if rest else name)
     return tuple((kind.value, tuple(sorted(found[kind]))) for kind in Origin if kind in found)
+
+
+def on_unread_places(evidence: Options) -> Iterator[Note]:
+    """What could not be read for a lock with this ``evidence``, and how to try again."""
+    for entry in dict(evidence).get(UNREAD_PLACES, ()):
+        name, _, titles = entry.partition(" ")
+        text = f"{titles} could not be read when this was locked: wheels of {name} there were not considered"
+        yield Note("extension-source-unread", f"{text} (-P {name} tries again)").about(name=name, sources=titles)
 
 
 def origins_in(evidence: Options) -> dict[str, str]:

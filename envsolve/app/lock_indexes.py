@@ -27,6 +27,7 @@ from envsolve.index.one_index import Trust
 from envsolve.index.settings import IndexSettings, default_index, read_settings
 from envsolve.index.store import Store, store_at
 from envsolve.model.note import Note
+from envsolve.model.package import PackageFile
 from envsolve.model.release import PYTORCH_INDEX
 from envsolve.model.request import Request
 from envsolve.resolve.closure.workers import Workers
@@ -112,6 +113,12 @@ class Lines:
 
         fetcher, shelf, _, offline, _ = self._of_direct
         return WheelReader(fetcher, shelf, offline=offline)
+
+    def with_digest(self, file: PackageFile, tell: Callable[[int, int], None]) -> PackageFile:
+        """See :func:`envsolve.index.wheel_member.with_digest`."""
+        from envsolve.index.wheel_member import with_digest
+
+        return with_digest(self._of_direct[0], file, tell)
 
     def observations(self, reader: Reader, largest: int | None, progress: Callable[[str], None]) -> Observations:
         """Reads the wheels of a framework; see Observations."""

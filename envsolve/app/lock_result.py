@@ -22,6 +22,7 @@ from envsolve.frameworks import FRAMEWORK_OF_CPU_WHEEL, FRAMEWORKS, OWN_INDEX
 from envsolve.index.fitting import Interpreter, Ranks
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.lock import Lock, Made, wheels_lock
+from envsolve.lockfile.options import Options
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import COMMON_GLIBC, Platform
@@ -65,10 +66,12 @@ class Result:
         passed: Sequence[UnsolvableError] = (),
         *,
         read: Origins,
+        unread: Options = (),
     ) -> Locked:
         """The lock of ``pins`` around a stack. ``passed`` says why better builds were passed over.
 
-        ``read`` is where the facts come from about packages that the matrix says nothing of.
+        ``read`` is where the facts come from about packages that the matrix says nothing of, ``unread`` what beside
+        packages could not be read.
         """
         solution, interpreter = attempt.solution, attempt.interpreter
         request = self._request
@@ -101,7 +104,7 @@ class Result:
             options=(*recorded_options(bare), *constraints),
         )
         locked = wheels_lock(pins, interpreter, default, default_is_plain=self._where.is_plain)
-        evidence = evidence_of(locked, solution, self._matrix, read)
+        evidence = (*evidence_of(locked, solution, self._matrix, read), *unread)
         stack = None if answer is None else stack_of(answer, locked.versions)
         locked = locked._replace(stack=stack, made=made._replace(evidence=evidence), indexes=others)
         absent = left_out(self._wanted, pins, interpreter)

@@ -175,6 +175,13 @@ class Worlds:
         named = (need.name for need, _ in self._wanted.needs if not need.url)
         return tuple(dict.fromkeys(it for it in named if it not in FRAMEWORK_OF_WHEEL))
 
+    def seen(self, *, as_source: bool) -> Iterator[str]:
+        """The packages that the search came to; with ``as_source`` those without a wheel of the newest version."""
+        for known in self._known.values():
+            for name, releases in tuple(known.releases.items()):  # threads add to them
+                if not as_source or releases is None or releases.newest_is_source(releases.mask("")):
+                    yield name
+
     def floors_of(self, chosen: Chosen) -> dict[str, str]:
         """The chosen versions of the packages of the request."""
         picks = chosen.answer.picks

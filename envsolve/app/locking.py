@@ -17,7 +17,7 @@ from envsolve.app.audit import WheelAudit, read_before, with_read
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.extension_wheels import ExtensionWheels
 from envsolve.app.held_locks import LockFor, held_in_python_lock
-from envsolve.app.lock_evidence import Origin, origins_in
+from envsolve.app.lock_evidence import UNREAD_PLACES, Origin, on_unread_places, origins_in
 from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_wheels, with_frameworks
 from envsolve.app.lock_indexes import Lines, Places, Start, name_index, places, settings_of, start
 from envsolve.app.lock_notes import Notes, Resolved, gpu_notes
@@ -174,9 +174,10 @@ class _Lock:
         self._solver = Solver(matrix)
         self._is_plain = self._has_no_builds()
         self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
-        pins, held = held_in_python_lock(lock_request.there(target.problem.platform))
+        there = lock_request.there(target.problem.platform)
+        pins, held = held_in_python_lock(there)
         packages = lock_request.request.packages
-        self._pins = pins
+        self._old_pins = () if there is None else there.pins
         self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
         self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
         self._left_out: frozenset[str] = frozenset()
@@ -185,6 +186,7 @@ class _Lock:
         """Why they cannot."""
         self._rivals: Rivals = {}
         self._more = More()
+        self._extensions: ExtensionWheels | None = None
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
     def again(self, old: Lock) -> Locked | None:
@@ -200,7 +202,10 @@ class _Lock:
         if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
             return None
         read = origins_in(old.made.evidence) if old.made is not None else {}
-        found = self._result.finished(attempt, tuple(self._with_requirers(pins, attempt)), read=read)
+        unread = tuple(it for it in old.made.evidence if it[0] == UNREAD_PLACES) if old.made is not None else ()
+        beside = on_unread_places(unread)
+        required = tuple(self._with_requirers(pins, attempt))
+        found = self._result.finished(attempt, required, beside, read=read, unread=unread)
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
         if not all(pin.index_url in indexes for pin in pins):
             return None
@@ -236,7 +241,8 @@ class _Lock:
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
         joined: list[str] = []
-        extensions = self._extension_wheels(lines)
+        self._extensions = extensions = self._extension_wheels(lines)
+        self._finds_wheels(need for need, _ in self._wanted.needs)
         audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
         while True:
             problem = with_joined(self._problem, self._wanted, joined)
@@ -244,6 +250,9 @@ class _Lock:
                 made = self._best(problem, lines)
             except _LeftOutError:
                 continue
+            except UnsolvableError as error:
+                error.cause = (*error.cause, *extensions.behind_refusal())
+                raise
             new = [] if self._is_plain else joined_among(made.found.pins, problem)
             if new:
                 joined += new
@@ -259,19 +268,29 @@ class _Lock:
             of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
             beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
             read, progress = audit.origins(notes.pins), self._lock_request.counted
-            pins = tuple(extensions.by_address(tuple(notes.pins), self._pins, lines, progress))
-            return self._result.finished(made.attempt, pins, beside, self._passed, read=read)
+            pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, lines, progress))
+            unread = extensions.unread(pins)
+            found = self._result.finished(made.attempt, pins, beside, self._passed, read=read, unread=unread)
+            return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
 
     def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
-        """The wheels for GPUs that are not on an index; the search and the matrix know of them from now on."""
-        problem, packages = self._problem, self._lock_request.request.packages
+        """Looks for the wheels for GPUs that are not on an index."""
+        problem = self._problem
         builds = {} if problem.cpu or self._is_plain else builds_of(self._solver, self._request, problem)
         stack = StackInSearch(builds, self._request, problem, self._solver, self._matrix)
         indexes = Indexes((*self._where.extra, self._where.default), lines.pool, self._where.mapped)
-        needs = (need for need, _ in (self._wanted.needs if builds else ()))
-        found = ExtensionWheels(needs, stack, problem, indexes, self._lock_request.request)
-        self._matrix, self._more = self._matrix.with_builds(found.facts), found.more(builds=packages.allow_builds)
-        return found
+        return ExtensionWheels(stack, problem, indexes, self._lock_request.request)
+
+    def _finds_wheels(self, needs: Iterable[Need]) -> bool:
+        """Whether wheels of ``needs`` turn up that are on no index; the search and the matrix know of them then."""
+        assert self._extensions is not None
+        packages = self._lock_request.request.packages
+        facts = self._extensions.found(needs)
+        self._matrix = self._matrix.with_builds(facts)
+        self._more = self._extensions.more(builds=packages.allow_builds)
+        held = self._extensions.held(self._old_pins).items()
+        self._versions |= {name: version for name, version in held if stays(packages, name)}
+        return bool(facts)
 
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
@@ -297,10 +316,14 @@ class _Lock:
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
                 chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
-                if chosen is not None:
+                seen = worlds.seen(as_source=chosen is not None)
+                is_beyond = self._finds_wheels(Need(name, (), "", "") for name in seen)
+                if chosen is not None and not is_beyond:
                     return self._made_of(chosen, worlds, problem, best, lines)
             finally:
                 worlds.close()
+            if is_beyond:
+                return self._best(problem, lines)
             if not worlds.stack.met_what_runs_in_part:
                 break
         return self._explained(problem, worlds, lines)

@@ -16,6 +16,7 @@ from envsolve.lockfile import Answer, write
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
 from envsolve.model.solution import Problem, Solution
@@ -169,6 +170,11 @@ def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableErro
 
 def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) -> Iterator[Note]:
     """What to note of each target and its stack, if there is one."""
+    request = targets[0].request
+    if request.packages.extensions and request.format not in PYTHON_FORMATS:
+        said = request.asker.saying("extensions")
+        text = f"{said} is ignored: only Python locks have wheels that are on no index, and they go with PyTorch's own"
+        yield Note("extensions-ignored", text, command_of(request._replace(format="pylock")))
     for target, solution in zip(targets, solutions, strict=True):
         newer = () if solution is None or target.fell_to_cpu else solution.newer_elsewhere
         of_stack = () if solution is None else solution.notes

@@ -17,7 +17,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.audit import read_for, with_read
 from envsolve.app.held_stack import HeldStack, Installed, framework_of, held_stack, is_for_the_cpu
 from envsolve.app.held_verdict import against_builds, against_cudnn, against_packages
-from envsolve.app.lock_evidence import Origin, origins_in, unverified
+from envsolve.app.lock_evidence import Origin, on_unread_places, origins_in, unverified
 from envsolve.app.own_rows import GPU_CODE
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
@@ -293,10 +293,12 @@ def _how_to_read(held: HeldStack, unknown: Iterable[Installed]) -> Iterator[str]
 
 
 def _on_evidence(held: HeldStack, problem: Problem, matrix: Matrix, known: Collection[str]) -> Iterator[Note]:
-    """What was inferred and is known by now, and what was not verified for the GPUs of ``problem``."""
+    """What could not be read, was inferred and is known by now, or was not verified for the GPUs of ``problem``."""
     if problem.cpu:
         return
-    for name, origin in () if held.lock.made is None else origins_in(held.lock.made.evidence).items():
+    evidence = () if held.lock.made is None else held.lock.made.evidence
+    yield from on_unread_places(evidence)
+    for name, origin in origins_in(evidence).items():
         rows = held.releases.get(FRAMEWORK_OF_WHEEL.get(name, ""), ())
         if origin.startswith(Origin.INFERRED) and any(GPU_CODE not in it.inferred for it in rows):
             text = f"{name} was {origin} when it was locked, and the matrix has it now"

@@ -6,7 +6,7 @@ never takes the place of one with the same name in a private index that stands b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve.boundary.secrets import without_secrets
@@ -36,10 +36,10 @@ class Pool:
             self._indexes[url] = Index(url, *self._parts)
         return self._indexes[url]
 
-    def listing(self, url: str, listing: Listing) -> Index:
-        """The page of ``listing`` at ``url``, which :meth:`index` has from now on."""
+    def listing(self, url: str, listing: Listing, labels: Callable[[str], str]) -> Index:
+        """The page of ``listing`` at ``url``, which :meth:`index` has from now on; ``labels`` as in ListingPage."""
         if url not in self._indexes:
-            self._indexes[url] = ListingPage(url, listing, *self._parts)
+            self._indexes[url] = ListingPage(url, listing, labels, *self._parts)
         return self._indexes[url]
 
     def markers(self, environment: Mapping[str, str]) -> Markers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,7 @@ from tests.cli.worlds import CP311, fill, torch
 from tests.conftest import Envsolve, Result
 from tests.index.packages import IndexFile, sdist, wheel
 from tests.index.server import IndexServer
+from tests.index.shelf import Shelf
 from tests.scripts.fat_binary import fat_binary
 
 _OFFICIAL = """
@@ -26,7 +28,7 @@ id = "own"
 title = "Fast Attention releases"
 publisher = "Fast"
 official = true
-packages = ["flash-attn", "vllm"]
+packages = ["flash-attn", "llama-cpp-python", "vllm"]
 platforms = ["linux-64"]
 [[listing]]
 format = "html"
@@ -35,10 +37,37 @@ lanes = ["cu118", "cu126", "cu130"]
 [[name]]
 label = 'cu(?P<cuda>1\\d)torch(?P<torch>\\d\\.\\d+)cxx11abi(?P<abi>TRUE|FALSE)'
 cuda_from = "label"
+torch_from = "label"
 cuda_match = "major"
 [[name]]
+packages = ["vllm"]
 label = 'cu(?P<cuda>1\\d\\d)'
 cuda_from = "label"
+torch_from = "metadata"
+cuda_match = "minor"
+[[name]]
+packages = ["llama-cpp-python"]
+label = ''
+cuda_from = "page"
+torch_from = "none"
+cuda_match = "minor"
+"""
+_FLAT = """
+id = "flat"
+title = "A page for each PyTorch"
+publisher = "Flat"
+official = true
+packages = ["kaolin"]
+platforms = ["linux-64"]
+[[listing]]
+format = "html"
+url = "{url}/flat/torch-{{torch_version}}_{{lane}}.html"
+lanes = ["cu126", "cu130"]
+torches = ["2.8.0", "2.15.0"]
+[[name]]
+label = ''
+cuda_from = "page"
+torch_from = "page"
 cuda_match = "minor"
 """
 _OTHER = """
@@ -58,6 +87,7 @@ digest = ["digest"]
 [[name]]
 label = 'z?cu(?P<cuda>1\\d\\d)torch(?P<torch>\\d\\.\\d+)(cxx11abi(?P<abi>TRUE|FALSE))?'
 cuda_from = "label"
+torch_from = "label"
 cuda_match = "minor"
 """
 OLD, NEW = ("--driver", "535.183.01"), ("--driver", "580.65.06")
@@ -68,6 +98,7 @@ class World(NamedTuple):
 
     envsolve: Envsolve
     server: IndexServer
+    own: dict[str, Shelf]
 
     def __call__(self, *words: str, form: str = "requirements", code: int = 0) -> Result:
         where = ("--index-url", self.server.index_url, "--pytorch-index-url", f"{self.server.url}/whl")
@@ -96,6 +127,17 @@ def flash(version: str, label: str) -> IndexFile:
     return wheel("flash-attn", f"{version}+{label}", ["torch"], tags=CP311)
 
 
+def _llama(version: str, lane: str) -> IndexFile:
+    """A wheel as a place lists it that states no digest; each lane has other bytes under the same name."""
+    file = wheel("llama-cpp-python", version, tags="py3-none-any", members={"llama_cpp/lane": lane.encode()})
+    return file._replace(sha256=None)
+
+
+def _sha256(file: IndexFile) -> str:
+    assert file.content is not None
+    return hashlib.sha256(file.content).hexdigest()
+
+
 @pytest.fixture
 def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     (tmp_path / "here").mkdir()
@@ -104,15 +146,16 @@ def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         fill(server)
         server.add("flash-attn", [sdist("flash-attn", "2.8.3", ["torch"]), sdist("flash-attn", "2.9.0", ["torch"])])
         own = {"cu126": "cu12torch2.8cxx11abiTRUE", "cu130": "cu13torch2.15cxx11abiTRUE"}
+        shelves = {it: server.index(f"/own/{it}/simple/", "poor") for it in ("cu118", "cu126", "cu130")}
         for lane, label in own.items():
-            shelf = server.index(f"/own/{lane}/simple/", "poor")
+            shelf = shelves[lane]
             shelf.add("flash-attn", [flash("2.8.3", label)])
             shelf.add("vllm", [wheel("vllm", f"0.33.0+{lane}", ["torch>=2.8"], tags=CP311)])
-        for name, text in {"own": _OFFICIAL, "other": _OTHER}.items():
+        for name, text in {"own": _OFFICIAL, "other": _OTHER, "flat": _FLAT}.items():
             (tmp_path / f"{name}.toml").write_text(text.format(url=server.url))
         places = extension_sources.read_sources(tmp_path)
         monkeypatch.setattr(extension_sources, "_shipped", lambda: places)
-        yield World(envsolve, server)
+        yield World(envsolve, server, shelves)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +187,11 @@ def test_the_project_comes_before_others_with_the_same_wheel(here: World) -> Non
     assert "/own/" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
 
 
+def test_a_label_that_sorts_higher_does_not_hold_pytorch_back(here: World) -> None:
+    here.publishes(flash("2.9.0", "zcu126torch2.8"), flash("2.9.0", "cu130torch2.15"))
+    assert pins_in(here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out)["torch"] == "2.15.0"
+
+
 def test_an_index_that_has_a_wheel_comes_before_all(here: World) -> None:
     here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
     here.publishes(flash("2.9.0", "cu130torch2.15"))
@@ -152,16 +200,34 @@ def test_an_index_that_has_a_wheel_comes_before_all(here: World) -> None:
 
 
 def test_a_digest_that_nobody_states_is_worked_out_once(here: World) -> None:
+    file = flash("2.8.3", "cu13torch2.15cxx11abiTRUE")
+    here.own["cu130"].add("flash-attn", [file._replace(sha256=None)])
     command = ("-f", "pytorch", "flash-attn", *NEW, "-o", "gpu.txt")
     here(*command)
     text = Path("gpu.txt").read_text("utf-8")
-    assert "flash-attn @ " in text
-    assert (fetched := here.server.count("*.whl")) > 0
-    here(*command, "-U")
-    assert Path("gpu.txt").read_text("utf-8") == text
+    assert f"sha256:{file.sha256}" in text
+    assert here.server.count("*.whl") == 3  # its metadata, its code, and all of it for the digest
     here(*command)
     assert Path("gpu.txt").read_text("utf-8") == text
-    assert here.server.count("*.whl") == fetched
+    assert here.server.count("*.whl") == 4  # its code again
+
+
+def test_of_several_digests_for_one_address_that_of_the_file_counts(here: World) -> None:
+    file = wheel("kaolin", "0.18.0", [], tags=CP311)
+    here.server.fault(f"*/{file.name}", body=file.content or b"", content_type="application/zip")
+
+    def listed(*digests: str) -> None:
+        links = "".join(f'<a href="files/{file.name}#sha256={it}">{file.name}</a>' for it in digests)
+        page = f"<!DOCTYPE html>{links}".encode()
+        here.server.fault("/flat/torch-2.15.0_cu130.html", body=page, content_type="text/html", times=1)
+
+    command = ("-f", "pytorch", "kaolin", *NEW, "--audit", "off", "--refresh")
+    listed("", str(file.sha256), "b" * 64)
+    done = here(*command)
+    assert f"sha256:{file.sha256}" in done.out
+    assert "b" * 64 not in done.out
+    listed("", "a" * 64, "b" * 64)
+    assert "has none of the digests that" in here(*command, code=3).err
 
 
 def test_a_pylock_has_address_and_digest(here: World) -> None:
@@ -171,15 +237,87 @@ def test_a_pylock_has_address_and_digest(here: World) -> None:
     assert set(found["archive"]["hashes"]) == {"sha256"}
 
 
+@pytest.mark.parametrize(("driver", "lane"), [(OLD, "cu126"), (NEW, "cu130")])
+def test_a_wheel_without_a_label_is_for_the_cuda_of_its_page(here: World, driver: tuple[str, str], lane: str) -> None:
+    here.server.add("llama-cpp-python", [sdist("llama-cpp-python", "0.3.34", [])])
+    for it in ("cu118", "cu126", "cu130"):
+        here.own[it].add("llama-cpp-python", [_llama(version, it) for version in ("0.3.33", "0.3.34")])
+    command = ("-f", "pytorch", "llama-cpp-python", *driver, "-o", "gpu.txt")
+    done = here(*command)
+    text = Path("gpu.txt").read_text("utf-8")
+    (line,) = [it for it in text.splitlines() if it.startswith("llama-cpp-python @ ")]
+    files = f"{here.server.url}/own/{lane}/files/llama-cpp-python"
+    assert line == f"llama-cpp-python @ {files}/{_llama('0.3.34', lane).name} \\"
+    assert f"sha256:{_sha256(_llama('0.3.34', lane))}" in text
+    assert "note: llama-cpp-python 0.3.34 is from Fast Attention releases, published by the project itself" in done.err
+    here.own[lane].add("llama-cpp-python", [_llama("0.3.35", lane)])
+    here(*command, "numpy", "--refresh")
+    assert line in Path("gpu.txt").read_text("utf-8")
+    lock = tomli.loads(here("-f", "pytorch", "llama-cpp-python", *driver, form="pylock").out)
+    (found,) = [it for it in lock["packages"] if it["name"] == "llama-cpp-python"]
+    assert found["version"] == "0.3.35"
+
+
+@pytest.mark.parametrize(("driver", "page"), [(OLD, "torch-2.8.0_cu126"), (NEW, "torch-2.15.0_cu130")])
+def test_a_page_may_say_cuda_and_pytorch(here: World, driver: tuple[str, str], page: str) -> None:
+    file = wheel("kaolin", "0.18.0", [], tags=CP311)
+    for it in ("torch-2.8.0_cu126", "torch-2.15.0_cu130", "torch-2.15.0_cu126"):
+        body = f'<!DOCTYPE html><a href="{it}/{file.name}#sha256={file.sha256}">{file.name}</a>'.encode()
+        here.server.fault(f"/flat/{it}.html", body=body, content_type="text/html")
+        here.server.fault(f"/flat/{it}/{file.name}", body=file.content or b"")
+    assert f"kaolin @ {here.server.url}/flat/{page}/{file.name}" in here("-f", "pytorch", "kaolin", *driver).out
+
+
 def test_no_place_is_asked_for_what_it_is_not_named_for_or_for_the_cpu(here: World) -> None:
     here("-f", "pytorch", "numpy", "--extensions", *NEW)
     assert here.server.count("/own/*") == here.server.count("/lists/*") == 0
+
+
+def test_what_a_package_requires_is_looked_for_too(here: World) -> None:
+    here.server.add("attentive", [wheel("attentive", "1.0.0", ["flash-attn>=2.8"])])
+    done = here("-f", "pytorch", "attentive", *NEW)
+    assert "flash_attn-2.8.3%2Bcu13torch2.15" in done.out
+    here.server.add("attentive", [wheel("attentive", "0.9.0", ["torch"])])  # an answer without flash-attn
+    assert pins_in(here("-f", "pytorch", "attentive", "--refresh", *NEW).out)["attentive"] == "1.0.0"
+
+
+def test_what_no_index_knows_is_looked_for_where_there_is_no_answer(here: World) -> None:
+    here.server.add("attentive", [wheel("attentive", "1.0.0", ["llama-cpp-python"])])
+    here.own["cu130"].add("llama-cpp-python", [_llama("0.3.34", "cu130")])
+    assert "llama_cpp_python-0.3.34-" in here("-f", "pytorch", "attentive", *NEW).out
 
 
 def test_a_place_that_does_not_answer_is_a_note(here: World) -> None:
     here.server.fault("/lists/*", status=500)
     done = here("-f", "pytorch", "flash-attn", "--extensions", *NEW)
     assert "note: could not read Somebody's wheels: wheels of flash-attn there were not considered (" in done.err
+
+
+def test_a_refusal_says_which_place_could_not_be_read(here: World) -> None:
+    here.server.fault("/own/*", status=500)
+    refused = here("-f", "pytorch", "llama-cpp-python", *NEW, code=1)
+    text = "could not read Fast Attention releases: wheels of llama-cpp-python there were not considered ("
+    assert f"cause: {text}" in refused.err
+
+
+def test_a_place_that_does_not_answer_is_not_missed_where_an_index_has_a_wheel(here: World) -> None:
+    here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
+    here.server.fault("/lists/*", status=500)
+    assert "Somebody's wheels" not in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).err
+
+
+def test_a_lock_says_which_places_could_not_be_read(here: World) -> None:
+    here.server.fault("/lists/*", status=500, times=2)
+    command = ("-f", "pytorch", "flash-attn", "--extensions", *NEW, "-o", "pylock.toml")
+    here(*command, form="pylock")
+    made = tomli.loads(Path("pylock.toml").read_text("utf-8"))["tool"]["envsolve"]
+    assert made["evidence"]["places_unread"] == ["flash-attn Somebody's wheels"]
+    text = "Somebody's wheels could not be read when this was locked: wheels of flash-attn there were not considered"
+    done = here.envsolve("status", "pylock.toml", "--gpu", "8.6", *NEW)
+    assert f"{text} (-P flash-attn tries again)" in done.out + done.err
+    here.publishes(flash("2.7.0", "cu130torch2.15"))
+    here(*command, form="pylock")
+    assert "places_unread" not in Path("pylock.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -245,6 +383,13 @@ def test_where_the_wheel_of_the_index_does_not_run_the_project_has_one_for_anoth
     here.server.add("vllm", [wheel("vllm", "0.33.0", ["torch>=2.8"], tags=CP311)])
     assert "vllm @ " in here("-f", "pytorch", "vllm", *OLD).out
     assert pins_in(here("-f", "pytorch", "vllm", *NEW).out)["vllm"] == "0.33.0"
+
+
+def test_an_answer_of_conda_says_that_it_has_no_such_wheels(here: World) -> None:
+    done = here.envsolve("-f", "pytorch", "flash-attn", "--extensions", "--gpu", "8.6", *NEW)
+    assert done.code == 0
+    assert "note: --extensions is ignored: only Python locks have wheels that are on no index" in done.err
+    assert "--format pylock --extensions flash-attn" in done.err
 
 
 @pytest.mark.thorough  # installers judge the lock

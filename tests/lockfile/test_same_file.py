@@ -104,6 +104,15 @@ def test_packages_count(changes: dict[str, object], format_name: str, matrix: Ma
     assert not is_same(format_name, first(first(lock, files=(file("torch.whl", "e"),)), **changes), lock)
 
 
+@pytest.mark.parametrize("format_name", PYTHON_FORMATS)
+def test_a_place_that_could_not_be_read_counts_once_it_can(format_name: str, matrix: Matrix) -> None:
+    lock = lock_for(format_name, matrix)
+    missed = made(lock, evidence=(("places_unread", ("flash-attn Somebody's wheels",)),))
+    found = made(lock, evidence=())
+    assert not is_same(format_name, missed, found)
+    assert is_same(format_name, found, missed)
+
+
 @pytest.mark.parametrize("format_name", CONDA_FORMATS)
 def test_of_the_virtual_packages_the_cuda_of_the_driver_does_not_count(format_name: str, matrix: Matrix) -> None:
     lock = lock_for(format_name, matrix)
