@@ -77,13 +77,14 @@ class ExtensionWheels:
                 limit = SpecifierSet(",".join(filter(None, limits)))
                 self._wheels[name] = list(self._of_package(name, sources, limit))
 
-    def more(self, *, builds: bool) -> More:
-        """The versions in the search. Source distributions of the same packages count only with ``builds``."""
-        versions = {
+    @property
+    def more(self) -> More:
+        """The versions in the search."""
+        return {
             name: {it.version: [Elsewhere(it.page, it.version)] for it in reversed(wheels)}
             for name, wheels in self._wheels.items()
+            if wheels
         }
-        return More(versions, () if builds else tuple(name for name, wheels in versions.items() if wheels))
 
     @property
     def facts(self) -> Iterator[BuildFacts]:

@@ -184,7 +184,7 @@ class _Lock:
         self._passed: list[UnsolvableError] = []
         """Why they cannot."""
         self._rivals: Rivals = {}
-        self._more = More()
+        self._more: More = {}
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
     def again(self, old: Lock) -> Locked | None:
@@ -264,13 +264,13 @@ class _Lock:
 
     def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
         """The wheels for GPUs that are not on an index; the search and the matrix know of them from now on."""
-        problem, packages = self._problem, self._lock_request.request.packages
+        problem = self._problem
         builds = {} if problem.cpu or self._is_plain else builds_of(self._solver, self._request, problem)
         stack = StackInSearch(builds, self._request, problem, self._solver, self._matrix)
         indexes = Indexes((*self._where.extra, self._where.default), lines.pool, self._where.mapped)
         needs = (need for need, _ in (self._wanted.needs if builds else ()))
         found = ExtensionWheels(needs, stack, problem, indexes, self._lock_request.request)
-        self._matrix, self._more = self._matrix.with_builds(found.facts), found.more(builds=packages.allow_builds)
+        self._matrix, self._more = self._matrix.with_builds(found.facts), found.more
         return found
 
     def _has_no_builds(self) -> bool:
@@ -385,6 +385,7 @@ class _Lock:
             limits,
             sources=most if chosen is None else chosen.sources,
             rivals=self._rivals,
+            more=self._more,
         )
         question = question._replace(
             held={} if chosen is None else chosen.versions,

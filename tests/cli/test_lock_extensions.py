@@ -211,6 +211,8 @@ def test_a_wheel_is_read_whatever_its_name_says(here: World) -> None:
     )
     refused = here("-f", "pytorch", "sageattention", "--extensions", *NEW, code=1)
     assert "no known sageattention wheel has code for compute capability 8.6" in refused.err
+    assert "sageattention 2.2.0: it has no wheel, only a source distribution" in refused.err
+    assert "hint: allow building packages from source, which runs their code" in refused.err
 
 
 def test_where_others_have_a_wheel_it_is_said(here: World) -> None:
