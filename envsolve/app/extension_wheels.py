@@ -12,13 +12,12 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.command import way_out
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import Lines
 from envsolve.app.stack_in_search import StackInSearch
 from envsolve.app.targets import glibc_of
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import Hint, OutsideError
+from envsolve.errors import OutsideError
 from envsolve.extension_sources import ExtensionSource, Labelled, Listing, sources_for
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.index.client import Indexes
@@ -61,7 +60,6 @@ class ExtensionWheels:
     def __init__(
         self, needs: Iterable[Need], stack: StackInSearch, problem: Problem, indexes: Indexes, request: Request
     ) -> None:
-        self._request = request
         self._stack, self._platform, self._indexes = stack, problem.platform, indexes
         self._ranks = Ranks(Interpreter(python_of(problem.python, None), problem.platform, glibc_of(problem)))
         self._unread: dict[str, dict[str, str]] = {}
@@ -124,16 +122,19 @@ class ExtensionWheels:
             note = Note("extension-source-unread", f"{text} ({next(iter(reasons.values()))})")
             yield note.about(name=name, sources=", ".join(reasons))
         for pin in pins:
-            source = next((it.source for it in self._wheels.get(pin.name, ()) if it.version == pin.version), None)
+            source = self._source_of(pin)
             if source is not None:
                 own = "the project itself" if source.is_official else source.publisher
                 text = f"{pin.name} {pin.version} is from {source.title}, published by {own}"
                 yield Note("extension-source", text).about(name=pin.name, source=source.id, publisher=source.publisher)
-            elif not pin.files[0].is_wheel:
-                hint = allowing_others([pin.name], self._platform, self._request)
-                if hint is not None:
-                    text = f"no wheel of {pin.name} was found; third parties may have one: {hint.text}"
-                    yield Note("extension-wheels-elsewhere", text, hint.command)
+
+    def place_of(self, pin: Pin) -> str:
+        """Where the wheel of ``pin`` is published, for people."""
+        source = self._source_of(pin)
+        return source.title if source is not None else pin.index_url or without_secrets(pin.files[0].url)
+
+    def _source_of(self, pin: Pin) -> ExtensionSource | None:
+        return next((it.source for it in self._wheels.get(pin.name, ()) if it.version == pin.version), None)
 
     def _of_package(self, name: str, sources: Sequence[ExtensionSource], limit: SpecifierSet) -> Iterator[_Wheel]:
         """The wheels of ``name``; of those alike the one of the first place, and none that an index has as well."""
@@ -215,16 +216,6 @@ class ExtensionWheels:
         built_with = said.cuda if "." in said.cuda else f"{said.cuda}.99"  # the newest of a major has all code
         code = self._stack.code_of(name, wheel.version.partition("+")[0], built_with)
         return BuildFacts(name, exactly, cuda, requires, (), "", (evidence,), code=code, platforms=(self._platform,))
-
-
-def allowing_others(names: Iterable[str], platform: Platform, request: Request) -> Hint | None:
-    """How to have wheels of ``names`` that third parties publish; None if there are none."""
-    if request.packages.extensions:
-        return None
-    sources = (it for name in names for it in sources_for(name, platform.value, third_party=True))
-    titles = dict.fromkeys(it.title for it in sources if not it.is_official)
-    allowing = request._replace(packages=request.packages._replace(extensions=True))
-    return way_out(f"allow wheels from {', '.join(titles)}", allowing, request) if titles else None
 
 
 def _cuda_for(cuda: str) -> SpecifierSet:

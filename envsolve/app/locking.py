@@ -49,7 +49,8 @@ from envsolve.app.stack_wheels import (
     strangers,
 )
 from envsolve.app.targets import Target, targets_of
-from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
+from envsolve.app.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.index.client import Indexes
 from envsolve.index.extended import More
@@ -85,20 +86,63 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
     request, hidden = request_without_secrets(lock_request.request)
-    wanted, where, lines = started or start(lock_request.request, lock_request.network, environ)
+    began = started or start(lock_request.request, lock_request.network, environ)
     try:
-        require_wheels(request)
-        targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
-        require_linux_for_image([it.problem.platform for it in targets], request.format)
-        holds = holding_on(it.problem for it in targets)
-        wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
-        locks = [_Lock(lock_request, matrix, target, wanted, where).made(lines) for target in targets]
+        locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
+        ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
+    except UnsolvableError as error:
+        names = [it.name for it in error.refused]
+        error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
+        raise
     except OutsideError as error:
-        name_index(error, lock_request.request, where)
+        name_index(error, lock_request.request, began.where)
         raise
     finally:
-        lines.close()
-    return _solved(request, locks, (*where.notes, *lines.notes, *hidden))
+        began.lines.close()
+    return _solved(request, locks, (*ways, *began.where.notes, *began.lines.notes, *hidden))
+
+
+def _locks_of(lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]) -> list[_Lock]:
+    """The locks to make, one for each platform. Raises UsageError, OutsideError."""
+    request, _ = request_without_secrets(lock_request.request)
+    wanted, where, lines = began
+    require_wheels(request)
+    targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
+    require_linux_for_image([it.problem.platform for it in targets], request.format)
+    holds = holding_on(it.problem for it in targets)
+    wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
+    return [_Lock(lock_request, matrix, target, wanted, where) for target in targets]
+
+
+def _ways(
+    names: Iterable[str], lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]
+) -> Iterator[Hint]:
+    """What to change so that those of ``names`` have a wheel that are published beside the indexes."""
+
+    def attempt(request: Request, wanted: Given, end: float) -> list[Tried] | None:
+        asked, changed = lock_request._replace(request=request), began._replace(wanted=wanted)
+        try:
+            return [it.tried(began.lines, end) for it in _locks_of(asked, changed, matrix, environ)]
+        except EnvsolveError:
+            return None  # what only helps does not end in an error of its own
+
+    published = are_published(names)
+    if published:
+        yield from ways_to_wheels(published, lock_request.request, began.wanted, attempt)
+
+
+def _notes_on_source(
+    locks: Sequence[Locked], lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]
+) -> Iterator[Note]:
+    """Which stack has a wheel of what is locked as a source distribution."""
+    requested = {need.name for need, _ in began.wanted.needs if not need.url}
+    pins = {pin.name: pin for it in locks if it.solution is not None for pin in it.lock.pins if pin.name in requested}
+    names = are_published(name for name, pin in pins.items() if not pin.files[0].is_wheel)
+    what = " and ".join(f"{it} {pins[it].version}" for it in names)
+    stack = next((stack_text(it.solution) for it in locks if it.solution is not None), "")
+    for hint in _ways(names, lock_request, began, matrix, environ):
+        text = f"no wheel of {what} was found for {stack}; {hint.text}"
+        yield Note("extension-wheels-elsewhere", text, hint.command)
 
 
 def locked_again(
@@ -235,6 +279,30 @@ class _Lock:
 
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
+        made, extensions, audit = self._resolved(lines)
+        notes = Notes(
+            made,
+            self._lock_request.request,
+            self._wanted_on(made.attempt),
+            self._solver,
+            self._rivals,
+            partial(self._refusal_of, lines),
+            self._versions,
+        )
+        of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
+        beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
+        read, progress = audit.origins(notes.pins), self._lock_request.counted
+        pins = tuple(extensions.by_address(tuple(notes.pins), self._pins, lines, progress))
+        return self._result.finished(made.attempt, pins, beside, self._passed, read=read)
+
+    def tried(self, lines: Lines, end: float) -> Tried:
+        """The answer alone, found until ``end``, a moment of the monotonic clock. Raises as :meth:`made`."""
+        self._end = min(self._end, end)
+        made, extensions, _ = self._resolved(lines)
+        return Tried(made.attempt.solution, made.found.pins, extensions.place_of)
+
+    def _resolved(self, lines: Lines) -> tuple[Resolved, ExtensionWheels, WheelAudit]:
+        """The best answer that holds for what its wheels contain."""
         joined: list[str] = []
         extensions = self._extension_wheels(lines)
         audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
@@ -251,16 +319,9 @@ class _Lock:
             self._matrix, is_suited = audit.learned(made.found.pins, made.attempt.solution, self._matrix)
             if not is_suited:
                 continue
-            refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
+            refusal_of = partial(self._refusal_of, lines)
             require_recent(made, self._wanted, self._lock_request.request, self._versions, refusal_of)
-            notes = Notes(
-                made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of, self._versions
-            )
-            of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
-            beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
-            read, progress = audit.origins(notes.pins), self._lock_request.counted
-            pins = tuple(extensions.by_address(tuple(notes.pins), self._pins, lines, progress))
-            return self._result.finished(made.attempt, pins, beside, self._passed, read=read)
+            return made, extensions, audit
 
     def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
         """The wheels for GPUs that are not on an index; the search and the matrix know of them from now on."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -71,9 +74,16 @@ class World(NamedTuple):
 
     def __call__(self, *words: str, form: str = "requirements", code: int = 0) -> Result:
         where = ("--index-url", self.server.index_url, "--pytorch-index-url", f"{self.server.url}/whl")
-        target = ("--python", "3.11.7", "--platform", "linux-64", "--format", form, "--gpu", "8.6")
-        done = self.envsolve(*words, *target, *where, "--cache-dir", "cache")
+        target = ("--platform", "linux-64", "--format", form, "--gpu", "8.6")
+        python = () if "--python" in words else ("--python", "3.11.7")
+        done = self.envsolve(*words, *python, *target, *where, "--cache-dir", "cache")
         assert done.code == code, done.err + done.out
+        return done
+
+    def typed(self, command: str) -> Result:
+        """What a command gives that envsolve offered."""
+        done = self.envsolve(*shlex.split(command)[1:], "--cache-dir", "cache")
+        assert done.code == 0, done.err
         return done
 
     def publishes(self, *files: IndexFile, of: str = "flash-attn") -> None:
@@ -217,20 +227,100 @@ def test_a_wheel_is_read_whatever_its_name_says(here: World) -> None:
 
 def test_where_others_have_a_wheel_it_is_said(here: World) -> None:
     here.server.add("sageattention", [sdist("sageattention", "2.2.0", ["torch"])])
+    assert "Somebody" not in here("-f", "pytorch", "sageattention", *NEW).err  # who has none there
+    here.publishes(sage("cu130torch2.15"), of="sageattention")
     done = here("-f", "pytorch", "sageattention", *NEW)
     assert (
-        "no wheel of sageattention was found; third parties may have one: allow wheels from Somebody's wheels"
-        in done.err
+        "note: no wheel of sageattention 2.2.0 was found for pytorch 2.15.0 (pypi, cu132) and Python 3.11; with "
+        "third-party wheels, pytorch 2.15.0 (pypi, cu132) and Python 3.11: sageattention 2.2.0+cu130torch2.15 from "
+        "Somebody's wheels\n"
+    ) in done.err
+    (command,) = ways(done)
+    assert "sageattention @ " in here.typed(command).out
+
+
+def sage(label: str) -> IndexFile:
+    return wheel("sageattention", f"2.2.0+{label}", ["torch"], tags=CP311)
+
+
+def ways(done: Result) -> list[str]:
+    """The commands of the ways to a published wheel."""
+    lines = done.err.splitlines()
+    return [after.strip() for line, after in pairwise(lines) if re.search(r"(^hint: |; )with .* from .*\S$", line)]
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        (["-f", "pytorch==2.14.*", "flash-attn"], "--framework 'pytorch==2.15.*'"),
+        (["torch==2.14.0", "flash-attn"], "'torch==2.15.*' flash-attn"),
+        (["-f", "pytorch", "flash-attn>2.8.3"], "flash-attn==2.8.3"),
+        (["-f", "pytorch>=2.14", "--cuda", "12.*", "flash-attn"], "--cuda 13 "),
+    ],
+)
+def test_beside_source_the_least_change_is_offered_that_has_a_wheel(
+    words: list[str], changed: str, here: World
+) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    done = here(*words, *NEW)
+    assert "flash-attn==2.9.0" in done.out
+    (command,) = ways(done)
+    assert changed in command
+    assert "flash-attn @ " in here.typed(command).out
+
+
+def test_a_refusal_offers_wheels_of_others_and_the_stack_with_those_of_the_project(here: World) -> None:
+    """The one for the smaller change comes first."""
+    here.server.add("torch", [torch("2.14.0")])
+    here.server.withdraw("flash-attn")
+    here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", tags="cp311-cp311-win_amd64")])
+    here.publishes(flash("2.8.3", "cu130torch2.14"))
+    done = here("-f", "pytorch==2.14.0", "flash-attn", *NEW, code=1)
+    allowing, newer = ways(done)
+    assert (
+        done.err
+        == f"""\
+error: no-wheel
+  flash-attn cannot be installed on Python 3.11.7 on linux-64 with pytorch 2.14.0 (pypi, cu130): it has no wheel for \
+this Python and platform
+cause: the command line requires flash-attn
+cause: flash-attn 2.9.0: it has no wheel for this Python and platform
+hint: with third-party wheels, pytorch 2.14.0 (pypi, cu130) and Python 3.11: flash-attn 2.8.3+cu130torch2.14 from \
+Somebody's wheels
+  {allowing}
+hint: with pytorch 2.15.0 (pypi, cu132) and Python 3.11: flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE from Fast \
+Attention releases
+  {newer}
+hint: try another Python (--python) or another version of the package
+"""
     )
-    assert "envsolve --framework pytorch" in done.err
+    assert "2.8.3%2Bcu130torch2.14-" in here.typed(allowing).out
+    assert "2.8.3%2Bcu13torch2.15cxx11abiTRUE" in here.typed(newer).out
+
+
+def test_another_python_is_offered_where_it_has_the_wheel(here: World) -> None:
+    here.server.add("torch", [wheel("torch", "2.15.0", tags=CP311.replace("311", "312"))])
+    done = here("-f", "pytorch", "flash-attn", *NEW, "--python", "3.12", code=1)
+    (command,) = ways(done)
+    assert "--python 3.11 " in command
+    assert "flash-attn @ " in here.typed(command).out
+
+
+def test_what_no_place_has_for_any_stack_is_not_offered(here: World) -> None:
     here.server.add("sageattn3", [wheel("sageattn3", "2.2.0", tags="cp311-cp311-win_amd64")])
-    done = here("-f", "pytorch", "sageattn3", *NEW, code=1)
-    assert "hint: allow wheels from Somebody's wheels" in done.err
+    here.publishes(sage("cu130torch2.15"), of="sageattention")
+    refused = here("-f", "pytorch==2.15.*", "sageattn3", *NEW, code=1)
+    assert ways(refused) == []
+    assert "Somebody" not in refused.err
 
 
-def test_a_wheel_is_not_for_a_gpu_that_its_package_has_no_code_for(here: World) -> None:
-    done = here("-f", "pytorch", "flash-attn", "--gpu", "7.5", *NEW, code=1)
-    assert "flash-attn is bounded" in done.err
+def test_a_gpu_without_code_is_the_reason_whatever_the_stack(here: World) -> None:
+    done = here("-f", "pytorch==2.15.*", "flash-attn", "--gpu", "7.5", *NEW, code=1)
+    assert (
+        "error: gpu-not-supported\n  flash-attn cannot run on the GPU, for Python 3.11.7 on linux-64 with" in done.err
+    )
+    assert "cause: flash-attn is bounded: flash-attn>=2.7.3 has no code for compute capability 7.5" in done.err
+    assert done.err.count("hint: ") == done.err.count("hint: leave out flash-attn, or require another version") == 1
 
 
 def test_code_for_new_gpus_needs_a_wheel_that_was_built_with_a_new_cuda(here: World) -> None:
