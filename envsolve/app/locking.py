@@ -77,6 +77,8 @@ from envsolve.resolve.closure.resolve import (
 )
 from envsolve.resolve.solver import Solver
 
+WHEELS_ELSEWHERE = "extension-wheels-elsewhere"
+"""The code of the note that says which change gives a wheel in place of source; its field ``way`` is the change."""
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
 
 
@@ -142,7 +144,7 @@ def _notes_on_source(
     stack = next((stack_text(it.solution) for it in locks if it.solution is not None), "")
     for hint in _ways(names, lock_request, began, matrix, environ):
         text = f"no wheel of {what} was found for {stack}; {hint.text}"
-        yield Note("extension-wheels-elsewhere", text, hint.command)
+        yield Note(WHEELS_ELSEWHERE, text, hint.command).about(names=" ".join(names), way=hint.text)
 
 
 def locked_again(

@@ -86,6 +86,17 @@ class World(NamedTuple):
         assert done.code == 0, done.err
         return done
 
+    def why_not(self, other: str, *words: str) -> tuple[str, list[str]]:
+        """Why not ``other``, without the commands, and the framework in each of these, which gives what it says."""
+        where = ("--index-url", self.server.index_url, "--pytorch-index-url", f"{self.server.url}/whl")
+        target = ("--platform", "linux-64", "--gpu", "8.6", "--python", "3.11.7", "--cache-dir", "cache")
+        done = self.envsolve(*words, *target, *where, "--why-not", other)
+        assert done.code == 0, done.err
+        commands = re.findall(r"^    (envsolve .*)$", done.out, re.MULTILINE)
+        assert all("flash-attn @ " in self.typed(it).out for it in commands)
+        text = re.sub(r"^    envsolve .*$", "    COMMAND", done.out, flags=re.MULTILINE)
+        return text, [shlex.split(it)[2] for it in commands]
+
     def publishes(self, *files: IndexFile, of: str = "flash-attn") -> None:
         """List ``files`` as the other place does; they are on a shelf of their own."""
         shelf = self.server.index("/assets/simple/")
@@ -296,6 +307,44 @@ hint: try another Python (--python) or another version of the package
     )
     assert "2.8.3%2Bcu130torch2.14-" in here.typed(allowing).out
     assert "2.8.3%2Bcu13torch2.15cxx11abiTRUE" in here.typed(newer).out
+
+
+def test_why_not_solves_beside_the_stack_of_the_answer(here: World) -> None:
+    assert here.why_not("flash-attn", "-f", "pytorch", *NEW) == (
+        """\
+flash-attn fits
+  flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE has a wheel for pytorch 2.15.0 (pypi, cu132) and Python 3.11
+  hint: to get flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE
+    COMMAND
+""",
+        ["pytorch==2.15.0"],
+    )
+
+
+def test_why_not_names_what_would_have_to_change(here: World) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    here.publishes(flash("2.8.3", "cu126torch2.14"), flash("2.8.3", "cu126torch2.8"))
+    assert here.why_not("flash-attn<2.9", "-f", "pytorch==2.14.0", *NEW) == (
+        """\
+flash-attn<2.9 does not fit
+  flash-attn 2.8.3 has no wheel for pytorch 2.14.0 (pypi, cu130) and Python 3.11
+  hint: with third-party wheels, pytorch 2.14.0 (pytorch, cu126) and Python 3.11: flash-attn 2.8.3+cu126torch2.14 from \
+Somebody's wheels
+    COMMAND
+  hint: with pytorch 2.15.0 (pypi, cu132) and Python 3.11: flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE from Fast \
+Attention releases
+    COMMAND
+""",
+        ["pytorch==2.14.0", "pytorch==2.15.*"],
+    )
+
+
+def test_why_not_says_where_no_stack_helps(here: World) -> None:
+    text, commands = here.why_not("flash-attn", "-f", "pytorch", "--gpu", "7.5", *NEW)
+    assert "flash-attn cannot run on the GPU, for Python 3.11.7 on linux-64 with pytorch 2.15.0 (pypi, cu132)\n" in text
+    assert commands == []
+    refused = here.envsolve("-f", "pytorch", "--gpu", "none", "--why-not", "flash-attn", "--platform", "linux-64")
+    assert "the answer is a CPU environment, and flash-attn has code for GPUs" in refused.err
 
 
 def test_another_python_is_offered_where_it_has_the_wheel(here: World) -> None:
