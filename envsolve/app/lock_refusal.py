@@ -8,6 +8,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.command import command_of, way_out
+from envsolve.app.compiling import how_to_compile
 from envsolve.app.lock_notes import RefusalOf, Resolved, index_hint
 from envsolve.app.lock_stacks import Attempt
 from envsolve.app.lock_worlds import Unbuilt
@@ -91,6 +92,7 @@ def packages_refusal(
         *_framework_hints(contested(conflict), request),
         *([Hint("install a required version with conda")] if is_of_conda and code != "hash-mismatch" else []),
         *(() if rivals else _hints(reasons, unknown, lacking, without_code, request, solution)),
+        *_how_to_compile(unfit, solution),
         *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
     )
@@ -289,6 +291,12 @@ def _hash_hints(
     stack = {} if solution is None else {it.release.package: it.release.source for it in solution.choices}
     if any(stack.get(name) is Source.PYTORCH for name in unfit):
         yield Hint(f"if the hashes are those of the builds on PyPI, use them: {asker.saying('sources', 'pypi')}")
+
+
+def _how_to_compile(unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None) -> Iterator[Hint]:
+    for name, found in unfit.items():
+        if solution is not None and Unfit.SOURCE_ONLY in found:
+            yield from how_to_compile(name, found[Unfit.SOURCE_ONLY], solution)
 
 
 def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:

@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
+from envsolve.app.compiling import how_to_compile
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.extension_wheels import ExtensionWheels
 from envsolve.app.held_locks import LockFor, held_in_python_lock
@@ -79,6 +80,8 @@ from envsolve.resolve.solver import Solver
 
 WHEELS_ELSEWHERE = "extension-wheels-elsewhere"
 """The code of the note that says which change gives a wheel in place of source; its field ``way`` is the change."""
+HOW_TO_COMPILE = "how-to-compile"
+"""The code of the notes with the commands that compile what is locked as source."""
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
 
 
@@ -136,15 +139,22 @@ def _ways(
 def _notes_on_source(
     locks: Sequence[Locked], lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]
 ) -> Iterator[Note]:
-    """Which stack has a wheel of what is locked as a source distribution."""
+    """Which stack has a wheel of what is locked as a source distribution, and how that is compiled."""
     requested = {need.name for need, _ in began.wanted.needs if not need.url}
-    pins = {pin.name: pin for it in locks if it.solution is not None for pin in it.lock.pins if pin.name in requested}
-    names = are_published(name for name, pin in pins.items() if not pin.files[0].is_wheel)
-    what = " and ".join(f"{it} {pins[it].version}" for it in names)
-    stack = next((stack_text(it.solution) for it in locks if it.solution is not None), "")
+    source = {
+        pin.name: (pin, it.solution)
+        for it in locks
+        if it.solution is not None
+        for pin in it.lock.pins
+        if not pin.files[0].is_wheel
+    }
+    names = are_published(requested & source.keys())
+    what = " and ".join(f"{it} {source[it][0].version}" for it in names)
     for hint in _ways(names, lock_request, began, matrix, environ):
-        text = f"no wheel of {what} was found for {stack}; {hint.text}"
+        text = f"no wheel of {what} was found for {stack_text(source[names[0]][1])}; {hint.text}"
         yield Note(WHEELS_ELSEWHERE, text, hint.command).about(names=" ".join(names), way=hint.text)
+    for pin, solution in source.values():
+        yield from (Note(HOW_TO_COMPILE, *it[:2]) for it in how_to_compile(pin.name, pin.version, solution))
 
 
 def locked_again(

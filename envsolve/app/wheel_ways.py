@@ -47,7 +47,7 @@ Try = Callable[[Request, Given, float], Sequence[Tried] | None]
 
 def are_published(names: Iterable[str]) -> list[str]:
     """Those of ``names`` of which a place in ``data/sources`` has wheels for some platform."""
-    return [it for it in names if any(sources_for(it, on.value, third_party=True) for on in Platform)]
+    return [it for it in sorted(names) if any(sources_for(it, on.value, third_party=True) for on in Platform)]
 
 
 def ways_to_wheels(names: Collection[str], request: Request, wanted: Given, attempt: Try) -> Iterator[Hint]:

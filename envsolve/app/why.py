@@ -111,7 +111,7 @@ def _why_no_wheel(
     name = normalized(parse_framework(text)[0])
     if name in (*framework_names(matrix), "python", *_TOOLKIT_NAMES):
         return None
-    from envsolve.app.locking import WHEELS_ELSEWHERE
+    from envsolve.app.locking import HOW_TO_COMPILE, WHEELS_ELSEWHERE
     from envsolve.app.request_lock import LockRequest, begun
     from envsolve.app.wheel_ways import are_published, stack_text
 
@@ -135,8 +135,12 @@ def _why_no_wheel(
     if locked.files[0].is_wheel:
         hint = Hint(f"to get {name} {locked.version}", command_of(request))
         return WhyNot(text, True, f"{name} {locked.version} has a wheel for {about}", (), (), (hint,))
-    ways = (Hint(str(it.fields["way"]), it.command) for it in solved.notes if it.code == WHEELS_ELSEWHERE)
-    return WhyNot(text, False, f"{name} {locked.version} has no wheel for {about}", (), (), tuple(ways))
+    hints = tuple(
+        Hint(str(it.fields.get("way", it.text)), it.command)
+        for it in solved.notes
+        if it.code in (WHEELS_ELSEWHERE, HOW_TO_COMPILE)
+    )
+    return WhyNot(text, False, f"{name} {locked.version} has no wheel for {about}", (), (), hints)
 
 
 def _refused(text: str, error: UnsolvableError) -> WhyNot:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -94,7 +95,7 @@ class World(NamedTuple):
         assert done.code == 0, done.err
         commands = re.findall(r"^    (envsolve .*)$", done.out, re.MULTILINE)
         assert all("flash-attn @ " in self.typed(it).out for it in commands)
-        text = re.sub(r"^    envsolve .*$", "    COMMAND", done.out, flags=re.MULTILINE)
+        text = re.sub(r"^    .*$", "    COMMAND", done.out, flags=re.MULTILINE)
         return text, [shlex.split(it)[2] for it in commands]
 
     def publishes(self, *files: IndexFile, of: str = "flash-attn") -> None:
@@ -334,6 +335,10 @@ Somebody's wheels
   hint: with pytorch 2.15.0 (pypi, cu132) and Python 3.11: flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE from Fast \
 Attention releases
     COMMAND
+  hint: to compile flash-attn 2.8.3 for compute capability 8.6, install nvcc of CUDA 13.0 beside g++ and PyTorch
+    COMMAND
+  hint: then build it: its jobs need 9 GB of memory each and follow the free memory; 64 cores take 3 to 5 minutes
+    COMMAND
 """,
         ["pytorch==2.14.0", "pytorch==2.15.*"],
     )
@@ -345,6 +350,66 @@ def test_why_not_says_where_no_stack_helps(here: World) -> None:
     assert commands == []
     refused = here.envsolve("-f", "pytorch", "--gpu", "none", "--why-not", "flash-attn", "--platform", "linux-64")
     assert "the answer is a CPU environment, and flash-attn has code for GPUs" in refused.err
+
+
+def compiling(done: Result) -> str:
+    """The notes, or the hints, with the commands that compile."""
+    found = re.search(r"^(note|hint): to compile .*\n.*\n\1: then build it.*\n.*\n", done.err, re.MULTILINE)
+    return found[0] if found else ""
+
+
+def test_what_is_locked_as_source_comes_with_the_commands_that_compile_it(here: World) -> None:
+    here.server.add("torch-scatter", [sdist("torch-scatter", "2.1.2")])
+    expected = """\
+note: to compile torch-scatter 2.1.2 for compute capability 8.6, 9.0, install nvcc of CUDA 13.2 beside g++ and PyTorch
+  pip install 'cuda-toolkit[nvcc]==13.2.*' nvidia-cuda-cccl ninja setuptools wheel
+note: then build it
+  export CUDA_HOME="$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13" && \
+ln -sf libcudart.so.13 "$CUDA_HOME/lib/libcudart.so" && \
+FORCE_CUDA=1 TORCH_CUDA_ARCH_LIST='8.6;9.0' pip install --no-build-isolation torch-scatter==2.1.2
+"""
+    assert compiling(here("-f", "pytorch", "torch-scatter", "--gpu", "9.0", *NEW)) == expected
+
+
+def test_nvcc_of_cuda_12_is_that_of_conda_forge(here: World) -> None:
+    expected = """\
+note: to compile flash-attn 2.9.0 for compute capability 8.6, install nvcc of CUDA 12.6 beside g++ and PyTorch
+  conda create -p ./cuda-12.6 -c conda-forge cuda-version=12.6 cuda-nvcc cuda-libraries-dev && \
+pip install ninja packaging psutil setuptools wheel
+note: then build it: its jobs need 9 GB of memory each and follow the free memory; 64 cores take 3 to 5 minutes
+  export CUDA_HOME="$PWD/cuda-12.6" CPATH="$PWD/cuda-12.6/targets/x86_64-linux/include" && \
+FLASH_ATTENTION_FORCE_BUILD=TRUE FLASH_ATTN_CUDA_ARCHS=80 pip install --no-build-isolation flash-attn==2.9.0
+"""
+    assert compiling(here("-f", "pytorch==2.7.*", "flash-attn", *OLD)) == expected
+
+
+def test_the_build_gets_the_variables_and_a_library_to_link_with(here: World, tmp_path: Path) -> None:
+    """A shell runs the command; ``pip`` and ``python`` are stood in for."""
+    here.server.add("torch-scatter", [sdist("torch-scatter", "2.1.2")])
+    command = compiling(here("-f", "pytorch", "torch-scatter", *NEW)).splitlines()[-1]
+    library = tmp_path / "site" / "nvidia" / "cu13" / "lib"
+    library.mkdir(parents=True)
+    (library / "libcudart.so.13").write_text("cudart")
+    programs = {"pip": 'echo "$*" "$CUDA_HOME" $FORCE_CUDA $TORCH_CUDA_ARCH_LIST', "python": f"echo {tmp_path}/site"}
+    for name, does in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(["sh", "-c", command], env=path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"install --no-build-isolation torch-scatter==2.1.2 {library.parent} 1 8.6\n"
+    assert (library / "libcudart.so").read_text() == "cudart"
+
+
+def test_a_refusal_of_source_says_how_to_compile_it(here: World) -> None:
+    here.server.add("torch", [wheel("torch", "2.15.0", tags=CP311.replace("311", "312"))])
+    done = here("-f", "pytorch==2.15.*", "flash-attn<2.9", *NEW, "--python", "3.12", code=1)
+    assert compiling(done).startswith("hint: to compile flash-attn 2.8.3 for compute capability 8.6, ")
+
+
+def test_sources_without_code_for_a_gpu_are_not_to_be_compiled(here: World) -> None:
+    here.server.add("mamba-ssm", [sdist("mamba-ssm", "2.3.2.post1", ["torch"])])
+    assert compiling(here("-f", "pytorch==2.7.*", "mamba-ssm", *OLD)) != ""
+    assert compiling(here("-f", "pytorch==2.7.*", "mamba-ssm", "--gpu", "6.1", *OLD)) == ""
 
 
 def test_another_python_is_offered_where_it_has_the_wheel(here: World) -> None:
