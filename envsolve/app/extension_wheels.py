@@ -122,18 +122,14 @@ class ExtensionWheels:
             note = Note("extension-source-unread", f"{text} ({next(iter(reasons.values()))})")
             yield note.about(name=name, sources=", ".join(reasons))
         for pin in pins:
-            source = self._source_of(pin)
+            source = self.source_of(pin)
             if source is not None:
                 own = "the project itself" if source.is_official else source.publisher
                 text = f"{pin.name} {pin.version} is from {source.title}, published by {own}"
                 yield Note("extension-source", text).about(name=pin.name, source=source.id, publisher=source.publisher)
 
-    def place_of(self, pin: Pin) -> str:
-        """Where the wheel of ``pin`` is published, for people."""
-        source = self._source_of(pin)
-        return source.title if source is not None else pin.index_url or without_secrets(pin.files[0].url)
-
-    def _source_of(self, pin: Pin) -> ExtensionSource | None:
+    def source_of(self, pin: Pin) -> ExtensionSource | None:
+        """The place that ``pin`` is from; None where it is from an index."""
         return next((it.source for it in self._wheels.get(pin.name, ()) if it.version == pin.version), None)
 
     def _of_package(self, name: str, sources: Sequence[ExtensionSource], limit: SpecifierSet) -> Iterator[_Wheel]:

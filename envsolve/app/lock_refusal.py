@@ -44,6 +44,8 @@ _MANY_MONTHS = 18
 _MOST_CAUSES = 3
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
+PACKAGES_CONFLICT = "packages-conflict"
+"""The code where versions of packages do not go together."""
 NOT_ON_INDEX = "release-not-on-index"
 """The code where the matrix knows a build of a framework that the indexes do not have."""
 
@@ -83,7 +85,7 @@ def packages_refusal(
         code, message = "gpu-not-supported", f"{without_code} cannot run on the GPU, for {target}{stack}"
     else:
         code, message = (
-            "packages-conflict",
+            PACKAGES_CONFLICT,
             _conflict_text(conflict, beside, target + stack, is_of_conda),
         )
     rivals = tuple(_rival_hints(conflict, request, solution))

@@ -23,6 +23,7 @@ from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_
 from envsolve.app.lock_indexes import Lines, Places, Start, name_index, places, settings_of, start
 from envsolve.app.lock_notes import Notes, Resolved, gpu_notes
 from envsolve.app.lock_refusal import (
+    PACKAGES_CONFLICT,
     packages_refusal,
     rank_of,
     refusal_of_search,
@@ -96,7 +97,7 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], 
         locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
         ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
     except UnsolvableError as error:
-        names = [it.name for it in error.refused]
+        names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
         error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
         raise
     except OutsideError as error:
@@ -117,6 +118,11 @@ def _locks_of(lock_request: LockRequest, began: Start, matrix: Matrix, environ: 
     holds = holding_on(it.problem for it in targets)
     wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
     return [_Lock(lock_request, matrix, target, wanted, where) for target in targets]
+
+
+def _requested(began: Start) -> set[str]:
+    """The packages of a request by name, without those at an address."""
+    return {need.name for need, _ in began.wanted.needs if not need.url}
 
 
 def _ways(
@@ -140,7 +146,6 @@ def _notes_on_source(
     locks: Sequence[Locked], lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]
 ) -> Iterator[Note]:
     """Which stack has a wheel of what is locked as a source distribution, and how that is compiled."""
-    requested = {need.name for need, _ in began.wanted.needs if not need.url}
     source = {
         pin.name: (pin, it.solution)
         for it in locks
@@ -148,7 +153,7 @@ def _notes_on_source(
         for pin in it.lock.pins
         if not pin.files[0].is_wheel
     }
-    names = are_published(requested & source.keys())
+    names = are_published(_requested(began) & source.keys())
     what = " and ".join(f"{it} {source[it][0].version}" for it in names)
     for hint in _ways(names, lock_request, began, matrix, environ):
         text = f"no wheel of {what} was found for {stack_text(source[names[0]][1])}; {hint.text}"
@@ -311,7 +316,7 @@ class _Lock:
         """The answer alone, found until ``end``, a moment of the monotonic clock. Raises as :meth:`made`."""
         self._end = min(self._end, end)
         made, extensions, _ = self._resolved(lines)
-        return Tried(made.attempt.solution, made.found.pins, extensions.place_of)
+        return Tried(made.attempt.solution, made.found.pins, extensions.source_of)
 
     def _resolved(self, lines: Lines) -> tuple[Resolved, ExtensionWheels, WheelAudit]:
         """The best answer that holds for what its wheels contain."""

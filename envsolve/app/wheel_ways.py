@@ -16,7 +16,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.app.asked_packages import Given
 from envsolve.app.command import way_out
 from envsolve.errors import Hint
-from envsolve.extension_sources import sources_for
+from envsolve.extension_sources import ExtensionSource, sources_for
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.host import Platform
@@ -26,7 +26,7 @@ from envsolve.model.reference import gives_address
 from envsolve.model.request import Request
 from envsolve.model.solution import Solution
 
-_SECONDS = 20
+_SECONDS = 15
 """No change is tried after this time."""
 _PYTHON, _CUDA, _VERSIONS = "python", "cuda", "versions"
 _LIMITS = (_PYTHON, _CUDA, _VERSIONS, FRAMEWORK)
@@ -34,11 +34,11 @@ _LIMITS = (_PYTHON, _CUDA, _VERSIONS, FRAMEWORK)
 
 
 class Tried(NamedTuple):
-    """The answer to a changed request for one platform: its stack, its packages, and the place of each wheel."""
+    """The answer to a changed request for one platform: its stack, its packages, and the places of some."""
 
     solution: Solution | None
     pins: Sequence[Pin]
-    place_of: Callable[[Pin], str]
+    source_of: Callable[[Pin], ExtensionSource | None]
 
 
 Try = Callable[[Request, Given, float], Sequence[Tried] | None]
@@ -61,31 +61,26 @@ def ways_to_wheels(names: Collection[str], request: Request, wanted: Given, atte
     others = not request.packages.extensions
 
     @cache
-    def solved(lifted: tuple[str, ...], *, extensions: bool) -> Hint | None:
+    def solved(lifted: tuple[str, ...], *, extensions: bool) -> tuple[_Answer, Request] | None:
         free = changes.to(dict.fromkeys(lifted, SpecifierSet()), extensions=extensions)
         answer = _with_wheels(names, attempt(*free, end)) if monotonic() < end else None
         if answer is None:
             return None
         instead, needs = changes.to({it: answer.versions_of(it) for it in lifted}, extensions=extensions)
-        if lifted:
-            answer = _with_wheels(names, attempt(instead, needs, end))
-        if answer is None:
-            return None
-        text = f"with third-party wheels, {answer.text}" if extensions and others else f"with {answer.text}"
-        return way_out(text, instead, request, "published-wheel")
+        answer = _with_wheels(names, attempt(instead, needs, end)) if lifted else answer
+        return None if answer is None else (answer, instead)
 
     if (changes.limits or others) and solved(changes.limits, extensions=others) is None:
         return
-    is_offered = False
     for lifted in (it for count in range(len(changes.limits) + 1) for it in combinations(changes.limits, count)):
-        hint = solved(lifted, extensions=request.packages.extensions) if lifted else None
-        if hint is not None:
-            yield hint
+        found = solved(lifted, extensions=request.packages.extensions) if lifted else None
+        if found is not None:
+            yield way_out(f"with {found[0].text}", found[1], request, "published-wheel")
             return
-        hint = solved(lifted, extensions=True) if others and not is_offered else None
-        if hint is not None:
-            is_offered = True
-            yield hint
+        found = solved(lifted, extensions=True) if others else None
+        if found is not None and found[0].is_of_others:
+            others = False
+            yield way_out(f"with third-party wheels, {found[0].text}", found[1], request, "published-wheel")
 
 
 class _Changes:
@@ -104,7 +99,7 @@ class _Changes:
         known = {
             _PYTHON: request.python is not None,
             _CUDA: request.cuda is not None,
-            _VERSIONS: bool(self._lines[_VERSIONS]),
+            _VERSIONS: bool(self._lines[_VERSIONS]) and len(names) == 1,
             FRAMEWORK: framework or bool(self._lines[FRAMEWORK]),
         }
         self.limits = tuple(it for it in _LIMITS if known[it])
@@ -138,15 +133,22 @@ class _Changes:
 
 
 class _Answer(NamedTuple):
-    """A stack with the wheels for it, and where these are published."""
+    """A stack with the wheels for it, and the sources of those that are on no index."""
 
     solution: Solution
-    wheels: tuple[tuple[Pin, str], ...]
+    wheels: tuple[tuple[Pin, ExtensionSource | None], ...]
+
+    @property
+    def is_of_others(self) -> bool:
+        """Whether third parties publish one of the wheels."""
+        return any(source is not None and not source.is_official for _, source in self.wheels)
 
     @property
     def text(self) -> str:
         """What it has, for people."""
-        wheels = (f"{pin.name} {pin.version} from {place}" for pin, place in self.wheels)
+        places = (pin.index_url if source is None else source.title for pin, source in self.wheels)
+        pairs = zip(self.wheels, places, strict=True)
+        wheels = (f"{pin.name} {pin.version} from {place}" for (pin, _), place in pairs)
         return f"{stack_text(self.solution)}: {', '.join(wheels)}"
 
     def versions_of(self, what: str) -> SpecifierSet:
@@ -164,7 +166,7 @@ def _with_wheels(names: Collection[str], tried: Sequence[Tried] | None) -> _Answ
     """The first answer, if each is for GPUs and has wheels of all ``names``."""
     found: list[_Answer] = []
     for it in tried or ():
-        wheels = tuple((pin, it.place_of(pin)) for pin in it.pins if pin.name in names and pin.files[0].is_wheel)
+        wheels = tuple((pin, it.source_of(pin)) for pin in it.pins if pin.name in names and pin.files[0].is_wheel)
         if it.solution is None or it.solution.problem.cpu or len(wheels) < len(names):
             return None
         found.append(_Answer(it.solution, wheels))

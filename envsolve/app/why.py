@@ -140,7 +140,9 @@ def _why_no_wheel(
         for it in solved.notes
         if it.code in (WHEELS_ELSEWHERE, HOW_TO_COMPILE)
     )
-    return WhyNot(text, False, f"{name} {locked.version} has no wheel for {about}", (), (), hints)
+    older = (f" ({it.text})" for it in solved.notes if it.code == "held-back" and it.fields["name"] == name)
+    message = f"{name} {locked.version} has no wheel for {about}{next(older, '')}"
+    return WhyNot(text, False, message, (), (), hints)
 
 
 def _refused(text: str, error: UnsolvableError) -> WhyNot:

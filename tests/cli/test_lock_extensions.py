@@ -420,6 +420,15 @@ def test_another_python_is_offered_where_it_has_the_wheel(here: World) -> None:
     assert "flash-attn @ " in here.typed(command).out
 
 
+def test_a_stack_is_offered_whose_pytorch_the_package_requires(here: World) -> None:
+    here.server.add("sageattention", [wheel("sageattention", "2.2.0", ["torch==2.8.0"], tags=CP311)])
+    done = here("-f", "pytorch==2.15.*", "sageattention", *NEW, code=1)
+    assert done.err.startswith("error: packages-conflict\n")
+    (command,) = ways(done)
+    assert "with pytorch 2.8.0 (pypi, cu128) and Python 3.11: sageattention 2.2.0 from http" in done.err
+    assert pins_in(here.typed(command).out)["sageattention"] == "2.2.0"
+
+
 def test_what_no_place_has_for_any_stack_is_not_offered(here: World) -> None:
     here.server.add("sageattn3", [wheel("sageattn3", "2.2.0", tags="cp311-cp311-win_amd64")])
     here.publishes(sage("cu130torch2.15"), of="sageattention")
