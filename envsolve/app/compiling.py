@@ -26,6 +26,10 @@ _FIRST_OF_CONDA = 12
 """conda-forge's cuda-nvcc begins here."""
 
 
+HOW_TO_COMPILE = "how-to-compile"
+"""The code of the steps, as hints and as notes."""
+
+
 class Kernels(NamedTuple):
     """How source distributions of a package are compiled; the keys are documented in the file."""
 
@@ -67,7 +71,8 @@ def kernels() -> tuple[Kernels, ...]:
 def how_to_compile(name: str, version: str, solution: Solution) -> Iterator[Hint]:
     """How to compile a version of a package for the GPUs of a stack: two steps, none where that is not known."""
     known = next((it for it in kernels() if it.package == name and it.versions.contains(version)), None)
-    cuda = next((it.release.cuda for it in solution.choices if it.release.framework == FRAMEWORK), None)
+    torch = next((it.release for it in solution.choices if it.release.framework == FRAMEWORK), None)
+    cuda = torch.cuda if torch is not None and torch.source.is_wheel else None
     gpus, platform = solution.problem.gpus, solution.problem.platform
     if known is None or cuda is None or cuda.major < _FIRST_OF_CONDA or not gpus or platform not in _TARGETS:
         return
@@ -80,12 +85,14 @@ def how_to_compile(name: str, version: str, solution: Solution) -> Iterator[Hint
     yield Hint(
         f"to compile {name} {version} for compute capability {on}, install nvcc of CUDA {cuda} beside g++ and PyTorch",
         f"{install} {needs}",
+        HOW_TO_COMPILE,
     )
     variables = {**known.environment, **({known.archs: ";".join(targets)} if known.archs else {})}
     given = "".join(f"{key}={shlex.quote(value)} " for key, value in variables.items())
     yield Hint(
         f"then build it{f': {known.expect}' if known.expect else ''}",
         f"{home} && {given}pip install --no-build-isolation {name}=={version}",
+        HOW_TO_COMPILE,
     )
 
 

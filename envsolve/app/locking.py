@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
-from envsolve.app.compiling import how_to_compile
+from envsolve.app.compiling import HOW_TO_COMPILE, how_to_compile
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.extension_wheels import ExtensionWheels
 from envsolve.app.held_locks import LockFor, held_in_python_lock
@@ -81,8 +81,6 @@ from envsolve.resolve.solver import Solver
 
 WHEELS_ELSEWHERE = "extension-wheels-elsewhere"
 """The code of the note that says which change gives a wheel in place of source; its field ``way`` is the change."""
-HOW_TO_COMPILE = "how-to-compile"
-"""The code of the notes with the commands that compile what is locked as source."""
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
 
 
@@ -138,7 +136,7 @@ def _ways(
             return None  # what only helps does not end in an error of its own
 
     published = are_published(names)
-    if published:
+    if published and not lock_request.request.packages.allow_builds:
         yield from ways_to_wheels(published, lock_request.request, began.wanted, attempt)
 
 
@@ -159,7 +157,7 @@ def _notes_on_source(
         text = f"no wheel of {what} was found for {stack_text(source[names[0]][1])}; {hint.text}"
         yield Note(WHEELS_ELSEWHERE, text, hint.command).about(names=" ".join(names), way=hint.text)
     for pin, solution in source.values():
-        yield from (Note(HOW_TO_COMPILE, *it[:2]) for it in how_to_compile(pin.name, pin.version, solution))
+        yield from (Note(HOW_TO_COMPILE, it.text, it.command) for it in how_to_compile(pin.name, pin.version, solution))
 
 
 def locked_again(

@@ -70,7 +70,7 @@ def ways_to_wheels(names: Collection[str], request: Request, wanted: Given, atte
         answer = _with_wheels(names, attempt(instead, needs, end)) if lifted else answer
         return None if answer is None else (answer, instead)
 
-    if (changes.limits or others) and solved(changes.limits, extensions=others) is None:
+    if (changes.limits or others) and solved(changes.limits, extensions=True) is None:
         return
     for lifted in (it for count in range(len(changes.limits) + 1) for it in combinations(changes.limits, count)):
         found = solved(lifted, extensions=request.packages.extensions) if lifted else None

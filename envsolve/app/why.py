@@ -111,7 +111,8 @@ def _why_no_wheel(
     name = normalized(parse_framework(text)[0])
     if name in (*framework_names(matrix), "python", *_TOOLKIT_NAMES):
         return None
-    from envsolve.app.locking import HOW_TO_COMPILE, WHEELS_ELSEWHERE
+    from envsolve.app.compiling import HOW_TO_COMPILE
+    from envsolve.app.locking import WHEELS_ELSEWHERE
     from envsolve.app.request_lock import LockRequest, begun
     from envsolve.app.wheel_ways import are_published, stack_text
 

@@ -420,6 +420,31 @@ def test_another_python_is_offered_where_it_has_the_wheel(here: World) -> None:
     assert "flash-attn @ " in here.typed(command).out
 
 
+def test_a_project_is_told_what_to_write(here: World) -> None:
+    here.publishes(wheel("sageattn3", "1.0+cu130torch2.15", ["torch"], tags=CP311), of="sageattn3")
+    here.server.add("sageattn3", [wheel("sageattn3", "1.0", tags="cp311-cp311-win_amd64")])
+    Path("pyproject.toml").write_text(
+        f"""
+        [tool.envsolve]
+        frameworks = ["pytorch==2.8.*"]
+        requirements = ["sageattn3"]
+        extensions = true
+        python = "3.11"
+        gpus = ["8.6"]
+        driver = "580.65.06"
+        platforms = ["linux-64"]
+        index-url = "{here.server.index_url}"
+        pytorch-index-url = "{here.server.url}/whl"
+        outputs = ["requirements.txt"]
+        """
+    )
+    done = here.envsolve("lock", "--cache-dir", "cache")
+    assert (
+        "hint: with pytorch 2.15.0 (pypi, cu132) and Python 3.11: sageattn3 1.0+cu130torch2.15 from Somebody's wheels: "
+        'frameworks = ["pytorch==2.15.*"] in pyproject.toml\n'
+    ) in done.err
+
+
 def test_a_stack_is_offered_whose_pytorch_the_package_requires(here: World) -> None:
     here.server.add("sageattention", [wheel("sageattention", "2.2.0", ["torch==2.8.0"], tags=CP311)])
     done = here("-f", "pytorch==2.15.*", "sageattention", *NEW, code=1)
