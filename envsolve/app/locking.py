@@ -157,7 +157,8 @@ def _notes_on_source(
         text = f"no wheel of {what} was found for {stack_text(source[names[0]][1])}; {hint.text}"
         yield Note(WHEELS_ELSEWHERE, text, hint.command).about(names=" ".join(names), way=hint.text)
     for pin, solution in source.values():
-        yield from (Note(HOW_TO_COMPILE, it.text, it.command) for it in how_to_compile(pin.name, pin.version, solution))
+        for step in how_to_compile(pin.name, pin.version, solution):
+            yield Note(HOW_TO_COMPILE, step.text, step.command).about(name=pin.name, version=pin.version)
 
 
 def locked_again(

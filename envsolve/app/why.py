@@ -136,12 +136,13 @@ def _why_no_wheel(
     if locked.files[0].is_wheel:
         hint = Hint(f"to get {name} {locked.version}", command_of(request))
         return WhyNot(text, True, f"{name} {locked.version} has a wheel for {about}", (), (), (hint,))
+    about_it = [it for it in solved.notes if it.code == WHEELS_ELSEWHERE or it.fields.get("name") == name]
     hints = tuple(
         Hint(str(it.fields.get("way", it.text)), it.command)
-        for it in solved.notes
+        for it in about_it
         if it.code in (WHEELS_ELSEWHERE, HOW_TO_COMPILE)
     )
-    older = (f" ({it.text})" for it in solved.notes if it.code == "held-back" and it.fields["name"] == name)
+    older = (f" ({it.text})" for it in about_it if it.code == "held-back")
     message = f"{name} {locked.version} has no wheel for {about}{next(older, '')}"
     return WhyNot(text, False, message, (), (), hints)
 

@@ -16,6 +16,7 @@ import pytest
 import tomli
 
 from envsolve import extension_sources
+from envsolve.app import wheel_ways
 from tests.cli.locked import pins_in
 from tests.cli.locking import undisturbed
 from tests.cli.test_lock_installers import pip, uv
@@ -460,6 +461,23 @@ def test_what_no_place_has_for_any_stack_is_not_offered(here: World) -> None:
     refused = here("-f", "pytorch==2.15.*", "sageattn3", *NEW, code=1)
     assert ways(refused) == []
     assert "Somebody" not in refused.err
+
+
+def test_nothing_is_offered_that_was_not_solved_in_time(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    monkeypatch.setattr(wheel_ways, "_SECONDS", 0)
+    assert ways(here("-f", "pytorch==2.14.0", "flash-attn", *NEW)) == []
+
+
+def test_nothing_is_offered_from_a_place_that_does_not_answer(here: World) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    here.server.fault("/own/*", status=500)
+    assert ways(here("-f", "pytorch==2.14.0", "flash-attn", *NEW)) == []
+
+
+def test_nothing_is_tried_beside_builds_that_were_asked_for(here: World) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    assert ways(here("-f", "pytorch==2.14.0", "flash-attn", "--allow-builds", *NEW)) == []
 
 
 def test_a_gpu_without_code_is_the_reason_whatever_the_stack(here: World) -> None:
