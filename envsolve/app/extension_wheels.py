@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.command import way_out
 from envsolve.app.lock_evidence import UNREAD_PLACES
 from envsolve.app.lock_frameworks import python_of
 from envsolve.app.lock_indexes import Lines
@@ -36,7 +35,6 @@ from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.need import Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
@@ -91,13 +89,14 @@ class ExtensionWheels:
         self._at |= {url: it for _, it in reversed(new) for url in it.addresses}
         return [self._facts_of(name, it) for name, it in new]
 
-    def more(self, *, builds: bool) -> More:
-        """The versions in the search. Source distributions of the same packages count only with ``builds``."""
-        versions = {
+    @property
+    def more(self) -> More:
+        """The versions in the search."""
+        return {
             name: {it.version: [Elsewhere(it.page, it.version)] for it in reversed(wheels)}
             for name, wheels in self._wheels.items()
+            if wheels
         }
-        return More(versions, () if builds else tuple(name for name, wheels in versions.items() if wheels))
 
     def held(self, pins: Iterable[Pin]) -> dict[str, str]:
         """The versions in the search of those of ``pins``, from an existing lock, that are at one of the places."""
@@ -132,7 +131,7 @@ class ExtensionWheels:
         for pin in pins:
             if pin.index_url is None and pin.files[0].url in self._at:
                 file = pin.files[0]._replace(name=published_name(pin.files[0].url))
-                yield pin._replace(version=_published_version(pin), files=(file,))
+                yield pin._replace(version=published_version(pin), files=(file,))
             else:
                 yield pin
 
@@ -148,17 +147,16 @@ class ExtensionWheels:
             note = Note("extension-source-unread", _unread_text(name, reasons))
             yield note.about(name=name, sources=", ".join(reasons))
         for pin in pins:
-            wheel = None if pin.index_url is None else self._at.get(pin.files[0].url)
-            if wheel is not None:
-                source = wheel.source
+            source = self.source_of(pin)
+            if source is not None:
                 own = "the project itself" if source.is_official else source.publisher
-                text = f"{pin.name} {_published_version(pin)} is from {source.title}, published by {own}"
+                text = f"{pin.name} {published_version(pin)} is from {source.title}, published by {own}"
                 yield Note("extension-source", text).about(name=pin.name, source=source.id, publisher=source.publisher)
-            elif not pin.files[0].is_wheel:
-                hint = allowing_others([pin.name], self._platform, self._request)
-                if hint is not None:
-                    text = f"no wheel of {pin.name} was found; third parties may have one: {hint.text}"
-                    yield Note("extension-wheels-elsewhere", text, hint.command)
+
+    def source_of(self, pin: Pin) -> ExtensionSource | None:
+        """The place that ``pin`` is from; None where it is from an index."""
+        wheel = None if pin.index_url is None else self._at.get(pin.files[0].url)
+        return None if wheel is None else wheel.source
 
     def behind_refusal(self) -> Iterator[str]:
         """Which places could not be read of packages of which no index has a wheel of the newest version."""
@@ -258,16 +256,6 @@ class ExtensionWheels:
         return BuildFacts(name, exactly, cuda, requires, (), "", (evidence,), code=code, platforms=(self._platform,))
 
 
-def allowing_others(names: Iterable[str], platform: Platform, request: Request) -> Hint | None:
-    """How to have wheels of ``names`` that third parties publish; None if there are none, or for a lock of conda."""
-    if request.packages.extensions or request.format not in PYTHON_FORMATS:
-        return None
-    sources = (it for name in names for it in sources_for(name, platform.value, third_party=True))
-    titles = dict.fromkeys(it.title for it in sources if not it.is_official)
-    allowing = request._replace(packages=request.packages._replace(extensions=True))
-    return way_out(f"allow wheels from {', '.join(titles)}", allowing, request) if titles else None
-
-
 def _cuda_for(cuda: str) -> SpecifierSet:
     """The CUDA of a stack that a wheel runs with: a newer one of the same major has what it was built with.
 
@@ -286,7 +274,8 @@ def _unread_text(name: str, reasons: Mapping[str, str]) -> str:
     return f"{text} ({next(iter(reasons.values()))})"
 
 
-def _published_version(pin: Pin) -> str:
+def published_version(pin: Pin) -> str:
+    """The version under which the wheel of ``pin`` is published: in the search one without a label has one."""
     return version_of(pin.name, published_name(pin.files[0].url)) or pin.version
 
 

@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.asked_packages import Given
 from envsolve.app.command import command_of, way_out
-from envsolve.app.extension_wheels import allowing_others
+from envsolve.app.compiling import how_to_compile
 from envsolve.app.lock_notes import RefusalOf, Resolved, index_hint
 from envsolve.app.lock_stacks import Attempt
 from envsolve.app.lock_worlds import Unbuilt
@@ -27,16 +27,25 @@ from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.bounds import THE_STACK
-from envsolve.resolve.closure.explain import contested, explain, glibc_needed_in, missing, reasons_of, versions
+from envsolve.resolve.closure.explain import (
+    contested,
+    explain,
+    glibc_needed_in,
+    missing,
+    reasons_of,
+    versions,
+    without_gpu_code,
+)
 from envsolve.resolve.closure.provider import Ask
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.resolve.closure.resolve import Conflict, Found
 
 _MANY_MONTHS = 18
 _MOST_CAUSES = 3
-_LACKING_WHEELS = (Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD, Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON)
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
+PACKAGES_CONFLICT = "packages-conflict"
+"""The code where versions of packages do not go together."""
 NOT_ON_INDEX = "release-not-on-index"
 """The code where the matrix knows a build of a framework that the indexes do not have."""
 
@@ -58,6 +67,7 @@ def packages_refusal(
     reasons = {it for found in unfit.values() for it in found}
     if any(conflict.provider.world.limits(name) for name in unfit):
         reasons -= {Unfit.YANKED, Unfit.PRERELEASE}  # they are what the stack left of the others
+    without_code = " and ".join(without_gpu_code(conflict)[:_FEW_NAMES])
     if unknown:
         code, message = "package-not-found", f"no package index has {' or '.join(unknown)}"
     elif lacking:
@@ -71,32 +81,40 @@ def packages_refusal(
         code, message = "hash-mismatch", _of_other_hashes(unfit, beside)
     elif reasons:
         code, message = "no-wheel", _cannot_be_installed(unfit, target, solution)
-    elif beside:
-        code = "packages-conflict"
-        names = [it if is_of_conda else str(present[it]) for it in beside[:_FEW_NAMES]]
-        what = "conda packages" if is_of_conda else "installed"
-        do = "do" if is_of_conda or len(names) > 1 else "does"
-        message = f"the {what} {' and '.join(names)} {do} not meet the requirements for {target}{stack}"
+    elif without_code:
+        code, message = "gpu-not-supported", f"{without_code} cannot run on the GPU, for {target}{stack}"
     else:
-        names = contested(conflict)[:_FEW_NAMES]
-        code = "packages-conflict"
-        if conflict.provider.world.virtual.isdisjoint(names):
-            message = f"the requirements for {' and '.join(names)} conflict, for {target}{stack}"
-        else:
-            message = f"only one package may install {' and '.join(names)}, for {target}{stack}"
+        code, message = (
+            PACKAGES_CONFLICT,
+            _conflict_text(conflict, beside, target + stack, is_of_conda),
+        )
     rivals = tuple(_rival_hints(conflict, request, solution))
     hints = (
         *rivals,
         *_framework_hints(contested(conflict), request),
         *([Hint("install a required version with conda")] if is_of_conda and code != "hash-mismatch" else []),
-        *_hints_of_extensions(unfit, request, solution),
-        *(() if rivals else _hints(reasons, unknown, lacking, request, solution)),
+        *(() if rivals else _hints(reasons, unknown, lacking, without_code, request, solution)),
+        *_how_to_compile(unfit, solution),
         *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
     )
     error = _refusal(code, message, causes, hints)
     error.refused = tuple(_refused(conflict, code, message))
     return error
+
+
+def _conflict_text(conflict: Conflict, beside: list[str], target: str, is_of_conda: bool) -> str:
+    """What does not go together; ``beside`` is what is there already."""
+    if beside:
+        present = conflict.provider.world.present
+        names = [it if is_of_conda else str(present[it]) for it in beside[:_FEW_NAMES]]
+        what = "conda packages" if is_of_conda else "installed"
+        do = "do" if is_of_conda or len(names) > 1 else "does"
+        return f"the {what} {' and '.join(names)} {do} not meet the requirements for {target}"
+    names = contested(conflict)[:_FEW_NAMES]
+    if conflict.provider.world.virtual.isdisjoint(names):
+        return f"the requirements for {' and '.join(names)} conflict, for {target}"
+    return f"only one package may install {' and '.join(names)}, for {target}"
 
 
 def _refused(conflict: Conflict, code: str, message: str) -> Iterator[Refused]:
@@ -277,6 +295,12 @@ def _hash_hints(
         yield Hint(f"if the hashes are those of the builds on PyPI, use them: {asker.saying('sources', 'pypi')}")
 
 
+def _how_to_compile(unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None) -> Iterator[Hint]:
+    for name, found in unfit.items():
+        if solution is not None and Unfit.SOURCE_ONLY in found:
+            yield from how_to_compile(name, found[Unfit.SOURCE_ONLY], solution)
+
+
 def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
     needed = glibc_needed_in(conflict)
     if needed is not None:
@@ -379,18 +403,13 @@ def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
         yield Hint(f"request the framework with {request.asker.saying('frameworks', _MEANT[name])}", command)
 
 
-def _hints_of_extensions(
-    unfit: Mapping[str, Mapping[Unfit, str]], request: Request, solution: Solution | None
-) -> Iterator[Hint]:
-    """Others may publish the wheels that the indexes lack."""
-    lacking = [name for name, found in unfit.items() if not set(found).isdisjoint(_LACKING_WHEELS)]
-    if lacking and solution is not None and not solution.problem.cpu:
-        found = allowing_others(lacking, solution.problem.platform, request)
-        yield from () if found is None else (found,)
-
-
 def _hints(
-    reasons: set[Unfit], unknown: list[str], lacking: list[Ask], request: Request, solution: Solution | None
+    reasons: set[Unfit],
+    unknown: list[str],
+    lacking: list[Ask],
+    without_code: str,
+    request: Request,
+    solution: Solution | None,
 ) -> Iterator[Hint]:
     named = request.asker.named
     of_pytorch = {
@@ -418,4 +437,5 @@ def _hints(
     if Unfit.TOO_NEW in reasons:
         yield Hint(f"set a later date with {named('exclude-newer')}")
     if not reasons:
-        yield Hint("relax one of these requirements, or move one into a separate environment")
+        gpu = f"leave out {without_code}, or require another version: no other PyTorch, CUDA or Python changes this"
+        yield Hint(gpu if without_code else "relax one of these requirements, or move one into a separate environment")

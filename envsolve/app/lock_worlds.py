@@ -281,9 +281,9 @@ class Worlds:
             self._lines.pool,
             self._where.mapped,
             wanted.by_name,
-            self._more._replace(versions={**self._more.versions, **self._elsewhere}),
+            {**self._more, **self._elsewhere},
         )
-        files = files_for(wanted, interpreter, self._request.packages, sources)
+        files = files_for(wanted, interpreter, self._request.packages, sources, self._more)
         world = World(
             indexes,
             files._replace(as_if_built=self._as_if_built),

@@ -14,6 +14,7 @@ from packaging.version import Version
 
 from envsolve.app.asked_packages import Given, as_in_lock, for_interpreter, given
 from envsolve.app.audit import WheelAudit, read_before, with_read
+from envsolve.app.compiling import HOW_TO_COMPILE, how_to_compile
 from envsolve.app.direct_packages import with_direct
 from envsolve.app.extension_wheels import ExtensionWheels
 from envsolve.app.held_locks import LockFor, held_in_python_lock
@@ -22,6 +23,7 @@ from envsolve.app.lock_frameworks import depends_on_python, holding_on, require_
 from envsolve.app.lock_indexes import Lines, Places, Start, name_index, places, settings_of, start
 from envsolve.app.lock_notes import Notes, Resolved, gpu_notes
 from envsolve.app.lock_refusal import (
+    PACKAGES_CONFLICT,
     packages_refusal,
     rank_of,
     refusal_of_search,
@@ -49,7 +51,8 @@ from envsolve.app.stack_wheels import (
     strangers,
 )
 from envsolve.app.targets import Target, targets_of
-from envsolve.errors import EnvsolveError, OutsideError, UnsolvableError
+from envsolve.app.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.index.client import Indexes
 from envsolve.index.extended import More
@@ -76,6 +79,8 @@ from envsolve.resolve.closure.resolve import (
 )
 from envsolve.resolve.solver import Solver
 
+WHEELS_ELSEWHERE = "extension-wheels-elsewhere"
+"""The code of the note that says which change gives a wheel in place of source; its field ``way`` is the change."""
 _SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
 
 
@@ -85,20 +90,75 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
     request, hidden = request_without_secrets(lock_request.request)
-    wanted, where, lines = started or start(lock_request.request, lock_request.network, environ)
+    began = started or start(lock_request.request, lock_request.network, environ)
     try:
-        require_wheels(request)
-        targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
-        require_linux_for_image([it.problem.platform for it in targets], request.format)
-        holds = holding_on(it.problem for it in targets)
-        wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
-        locks = [_Lock(lock_request, matrix, target, wanted, where).made(lines) for target in targets]
+        locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
+        ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
+    except UnsolvableError as error:
+        names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
+        error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
+        raise
     except OutsideError as error:
-        name_index(error, lock_request.request, where)
+        name_index(error, lock_request.request, began.where)
         raise
     finally:
-        lines.close()
-    return _solved(request, locks, (*where.notes, *lines.notes, *hidden))
+        began.lines.close()
+    return _solved(request, locks, (*ways, *began.where.notes, *began.lines.notes, *hidden))
+
+
+def _locks_of(lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]) -> list[_Lock]:
+    """The locks to make, one for each platform. Raises UsageError, OutsideError."""
+    request, _ = request_without_secrets(lock_request.request)
+    wanted, where, lines = began
+    require_wheels(request)
+    targets = [with_frameworks(target, wanted, where) for target in targets_of(request, matrix, environ)]
+    require_linux_for_image([it.problem.platform for it in targets], request.format)
+    holds = holding_on(it.problem for it in targets)
+    wanted = with_direct(wanted, lines, request.format, holds, _commits(lock_request, targets))
+    return [_Lock(lock_request, matrix, target, wanted, where) for target in targets]
+
+
+def _requested(began: Start) -> set[str]:
+    """The packages of a request by name, without those at an address."""
+    return {need.name for need, _ in began.wanted.needs if not need.url}
+
+
+def _ways(
+    names: Iterable[str], lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]
+) -> Iterator[Hint]:
+    """What to change so that those of ``names`` have a wheel that are published beside the indexes."""
+
+    def attempt(request: Request, wanted: Given, end: float) -> list[Tried] | None:
+        asked, changed = lock_request._replace(request=request), began._replace(wanted=wanted)
+        try:
+            return [it.tried(began.lines, end) for it in _locks_of(asked, changed, matrix, environ)]
+        except EnvsolveError:
+            return None  # what only helps does not end in an error of its own
+
+    published = are_published(names)
+    if published and not lock_request.request.packages.allow_builds:
+        yield from ways_to_wheels(published, lock_request.request, began.wanted, attempt)
+
+
+def _notes_on_source(
+    locks: Sequence[Locked], lock_request: LockRequest, began: Start, matrix: Matrix, environ: Mapping[str, str]
+) -> Iterator[Note]:
+    """Which stack has a wheel of what is locked as a source distribution, and how that is compiled."""
+    source = {
+        pin.name: (pin, it.solution)
+        for it in locks
+        if it.solution is not None
+        for pin in it.lock.pins
+        if not pin.files[0].is_wheel
+    }
+    names = are_published(_requested(began) & source.keys())
+    what = " and ".join(f"{it} {source[it][0].version}" for it in names)
+    for hint in _ways(names, lock_request, began, matrix, environ):
+        text = f"no wheel of {what} was found for {stack_text(source[names[0]][1])}; {hint.text}"
+        yield Note(WHEELS_ELSEWHERE, text, hint.command).about(names=" ".join(names), way=hint.text)
+    for pin, solution in source.values():
+        for step in how_to_compile(pin.name, pin.version, solution):
+            yield Note(HOW_TO_COMPILE, step.text, step.command).about(name=pin.name, version=pin.version)
 
 
 def locked_again(
@@ -185,7 +245,7 @@ class _Lock:
         self._passed: list[UnsolvableError] = []
         """Why they cannot."""
         self._rivals: Rivals = {}
-        self._more = More()
+        self._more: More = {}
         self._extensions: ExtensionWheels | None = None
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
@@ -240,6 +300,32 @@ class _Lock:
 
     def made(self, lines: Lines) -> Locked:
         """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
+        made, extensions, audit = self._resolved(lines)
+        notes = Notes(
+            made,
+            self._lock_request.request,
+            self._wanted_on(made.attempt),
+            self._solver,
+            self._rivals,
+            partial(self._refusal_of, lines),
+            self._versions,
+        )
+        of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
+        beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
+        read, progress = audit.origins(notes.pins), self._lock_request.counted
+        pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, lines, progress))
+        unread = extensions.unread(pins)
+        found = self._result.finished(made.attempt, pins, beside, self._passed, read=read, unread=unread)
+        return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
+
+    def tried(self, lines: Lines, end: float) -> Tried:
+        """The answer alone, found until ``end``, a moment of the monotonic clock. Raises as :meth:`made`."""
+        self._end = min(self._end, end)
+        made, extensions, _ = self._resolved(lines)
+        return Tried(made.attempt.solution, made.found.pins, extensions.source_of)
+
+    def _resolved(self, lines: Lines) -> tuple[Resolved, ExtensionWheels, WheelAudit]:
+        """The best answer that holds for what its wheels contain."""
         joined: list[str] = []
         self._extensions = extensions = self._extension_wheels(lines)
         self._finds_wheels(need for need, _ in self._wanted.needs)
@@ -260,18 +346,9 @@ class _Lock:
             self._matrix, is_suited = audit.learned(made.found.pins, made.attempt.solution, self._matrix)
             if not is_suited:
                 continue
-            refusal_of, wanted = partial(self._refusal_of, lines), self._wanted_on(made.attempt)
+            refusal_of = partial(self._refusal_of, lines)
             require_recent(made, self._wanted, self._lock_request.request, self._versions, refusal_of)
-            notes = Notes(
-                made, self._lock_request.request, wanted, self._solver, self._rivals, refusal_of, self._versions
-            )
-            of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
-            beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
-            read, progress = audit.origins(notes.pins), self._lock_request.counted
-            pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, lines, progress))
-            unread = extensions.unread(pins)
-            found = self._result.finished(made.attempt, pins, beside, self._passed, read=read, unread=unread)
-            return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
+            return made, extensions, audit
 
     def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
         """Looks for the wheels for GPUs that are not on an index."""
@@ -287,7 +364,7 @@ class _Lock:
         packages = self._lock_request.request.packages
         facts = self._extensions.found(needs)
         self._matrix = self._matrix.with_builds(facts)
-        self._more = self._extensions.more(builds=packages.allow_builds)
+        self._more = self._extensions.more
         held = self._extensions.held(self._old_pins).items()
         self._versions |= {name: version for name, version in held if stays(packages, name)}
         return bool(facts)
@@ -408,6 +485,7 @@ class _Lock:
             limits,
             sources=most if chosen is None else chosen.sources,
             rivals=self._rivals,
+            more=self._more,
         )
         question = question._replace(
             held={} if chosen is None else chosen.versions,

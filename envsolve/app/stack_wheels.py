@@ -91,8 +91,13 @@ def indexes_for(
     return Indexes((*where.extra, where.default), lines.pool, mapped, wanted.by_name, more)
 
 
-def files_for(wanted: Given, interpreter: Interpreter, packages: Packages, sources: Sources) -> Wanted:
-    """What files have to suit for what is ``wanted`` on a target, where ``sources`` may be taken as well."""
+def files_for(
+    wanted: Given, interpreter: Interpreter, packages: Packages, sources: Sources, more: Iterable[str] = ()
+) -> Wanted:
+    """What files have to suit for what is ``wanted`` on a target, where ``sources`` may be taken as well.
+
+    ``more`` are the packages of which there are wheels beside the indexes, so that none is to be built.
+    """
     return Wanted(
         interpreter,
         packages.exclude_newer,
@@ -101,6 +106,7 @@ def files_for(wanted: Given, interpreter: Interpreter, packages: Packages, sourc
         as_if_built=packages.allow_builds,
         prereleases=packages.pre,
         overridden=wanted.overridden,
+        wheels_only=frozenset(() if packages.allow_builds else more),
     )
 
 
@@ -114,11 +120,12 @@ def question_around(
     *,
     sources: Sources | None = None,
     rivals: Rivals | None = None,
+    more: Iterable[str] = (),
 ) -> Question:
     """What is searched for: a stack, if there is one, with all that is ``wanted``, within ``limits``.
 
     It has no pinned and no installed packages: the caller adds them. ``rivals`` hears which requirements a
-    package of another name meets.
+    package of another name meets. ``more`` is as in :func:`files_for`.
     """
     releases = () if solution is None else tuple(it.release for it in solution.choices)
     places = () if solution is None or solution.toolkit is None else places_of(matrix)
@@ -127,7 +134,7 @@ def question_around(
     own = {it.package: it.framework for it in releases if it.source.is_wheel}
     return Question(
         asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
-        wanted=files_for(wanted, interpreter, packages, sources),
+        wanted=files_for(wanted, interpreter, packages, sources, more),
         limits=limits,
         held={},
         judge=required_by_builds(matrix, interpreter.platform, places, own, rivals),

@@ -14,16 +14,26 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.app.channel_order import solver_of
 from envsolve.app.command import command_of
+from envsolve.app.network import Network
 from envsolve.app.refusal import refusal
-from envsolve.app.solving import HeldOn, framework_request, stacks_of
+from envsolve.app.solving import HeldOn, framework_names, framework_request, stacks_of
 from envsolve.app.targets import Target
-from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.cuda_packages import CUDA_PACKAGES, CUDNN_PACKAGES
 from envsolve.model.fact import Fact
+from envsolve.model.host import Platform
+from envsolve.model.names import normalized
 from envsolve.model.note import Note
 from envsolve.model.release import Release, Toolkit
-from envsolve.model.request import Policy, Request, parse_cuda_versions, parse_framework, parse_versions
+from envsolve.model.request import (
+    FrameworkRequest,
+    Policy,
+    Request,
+    parse_cuda_versions,
+    parse_framework,
+    parse_versions,
+)
 from envsolve.model.solution import Choice, Problem, Solution
 from envsolve.resolve.parts import CUDA, CUDNN, OWNER, PYTHON, Requirement, framework_identifier
 from envsolve.resolve.solver import Solver
@@ -32,7 +42,7 @@ from envsolve.resolve.stack import passed_over
 _TOOLKIT_NAMES = ("cuda", "toolkit", "cuda-toolkit", *CUDA_PACKAGES)
 _CUDNN_NAMES = ("cudnn", *CUDNN_PACKAGES)
 _NAMES = "python, cuda, cudnn, driver, owner"
-_SPEC = "a framework, CUDA or Python with a version, such as pytorch==2.15, cuda==13 or python==3.12"
+_SPEC = "a framework, CUDA or Python with a version, or a package with kernels, such as pytorch==2.15 or flash-attn"
 
 
 class Why(NamedTuple):
@@ -73,23 +83,87 @@ def answer_questions(
     matrix: Matrix,
     environ: Mapping[str, str],
     held_on: HeldOn | None = None,
+    network: Network | None = None,
 ) -> tuple[Answers, ...]:
     """Why the answer to ``request`` holds each of ``names``, and why not each of ``others``, on each platform.
 
-    Raises UsageError for a name that means nothing, UnsolvableError where there is no answer to ask about.
+    Only a package with kernels among the ``others`` is looked for over the ``network``.
+
+    Raises UsageError for a name that means nothing, UnsolvableError where there is no answer to ask about, OutsideError
+    where an index fails.
     """
     solver = solver_of(request, matrix)
     targets, solutions, _ = stacks_of(request, matrix, environ, solver, held_on)
+
+    def why_no_wheel(text: str, platform: Platform) -> WhyNot | None:
+        return _why_no_wheel(text, request._replace(platforms=(platform,)), matrix, environ, network or Network())
+
     return tuple(
-        _Questions(target, solution, solver, matrix).answers(names, others)
+        _Questions(target, solution, solver, matrix, why_no_wheel).answers(names, others)
         for target, solution in zip(targets, solutions, strict=True)
     )
+
+
+def _why_no_wheel(
+    text: str, request: Request, matrix: Matrix, environ: Mapping[str, str], network: Network
+) -> WhyNot | None:
+    """Whether a package with kernels has a wheel for the stack of a Python lock; None where ``text`` names no such."""
+    name = normalized(parse_framework(text)[0])
+    if name in (*framework_names(matrix), "python", *_TOOLKIT_NAMES):
+        return None
+    from envsolve.app.compiling import HOW_TO_COMPILE
+    from envsolve.app.locking import WHEELS_ELSEWHERE
+    from envsolve.app.request_lock import LockRequest, begun
+    from envsolve.app.wheel_ways import are_published, stack_text
+
+    if not are_published([name]):
+        return None
+    request = request._replace(format="requirements")
+    _, (stack,), _ = stacks_of(request, matrix, environ, solver_of(request, matrix))
+    if stack.problem.cpu:
+        raise UsageError("contradictory-options", f"the answer is a CPU environment, and {name} has code for GPUs")
+    frameworks = ((it.release.framework, str(it.release.version)) for it in stack.choices)
+    packages = request.packages._replace(requirements=(*request.packages.requirements, text))
+    kept = tuple(FrameworkRequest(it, SpecifierSet(f"=={version}")) for it, version in frameworks)
+    request = request._replace(frameworks=kept, packages=packages)
+    try:
+        with begun(LockRequest(request, network), environ) as making:
+            solved = making(request, matrix)
+    except UnsolvableError as error:
+        return _refused(text, error)
+    locked = next(pin for pin in solved.locks[0].pins if pin.name == name)
+    about = stack_text(solved.solutions[0])
+    if locked.files[0].is_wheel:
+        hint = Hint(f"to get {name} {locked.version}", command_of(request))
+        return WhyNot(text, True, f"{name} {locked.version} has a wheel for {about}", (), (), (hint,))
+    about_it = [it for it in solved.notes if it.code == WHEELS_ELSEWHERE or it.fields.get("name") == name]
+    hints = tuple(
+        Hint(str(it.fields.get("way", it.text)), it.command)
+        for it in about_it
+        if it.code in (WHEELS_ELSEWHERE, HOW_TO_COMPILE)
+    )
+    older = (f" ({it.text})" for it in about_it if it.code == "held-back")
+    message = f"{name} {locked.version} has no wheel for {about}{next(older, '')}"
+    return WhyNot(text, False, message, (), (), hints)
+
+
+def _refused(text: str, error: UnsolvableError) -> WhyNot:
+    facts = tuple(Fact(step.requirement, step.source or step.because) for step in error.conflict)
+    return WhyNot(text, False, error.message, facts, error.constraints, error.hints)
 
 
 class _Questions:
     """Questions about the answer for one target."""
 
-    def __init__(self, target: Target, solution: Solution, solver: Solver, matrix: Matrix) -> None:
+    def __init__(
+        self,
+        target: Target,
+        solution: Solution,
+        solver: Solver,
+        matrix: Matrix,
+        why_no_wheel: Callable[[str, Platform], WhyNot | None],
+    ) -> None:
+        self._why_no_wheel = why_no_wheel
         self._request, self._problem, self._notes = target.request, target.problem, target.notes
         self._solver = solver
         self._matrix = matrix
@@ -212,14 +286,14 @@ class _Questions:
         return Fact("the answer is a CPU environment", "the request")
 
     def _why_not(self, text: str) -> WhyNot:
+        _parsed(text)
+        of_wheel = self._why_no_wheel(text, self._problem.platform)
+        if of_wheel is not None:
+            return of_wheel
         request, problem = self._with(text)
         solution = self._solver.solve(request, problem)
         if solution is None:
-            error = refusal(request, problem, self._solver)
-            facts = tuple(Fact(step.requirement, step.source or step.because) for step in error.conflict)
-            return WhyNot(
-                text, fits=False, message=error.message, facts=facts, constraints=error.constraints, hints=error.hints
-            )
+            return _refused(text, refusal(request, problem, self._solver))
         hint = Hint(f"to get {_solution_text(solution)}", command_of(_typed(request, solution)))
         if _solution_text(solution) == _solution_text(self._solution):
             return WhyNot(text, True, f"the answer already contains it: {_solution_text(solution)}", (), (), ())

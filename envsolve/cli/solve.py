@@ -170,7 +170,7 @@ _FILE = FileName("file")
     "why_not",
     multiple=True,
     metavar="SPEC",
-    help="Explain why not 'pytorch==2.15' or 'cuda==13'. Repeatable.",
+    help="Explain why not 'pytorch==2.15', 'cuda==13' or flash-attn. Repeatable.",
 )
 @option(
     "-c",
@@ -341,7 +341,8 @@ def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any])
     from envsolve.app.why import answer_questions
     from envsolve.cli.answers import answers_json, answers_text
 
-    answers = answer_questions(request, options["why"], options["why_not"], matrix, os.environ, _held_on(options))
+    asked, network = (options["why"], options["why_not"]), network_of(options)
+    answers = answer_questions(request, *asked, matrix, os.environ, _held_on(options), network)
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
     deliver(text, None)  # -o names the file of the answer that is asked about
     note_each(dict.fromkeys(it for part in answers for it in part.notes), options)

@@ -77,7 +77,7 @@ class Indexes:
         more: More | None = None,
     ) -> None:
         self.pool = pool
-        self._more = more or More()
+        self._more = more or {}
         self._extended: dict[str, ExtendedProject] = {}
         self._indexes = tuple(map(pool.index, urls))
         self._mapped = {name: pool.index(url) for name, url in (mapped or {}).items()}
@@ -158,7 +158,7 @@ class Indexes:
         return None if found is None else found.metadata
 
     def _with_elsewhere(self, name: str, base: Part | None) -> Project | None:
-        more = self._more.versions.get(name)
+        more = self._more.get(name)
         if not more:
             return None if base is None else base.project
         if name not in self._extended:
@@ -166,9 +166,7 @@ class Indexes:
                 version: [(self.pool.index(it.index_url), it.version) for it in places]
                 for version, places in more.items()
             }
-            self._extended.setdefault(
-                name, ExtendedProject(name, base, there, wheels_only=name in self._more.wheels_only)
-            )
+            self._extended.setdefault(name, ExtendedProject(name, base, there))
         return self._extended[name]
 
     def _asked(self, name: str) -> tuple[Index, ...]:
