@@ -21,6 +21,7 @@ from tests.cli.worlds import releases
 from tests.conftest import Envsolve, Result
 from tests.index.packages import IndexFile, sdist, wheel
 from tests.index.server import IndexServer
+from tests.scripts.fat_binary import fat_binary
 
 ROOT = Path(__file__).parents[2]
 SOURCE = (ROOT / "data/sources/vllm.toml").read_text("utf-8")
@@ -131,6 +132,15 @@ def test_an_old_c_library_gets_the_newest_wheel_that_loads_there(here: World) ->
     assert "glibc" in refused.err
 
 
+def test_kernels_that_it_uses_on_other_gpus_alone_are_in_no_way(here: World) -> None:
+    """Its backend tokenspeed_mla is for 10.x; on others it uses another one."""
+    objects = {"tokenspeed_mla/objs/sm_100a.so": fat_binary((100,))}
+    here.server.add("tokenspeed-mla", [wheel("tokenspeed-mla", "0.1.8", ["torch"], tags=LINUX_28, members=objects)])
+    needs = ["torch==2.14.0", "tokenspeed-mla==0.1.8"]
+    here.server.add("vllm", [wheel("vllm", "0.34.0", needs, tags=LINUX_28)])
+    assert chosen(here("-f", "vllm", "--driver", NEW)) == ("0.34.0", "2.14.0")
+
+
 @pytest.mark.parametrize("spelled", ["vllm==0.30.*", "vLLM==0.30.*"])
 def test_it_is_the_same_request_as_the_framework_it_stands_on_with_the_package(here: World, spelled: str) -> None:
     done = here("-f", spelled, "--driver", MIDDLE)
@@ -216,6 +226,7 @@ def test_a_project_lists_it_among_its_frameworks(project: World) -> None:
     assert "/vllm-0.30.0%2Bcu129-" in text
     assert pins_in(text)["torch"] == "2.13.0+cu129"
     assert project.envsolve("lock", "--check", *cache).code == 0
+    assert "\n  vllm 0.30.0+cu129\n" in project.envsolve("status").out
     assert project.envsolve("add", "vllm==0.32.*", *cache).code == 0
     assert 'frameworks = ["vllm==0.32.*"]' in Path("pyproject.toml").read_text("utf-8")
     assert "/vllm-0.32.0%2Bcu129-" in Path("requirements.txt").read_text("utf-8")
