@@ -174,7 +174,7 @@ def needs_gpu(framework: str) -> bool:
     return known is not None and known.needs_gpu
 
 
-def split(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def split_dependent(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The frameworks that ``-f`` names, and the requirements that the dependent ones among them are.
 
     ``vllm==0.30.*`` is ``pytorch`` and the requirement ``vllm==0.30.*``. What cannot be read is left as it is.

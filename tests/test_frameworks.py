@@ -24,7 +24,7 @@ from envsolve.frameworks import (
     frameworks_among,
     read_dependent_framework,
     read_framework,
-    split,
+    split_dependent,
 )
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
@@ -178,7 +178,7 @@ def test_a_dependent_one_is_split_into_its_framework_and_a_requirement(
     texts: list[str], frameworks: tuple[str, ...], requirements: tuple[str, ...]
 ) -> None:
     """With extras or a marker it is left for the error that says what a framework may be."""
-    assert split(texts) == (frameworks, requirements)
+    assert split_dependent(texts) == (frameworks, requirements)
 
 
 OPTION = re.compile(r"pytorch[-_]index[-_]url", re.IGNORECASE)

@@ -401,9 +401,9 @@ def _request(
     packages: Packages,
 ) -> Request:
     from envsolve.app.solving import framework_requests
-    from envsolve.frameworks import split
+    from envsolve.frameworks import split_dependent
 
-    named, dependent = split(words(frameworks))
+    named, dependent = split_dependent(words(frameworks))
     asked = framework_requests(named, matrix)
     if not asked and not packages.requirements and not packages.files:
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: 'pytorch>=2.5'"),))

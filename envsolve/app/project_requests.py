@@ -11,7 +11,7 @@ from envsolve.app.recorded_machine import ORIGIN, recorded_machine
 from envsolve.app.solving import framework_requests
 from envsolve.app.targets import detected_host, targets_of
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import split
+from envsolve.frameworks import split_dependent
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
@@ -79,7 +79,7 @@ def key_of(part: Part, key: str) -> tuple[str, ...]:
 
 def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str, str], packages: Packages) -> Request:
     settings = part.settings
-    of_matrix, dependent = split(settings.frameworks)
+    of_matrix, dependent = split_dependent(settings.frameworks)
     try:
         frameworks = framework_requests(of_matrix, matrix)
     except UsageError as error:

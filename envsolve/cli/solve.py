@@ -28,7 +28,7 @@ from envsolve.cli.output import deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note, note_each, note_facts
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import DEPENDENT_FRAMEWORKS, framework_of_word, split
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, framework_of_word, split_dependent
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.lock_format import (
@@ -308,7 +308,7 @@ def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, M
     from envsolve.app.solving import framework_requests
 
     matrix = matrix_of(options)
-    frameworks, _ = split(options["frameworks"])
+    frameworks, _ = split_dependent(options["frameworks"])
     return words._replace(frameworks=framework_requests(frameworks, matrix)), matrix
 
 
@@ -421,7 +421,7 @@ def _require_exact_environment(options: dict[str, Any], format_name: str) -> Non
 
 def _packages(options: dict[str, Any]) -> Packages:
     return Packages(
-        requirements=(*split(options["frameworks"])[1], *options["requirements"], *map(editable, options["editables"])),
+        requirements=(*split_dependent(options["frameworks"])[1], *options["requirements"], *map(editable, options["editables"])),
         files=options["requirement_files"],
         constraints=options["constraint_files"],
         overrides=options["overrides"],

@@ -38,7 +38,10 @@ def torch(version: str, requires: list[str]) -> IndexFile:
 
 
 def vllm(version: str, torch: str, tags: str = LINUX_28) -> IndexFile:
-    return wheel("vllm", version, [f"torch=={torch}"], tags=tags)
+    """A wheel with the day that the index has; pages have none."""
+    month = int(version.partition("+")[0].split(".")[1]) - 22
+    day = f"2026-{max(month, 1):02}-01T00:00:00Z"
+    return wheel("vllm", version, [f"torch=={torch}"], tags=tags, upload_time=day)
 
 
 class World(NamedTuple):
