@@ -150,6 +150,9 @@ class DependentFramework(NamedTuple):
         return f"on_{self.name}"
 
 
+AnyFramework = Framework | DependentFramework
+
+
 def frameworks_among(packages: Iterable[str]) -> tuple[Framework, ...]:
     """The frameworks that the installed ``packages`` (names in any spelling) are or hold."""
     names = {normalized(name) for name in packages}

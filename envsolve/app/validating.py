@@ -16,7 +16,7 @@ from envsolve.create.prefix import claimed
 from envsolve.create.record import State, read_record, write_record
 from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.errors import EnvsolveError, Hint, UsageError
-from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, DependentFramework, Framework, frameworks_among
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, AnyFramework, Framework, frameworks_among
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding
 from envsolve.model.host import GpuStatus, Host
@@ -158,7 +158,7 @@ def _plan(
     asked: ValidateRequest,
     environ: Mapping[str, str],
     inventory: Inventory,
-    frameworks: Sequence[Framework | DependentFramework],
+    frameworks: Sequence[AnyFramework],
     host: Host,
     device: Device,
     matrix: Matrix,
@@ -185,7 +185,7 @@ def _plan(
 
 
 def _explained(
-    inventory: Inventory, host: Host, matrix: Matrix, framework: Framework | DependentFramework | None, text: str
+    inventory: Inventory, host: Host, matrix: Matrix, framework: AnyFramework | None, text: str
 ) -> tuple[Finding, ...]:
     """What a text means that ``framework``, or with None any package, printed in this environment.
 
@@ -230,7 +230,7 @@ def _device(asked: ValidateRequest, host: Host, inventory: Inventory) -> Device:
     return "cpu" if host.status is GpuStatus.NO_HARDWARE and not is_for_gpus(inventory) else "cuda"
 
 
-def _known(name: str) -> tuple[Framework | DependentFramework, ...]:
+def _known(name: str) -> tuple[AnyFramework, ...]:
     """The framework of this name; a dependent one after that which it stands on."""
     dependent = DEPENDENT_FRAMEWORKS.get(name.casefold())
     if dependent is not None:
@@ -246,13 +246,11 @@ def _known(name: str) -> tuple[Framework | DependentFramework, ...]:
     return (found,)
 
 
-def _present(
-    wanted: Sequence[Framework | DependentFramework], inventory: Inventory
-) -> tuple[Framework | DependentFramework, ...]:
+def _present(wanted: Sequence[AnyFramework], inventory: Inventory) -> tuple[AnyFramework, ...]:
     """The installed frameworks, or those of them that are wanted. Raises UsageError where one of these is missing."""
     names = {normalized(it.name) for it in inventory.distributions}
     dependent = tuple(it for it in DEPENDENT_FRAMEWORKS.values() if it.name in names)
-    installed: tuple[Framework | DependentFramework, ...] = (*frameworks_among(names), *dependent)
+    installed: tuple[AnyFramework, ...] = (*frameworks_among(names), *dependent)
     missing = [framework.title for framework in wanted if framework not in installed]
     if missing:
         raise UsageError(
@@ -264,9 +262,7 @@ def _present(
     return tuple(wanted) or installed
 
 
-def _notes(
-    device: Device, host: Host, frameworks: Sequence[Framework | DependentFramework], inventory: Inventory
-) -> tuple[Note, ...]:
+def _notes(device: Device, host: Host, frameworks: Sequence[AnyFramework], inventory: Inventory) -> tuple[Note, ...]:
     gpu_here, for_gpus = host.status is not GpuStatus.NO_HARDWARE, is_for_gpus(inventory)
     notes = []
     if not frameworks:

@@ -421,7 +421,11 @@ def _require_exact_environment(options: dict[str, Any], format_name: str) -> Non
 
 def _packages(options: dict[str, Any]) -> Packages:
     return Packages(
-        requirements=(*split_dependent(options["frameworks"])[1], *options["requirements"], *map(editable, options["editables"])),
+        requirements=(
+            *split_dependent(options["frameworks"])[1],
+            *options["requirements"],
+            *map(editable, options["editables"]),
+        ),
         files=options["requirement_files"],
         constraints=options["constraint_files"],
         overrides=options["overrides"],

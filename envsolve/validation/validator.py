@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from envsolve.boundary.answers import not_usable
-from envsolve.frameworks import DependentFramework, Framework
+from envsolve.frameworks import AnyFramework, Framework
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
@@ -62,7 +62,7 @@ class Plan(NamedTuple):
     inventory: Inventory
     environ: Mapping[str, str]
     device: Device
-    frameworks: tuple[Framework | DependentFramework, ...]
+    frameworks: tuple[AnyFramework, ...]
     gpus: tuple[int, ...] | Literal["all"] | None
     burn: float
     timeout: float | None
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
 class _Run(NamedTuple):
     """One framework on one GPU (None for the CPU, or for the first GPU where none is named), and what came of it."""
 
-    framework: Framework | DependentFramework
+    framework: AnyFramework
     gpu: int | None
     outcome: Outcome
 
@@ -212,7 +212,7 @@ def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool)
     """Every framework on every GPU: of one GPU several at once, one GPU after the other."""
     timeout = plan.timeout or (TIMEOUT_WITH_JIT if patient else TIMEOUT)
 
-    def run(framework: Framework | DependentFramework, gpu: Gpu | None) -> _Run:
+    def run(framework: AnyFramework, gpu: Gpu | None) -> _Run:
         job = {"device": plan.device, "index": 0, "burn": plan.burn}
         chosen = gpu.number if gpu is not None and plan.gpus is not None else None
         environ = plan.environ if chosen is None else visible(plan.environ, chosen)
