@@ -447,8 +447,10 @@ def _request(
     packages: Packages,
 ) -> Request:
     from envsolve.app.solving import framework_requests
+    from envsolve.frameworks import split_dependent
 
-    asked = framework_requests(words(frameworks), matrix)
+    named, dependent = split_dependent(words(frameworks))
+    asked = framework_requests(named, matrix)
     if not asked and not packages.requirements and not packages.files:
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: 'pytorch>=2.5'"),))
     policy = read("prefer", prefer, member_of(Policy))
@@ -469,7 +471,7 @@ def _request(
         index_url=address("index_url", index_url),
         extra_index_urls=each("extra_index_urls", extra_index_urls, one_word),
         format=format,
-        packages=packages,
+        packages=packages._replace(requirements=(*dependent, *packages.requirements)),
     )
 
 

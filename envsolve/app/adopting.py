@@ -16,7 +16,7 @@ from envsolve.app.adopting_pixi import values_of_pixi
 from envsolve.app.adopting_poetry import values_of_poetry
 from envsolve.app.conda_asked import asked_on
 from envsolve.app.held_stack import HeldStack, held_stack
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL, framework_of_name
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, framework_of_name
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.match_spec import parse_match_spec
@@ -70,7 +70,7 @@ def names_framework(settings: Settings, platform: Platform) -> bool:
     found = asked_on(asked, platform)
     names = [parse_match_spec(it.spec).name for it in found.conda]
     names += [] if found.python is None else [need.name for need, _ in found.python.needs]
-    return any(map(framework_of_name, names))
+    return any(normalized(it) in DEPENDENT_FRAMEWORKS or framework_of_name(it) for it in names)
 
 
 def _aside(directory: Path, taken: str) -> Iterator[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint
 from envsolve.lockfile.options import UNRECORDED, Options
 from envsolve.model.asker import key_of
+from envsolve.model.need import parse_need
 from envsolve.model.reference import editable_folder
 from envsolve.model.request import Audit, Policy, Request, spoken
 
@@ -49,7 +51,8 @@ def _changes(instead: Request, asked: Request) -> Iterator[str]:
         if option == "--format":
             yield from (asked.asker.saying("outputs", _FILE_OF[it]) for it in found if it in _FILE_OF)
         elif found:
-            yield asked.asker.saying(key, *found)
+            dependent = _dependent(instead) if option == "--framework" else ()
+            yield asked.asker.saying(key, *found, *dependent)
         else:
             yield f"without {asked.asker.named(key)}"
     if instead.packages.allow_builds and not asked.packages.allow_builds:
@@ -58,6 +61,16 @@ def _changes(instead: Request, asked: Request) -> Iterator[str]:
         yield asked.asker.saying("extensions")
     if instead.packages.pre and not asked.packages.pre:
         yield asked.asker.saying("pre")
+
+
+def _dependent(request: Request) -> Iterator[str]:
+    """The dependent frameworks of a request, which a project may have among its frameworks."""
+    from envsolve.frameworks import DEPENDENT_FRAMEWORKS  # where a project needs a change; all else does without
+
+    for text in request.packages.requirements:
+        with suppress(ValueError):
+            if parse_need(text).name in DEPENDENT_FRAMEWORKS:
+                yield text
 
 
 def recorded_options(request: Request) -> Options:

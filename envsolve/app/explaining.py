@@ -145,10 +145,13 @@ def _frameworks(texts: tuple[str, ...], matrix: Matrix) -> dict[str, str]:
     if not texts:
         return {}
     from envsolve.app.solving import framework_requests
+    from envsolve.frameworks import split_dependent
+    from envsolve.model.request import parse_framework
 
+    named, dependent = split_dependent(texts)
+    asked = (*framework_requests(named, matrix), *map(parse_framework, dependent))
     return {
-        asked.framework: next((clause.version for clause in asked.specifier if clause.operator == "=="), "")
-        for asked in framework_requests(texts, matrix)
+        name: next((clause.version for clause in versions if clause.operator == "=="), "") for name, versions in asked
     }
 
 

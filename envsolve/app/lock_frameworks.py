@@ -13,9 +13,10 @@ from packaging.version import Version
 from envsolve.app.asked_packages import Given
 from envsolve.app.lock_indexes import Places
 from envsolve.app.targets import Target
-from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL
+from envsolve.errors import Hint, Refused, UnsolvableError, UsageError
+from envsolve.frameworks import ASKED_FOR_AS, DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, DependentFramework
 from envsolve.index.fitting import Interpreter
+from envsolve.index.requirement_file import place_of
 from envsolve.model.need import Markers, Need
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
@@ -25,6 +26,7 @@ from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.bounds import cuda_major_of
 
 _CUDA_EXTRA = re.compile(r"and-cuda|cuda(\d\d)?(?:-pip)?")
+_CPU_LABEL = "+cpu"
 _PYTHONS = range(8, 20)
 
 
@@ -33,11 +35,13 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
 
     What constraints say of a framework counts for the stack, which is solved before the packages around it; an
     override replaces the versions that are asked for. Where
-    markers ask for a framework on some Pythons alone, the stack is for one of them.
+    markers ask for a framework on some Pythons alone, the stack is for one of them. Raises UnsolvableError for a
+    dependent framework that has no wheel for the platform, or for the CPU.
     """
     python, holds = pythons_of_stack(wanted, {it.framework for it in target.request.frameworks}, target.problem)
     target = target.asking(python=python)
     request, problem = target.request, target.problem
+    _require_wheels_of_dependents(target, wanted, holds)
     replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in wanted.overrides}
     asked = {it.framework: ["" if it.framework in replaced else str(it.specifier)] for it in request.frameworks}
     cuda = request.cuda
@@ -174,9 +178,47 @@ def constraint_on(wanted: Given, framework: str, problem: Problem) -> SpecifierS
     )
 
 
-def asks_for_cuda(wanted: Given) -> bool:
-    """Whether a requirement names CUDA, as ``tensorflow[and-cuda]`` does: a GPU is wanted, there or not."""
-    return any(True for need, _ in wanted.needs if need.name in FRAMEWORK_OF_WHEEL for _ in _cuda_asked_by(need))
+def asks_for_cuda(wanted: Given, problem: Problem) -> bool:
+    """Whether a requirement names CUDA, as ``tensorflow[and-cuda]`` does, or is for GPUs alone, as ``vllm`` is.
+
+    Then a GPU is wanted, there or not.
+    """
+    holds = holding_on([problem])
+    needs = [need for need, _ in wanted.needs if holds(need.marker)]
+    dependent = (it for it in map(_dependent_of, needs) if it is not None)
+    if any(problem.platform in it.platforms for it in dependent):
+        return True
+    return any(True for it in needs if it.name in FRAMEWORK_OF_WHEEL for _ in _cuda_asked_by(it))
+
+
+def _dependent_of(need: Need) -> DependentFramework | None:
+    """The dependent framework whose wheels for GPUs a requirement admits; none for an address or a CPU build."""
+    return None if need.url or _CPU_LABEL in need.specifier else DEPENDENT_FRAMEWORKS.get(need.name)
+
+
+def _require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[[str], bool]) -> None:
+    request, problem = target.request, target.problem
+    for need, origin in wanted.needs:
+        known = _dependent_of(need) if holds(need.marker) else None
+        if known is None:
+            continue
+        if problem.platform not in known.platforms:
+            if request.packages.allow_builds:
+                continue
+            message = f"{known.name} has no wheel for {problem.platform}, only for {' and '.join(known.platforms)}"
+            hints = [Hint("lock it in WSL2, where it is Linux")] if problem.platform.is_windows else []
+        elif problem.cpu and not target.fell_to_cpu:
+            message = f"the wheels of {known.name} on the Python index need an NVIDIA GPU"
+            hints = [Hint(f"name the GPU with {request.asker.named('gpus')}")]
+            if known.cpu_index is not None:
+                index = request.asker.saying("extra-index-urls", known.cpu_index)
+                build = f"{known.name}==VERSION{_CPU_LABEL}"
+                hints.append(Hint(f"{known.title} has builds for the CPU elsewhere: '{build}' with {index}"))
+        else:
+            continue
+        cause = f"{need} was requested by {origin}"
+        refused = (Refused(known.name, place_of(origin, known.name), message),)
+        raise UnsolvableError("no-wheel", message, (cause,), tuple(hints), refused=refused)
 
 
 def depends_on_python(wanted: Given) -> bool:

@@ -45,9 +45,9 @@ def interpreter_of(problem: Problem, solution: Solution | None) -> Interpreter:
 
 
 def problem_of(target: Target, wanted: Given) -> Problem:
-    """The problem of ``target``; that of an unknown GPU where none was found and a requirement names CUDA."""
+    """The problem of ``target``; that of an unknown GPU where none was found and a requirement is for CUDA alone."""
     problem = target.problem
-    if problem.cpu and target.fell_to_cpu and asks_for_cuda(wanted):
+    if problem.cpu and target.fell_to_cpu and asks_for_cuda(wanted, problem):
         return problem._replace(cpu=False, machines=problem.machines[:1])
     return problem
 

@@ -11,6 +11,7 @@ from envsolve.app.recorded_machine import ORIGIN, recorded_machine
 from envsolve.app.solving import framework_requests
 from envsolve.app.targets import detected_host, targets_of
 from envsolve.errors import Hint, UsageError
+from envsolve.frameworks import split_dependent
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
@@ -78,8 +79,9 @@ def key_of(part: Part, key: str) -> tuple[str, ...]:
 
 def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str, str], packages: Packages) -> Request:
     settings = part.settings
+    of_matrix, dependent = split_dependent(settings.frameworks)
     try:
-        frameworks = framework_requests(settings.frameworks, matrix)
+        frameworks = framework_requests(of_matrix, matrix)
     except UsageError as error:
         if "frameworks" in part.typed:
             raise
@@ -94,7 +96,7 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
         extra_index_urls=settings.extra_index_urls,
         prefer=settings.prefer,
         packages=packages._replace(
-            requirements=settings.requirements,
+            requirements=(*settings.requirements, *dependent),
             files=settings.requirement_files,
             constraints=settings.constraint_files,
             overrides=settings.overrides,
@@ -106,7 +108,7 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
             pre=settings.pre,
             extensions=settings.extensions,
             pytorch_index_url=settings.pytorch_index_url,
-            places=settings.places,
+            places=(*settings.places, *(project.file.name for _ in dependent)),
         ),
         asker=Asker(project.file.name, part.typed),
     )

@@ -12,6 +12,7 @@ from envsolve.app.own_rows import notes_on_own_rows, stack_is_own
 from envsolve.app.targets import Target, targets_of
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS
 from envsolve.lockfile import Answer, write
 from envsolve.matrix.load import Matrix
 from envsolve.model.fact import Fact
@@ -220,14 +221,21 @@ def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
         known = framework_names(matrix)
     if normalized in known:
         return FrameworkRequest(known[normalized], specifier)
+    if normalized in DEPENDENT_FRAMEWORKS:
+        on = DEPENDENT_FRAMEWORKS[normalized].on
+        raise UsageError(
+            "unknown-framework",
+            f"the matrix has no builds of {normalized}: it is a package for builds of {on}",
+            hints=(Hint("list these", f"envsolve matrix list -f {on}"),),
+        )
     import difflib
 
-    close = difflib.get_close_matches(normalized, known, n=1)
+    close = difflib.get_close_matches(normalized, (*known, *DEPENDENT_FRAMEWORKS), n=1)
     hints = tuple(Hint(f"did you mean {found}?") for found in close)
     raise UsageError(
         "unknown-framework",
         f"{name!r} is not a framework that envsolve knows",
-        (f"known: {', '.join(matrix.framework_names)}",),
+        (f"known: {', '.join(sorted((*matrix.framework_names, *DEPENDENT_FRAMEWORKS)))}",),
         hints,
     )
 

@@ -23,7 +23,7 @@ from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
 from envsolve.boundary.files import FileError, read_text
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import EMPTY
 from envsolve.matrix.load import Matrix
@@ -220,7 +220,8 @@ def _of_stack(
         pins = (f"{it.name} {it.version} {it.build or ''}".strip() for it in unsettled)
         return Verdict.UNKNOWN, builds, (f"the matrix does not have {_listed(pins)}", *_how_to_read(held, unsettled))
     for_cpu = {str(framework_of(it)): f"{it.name} {it.version} (a CPU build)" for it in unknown}
-    builds = (*builds, *for_cpu.values())
+    dependent = (f"{pin.name} {pin.version}" for pin in held.pins if pin.name in DEPENDENT_FRAMEWORKS)
+    builds = (*builds, *for_cpu.values(), *dependent)
     verdict, reasons = _judged(held, for_cpu, target, matrix, way_out) if held.named else (Verdict.UNKNOWN, ())
     if held.unpinned:
         verdict = Verdict.UNKNOWN if verdict is Verdict.FITS else verdict

@@ -17,10 +17,11 @@ from envsolve.create.prefix import claimed
 from envsolve.create.record import State, read_record, write_record
 from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.errors import EnvsolveError, Hint, UsageError
-from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, AnyFramework, Framework, frameworks_among
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding
 from envsolve.model.host import GpuStatus, Host
+from envsolve.model.names import normalized
 from envsolve.model.note import Note
 from envsolve.validation.activation import activated
 from envsolve.validation.child import Children
@@ -74,7 +75,7 @@ def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validat
     Raises UsageError where it cannot be made out or a framework that is named is not in it, OutsideError where its
     interpreter does not run.
     """
-    wanted = [_known(name) for name in asked.frameworks]
+    wanted = list({it.name: it for name in asked.frameworks for it in _known(name)}.values())
     python = interpreter(asked.prefix, asked.python, environ)
     matrix = Matrix(asked.matrix_directory)
     try:
@@ -150,7 +151,7 @@ def _plan(
     asked: ValidateRequest,
     environ: Mapping[str, str],
     inventory: Inventory,
-    frameworks: Sequence[Framework],
+    frameworks: Sequence[AnyFramework],
     host: Host,
     device: Device,
     matrix: Matrix,
@@ -162,7 +163,7 @@ def _plan(
         inventory=inventory,
         environ=environ,
         device=device,
-        frameworks=tuple(frameworks),
+        frameworks=tuple(it for it in frameworks if isinstance(it, Framework) or (device == "cuda" and it.kernel)),
         gpus=asked.gpus,
         burn=asked.burn,
         timeout=asked.timeout,
@@ -177,13 +178,17 @@ def _plan(
 
 
 def _explained(
-    inventory: Inventory, host: Host, matrix: Matrix, framework: Framework | None, text: str
+    inventory: Inventory, host: Host, matrix: Matrix, framework: AnyFramework | None, text: str
 ) -> tuple[Finding, ...]:
-    """What a text means that ``framework``, or with None any package, printed in this environment."""
+    """What a text means that ``framework``, or with None any package, printed in this environment.
+
+    One that is dependent may print it of any package, too.
+    """
     from envsolve.app.explaining import findings_in
     from envsolve.diagnose.case import Given
 
-    others = [] if framework is None else [other for other in FRAMEWORKS.values() if other is not framework]
+    own = isinstance(framework, Framework)
+    others = [other for other in FRAMEWORKS.values() if own and other is not framework]
     given = Given(
         host=host,
         capabilities=host.capabilities,
@@ -218,21 +223,27 @@ def _device(asked: ValidateRequest, host: Host, inventory: Inventory) -> Device:
     return "cpu" if host.status is GpuStatus.NO_HARDWARE and not is_for_gpus(inventory) else "cuda"
 
 
-def _known(name: str) -> Framework:
+def _known(name: str) -> tuple[AnyFramework, ...]:
+    """The framework of this name; a dependent one after that which it stands on."""
+    dependent = DEPENDENT_FRAMEWORKS.get(name.casefold())
+    if dependent is not None:
+        return FRAMEWORKS[dependent.on], dependent
     found = FRAMEWORKS.get(name.casefold()) or next(iter(frameworks_among([name])), None)
     if found is None:
         raise UsageError(
             "unknown-framework",
             f"envsolve cannot prove {name!r}",
-            (f"known: {', '.join(FRAMEWORKS)}",),
+            (f"known: {', '.join((*FRAMEWORKS, *DEPENDENT_FRAMEWORKS))}",),
             (Hint("omit -f to prove every installed framework", "envsolve validate"),),
         )
-    return found
+    return (found,)
 
 
-def _present(wanted: Sequence[Framework], inventory: Inventory) -> tuple[Framework, ...]:
+def _present(wanted: Sequence[AnyFramework], inventory: Inventory) -> tuple[AnyFramework, ...]:
     """The installed frameworks, or those of them that are wanted. Raises UsageError where one of these is missing."""
-    installed = frameworks_among(it.name for it in inventory.distributions)
+    names = {normalized(it.name) for it in inventory.distributions}
+    dependent = tuple(it for it in DEPENDENT_FRAMEWORKS.values() if it.name in names)
+    installed: tuple[AnyFramework, ...] = (*frameworks_among(names), *dependent)
     missing = [framework.title for framework in wanted if framework not in installed]
     if missing:
         raise UsageError(
@@ -244,7 +255,7 @@ def _present(wanted: Sequence[Framework], inventory: Inventory) -> tuple[Framewo
     return tuple(wanted) or installed
 
 
-def _notes(device: Device, host: Host, frameworks: Sequence[Framework], inventory: Inventory) -> tuple[Note, ...]:
+def _notes(device: Device, host: Host, frameworks: Sequence[AnyFramework], inventory: Inventory) -> tuple[Note, ...]:
     gpu_here, for_gpus = host.status is not GpuStatus.NO_HARDWARE, is_for_gpus(inventory)
     notes = []
     if not frameworks:

@@ -100,7 +100,7 @@ def matrix() -> None:
     "frameworks",
     multiple=True,
     type=Parsed("spec", str),
-    shell_complete=known_values.frameworks,
+    shell_complete=known_values.builds,
     help="Builds of this framework, with versions if you like: 'pytorch>=2.5'. Repeatable: any of them.",
 )
 @filter_options
@@ -212,7 +212,7 @@ def check(**options: Any) -> int:
 
 
 @matrix.command(short_help="Read releases that the matrix does not have yet from package indexes.")
-@click.argument("names", metavar="[PACKAGE]...", nargs=-1, shell_complete=known_values.frameworks)
+@click.argument("names", metavar="[PACKAGE]...", nargs=-1, shell_complete=known_values.builds)
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if the matrix lacks a release.")
 @click.option("--clear", "clears", is_flag=True, help="Remove everything that was read here.")
 @options_of_solve((*INDEXES, *HOW_TO_FETCH))

@@ -28,7 +28,7 @@ from envsolve.cli.output import deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note, note_each, note_facts
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import framework_of_word
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, framework_of_word, split_dependent
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.lock_format import (
@@ -63,7 +63,10 @@ _FILE = FileName("file")
     multiple=True,
     type=Parsed("spec", str),
     shell_complete=known_values.frameworks,
-    help="A framework from `envsolve matrix list`, optionally with versions: 'pytorch>=2.5'. Repeatable.",
+    help=(
+        f"A framework from `envsolve matrix list`, or {' or '.join(DEPENDENT_FRAMEWORKS)}, optionally with versions: "
+        "'pytorch>=2.5'. Repeatable."
+    ),
 )
 @option(
     "-r",
@@ -305,7 +308,8 @@ def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, M
     from envsolve.app.solving import framework_requests
 
     matrix = matrix_of(options)
-    return words._replace(frameworks=framework_requests(options["frameworks"], matrix)), matrix
+    frameworks, _ = split_dependent(options["frameworks"])
+    return words._replace(frameworks=framework_requests(frameworks, matrix)), matrix
 
 
 def words_from(options: dict[str, Any], format_name: str) -> Request:
@@ -418,7 +422,11 @@ def _require_exact_environment(options: dict[str, Any], format_name: str) -> Non
 
 def _packages(options: dict[str, Any]) -> Packages:
     return Packages(
-        requirements=(*options["requirements"], *map(editable, options["editables"])),
+        requirements=(
+            *split_dependent(options["frameworks"])[1],
+            *options["requirements"],
+            *map(editable, options["editables"]),
+        ),
         files=options["requirement_files"],
         constraints=options["constraint_files"],
         overrides=options["overrides"],

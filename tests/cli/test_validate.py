@@ -95,6 +95,22 @@ def test_a_gpu_that_computes_right_is_proven(fake_driver: FakeDriver, with_torch
     ]
 
 
+def test_a_dependent_framework_runs_its_kernel_beside_the_other(fake_driver: FakeDriver, with_torch: Path) -> None:
+    metadata = site_of(with_torch) / "vllm-0.33.0.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.33.0\n")
+    words = ("--prefix", str(with_torch))
+    right, wrong = machine(fake_driver), machine(fake_driver, ENVSOLVE_TEST_TORCH="wrong-silu")
+    assert statuses(validated(right, *words))["vllm"] == "pass"
+    assert {"pytorch", "vllm"} <= statuses(validated(right, *words, "-f", "vllm")).keys()
+    assert "vllm on GPU 0" in statuses(validated(right, *words, "--all-gpus"))
+    assert "vllm" not in statuses(validated(right, *words, "-f", "pytorch"))
+    answer = validated(wrong, *words)
+    assert (statuses(answer)["pytorch"], statuses(answer)["vllm"], answer["ok"]) == ("pass", "fail", False)
+    assert "vllm" not in statuses(validated(right, *words, "--device", "cpu"))
+    assert "SGLang is not installed" in run(right, *words, "-f", "sglang").stderr
+
+
 def test_people_get_a_line_for_each_probe_and_every_finding_with_its_fix(
     fake_driver: FakeDriver, with_torch: Path
 ) -> None:

@@ -165,6 +165,16 @@ def test_rules_for_names(name: str) -> None:
             assert place["unlabelled"]
 
 
+def test_the_cuda_of_vllm_wheels_without_a_label_is_that_of_the_ptx_read_in_them() -> None:
+    file = HERE.parents[1] / "data" / "compat_matrix" / "extensions" / "vllm.toml"
+    rows = [it for it in tomllib.loads(file.read_text("utf-8"))["build"] if it["platforms"] == ["linux-64"]]
+    named = PLACES["vllm"]["unlabelled"]
+    for row in rows:
+        for version in re.findall(r"(?:>=|<=)([\d.]+)", row["versions"]):
+            found = [it["cuda"] for it in named if Version(it["from"]) <= Version(version) < Version(it["before"])]
+            assert found == [row["ptx_cuda"]], version
+
+
 @pytest.mark.parametrize("name", PLACES)
 def test_examples(name: str) -> None:
     for example in PLACES[name].get("example", []):
