@@ -14,7 +14,7 @@ from envsolve.cli.lock import spelled
 from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_of, matrix_option, option, output_options
 from envsolve.cli.output import deliver, json_text
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
-from envsolve.cli.status import USUAL, usual_files
+from envsolve.cli.status import usual_files
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PLATFORM
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from envsolve.app.lock_summary import Summary
     from envsolve.app.revisions import Version
 
-_OF_TOOLS = ("uv.lock", "poetry.lock", "pdm.lock")
 _FIELDS = {
     "driver_floor": "driver floor",
     "compute_capabilities": "compute capabilities",
@@ -134,7 +133,7 @@ def _locks_here() -> list[str]:
 
     file = find_project(Path.cwd())
     if file is None:
-        return list(usual_files((*USUAL, *_OF_TOOLS)))
+        return list(usual_files())
     project = read_project(file)
     names = dict.fromkeys(output.file for part in project.parts for output in part.outputs)
     found = (path for name in names for path in sorted(project.directory.glob(name.replace(PLATFORM, "*"))))

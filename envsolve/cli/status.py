@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,7 @@ from envsolve.cli.report import note, note_each
 from envsolve.cli.solve_options import options_of_solve
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import PLATFORM
+from envsolve.model.lock_format import PLATFORM, PROJECT_LOCKS
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from envsolve.matrix import Matrix
     from envsolve.project import Project
 
-USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
+_USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt", *PROJECT_LOCKS)
 _USUAL_PATTERNS = ("*.conda-lock.yml", "conda-*.lock", "pylock.*.toml")
 _WORDS = {
     "fits": "runs here",
@@ -149,10 +149,10 @@ def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
     return _deliver(found, options, project)
 
 
-def usual_files(names: Sequence[str] = USUAL) -> tuple[str, ...]:
-    """The files here that have one of ``names`` or are named like a lock."""
+def usual_files() -> tuple[str, ...]:
+    """The files here that have a usual name or are named like a lock."""
     here = Path()
-    named = [name for name in names if (here / name).is_file()]
+    named = [name for name in _USUAL if (here / name).is_file()]
     matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
     return tuple(dict.fromkeys((*named, *matched)))
 

@@ -66,6 +66,18 @@ def test_the_files_of_the_usual_names_are_found(
     )
 
 
+def test_a_folder_with_the_lock_of_another_tool_alone_is_a_project(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in _PROJECT_LOCKS.items():
+        (tmp_path / name).write_text(text)
+    done = envsolve("status", *_RTX_3090, "--platform", "linux-64", "--json")
+    assert [it["path"] for it in json.loads(done.out)["files"]] == list(_PROJECT_LOCKS)
+    said = envsolve("create", "env")
+    assert (said.code, "\n  envsolve create env --lock uv.lock\n" in said.err) == (2, True)
+
+
 def test_a_build_that_the_matrix_does_not_know_is_no_success(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "environment.yml"
     file.write_text("dependencies: [python=3.12, pytorch=2.99.1=cuda999_py312h0123456_0]\n")
