@@ -82,6 +82,15 @@ def summary_of(held: HeldStack, platform: Platform, matrix: Matrix, environ: Map
     return of_gpu._replace(unknown=unknown | more)
 
 
+def needs_of(held: HeldStack, platform: Platform, matrix: Matrix) -> Summary:
+    """What the lock of ``held`` needs of a GPU and its driver on ``platform``, and nothing else of its summary.
+
+    ``matrix`` has what was read of its wheels.
+    """
+    found, unknown = _of_gpu(held, platform, matrix, Summary())
+    return found._replace(unknown=unknown)
+
+
 def with_recorded_floors(summaries: tuple[Summary, Summary], locks: Iterable[Lock | None]) -> tuple[Summary, Summary]:
     """The summaries with the driver floors that envsolve recorded, if it did in both: those for the GPUs of the lock.
 

@@ -18,6 +18,7 @@ from envsolve.app.audit import read_for, with_read
 from envsolve.app.held_stack import HeldStack, Installed, framework_of, held_stack, is_for_the_cpu
 from envsolve.app.held_verdict import against_builds, against_cudnn, against_packages
 from envsolve.app.lock_evidence import Origin, origins_in, unverified
+from envsolve.app.lock_summary import Summary, needs_of
 from envsolve.app.own_rows import GPU_CODE
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
@@ -27,6 +28,7 @@ from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import EMPTY
 from envsolve.matrix.load import Matrix
+from envsolve.model.lock_format import tool_of
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
@@ -69,7 +71,8 @@ class FileStatus(NamedTuple):
     """A file and what can be said of it: the builds in it, why they do not run, and what else to know.
 
     ``newer`` are releases that run there as well and that a project would take. ``held`` is what the file holds, None
-    where that is nothing for the platform.
+    where that is nothing for the platform. ``needs`` is what the lock of another tool needs of a GPU, which it does not
+    record; None for any other file.
     """
 
     path: str
@@ -80,6 +83,7 @@ class FileStatus(NamedTuple):
     notes: tuple[Note, ...] = ()
     newer: tuple[str, ...] = ()
     held: HeldStack | None = None
+    needs: Summary | None = None
 
 
 def status_of(
@@ -156,7 +160,8 @@ def file_status(
     found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
     known = {pin.name for pin, facts in read.items() if not facts.unread}
     notes = (*_age(held, matrix, target.problem), *_on_evidence(held, target.problem, matrix, known))
-    return found._replace(notes=notes, held=held)
+    needs = needs_of(held, platform, matrix) if tool_of(Path(name)) is not None else None
+    return found._replace(notes=notes, held=held, needs=needs)
 
 
 def _of_stack(

@@ -73,7 +73,12 @@ def test_a_folder_with_the_lock_of_another_tool_alone_is_a_project(
     for name, text in _PROJECT_LOCKS.items():
         (tmp_path / name).write_text(text)
     done = envsolve("status", *_RTX_3090, "--platform", "linux-64", "--json")
-    assert [it["path"] for it in json.loads(done.out)["files"]] == list(_PROJECT_LOCKS)
+    files = json.loads(done.out)["files"]
+    assert [it["path"] for it in files] == list(_PROJECT_LOCKS)
+    assert {(it["needs"]["driver_floor"], it["needs"]["cuda"]) for it in files} == {("580.65.06", "13.0")}
+    assert all("7.5" in it["needs"]["compute_capabilities"] for it in files)
+    text = envsolve("status", *_RTX_3090, "--platform", "linux-64").out
+    assert text.count("\n  needs: NVIDIA driver 580.65.06 or newer; CUDA 13.0; compute capability 7.5, 8.0,") == 3
     said = envsolve("create", "env")
     assert (said.code, "\n  envsolve create env --lock uv.lock\n" in said.err) == (2, True)
 
