@@ -25,6 +25,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PYTHON_FORMATS, format_for_file
 from envsolve.model.need import parse_need
+from envsolve.model.own_lines import OWN, without_own_lines
 from envsolve.model.request import Request
 from envsolve.model.versions import minor_of
 from envsolve.project import Part, Project
@@ -65,8 +66,8 @@ def uv_settings(
 ) -> UvSettings | None:
     """What becomes of the pyproject.toml in the current directory; None where the project does not want it.
 
-    ``edited`` is its text where it is to be written in any case. None, too, while a lock is missing. Raises UsageError
-    where an entry in the file stands against it.
+    What was written goes where it is no longer wanted. ``edited`` is the text of the file where it is to be written in
+    any case. None, too, while a lock is missing. Raises UsageError where an entry in the file stands against it.
     """
     parts = [part for part in project.parts if part.settings.uv_settings]
     by_part: dict[str, list[PartLock]] = {}
@@ -74,17 +75,27 @@ def uv_settings(
         _require_python_lock(project, part)
         found = [it for it in locks if it.asked.part == part and it.asked.request.format in PYTHON_FORMATS]
         by_part[part.name] = [it for it in found if it.asked.output == found[0].asked.output]
-    if not parts or not all(by_part.values()):
+    if not locks or not all(by_part.values()) or not (parts or Path(PYPROJECT).is_file()):
         return None
-    first = by_part[parts[0].name][0]
-    mark = codecs.BOM_UTF8.decode()
-    mark = mark if (read_bytes(Path(PYPROJECT), LONGEST) or b"").startswith(codecs.BOM_UTF8) else ""
-    before = (read_text(Path(PYPROJECT)) if edited is None else edited).removeprefix(mark)
+    mark, before = _text(edited)
+    if not parts and OWN not in before:
+        return None
     targets = [_target(name, found, matrix) for name, found in by_part.items()]
+    first = next(iter(by_part.values()))[0] if parts else locks[0]
+    settings = UvSettings(mark + before, mark + without_own_lines(before), first.platform, "uv lock")
+    if not parts:
+        return settings
     after = with_settings(before, targets, _default(first.asked.request, environ))
     python = f"--python {minor_of(first.lock.python)}"
     extra = next((f" --extra {it.extra}" for it in targets if it.extra), "")
-    return UvSettings(mark + before, mark + after, first.platform, f"uv lock && uv sync {python}{extra}")
+    return settings._replace(after=mark + after, command=f"uv lock && uv sync {python}{extra}")
+
+
+def _text(edited: str | None) -> tuple[str, str]:
+    """The mark of UTF-8 at the begin of the file, if it has one, and its text. Raises UsageError without a file."""
+    file, mark = Path(PYPROJECT), codecs.BOM_UTF8.decode()
+    mark = mark if (read_bytes(file, LONGEST) or b"").startswith(codecs.BOM_UTF8) else ""
+    return mark, (read_text(file) if edited is None else edited).removeprefix(mark)
 
 
 def _require_python_lock(project: Project, part: Part) -> None:

@@ -183,6 +183,36 @@ def test_add_writes_the_requirement_and_the_version(project: Project) -> None:
     assert project.installed_by_uv() == versions("pylock.toml")
 
 
+def test_what_was_written_goes_with_the_key(project: Project) -> None:
+    project.write(TWO)
+    before = project.file.read_text()
+    assert project.lock().code == 0
+    project.file.write_text(project.file.read_text().replace("uv-settings = true\n", ""))
+    assert project.envsolve("status").code == 1
+    done = project.lock()
+    assert (done.code, "note: pyproject.toml: written\n" in done.err) == (0, True)
+    assert project.file.read_text().rstrip() == before.replace("uv-settings = true\n", "").rstrip()
+    assert "pyproject.toml" not in project.lock().err
+
+
+def test_a_ci_system_is_told_of_the_file(project: Project) -> None:
+    project.write(ONE)
+    assert project.lock().code == 0
+    project.file.write_text(project.file.read_text().replace("2.14.1+cu126", "2.14.0+cu126"))
+    for command in (("lock", "--check", "--cache-dir", "cache"), ("status",)):
+        done = project.envsolve(*command, "--output-format", "github")
+        assert (done.code, done.out.count("::error file=pyproject.toml")) == (1, 1), done.out
+
+
+def test_without_a_pyproject_toml_there_is_nothing_to_write_to(project: Project) -> None:
+    project.write(f'frameworks = ["pytorch"]\n{ONE}', "")
+    text = project.file.read_text().replace("[tool.envsolve]\n", "").replace("project-dependencies = true\n", "")
+    Path("envsolve.toml").write_text(text)
+    project.file.unlink()
+    done = project.lock()
+    assert (done.code, "cannot read pyproject.toml: there is no such file" in done.err) == (2, True)
+
+
 def test_a_refusal_writes_nothing(project: Project) -> None:
     source = '[tool.uv.sources]\ntorch = { git = "https://git.example/torch" }\n'
     project.write(ONE, HEAD.replace("[tool.uv]\npackage = false  # nothing to build\n", source))
