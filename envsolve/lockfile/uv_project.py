@@ -1,10 +1,14 @@
 """``[tool.uv]`` of a pyproject.toml: what uv needs to lock the versions that envsolve locked, from the same indexes.
 
-Every version stands under the marker of its machine, so that uv is free on other platforms and Pythons. What all
-targets lock alike is in ``constraint-dependencies``, which bounds whatever requires a package; what differs is in an
-extra for each target, and ``conflicts`` keeps these apart. An index that is not the default one is ``explicit`` and
-tied to its packages in ``sources``, which uv applies to constraints too. Sources: uv's documentation
-(concepts/projects/dependencies, concepts/projects/config, concepts/indexes, reference/settings).
+Every version stands under the marker of its machine, so that uv is free on other platforms and Pythons. It is in
+``constraint-dependencies``, which bounds whatever requires a package, if all targets for that machine have it. Else it
+is in the extra of each target that has it, which bounds nothing outside of it; ``conflicts`` keeps extras apart. An
+index that is not the default one is ``explicit`` and tied to its packages in ``sources``, which uv applies to
+constraints too. There is no ``required-environments``: each version has a file for its machine, and uv would demand one
+of everything in extras that are not locked.
+
+Sources: uv's documentation (concepts/projects/dependencies, concepts/projects/config, concepts/indexes,
+reference/settings).
 
 Each line that is written ends with :data:`~envsolve.model.own_lines.OWN`. All others are the user's and stay.
 """
@@ -32,7 +36,7 @@ from envsolve.model.package import Pin
 _UV = ("tool", "uv")
 _EXTRAS = ("project", "optional-dependencies")
 _CONSTRAINTS, _OVERRIDES = "constraint-dependencies", "override-dependencies"
-_REQUIRED, _CONFLICTS = "required-environments", "conflicts"
+_CONFLICTS = "conflicts"
 _BUILD = re.compile(r"/whl/([a-z]+[0-9.]*)\Z")
 """How the address of an index of PyTorch ends, or of a mirror of it: the build follows."""
 
@@ -69,6 +73,15 @@ class _Place(NamedTuple):
     url: str = ""
 
 
+class _Found(NamedTuple):
+    """One version of a package in the lock of one target, on the machines of that lock or, in ``ways``, on some."""
+
+    extra: str
+    machine: str
+    place: _Place
+    ways: Ways
+
+
 _Places = dict[_Place, Ways]
 
 
@@ -86,7 +99,7 @@ def with_settings(text: str, targets: Sequence[LockedTarget], default: DefaultIn
     for key, entries in settings.lists.items():
         page.add_to_list(_UV, key, entries)
     for extra, entries in settings.extras.items():
-        page.add_to_list(_EXTRAS, extra, entries)
+        page.add_to_list(_EXTRAS, extra, entries, is_needed=True)
     _require_whole(page.text, bare)
     return page.text
 
@@ -109,7 +122,7 @@ class _Settings:
             self._required.setdefault(normalized(it.name), []).append(it)
         self.indexes: list[dict[str, Value]] = []
         self.sources: dict[str, list[Value]] = {}
-        self.extras: dict[str, list[str]] = {}
+        self.extras: dict[str, list[str]] = {self._extra_name(it.extra): [] for it in targets if it.extra}
         self.lists: dict[str, list[str]] = {}
         self._index_names = {_address(it): str(it.get("name", "")) for it in _tables(self._uv.get("index"))}
         sources = _table(self._uv.get("sources"))
@@ -117,49 +130,52 @@ class _Settings:
 
     def take(self) -> None:
         """Take everything in. Raises UsageError."""
-        by_name: dict[str, dict[str, _Places]] = {}
+        by_name: dict[str, list[_Found]] = {}
         for target in self._targets:
-            for pin, place, ways in (it for lock in target.locks for it in self._placed(lock, target.extra)):
-                places = by_name.setdefault(pin.name, {}).setdefault(target.extra, {})
-                places[place] = either(places.get(place, NOWHERE), ways)
+            for name, it in (it for lock in target.locks for it in self._placed(lock, target.extra)):
+                by_name.setdefault(name, []).append(it)
         missing = {(target.extra, name): text for target in self._targets for name, text in self._missing(target)}
         constraints = [it for name in sorted(by_name) for it in self._take_package(name, by_name[name], missing)]
         self.lists[_OVERRIDES] = self._new(_OVERRIDES, (it for target in self._targets for it in target.overrides))
         self.lists[_CONSTRAINTS] = list(map(string, constraints))
-        self.lists[_REQUIRED] = self._new(_REQUIRED, (_machine(it) for one in self._targets for it in one.locks))
-        extras = [self._extra_name(target.extra) for target in self._targets if target.extra]
+        extras = list(self.extras)
         if len(extras) > 1 and not any(set(extras) <= names for names in self._own_conflicts()):
             self.lists[_CONFLICTS] = [_array({"extra": it} for it in extras)]
         if self._default.is_named and self._default.url not in self._index_names:
             self.indexes.insert(0, {"url": self._default.url, "default": True})
 
     def _take_package(
-        self, name: str, found: Mapping[str, _Places], missing: Mapping[tuple[str, str], str]
+        self, name: str, found: Sequence[_Found], missing: Mapping[tuple[str, str], str]
     ) -> Iterator[str]:
-        """Take a package in that is ``found`` in these places by target; the constraints on it, if all are to have it.
+        """Take a package in that is ``found`` in these places; the constraints on it, if none of them differ.
 
         ``missing`` are requirements that the project lacks, by target and name.
         """
-        first = next(iter(found.values()))
-        is_alike = all(it == first for it in found.values())
-        if "" in found and not is_alike:
-            others = " and ".join(extra for extra in found if extra)
+        extras = tuple(dict.fromkeys(it.extra for it in found))
+        on_machines = _by_machine(found)
+        if "" in extras and not all(_is_same(of.values()) for of in on_machines.values()):
+            others = " and ".join(filter(None, extras))
             message = f"{name} is locked in other versions for {others} than for the targets that share their outputs"
             raise _refused(message, Hint("give each target its own `outputs`"))
-        is_required = not any((extra, name) in missing for extra in found)
-        if "" in found or (is_alike and is_required and len(found) == len(self._targets)):
-            self._add_sources(name, first, "")
-            yield from (_requirement(name, place, ways) for place, ways in first.items() if place.version)
+        is_shared = all(_is_same(of.values()) and of.keys() == self._targets_on(it) for it, of in on_machines.items())
+        if "" in extras or (is_shared and not any((extra, name) in missing for extra in extras)):
+            places = _by_place(found)
+            self._add_sources(name, places, "")
+            yield from (_requirement(name, place, ways) for place, ways in places.items() if place.version)
             return
-        for extra, places in found.items():
-            requirement = missing.get((extra, name), name)
-            entries = self.extras.setdefault(self._extra_name(extra), [])
-            entries += [string(_requirement(requirement, place, ways)) for place, ways in places.items()]
-            self._add_sources(name, places, self._extra_name(extra))
+        for extra in extras:
+            requirement, places = missing.get((extra, name), name), _by_place(it for it in found if it.extra == extra)
+            own = self._extra_name(extra)
+            self.extras[own] += [string(_requirement(requirement, place, ways)) for place, ways in places.items()]
+            self._add_sources(name, places, own)
 
-    def _placed(self, lock: Lock, extra: str) -> Iterator[tuple[Pin, _Place, Ways]]:
-        """What uv is told of the pins of a lock, and on which machines. Raises UsageError where the user says other."""
-        machine, values = ways_of(_machine(lock)), lock.interpreter.marker_values() if lock.interpreter else {}
+    def _targets_on(self, machine: str) -> set[str]:
+        """The targets with a lock for this machine."""
+        return {target.extra for target in self._targets if machine in map(_machine, target.locks)}
+
+    def _placed(self, lock: Lock, extra: str) -> Iterator[tuple[str, _Found]]:
+        """What uv is told of the pins of a lock, by their names. Raises UsageError where the user says other."""
+        machine, values = _machine(lock), lock.interpreter.marker_values() if lock.interpreter else {}
         for pin in lock.pins:
             if pin.index_url is not None:
                 index = sound_url(pin.index_url).rstrip("/")
@@ -170,7 +186,7 @@ class _Settings:
                 continue  # uv has it from the requirement of the project
             self._require_admitted(pin, values)
             self._require_same_source(pin.name, place, values, extra)
-            yield pin, place, both(machine, ways_of(pin.marker))
+            yield pin.name, _Found(extra, machine, place, both(ways_of(machine), ways_of(pin.marker)))
 
     def _missing(self, target: LockedTarget) -> Iterator[tuple[str, str]]:
         """The requirements of ``target`` that uv would not find in the project; by the names of their packages."""
@@ -249,15 +265,13 @@ class _Page:
         self.text = text
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
-    def add_to_list(self, table: tuple[str, ...], key: str, entries: Sequence[str]) -> None:
-        """Add to the list at ``key`` of ``table``, which is made where it is not there."""
-        if not entries:
-            return
+    def add_to_list(self, table: tuple[str, ...], key: str, entries: Sequence[str], *, is_needed: bool = False) -> None:
+        """Add to the list at ``key`` of ``table``, which is made where it is not there and has entries or is needed."""
         lines = [f"    {it}," for it in entries]
         begin = self._end_of((*table, key), of_list=True)
-        if begin is not None:
+        if begin is not None and lines:
             self._insert(begin, lines, after_line=False)
-        else:
+        elif begin is None and (lines or is_needed):
             self._add_below(table, [f"{quoted_key(key)} = [", *lines, "]"])
 
     def add_sources(self, sources: Mapping[str, Sequence[Value]]) -> None:
@@ -327,6 +341,26 @@ def _machine(lock: Lock) -> str:
     values = interpreter.marker_values()
     names = ("sys_platform", "platform_machine", "python_version")
     return " and ".join(f"{name} == '{values[name]}'" for name in names)
+
+
+def _by_machine(found: Iterable[_Found]) -> dict[str, dict[str, set[tuple[_Place, Ways]]]]:
+    """What targets have of a package, by machine and target."""
+    by_machine: dict[str, dict[str, set[tuple[_Place, Ways]]]] = {}
+    for it in found:
+        by_machine.setdefault(it.machine, {}).setdefault(it.extra, set()).add((it.place, it.ways))
+    return by_machine
+
+
+def _is_same(values: Iterable[object]) -> bool:
+    first, *others = values
+    return all(it == first for it in others)
+
+
+def _by_place(found: Iterable[_Found]) -> _Places:
+    places: _Places = {}
+    for it in found:
+        places[it.place] = either(places.get(it.place, NOWHERE), it.ways)
+    return places
 
 
 def _array(entries: Iterable[Value]) -> str:

@@ -60,9 +60,6 @@ def test_versions_are_constraints_and_an_index_is_for_its_packages_alone() -> No
     uv = written(PROJECT, ON_CUDA)["tool"]["uv"]
     assert uv == {
         "constraint-dependencies": [f"numpy==2.0 ; {LINUX}", f"torch==2.8.0+cu126 ; {LINUX}"],
-        "required-environments": [
-            "sys_platform == 'linux' and platform_machine == 'x86_64' and python_version == '3.11'"
-        ],
         "index": [{"name": "pytorch-cu126", "url": CUDA, "explicit": True}],
         "sources": {"torch": [{"index": "pytorch-cu126", "marker": LINUX}]},
     }
@@ -87,7 +84,15 @@ def test_one_version_on_two_platforms_is_one_constraint() -> None:
     both = LockedTarget("", (lock(pin("numpy", "2.0")), lock(pin("numpy", "2.0"), platform="win-64")))
     uv = written(PROJECT, both)["tool"]["uv"]
     assert uv["constraint-dependencies"] == [f"numpy==2.0 ; ({WINDOWS}) or ({LINUX})"]
-    assert len(uv["required-environments"]) == 2
+
+
+def test_targets_for_different_machines_have_extras_without_versions() -> None:
+    windows = LockedTarget("laptop", (lock(pin("numpy", "1.26"), pin("torch", "2.7"), platform="win-64"),))
+    found = written(PROJECT, GPU, windows)
+    uv = found["tool"]["uv"]
+    assert found["project"]["optional-dependencies"] == {"gpu": [], "laptop": []}
+    assert uv["constraint-dependencies"][:2] == [f"numpy==2.0 ; {LINUX}", f"numpy==1.26 ; {WINDOWS}"]
+    assert uv["sources"] == {"torch": [{"index": "pytorch-cu126", "marker": LINUX}]}
 
 
 def test_what_the_project_does_not_require_is_in_the_extra_of_its_target() -> None:
@@ -109,8 +114,7 @@ def test_a_wheel_by_its_address_and_overrides_are_for_uv_too() -> None:
 
 def test_what_the_project_gives_by_address_itself_is_left_to_it() -> None:
     text = PROJECT.replace('"torch"', f'"torch", "kernels @ {WHEEL}"')
-    uv = written(text, target(pin("kernels", "1.0", None, WHEEL)))["tool"]["uv"]
-    assert uv.keys() == {"required-environments"}
+    assert written(text, target(pin("kernels", "1.0", None, WHEEL))) == tomli.loads(text)
 
 
 def test_the_default_index_is_written_where_the_project_names_it() -> None:
