@@ -116,10 +116,10 @@ class _Settings:
         own_extras = _table(project.get("optional-dependencies"))
         self._extra_names = {normalized(name): name for name in own_extras}
         groups = (texts for texts in _table(document.get("dependency-groups")).values())
-        lists = (project.get("dependencies"), *own_extras.values(), *groups)
-        self._required: dict[str, list[Requirement]] = {}
-        for it in (requirement for texts in lists for requirement in _requirements(texts)):
-            self._required.setdefault(normalized(it.name), []).append(it)
+        dependencies = list(_requirements(project.get("dependencies")))
+        self._of_extra = {normalized(name): [*dependencies, *_requirements(it)] for name, it in own_extras.items()}
+        self._dependencies = dependencies
+        self._required = [*dependencies, *(it for of in (*own_extras.values(), *groups) for it in _requirements(of))]
         self.indexes: list[dict[str, Value]] = []
         self.sources: dict[str, list[Value]] = {}
         self.extras: dict[str, list[str]] = {self._extra_name(it.extra): [] for it in targets if it.extra}
@@ -180,7 +180,7 @@ class _Settings:
             if pin.index_url is not None:
                 index = sound_url(pin.index_url).rstrip("/")
                 place = _Place(f"=={pin.version}", "" if index in ("", self._default.url) else index)
-            elif pin.files[0].is_archive and not any(it.url for it in self._required.get(pin.name, ())):
+            elif pin.files[0].is_archive and not any(it.url for it in _named(pin.name, self._required)):
                 place = _Place("", url=sound_address(pin.files[0].url))
             else:
                 continue  # uv has it from the requirement of the project
@@ -189,11 +189,16 @@ class _Settings:
             yield pin.name, _Found(extra, machine, place, both(ways_of(machine), ways_of(pin.marker)))
 
     def _missing(self, target: LockedTarget) -> Iterator[tuple[str, str]]:
-        """The requirements of ``target`` that uv would not find in the project; by the names of their packages."""
+        """The requirements of ``target`` that uv would not find in the project; by the names of their packages.
+
+        Without an extra of its own, those of the project count: the user knows with which it is installed.
+        """
+        extra = normalized(target.extra)
+        required = self._of_extra.get(extra, self._dependencies) if extra else self._required
         for text in target.requires:
             asked = Requirement(text)
             name = normalized(asked.name)
-            if any(asked.extras <= it.extras for it in self._required.get(name, ())):
+            if any(asked.extras <= it.extras for it in _named(name, required)):
                 continue
             if not target.extra:
                 message = f"the lock has {text}, which [project] dependencies do not require, so that uv leaves it out"
@@ -241,7 +246,7 @@ class _Settings:
         for it in _requirements(self._uv.get(_CONSTRAINTS)):
             if normalized(it.name) != pin.name or it.specifier.contains(pin.version, prereleases=True):
                 continue
-            if it.marker is None or it.marker.evaluate(dict(values)):
+            if it.marker is None or _holds(str(it.marker), values):
                 message = f"constraint-dependencies in [tool.uv] has {str(it)!r}, but the lock has {pin.version}"
                 raise _refused(message, Hint("put it into a file and lock with it: constraint-files = [...]"))
 
@@ -378,6 +383,10 @@ def _requirements(texts: object) -> Iterator[Requirement]:
             yield Requirement(text)
         except (InvalidRequirement, TypeError):
             continue
+
+
+def _named(name: str, requirements: Iterable[Requirement]) -> Iterator[Requirement]:
+    return (it for it in requirements if normalized(it.name) == name)
 
 
 def _address(index: Mapping[str, Any]) -> str:

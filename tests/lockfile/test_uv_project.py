@@ -103,6 +103,15 @@ def test_what_the_project_does_not_require_is_in_the_extra_of_its_target() -> No
     assert "conflicts" not in found["tool"]["uv"]
 
 
+def test_what_only_another_extra_requires_is_missing() -> None:
+    text = PROJECT.replace('"torch", ', "") + '[project.optional-dependencies]\ncpu = ["torch"]\n'
+    extras = written(text, GPU, NO_GPU)["project"]["optional-dependencies"]
+    assert extras["cpu"] == [f"torch==2.8.0+cpu ; {LINUX}", "torch"]
+    alone = written(text, target(pin("torch", "2.8"), extra="gpu"))["project"]["optional-dependencies"]
+    assert alone == {"gpu": [f"torch==2.8 ; {LINUX}"], "cpu": ["torch"]}
+    assert "gpu" not in str(written(text, target(pin("torch", "2.8"))))
+
+
 def test_a_wheel_by_its_address_and_overrides_are_for_uv_too() -> None:
     by_address = target(pin("kernels", "1.0", None, WHEEL), pin("numpy", "2.0"))._replace(overrides=("numpy<3",))
     text = PROJECT.replace('"torch"', '"torch", "kernels"')
