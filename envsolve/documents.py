@@ -226,6 +226,15 @@ class Change(TypedDict):
     differs: NotRequired[Annotated[list[str], "if the version is the same, what differs: `source`, `files`"]]
 
 
+class NeedsOfGpu(TypedDict):
+    """What a lock needs of a GPU and its driver; null is what is not known."""
+
+    driver_floor: Annotated[str | None, "the oldest NVIDIA driver that runs it"]
+    compute_capabilities: Annotated[list[str] | None, "the GPUs that everything in it has code for"]
+    cuda: Annotated[str | None, "the version of CUDA"]
+    cudnn: Annotated[str | None, "the version of cuDNN"]
+
+
 class FileStatus(TypedDict):
     """A file and whether it runs on the machine."""
 
@@ -236,6 +245,7 @@ class FileStatus(TypedDict):
         "whether it runs there and matches the project",
     ]
     builds: Annotated[list[str], "the framework builds in it"]
+    needs: Annotated[NeedsOfGpu | None, "what the lock of another tool needs; null for other files"]
     reasons: Annotated[list[str], "why it does not run or match"]
     because: Annotated[list[Note], "the same as notes"]
     notes: Annotated[list[Note], "what is unknown, and why"]

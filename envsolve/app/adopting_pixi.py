@@ -56,7 +56,9 @@ def _workspace(workspace: Mapping[str, Any], found: Packages) -> None:
     channels = [it.get("channel") if isinstance(it, dict) else it for it in listed] if isinstance(listed, list) else []
     if any(isinstance(it, dict) and "priority" in it for it in listed or ()):
         found.note("channel priorities are ignored: envsolve uses the order of the channels")
-    platforms = texts_of(workspace.get("platforms"))
+    listed = workspace.get("platforms")
+    machines = [it if isinstance(it, dict) else {"platform": it} for it in (listed if isinstance(listed, list) else [])]
+    platforms = list(dict.fromkeys(texts_of([it.get("platform", it.get("name")) for it in machines])))
     known = [it for it in platforms if it in list(Platform)]
     for key, values in (("channels", texts_of(channels)), ("platforms", known)):
         if values:
@@ -64,6 +66,9 @@ def _workspace(workspace: Mapping[str, Any], found: Packages) -> None:
     others = [it for it in platforms if it not in known]
     if others:
         found.note(f"{counted(others, 'platform', 'platforms')} ignored: envsolve does not support it")
+    needs = {key: it for table in machines for key, it in table.items() if key not in ("platform", "name")}
+    if needs:
+        found.note(f"the machines of platforms {_ignored_machine(needs)}")
     settings = [key for key in workspace if key not in _ABOUT]
     if settings:
         found.note(f"{counted(settings, 'setting', 'settings')} ignored")
@@ -110,11 +115,15 @@ def _left_out(document: Mapping[str, Any]) -> Iterator[str]:
             yield f"{counted(named, one, many)} ignored"
     machine = table_of(document.get("system-requirements"))
     if machine:
-        listed = ", ".join(f"{key} = {_as_text(value)}" for key, value in machine.items())
-        yield f"system-requirements ({listed}) is ignored: set gpus, driver and platforms instead"
+        yield f"system-requirements {_ignored_machine(machine)}"
     others = [key for key in document if key not in (*_TAKEN, *_NAMED, "system-requirements", "$schema")]
     if others:
         yield f"{counted(others, 'table', 'tables')} ignored"
+
+
+def _ignored_machine(machine: Mapping[str, Any]) -> str:
+    listed = ", ".join(f"{key} = {_as_text(value)}" for key, value in machine.items())
+    return f"({listed}) are ignored: set gpus, driver and platforms instead"
 
 
 def _as_text(value: object) -> str:

@@ -44,6 +44,8 @@ def left_of_pyproject(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _of_uv(uv: Mapping[str, Any]) -> Iterator[str]:
+    if uv:
+        yield "[tool.uv] stays as it is: add uv-settings = true, and envsolve lock writes the locked versions into it"
     for key, why in _LEFT_OUT.items():
         names = [found[0] for it in texts_of(uv.get(key, [])) if (found := _NAME.match(it)) is not None]
         if names:

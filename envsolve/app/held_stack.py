@@ -11,7 +11,7 @@ from typing import NamedTuple
 from packaging.version import Version
 
 from envsolve.app.held_build import Beside, extras_in, installed_of, recorded_in
-from envsolve.boundary.files import FileError, read_text
+from envsolve.boundary.files import read_text
 from envsolve.frameworks import FRAMEWORK_OF_CONDA, FRAMEWORK_OF_CPU_WHEEL, FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.lock import Lock, Stack
 from envsolve.lockfile.own_file import LONGEST
@@ -24,8 +24,6 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Release
 from envsolve.model.versions import minor_of, parsed_version
 
-_OF_PLATFORM = ("os_name", "platform_machine", "platform_system", "sys_platform")
-"""The variables of markers that a platform decides."""
 _CPU_BUILD = re.compile(r"(?:^|_)cpu(?=_|$)")
 """How conda-forge and the channel of PyTorch name builds for the CPU: ``cpu_generic_py312h0_0``, ``py3.9_cpu_0``."""
 
@@ -88,7 +86,7 @@ def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: 
     python = versions.get("python") or (lock.python if lock.made else None)
     cudnn = next((versions[name] for name in CUDNN_PACKAGES if name in versions), None)
     unpinned = tuple(dict.fromkeys(it.name for it in frameworks if not it.version and framework_of(it) not in found))
-    pins = _pins_for(lock, platform)
+    pins = lock.pins_for(platform)
     return HeldStack(found, named, minor_of(python), cuda, parsed_version(cudnn), lock, pins, unpinned)
 
 
@@ -113,7 +111,7 @@ def packages_in(lock: Lock, platform: Platform) -> list[Installed]:
     conda = [Installed(it.name, it.version, it.build) for it in lock.conda]
     unpinned = [Installed(it.name, "", "") for it in lock.open if it.of_conda and it.name is not None]
     left_open = (it.name for it in lock.open if not it.of_conda and it.name is not None)
-    return [*conda, *unpinned, *_wheels(_pins_for(lock, platform), left_open)]
+    return [*conda, *unpinned, *_wheels(lock.pins_for(platform), left_open)]
 
 
 def framework_of(package: Installed) -> str | None:
@@ -156,23 +154,6 @@ def _requirements(name: PurePath, text: str, platform: Platform) -> str:
 
         return "\n".join(requirements_in(text, platform))
     return "" if format_name == "pylock" or is_project_lock(name) else text
-
-
-def _pins_for(lock: Lock, platform: Platform) -> tuple[Pin, ...]:
-    return tuple(pin for pin in lock.pins if not pin.marker or _is_for(platform, pin.marker))
-
-
-def _is_for(platform: Platform, marker: str) -> bool:
-    """Whether a package with ``marker`` may be installed on ``platform``, by some Python."""
-    from envsolve.index.fitting import Interpreter
-    from envsolve.lockfile.marker_ways import may_hold, ways_of
-
-    values = Interpreter((3, 0, 0), platform).marker_values()
-    known = {name: value for name, value in values.items() if value and name in _OF_PLATFORM}
-    try:
-        return may_hold(ways_of(marker), known)
-    except FileError:
-        return True
 
 
 def _wheels(pins: Iterable[Pin], unpinned: Iterable[str]) -> Iterator[Installed]:

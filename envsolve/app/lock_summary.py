@@ -62,6 +62,16 @@ class Summary(NamedTuple):
         """The major version of CUDA."""
         return None if self.cuda is None else self.cuda.partition(".")[0]
 
+    def of_gpu_as_json(self) -> documents.NeedsOfGpu:
+        """What it needs of a GPU and its driver, as documents of JSON have it."""
+        found = self.as_json()
+        return {
+            "driver_floor": found["driver_floor"],
+            "compute_capabilities": found["compute_capabilities"],
+            "cuda": found["cuda"],
+            "cudnn": found["cudnn"],
+        }
+
     def as_json(self) -> documents.Summary:
         """The summary as documents of JSON have it."""
         capabilities = self.compute_capabilities
@@ -93,6 +103,15 @@ def summary_of(held: HeldStack, platform: Platform, matrix: Matrix, environ: Map
     known = known._replace(download_size=size)
     of_gpu, more = _of_gpu(held, platform, matrix, known)
     return of_gpu._replace(unknown=unknown | more)
+
+
+def needs_of(held: HeldStack, platform: Platform, matrix: Matrix) -> Summary:
+    """What the lock of ``held`` needs of a GPU and its driver on ``platform``, and nothing else of its summary.
+
+    ``matrix`` has what was read of its wheels.
+    """
+    found, unknown = _of_gpu(held, platform, matrix, Summary())
+    return found._replace(unknown=unknown)
 
 
 def with_recorded_floors(summaries: tuple[Summary, Summary], locks: Iterable[Lock | None]) -> tuple[Summary, Summary]:

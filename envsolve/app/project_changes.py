@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from envsolve.app.package_changes import Change, package_changes
@@ -10,6 +10,7 @@ from envsolve.app.project_locking import LockedFile
 from envsolve.app.project_status import status_in_project
 from envsolve.app.status import NO_LONGER_INFERRED
 from envsolve.app.targets import targets_of
+from envsolve.app.uv_settings import PartLock, uv_settings
 from envsolve.lockfile.lock import Lock
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -17,6 +18,8 @@ from envsolve.model.note import Note
 from envsolve.model.release import Release
 from envsolve.model.request import Held
 from envsolve.model.solution import Solution
+from envsolve.project import Project
+from envsolve.project.reading import PYPROJECT
 from envsolve.resolve.solver import Solver
 
 if TYPE_CHECKING:
@@ -58,6 +61,32 @@ class FileChange(NamedTuple):
     def status(self) -> Literal["current", "new", "stale"]:
         """``current``, ``new`` or ``stale``."""
         return "current" if self.is_current else "new" if self.is_new else "stale"
+
+
+class UvChange(NamedTuple):
+    """What becomes of the pyproject.toml of a project that uv locks too: its text, and what to do with it then."""
+
+    change: FileChange
+    after: str
+    note: Note
+
+
+def settings_of_uv(
+    project: Project, files: Sequence[LockedFile], matrix: Matrix, environ: Mapping[str, str], edited: str | None
+) -> UvChange | None:
+    """What becomes of [tool.uv] once ``files`` are written; None where the project does not want it.
+
+    ``edited`` is the text of the pyproject.toml where it is to be written in any case. Raises as :func:`uv_settings`.
+    """
+    locks = ((it, it.held if it.lock is None else it.lock) for it in files)
+    there = [PartLock(it.asked, it.platform, lock) for it, lock in locks if lock is not None]
+    found = uv_settings(project, there, matrix, environ, edited)
+    if found is None:
+        return None
+    changes = () if found.is_current else None
+    change = FileChange(PYPROJECT, found.platform, False, found.is_current, changes, (), None)
+    note = Note("uv-settings", "uv has the versions of the locks from its next lock on", found.command)
+    return UvChange(change, found.after, note)
 
 
 def change_of(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> FileChange:

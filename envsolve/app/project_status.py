@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from packaging.specifiers import SpecifierSet
@@ -13,11 +13,13 @@ from envsolve.app.project_requests import Asked, asked_by
 from envsolve.app.solving import request_without_secrets
 from envsolve.app.status import FileStatus, Verdict, file_status, require_settled, unreadable
 from envsolve.app.targets import Target, targets_of
+from envsolve.app.uv_settings import PartLock, uv_settings
 from envsolve.errors import UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.model.note import Note
 from envsolve.model.request import Packages
 from envsolve.project import Project
+from envsolve.project.reading import PYPROJECT
 from envsolve.resolve.solver import Solver
 
 
@@ -28,14 +30,28 @@ def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str])
     not identified.
     """
     found: list[FileStatus] = []
+    locks: list[PartLock] = []
     for asked in asked_by(project, matrix, environ, Packages()):
         for target in targets_of(asked.request, matrix, environ):
             known = status_in_project(asked, target, matrix, environ)
-            if known.held is not None:
-                newer, notes = tuple(_newer(known.held, target, matrix)), (*known.notes, *target.notes)
+            held = known.held
+            if held is not None:
+                newer, notes = tuple(_newer(held, target, matrix)), (*known.notes, *target.notes)
                 known = known._replace(newer=newer, notes=notes)
+                locks.append(PartLock(asked, target.problem.platform, held.lock))
             found.append(known)
-    return found
+    return [*found, *_uv_status(project, locks, matrix, environ)]
+
+
+def _uv_status(
+    project: Project, locks: Sequence[PartLock], matrix: Matrix, environ: Mapping[str, str]
+) -> Iterator[FileStatus]:
+    """Whether [tool.uv] says what ``locks`` do, where the project wants that."""
+    settings = uv_settings(project, locks, matrix, environ)
+    if settings is not None:
+        verdict = Verdict.FITS if settings.is_current else Verdict.STALE
+        reasons = () if settings.is_current else (Note("uv-settings", "[tool.uv] has other versions than the locks"),)
+        yield FileStatus(PYPROJECT, settings.platform, verdict, reasons=reasons)
 
 
 def status_in_project(asked: Asked, target: Target, matrix: Matrix, environ: Mapping[str, str]) -> FileStatus:

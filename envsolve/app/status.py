@@ -18,6 +18,7 @@ from envsolve.app.audit import read_for, with_read
 from envsolve.app.held_stack import HeldStack, Installed, framework_of, held_stack, is_for_the_cpu
 from envsolve.app.held_verdict import against_builds, against_cudnn, against_packages
 from envsolve.app.lock_evidence import Origin, on_unread_places, origins_in, unverified
+from envsolve.app.lock_summary import Summary, needs_of
 from envsolve.app.own_rows import GPU_CODE
 from envsolve.app.solving import matrix_date_of
 from envsolve.app.targets import Target, target_of
@@ -27,6 +28,7 @@ from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import EMPTY
 from envsolve.matrix.load import Matrix
+from envsolve.model.lock_format import PROJECT_LOCKS, tool_of
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem
@@ -40,7 +42,7 @@ NO_LONGER_INFERRED = "no-longer-inferred"
 """The code of the note on what the lock inferred and the matrix has by now."""
 _CONFLICT = re.compile(r"^<{7} .*?^={7}\s*?$.*?^>{7} ", re.MULTILINE | re.DOTALL)
 """How git writes both sides of a merge (https://git-scm.com/docs/git-merge)."""
-USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
+_USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt", *PROJECT_LOCKS)
 _USUAL_PATTERNS = ("*.conda-lock.yml", "conda-*.lock", "pylock.*.toml")
 
 
@@ -74,7 +76,8 @@ class FileStatus(NamedTuple):
     """A file and what can be said of it: the builds in it, why they do not run, and what else to know.
 
     ``newer`` are releases that run there as well and that a project would take. ``held`` is what the file holds, None
-    where that is nothing for the platform.
+    where that is nothing for the platform. ``needs`` is what the lock of another tool needs of a GPU, which it does not
+    record; None for any other file.
     """
 
     path: str
@@ -85,6 +88,7 @@ class FileStatus(NamedTuple):
     notes: tuple[Note, ...] = ()
     newer: tuple[str, ...] = ()
     held: HeldStack | None = None
+    needs: Summary | None = None
 
     def as_json(self) -> documents.FileStatus:
         """The object of the JSON contract."""
@@ -93,6 +97,7 @@ class FileStatus(NamedTuple):
             "platform": self.platform,
             "status": self.verdict.value,
             "builds": list(self.builds),
+            "needs": None if self.needs is None else self.needs.of_gpu_as_json(),
             "reasons": [it.text for it in self.reasons],
             "because": [it.as_json() for it in self.reasons],
             "notes": [it.as_json() for it in self.notes],
@@ -100,10 +105,10 @@ class FileStatus(NamedTuple):
         }
 
 
-def usual_files(names: Sequence[str] = USUAL) -> tuple[str, ...]:
-    """The files here that have one of ``names`` or are named like a lock."""
+def usual_files() -> tuple[str, ...]:
+    """The files here that have a usual name or are named like a lock."""
     here = Path()
-    named = [name for name in names if (here / name).is_file()]
+    named = [name for name in _USUAL if (here / name).is_file()]
     matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
     return tuple(dict.fromkeys((*named, *matched)))
 
@@ -204,7 +209,8 @@ def file_status(
     found = _with_reasons(name, target, *_of_stack(held, target, matrix, way_out))
     known = {pin.name for pin, facts in read.items() if not facts.unread}
     notes = (*_age(held, matrix, target.problem), *_on_evidence(held, target.problem, matrix, known))
-    return found._replace(notes=notes, held=held)
+    needs = needs_of(held, platform, matrix) if tool_of(Path(name)) is not None else None
+    return found._replace(notes=notes, held=held, needs=needs)
 
 
 def _of_stack(

@@ -31,7 +31,7 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.host.machine import this_platform
-from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
+from envsolve.model.lock_format import CONDA_FORMATS, PROJECT_LOCKS, VENV_FORMATS
 
 if TYPE_CHECKING:
     from envsolve import documents
@@ -63,7 +63,10 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
     "lock_file",
     metavar="FILE",
     type=FileName("file"),
-    help="Make it from a lock: conda-lock.yml, explicit, exact environment.yml, pixi.lock, pylock.toml, requirements.",
+    help=(
+        "Make it from a lock: conda-lock.yml, explicit, exact environment.yml, pixi.lock, pylock.toml, requirements, "
+        f"{', '.join(PROJECT_LOCKS)}."
+    ),
 )
 @option("--force", is_flag=True, help="Replace an environment that envsolve made, but no other directory.")
 @option("--keep", is_flag=True, help="Keep the unfinished environment if this fails.")

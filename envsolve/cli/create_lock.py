@@ -16,7 +16,7 @@ from envsolve.cli.report import note_each
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
-from envsolve.model.lock_format import CREATE_FORMATS, PLATFORM, format_for_file
+from envsolve.model.lock_format import CREATE_FORMATS, PLATFORM, PROJECT_LOCKS, format_for_file
 from envsolve.model.note import Note
 from envsolve.model.request import Request
 
@@ -104,6 +104,8 @@ def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
     with suppress(UsageError):  # of a mistake in the project `envsolve lock` tells
         file = find_project(here)
         locks = [] if file is None else list(dict.fromkeys(locks_of(read_project(file))))
+    if not locks:
+        locks = [str(here / name) for name in PROJECT_LOCKS if (here / name).is_file()]
     for lock in locks:
         name = os.path.relpath(lock, here)
         if Path(lock).is_file():

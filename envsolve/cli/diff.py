@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from envsolve.app.lock_summary import Summary
     from envsolve.app.revisions import Version
 
-_OF_TOOLS = ("uv.lock", "poetry.lock", "pdm.lock")
 _FIELDS = {
     "driver_floor": "driver floor",
     "compute_capabilities": "compute capabilities",
@@ -130,12 +129,12 @@ def _hint(file: str) -> Hint:
 
 def _locks_here() -> list[str]:
     """The locks that the project names and, without a project, those of the usual names."""
-    from envsolve.app.status import USUAL, usual_files
+    from envsolve.app.status import usual_files
     from envsolve.project import find_project, read_project
 
     file = find_project(Path.cwd())
     if file is None:
-        return list(usual_files((*USUAL, *_OF_TOOLS)))
+        return list(usual_files())
     project = read_project(file)
     names = dict.fromkeys(output.file for part in project.parts for output in part.outputs)
     found = (path for name in names for path in sorted(project.directory.glob(name.replace(PLATFORM, "*"))))

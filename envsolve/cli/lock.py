@@ -101,8 +101,9 @@ def lock_files(
     ``again`` is how newer versions are taken. Returns the exit code, and the document of what changed, which takes the
     place of a list of it where JSON is wanted.
     """
-    from envsolve.app.project_changes import change_of
+    from envsolve.app.project_changes import change_of, settings_of_uv
     from envsolve.app.project_locking import ProjectLock, lock_project
+    from envsolve.project.reading import PYPROJECT
 
     around = options.get("around")
     matrix = matrix_of(options)
@@ -128,8 +129,14 @@ def lock_files(
         finally:
             progress.clear()
         changes = [change_of(it, matrix, os.environ) for it in locked.files]
+        files = dict(edited)
+        settings = settings_of_uv(project, locked.files, matrix, os.environ, files.get(project.directory / PYPROJECT))
+        if settings is not None:
+            changes.append(settings.change)
+            files |= {} if settings.change.is_current else {project.directory / PYPROJECT: settings.after}
         writes = not options["check"] and not options["show_diff"]
-        written = [*edited, *((Path(it.path), it.text) for it in locked.files if not it.is_current)] if writes else []
+        locks = ((Path(it.path), it.text) for it in locked.files if not it.is_current)
+        written = [*files.items(), *locks] if writes else []
         if written:
             for path, _ in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,6 +150,8 @@ def lock_files(
     deliver(answer, None)
     for it in notes:
         note(it, quiet=False)
+    if settings is not None and writes and not settings.change.is_current:
+        note(settings.note, quiet=options["quiet"])
     is_current = all(it.is_current for it in changes)
     return 1 if options["check"] and not is_current else 0, _document(changes, locked.notes)
 

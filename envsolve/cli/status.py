@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -157,9 +157,22 @@ def _text(found: list[FileStatus], *, of_project: bool) -> str:
     for it in found:
         lines.append(f"{it.path} ({it.platform}): {words.get(it.verdict, _WORDS[it.verdict])}")
         lines += [f"  {build}" for build in it.builds]
+        lines += [f"  needs: {needs}" for needs in _needs(it)]
         lines += [f"  because: {reason.text}" for reason in it.reasons]
         lines += [f"  newer: {text}" for text in it.newer]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _needs(it: FileStatus) -> Iterator[str]:
+    """What the lock of another tool needs of a machine, as far as it is known."""
+    needs = it.needs
+    if needs is None:
+        return
+    known = [f"NVIDIA driver {needs.driver_floor} or newer"] if needs.driver_floor else []
+    known += [f"CUDA {needs.cuda}"] if needs.cuda else []
+    known += [f"compute capability {', '.join(needs.compute_capabilities)}"] if needs.compute_capabilities else []
+    if known:
+        yield "; ".join(known)
 
 
 def _case(it: FileStatus, project: Project | None) -> Case:

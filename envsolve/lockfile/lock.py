@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from envsolve.index.fitting import Interpreter
     from envsolve.model.conda import CondaPackage, VirtualPackage
 
+_OF_PLATFORM = ("os_name", "platform_machine", "platform_system", "sys_platform")
+"""The variables of markers that a platform decides."""
 MAIN = "main"
 """The category of what an environment needs in any case (conda-lock's word)."""
 
@@ -184,6 +186,22 @@ class Lock(NamedTuple):
     def asks_alone(self) -> bool:
         """Whether it has no packages and says what a stack requires: these are for a solver to choose."""
         return any(it.of_stack for it in self.asked) and not self.conda and not self.pins
+
+    def pins_for(self, platform: Platform) -> tuple[Pin, ...]:
+        """The pins whose markers may hold on ``platform``, for some Python; one with a marker not understood does."""
+        from envsolve.index.fitting import Interpreter
+        from envsolve.lockfile.marker_ways import may_hold, ways_of
+
+        values = Interpreter((3, 0, 0), platform).marker_values()
+        known = {name: value for name, value in values.items() if value and name in _OF_PLATFORM}
+
+        def may_be_installed(marker: str) -> bool:
+            try:
+                return may_hold(ways_of(marker), known)
+            except FileError:
+                return True
+
+        return tuple(pin for pin in self.pins if not pin.marker or may_be_installed(pin.marker))
 
     @property
     def categories(self) -> tuple[str, ...]:

@@ -183,7 +183,7 @@ def test_neither_a_newer_envsolve_nor_a_comment_changes_a_format(path: Path) -> 
         ("tensorflow-rtx-3090.yml", "(8.6)", "(8.9)"),
         ("tensorflow-rtx-3090.yml", "Needs: NVIDIA driver ", "Needs: NVIDIA driver 9"),
         ("tensorflow.pixi.toml", 'cudnn = ">=', 'cudnn = ">'),
-        ("tensorflow.pixi.toml", 'cuda = "12', 'cuda = "11'),
+        ("tensorflow.pixi.toml", 'driver = "12', 'driver = "11'),
         ("pytorch-wheels-two-platforms.pixi.toml", "# For: win-64, a GPU of 8.6", "# For: win-64, a GPU of 8.9"),
         ("python-lock-rtx-3090.Dockerfile", "USER ", "USER 1"),
         ("python-lock-rtx-3090.Dockerfile", "FROM python:3", "FROM python:2"),
