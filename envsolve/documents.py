@@ -676,6 +676,130 @@ class Error(TypedDict):
     forced_by: NotRequired[Annotated[list[str], "the machines that force the groups apart"]]
 
 
+class Node(TypedDict):
+    """A node of a cluster: its host file, without `schema_version` and `readings`."""
+
+    name: Annotated[str, "its name"]
+    groups: Annotated[list[str], "its partitions or pools"]
+    platform: Annotated[str, "the platform, as conda spells it"]
+    driver: Annotated[str | None, "the NVIDIA driver"]
+    driver_cuda: Annotated[str | None, "the CUDA that the driver supports in full"]
+    glibc: Annotated[str | None, "the C library"]
+    gpus: Annotated[list[Gpu], "the GPUs"]
+    origin: Annotated[dict[str, str], "where each value is from"]
+    status: Annotated[str, "as in a host file"]
+    wsl: Annotated[bool, "whether this is Linux inside Windows"]
+    notes: Annotated[list[str], "what is odd about the machine"]
+
+
+class Inventory(Document):
+    """What `fleet import` prints, and `--host` reads."""
+
+    nodes: Annotated[list[Node], "the nodes"]
+
+
+class FleetBuild(TypedDict):
+    """A framework of an environment for nodes."""
+
+    framework: Annotated[str, "the framework, by envsolve's name"]
+    version: Annotated[str, "its version"]
+    build: Annotated[str, "its build, with its source"]
+
+
+class FleetStack(TypedDict):
+    """An environment for nodes."""
+
+    nodes: Annotated[list[str], "the nodes that it is for"]
+    frameworks: Annotated[list[FleetBuild], "the frameworks"]
+    python: Annotated[str, "the version of Python"]
+    cuda: Annotated[str | None, "the version of CUDA"]
+    minimum_driver: Annotated[str | None, "the oldest driver that runs it"]
+
+
+class FleetGroup(FleetStack):
+    """An environment for nodes, and the command for it."""
+
+    platform: Annotated[str, "their platform"]
+    command: Annotated[str, "the command that prints it; one node of each kind stands for all"]
+
+
+class FleetRefused(TypedDict):
+    """Nodes without an environment."""
+
+    platform: Annotated[str, "their platform"]
+    nodes: Annotated[list[str], "the nodes"]
+    error: Annotated[Error, "why there is none"]
+
+
+class FleetDriver(TypedDict):
+    """A node that needs a newer driver."""
+
+    node: Annotated[str, "the node"]
+    driver: Annotated[str, "the oldest driver that will do"]
+
+
+class FleetUpgrade(TypedDict):
+    """What newer drivers would give."""
+
+    platform: Annotated[str, "the platform"]
+    drivers: Annotated[list[FleetDriver], "which nodes need which driver"]
+    groups: Annotated[list[FleetStack], "the environments there would be"]
+
+
+class FleetPlan(Document):
+    """What `fleet plan` prints."""
+
+    ok: Annotated[bool, "whether there is an environment for each node; if not, the exit code is 1"]
+    groups: Annotated[list[FleetGroup], "the environments, that for the most nodes first"]
+    refused: Annotated[list[FleetRefused], "the nodes without one"]
+    upgrades: Annotated[list[FleetUpgrade], "what newer drivers would give, for each platform"]
+
+
+class NodeChange(TypedDict):
+    """A difference between two lists of nodes."""
+
+    node: Annotated[str, "the node"]
+    what: Annotated[str, "`node` if it is new or gone, else `driver`, `GPUs` or `glibc`"]
+    was: Annotated[str, "what it was; empty for a new node"]
+    now: Annotated[str, "what it is; empty for a node that is gone"]
+
+
+class LockOnNodes(TypedDict):
+    """A lock on nodes that are alike."""
+
+    path: Annotated[str, "the lock"]
+    nodes: Annotated[list[str], "the nodes"]
+    status: Annotated[str, "as in `status`"]
+    was: Annotated[str | None, "the same for the nodes as they were; null if they are new"]
+    reasons: Annotated[list[str], "why it does not run"]
+
+
+class FleetStatus(Document):
+    """What `fleet status` prints."""
+
+    ok: Annotated[bool, "whether every lock runs on every node; if not, the exit code is 1"]
+    changes: Annotated[list[NodeChange], "what changed"]
+    locks: Annotated[list[LockOnNodes], "each lock on each kind of node"]
+
+
+class NodeAnswer(TypedDict):
+    """What came of a node."""
+
+    node: Annotated[str, "the node"]
+    state: Annotated[Literal["passed", "failed", "no-answer"], "how it did"]
+    seconds: Annotated[float, "how long it took"]
+    why: Annotated[str, "why there is no answer"]
+    differs: Annotated[list[str], "what it has and its list does not say"]
+    report: Annotated[dict[str, Any] | None, "what `envsolve validate --json` printed there"]
+
+
+class FleetReport(Document):
+    """What `fleet validate` and `fleet report` print."""
+
+    ok: Annotated[bool, "whether every node passed; if not, the exit code is 1"]
+    nodes: Annotated[list[NodeAnswer], "the nodes"]
+
+
 class Failure(Document):
     """What any command prints if it fails with an error."""
 
@@ -691,7 +815,11 @@ DOCUMENTS: dict[str, type] = {
     "environment": Environment,
     "error": Failure,
     "explain": Explanation,
+    "fleet-plan": FleetPlan,
+    "fleet-report": FleetReport,
+    "fleet-status": FleetStatus,
     "host": Host,
+    "inventory": Inventory,
     "lock": Lock,
     "matrix": Matrix,
     "matrix-check": MatrixCheck,

@@ -20,6 +20,7 @@ DOCUMENTS_OF: Mapping[str, tuple[str, ...]] = {
     "diff": ("diff",),
     "doctor": ("doctor",),
     "explain": ("explain",),
+    "fleet": ("fleet-plan", "fleet-status", "fleet-report", "inventory"),
     "lock": ("lock",),
     "matrix": ("matrix", "matrix-list", "matrix-check", "matrix-update", "toolkits", "cudnn"),
     "remove": ("lock",),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
+    from envsolve import documents
     from envsolve.app.fleet.drift import OnNodes
     from envsolve.app.fleet.plan import Plan, Upgrade
     from envsolve.app.fleet.proof import Answer
@@ -88,9 +90,14 @@ def plan_(**options: Any) -> int:
     """
     from envsolve.app.fleet.plan import plan
     from envsolve.app.solving import framework_requests
+    from envsolve.frameworks import split_dependent
 
     matrix = matrix_of(options)
-    asked = framework_requests(options["frameworks"], matrix)
+    named, dependent = split_dependent(options["frameworks"])
+    if dependent:
+        hint = Hint("lock it for all nodes", shlex.join(["envsolve", "-f", *dependent, "--host", options["nodes"]]))
+        raise UsageError("needs-a-lock", f"a plan has frameworks alone, and {dependent[0]} is a package", hints=(hint,))
+    asked = framework_requests(named, matrix)
     if not asked:
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: --framework pytorch"),))
     request = Request(
@@ -128,8 +135,11 @@ def status_(**options: Any) -> int:
     locks = locks_on(options["locks"], was, now, matrix_of(options), os.environ)
     shown = [f"{it.node}: {it.what} {it.was or '(new)'} -> {it.now or '(gone)'}" for it in found]
     lines = [*shown, *map(_lock_line, locks)]
-    data = {
-        "changes": [it._asdict() for it in found],
+    ok = not any(it.is_broken for it in locks)
+    data: documents.FleetStatus = {
+        "schema_version": 1,
+        "ok": ok,
+        "changes": [{"node": it.node, "what": it.what, "was": it.was, "now": it.now} for it in found],
         "locks": [
             {
                 "path": it.now.path,
@@ -143,7 +153,6 @@ def status_(**options: Any) -> int:
     }
     items = [Item(Level.NOTE, "node-changed", it) for it in shown]
     cases = [Case("nodes", tuple(items)), *map(_lock_case, locks)]
-    ok = not any(it.is_broken for it in locks)
     return _deliver(options, ok, "".join(f"{it}\n" for it in lines), data, Outcome("fleet status", tuple(cases)))
 
 
@@ -175,8 +184,6 @@ def validate_(**options: Any) -> int:
       envsolve fleet validate nodes.json --prefix /shared/env --launcher slurm --json > report.json
       envsolve fleet validate nodes.json --prefix /shared/env --launcher 'ssh {node} {command}'
     """
-    import shlex
-
     from envsolve.app.fleet.proof import SLURM, Prover, State
     from envsolve.cli.progress import Progress
     from envsolve.fleet.inventory import nodes_named
@@ -212,10 +219,10 @@ def report_(**options: Any) -> int:
     return _deliver_report(_report(options["report"]), options)
 
 
-def _deliver(options: dict[str, Any], ok: bool, text: str, data: Mapping[str, object], outcome: Outcome) -> int:
+def _deliver(options: dict[str, Any], ok: bool, text: str, data: object, outcome: Outcome) -> int:
     format_name = output_format(options)
     if format_name == "json":
-        text = json_text({"schema_version": 1, "ok": ok, **data})
+        text = json_text(data)
     elif format_name != "text":
         text = rendered(outcome, format_name)
     deliver(text, None)
@@ -270,8 +277,9 @@ def _upgraded(upgrade: Upgrade) -> str:
     return "; ".join(f"{driver} or newer on {_named(nodes)}" for driver, nodes in by_driver.items())
 
 
-def _stack_json(solution: Solution) -> dict[str, object]:
+def _stack_json(nodes: Iterable[Node], solution: Solution) -> documents.FleetStack:
     return {
+        "nodes": [it.name for it in nodes],
         "frameworks": [
             {"framework": it.release.framework, "version": str(it.release.version), "build": it.release.label}
             for it in solution.choices
@@ -282,15 +290,12 @@ def _stack_json(solution: Solution) -> dict[str, object]:
     }
 
 
-def _plan_json(plan: Plan) -> dict[str, object]:
+def _plan_json(plan: Plan) -> documents.FleetPlan:
     return {
+        "schema_version": 1,
+        "ok": plan.ok,
         "groups": [
-            {
-                "platform": it.platform.value,
-                "nodes": [node.name for node in it.nodes],
-                **_stack_json(it.solution),
-                "command": it.command,
-            }
+            {**_stack_json(it.nodes, it.solution), "platform": it.platform.value, "command": it.command}
             for it in plan.groups
         ],
         "refused": [
@@ -301,9 +306,7 @@ def _plan_json(plan: Plan) -> dict[str, object]:
             {
                 "platform": it.platform.value,
                 "drivers": [{"node": node.name, "driver": str(driver)} for node, driver in it.nodes],
-                "groups": [
-                    {"nodes": [node.name for node in nodes], **_stack_json(solution)} for nodes, solution in it.groups
-                ],
+                "groups": [_stack_json(nodes, solution) for nodes, solution in it.groups],
             }
             for it in plan.upgrades
         ],
@@ -358,7 +361,11 @@ def _deliver_report(answers: Sequence[Answer], options: dict[str, Any]) -> int:
     lines = [f"{len(passed)} of {_count(answers)} passed"]
     lines += [f"{it.node}: {it.state}{_why(it)}" for it in others]
     lines += [f"{it.node}: has {', '.join(it.differs)} as its list says" for it in answers if it.differs]
-    data: dict[str, object] = {"nodes": [it.as_json() for it in answers]}
+    data: documents.FleetReport = {
+        "schema_version": 1,
+        "ok": not others,
+        "nodes": [it.as_json() for it in answers],
+    }
     outcome = Outcome("fleet validate", tuple(map(_answer_case, answers)))
     return _deliver(options, not others, "".join(f"{it}\n" for it in lines), data, outcome)
 

@@ -156,6 +156,6 @@ async def _output(arguments: Sequence[str], *, given: str = "", directory: str |
     except OSError as error:
         raise ToolError(f"{directory}: {error.strerror}") from error
     printed, said = ran.stdout.decode(), ran.stderr.decode()
-    if ran.returncode and (not printed or printed.startswith('{\n  "error"')):
+    if ran.returncode and (not printed or "error" in json.loads(printed)):
         raise ToolError(said)
     return printed, said

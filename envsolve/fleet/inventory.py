@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envsolve.boundary.files import FileError, decoded, json_value, read_argument
 from envsolve.errors import Hint, UsageError
@@ -12,7 +13,9 @@ from envsolve.fleet import kubernetes, metrics, ray, slurm, smi
 from envsolve.fleet.node import Node
 from envsolve.host.host_file import host_as_json, host_of, read_host_file
 
-SCHEMA_VERSION = 1
+if TYPE_CHECKING:
+    from envsolve import documents
+
 _LONGEST = 1 << 28
 """Bytes; 10,000 nodes of Kubernetes take about 200 MB."""
 _OF_JSON: tuple[Callable[[object], list[Node] | None], ...] = (
@@ -31,13 +34,26 @@ _KINDS = (
 )
 
 
-def inventory_as_json(nodes: Iterable[Node]) -> dict[str, object]:
+def inventory_as_json(nodes: Iterable[Node]) -> documents.Inventory:
     """The file that ``--host`` reads: host files, each with the name of its node and its groups."""
-    rows = [{"name": it.name, "groups": list(it.groups), **host_as_json(it.host)} for it in nodes]
-    for row in rows:
-        for key in ("schema_version", "readings"):
-            del row[key]
-    return {"schema_version": SCHEMA_VERSION, "nodes": rows}
+    return {"schema_version": 1, "nodes": list(map(_row, nodes))}
+
+
+def _row(node: Node) -> documents.Node:
+    host = host_as_json(node.host)
+    return {
+        "name": node.name,
+        "groups": list(node.groups),
+        "platform": host["platform"],
+        "driver": host["driver"],
+        "driver_cuda": host["driver_cuda"],
+        "glibc": host["glibc"],
+        "gpus": host["gpus"],
+        "origin": host["origin"],
+        "status": host["status"],
+        "wsl": host["wsl"],
+        "notes": host["notes"],
+    }
 
 
 def read_inventory(file: str) -> list[Node]:

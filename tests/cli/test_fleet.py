@@ -149,6 +149,12 @@ def test_nodes_that_came_and_went(envsolve: Envsolve, nodes: str) -> None:
     )
 
 
+def test_a_package_on_a_framework_needs_a_lock(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("fleet", "plan", nodes, "-f", "vllm")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: needs-a-lock")
+    assert "envsolve -f vllm --host nodes.json" in refused.err
+
+
 NODE = """\
 import json, sys, time
 name = sys.argv[1]

@@ -11,13 +11,16 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from enum import StrEnum
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envsolve.boundary.files import FileError, json_value
 from envsolve.boundary.programs import Output, end_session, start
 from envsolve.errors import UsageError
 from envsolve.fleet.node import Node
 from envsolve.host.gpus import total
+
+if TYPE_CHECKING:
+    from envsolve import documents
 
 SLURM = "srun --nodes=1 --ntasks=1 --nodelist={node} --gres=gpu:{gpus} --immediate=60 --quiet"
 _LONGEST = 1 << 24
@@ -48,9 +51,16 @@ class Answer(NamedTuple):
     differs: tuple[str, ...] = ()
     report: Mapping[str, Any] | None = None
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.NodeAnswer:
         """The row of a report on a fleet."""
-        return {**self._asdict(), "state": self.state.value, "differs": list(self.differs)}
+        return {
+            "node": self.node,
+            "state": self.state.value,
+            "seconds": self.seconds,
+            "why": self.why,
+            "differs": list(self.differs),
+            "report": None if self.report is None else dict(self.report),
+        }
 
 
 def answers_in(data: object) -> list[Answer]:
