@@ -116,7 +116,7 @@ def _kept(file: str, *_: int) -> dict[str, Node] | None:
         nodes = None if _is_host_file(text) else _nodes(text, file)
     except FileError:
         return None
-    return None if nodes is None else {it.name: it for it in nodes}
+    return {it.name: it for it in nodes} if nodes else None
 
 
 def _text(file: str) -> str:

@@ -32,6 +32,7 @@ from envsolve.lockfile.toml import Value, quoted_key, string, value
 from envsolve.model.names import normalized
 from envsolve.model.own_lines import OWN, without_own_lines
 from envsolve.model.package import Pin
+from envsolve.model.release import Source
 
 _UV = ("tool", "uv")
 _EXTRAS = ("project", "optional-dependencies")
@@ -234,7 +235,7 @@ class _Settings:
             build = _BUILD.search(url)
             parts = urlsplit(url)
             slug = re.sub(r"[^A-Za-z0-9.]+", "-", f"{parts.hostname}{parts.path.removesuffix('/simple')}")
-            name = f"pytorch-{build[1]}" if build else slug.strip("-")
+            name = f"{Source.PYTORCH}-{build[1]}" if build else slug.strip("-")
             if name in self._index_names.values():
                 raise _refused(f"[[tool.uv.index]] already has another index {name}", Hint("rename that index"))
             self.indexes.append({"name": name, "url": url, "explicit": True})
