@@ -33,8 +33,6 @@ from envsolve.validation.report import ProbeReport, concluded
 from envsolve.validation.validator import Device, Plan, validate
 
 _ROOT = Path("/")
-_ANY_ERROR = "python-error"
-"""The finding on an exception of which nothing is known: a probe says itself which one ended it."""
 ENVIRONMENT = "environment"
 """The probe that is there where activating the environment, or a file of it, is at fault."""
 PACKAGES = "packages"
@@ -204,7 +202,7 @@ def _explained(
         },
         prefix=str(inventory.prefix),
     )
-    return tuple(it for it in findings_in(text, given, matrix) if it.id != _ANY_ERROR)
+    return findings_in(text, given, matrix)
 
 
 def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
