@@ -132,7 +132,7 @@ def test_a_command_does_not_load_the_api() -> None:
         "try:\n    main(['-f', 'pytorch', '--gpu', '8.6'])\nexcept SystemExit:\n    print(*sys.modules)\n"
     )
     loaded = child(code).split()
-    assert "envsolve.app.solving" in loaded
+    assert "envsolve.app.solve.solving" in loaded
     assert "envsolve.api" not in loaded
 
 

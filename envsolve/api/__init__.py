@@ -43,7 +43,7 @@ from envsolve.api.arguments import (
     value,
     words,
 )
-from envsolve.app.results import DetectedHost, Diagnosis, Environment, Explanation, LockFiles, Status, Validation
+from envsolve.app.status.results import DetectedHost, Diagnosis, Environment, Explanation, LockFiles, Status, Validation
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
@@ -77,7 +77,7 @@ def detect(*, matrix: File | None = None) -> DetectedHost:
 
     ``matrix`` is a directory to read instead of the matrix that envsolve ships, here as everywhere.
     """
-    from envsolve.app.targets import detected_host
+    from envsolve.app.request.targets import detected_host
 
     return DetectedHost(*detected_host(_matrix(matrix), os.environ, thorough=True))
 
@@ -123,9 +123,9 @@ def solve(
     Raises UnsolvableError, which says why and what would do, where no build runs there: with a GPU present or named
     a CPU build is never chosen.
     """
-    from envsolve.app.network import Network
-    from envsolve.app.solving import Solved, solve_request
-    from envsolve.app.unknown_releases import knowing_new_releases
+    from envsolve.app.matrix.unknown_releases import knowing_new_releases
+    from envsolve.app.request.network import Network
+    from envsolve.app.solve.solving import Solved, solve_request
     from envsolve.model.lock_format import STACK_FORMATS
 
     require_format(format, STACK_FORMATS)
@@ -216,7 +216,7 @@ def lock(
     or where py-rattler is needed and not installed.
     """
     from envsolve.api.locking import lock_files
-    from envsolve.app.network import Network
+    from envsolve.app.request.network import Network
     from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 
     require_format(format, (*PYTHON_FORMATS, *CONDA_FORMATS))
@@ -278,8 +278,8 @@ def status(
     """
     from contextlib import chdir
 
-    from envsolve.app.project_status import project_status
-    from envsolve.app.status import files_to_check, status_of
+    from envsolve.app.project.project_status import project_status
+    from envsolve.app.status.status import files_to_check, status_of
     from envsolve.project import find_project, project_file, read_project
 
     tables, names = _matrix(matrix), file_names(files)
@@ -325,7 +325,7 @@ def validate(
     Raises UsageError where the environment cannot be made out or does not have a framework that is named,
     OutsideError where its interpreter does not run. An environment that fails is no error: see ``ok``.
     """
-    from envsolve.app.validating import ValidateRequest, validation_of
+    from envsolve.app.environment.validating import ValidateRequest, validation_of
 
     require_one(prefix=prefix, python=python)
     chosen = gpus if gpus is None or gpus == "all" else tuple(dict.fromkeys(gpus)) or None
@@ -376,8 +376,8 @@ def explain(
     Raises UsageError for a file that cannot be read or a ``prefix`` that is no environment. A text in which nothing
     is known is no error: it has no findings.
     """
-    from envsolve.app.explaining import ExplainRequest
-    from envsolve.app.explaining import explain as explained
+    from envsolve.app.explain.explaining import ExplainRequest
+    from envsolve.app.explain.explaining import explain as explained
 
     named = gpus_of(gpus)
     require_one(host=host, gpus=named or None)
@@ -415,7 +415,7 @@ def doctor(*, prefix: File | None = None, python: File | None = None, matrix: Fi
     ``prefix``, ``python`` and ``matrix`` are as for :func:`validate`. Nothing is changed, no framework is imported.
     Raises UsageError where the environment that is named is none.
     """
-    from envsolve.app.doctoring import DoctorRequest, diagnose
+    from envsolve.app.environment.doctoring import DoctorRequest, diagnose
 
     require_one(prefix=prefix, python=python)
     asked = DoctorRequest(
@@ -446,7 +446,7 @@ def _request(
     format: str,  # noqa: A002 - as above
     packages: Packages,
 ) -> Request:
-    from envsolve.app.solving import framework_requests
+    from envsolve.app.solve.solving import framework_requests
     from envsolve.frameworks import split_dependent
 
     named, dependent = split_dependent(words(frameworks))

@@ -35,8 +35,8 @@ from envsolve.model.lock_format import CONDA_FORMATS, PROJECT_LOCKS, VENV_FORMAT
 
 if TYPE_CHECKING:
     from envsolve import documents
-    from envsolve.app.creating import Created
-    from envsolve.app.results import Validation
+    from envsolve.app.environment.creating import Created
+    from envsolve.app.status.results import Validation
     from envsolve.create.tools import Network
     from envsolve.model.note import Note
 
@@ -86,7 +86,7 @@ def create(**options: Any) -> int:
       envsolve create .venv --lock pylock.toml
       envsolve create ./env --framework pytorch pandas
     """
-    from envsolve.app.creating import require_usable
+    from envsolve.app.environment.creating import require_usable
 
     require_usable(options["prefix"])
     with interruptible():
@@ -105,8 +105,8 @@ def finish(
     ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
     ``repair`` installs packages again whose files were changed and fail; that is tried once.
     """
-    from envsolve.app.creating import Outcome
-    from envsolve.app.imports import EDITED
+    from envsolve.app.environment.creating import Outcome
+    from envsolve.app.environment.imports import EDITED
 
     _tell(created, options)
     if not options["print_json"]:
@@ -133,7 +133,7 @@ def finish(
 
 def _tell(created: Created, options: Mapping[str, Any]) -> None:
     """Say what became of the environment."""
-    from envsolve.app.creating import Outcome
+    from envsolve.app.environment.creating import Outcome
 
     note_each(created.notes, options)
     if created.outcome is Outcome.UP_TO_DATE:
@@ -149,7 +149,7 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
 
     What was found goes to stderr, as stdout holds the path of the environment.
     """
-    from envsolve.app.validating import ValidateRequest, validation_of
+    from envsolve.app.environment.validating import ValidateRequest, validation_of
     from envsolve.cli.validation_text import as_text
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
@@ -184,10 +184,10 @@ def created_from(
     With ``changes`` one that is there is brought to the lock in its place, and the packages ``again`` once more.
     ``project`` is the file that requests the lock.
     """
-    from envsolve.app.asked_packages import build_constraints_in
-    from envsolve.app.conda_sessions import conda_session
-    from envsolve.app.creating import create as create_environment
-    from envsolve.app.making import CreateRequest
+    from envsolve.app.environment.creating import create as create_environment
+    from envsolve.app.environment.making import CreateRequest
+    from envsolve.app.packages.asked_packages import build_constraints_in
+    from envsolve.app.packages.conda_sessions import conda_session
 
     words = {**options, **_NOT_HERE}
     matrix = matrix_of(options)
@@ -223,7 +223,7 @@ def created_from(
 
 def installer_network(options: dict[str, Any]) -> Network:
     """How installers go out: with the indexes that are configured, and the logins in what was typed."""
-    from envsolve.app.lock_indexes import settings_of
+    from envsolve.app.packages.lock_indexes import settings_of
     from envsolve.create.tools import Network
 
     directory, settings = options["cache_dir"], settings_of(os.environ)

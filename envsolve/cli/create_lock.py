@@ -44,7 +44,7 @@ class ToInstall(NamedTuple):
 def named_lock(options: dict[str, Any]) -> ToInstall:
     """The lock of --lock. Raises UsageError where something is asked for beside it."""
     _refuse_beside_a_lock()
-    from envsolve.app.creating import absolute_prefix
+    from envsolve.app.environment.creating import absolute_prefix
 
     prefix, path = absolute_prefix(options["prefix"]), Path(options["lock_file"]).absolute()
     words = ["envsolve", "create", prefix, "--lock", str(path)]
@@ -71,10 +71,10 @@ def _refuse_beside_a_lock() -> None:
 
 def solved_lock(options: dict[str, Any]) -> ToInstall:
     """Solve the request."""
-    from envsolve.app.command import command_of
-    from envsolve.app.creating import command_with_prefix
-    from envsolve.app.lock_kind import usual_format
-    from envsolve.app.solving import request_without_secrets
+    from envsolve.app.any_lock.lock_kind import usual_format
+    from envsolve.app.environment.creating import command_with_prefix
+    from envsolve.app.request.command import command_of
+    from envsolve.app.solve.solving import request_without_secrets
     from envsolve.create.reading import FILES, Given
     from envsolve.host.machine import this_platform
 
@@ -154,6 +154,6 @@ def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """The addresses of channels that hold a login or a token: typed, in files of -r, and in conda's settings."""
-    from envsolve.app.conda_sessions import channel_logins
+    from envsolve.app.packages.conda_sessions import channel_logins
 
     return channel_logins(options["channels"], options["requirement_files"], os.environ)

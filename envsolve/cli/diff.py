@@ -21,9 +21,9 @@ from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
     from envsolve import documents
-    from envsolve.app.lock_diff import Breaking, LockDiff
-    from envsolve.app.lock_summary import Summary
-    from envsolve.app.revisions import Version
+    from envsolve.app.status.lock_diff import Breaking, LockDiff
+    from envsolve.app.status.lock_summary import Summary
+    from envsolve.app.status.revisions import Version
 
 _FIELDS = {
     "driver_floor": "driver floor",
@@ -37,7 +37,7 @@ _SERIOUS = ("driver-floor", "capability", "cuda-major")
 
 def _kinds(text: str) -> tuple[str, ...]:
     """The kinds of differences in a list with commas; ValueError for any other word."""
-    from envsolve.app.lock_diff import Kind
+    from envsolve.app.status.lock_diff import Kind
 
     return tuple(member_of(Kind)(it.strip()).value for it in text.split(",") if it.strip())
 
@@ -79,7 +79,7 @@ def diff(**options: Any) -> int:
       envsolve diff HEAD~1
       envsolve diff main:uv.lock uv.lock --fail-on driver-floor,capability
     """
-    from envsolve.app.lock_diff import diff_locks
+    from envsolve.app.status.lock_diff import diff_locks
 
     matrix = matrix_of(options)
     fail_on = frozenset(kind for kinds in options["fail_on"] for kind in kinds)
@@ -103,7 +103,7 @@ def _answer(found: Sequence[LockDiff], fail_on: frozenset[str], format_name: str
 
 def _pairs(old: str, new: str | None) -> list[tuple[Version, Version]]:
     """The versions of files to compare. Raises UsageError where an argument names none."""
-    from envsolve.app.revisions import Version, version_of
+    from envsolve.app.status.revisions import Version, version_of
 
     before = version_of(old, os.environ)
     after = Version(None, "") if new is None else version_of(new, os.environ)
@@ -129,7 +129,7 @@ def _hint(file: str) -> Hint:
 
 def _locks_here() -> list[str]:
     """The locks that the project names and, without a project, those of the usual names."""
-    from envsolve.app.status import usual_files
+    from envsolve.app.status.status import usual_files
     from envsolve.project import find_project, read_project
 
     file = find_project(Path.cwd())
@@ -166,7 +166,7 @@ def _lines(diff: LockDiff, fail_on: frozenset[str]) -> Iterator[str]:
 
 def _facts(diff: LockDiff) -> Iterator[tuple[str, str, str]]:
     """What the locks need and install, in words: as it was, and as it is; for compute capabilities the difference."""
-    from envsolve.app.lock_diff import frameworks_changed
+    from envsolve.app.status.lock_diff import frameworks_changed
 
     for field, name in _FIELDS.items():
         before, after = _shown(diff.before, field), _shown(diff.after, field)
@@ -184,7 +184,7 @@ def _facts(diff: LockDiff) -> Iterator[tuple[str, str, str]]:
 
 def _unknown(diff: LockDiff) -> Iterator[str]:
     """What a file does not say of GPUs and drivers, with the reason."""
-    from envsolve.app.lock_summary import OF_GPU
+    from envsolve.app.status.lock_summary import OF_GPU
 
     for version, summary in ((diff.old, diff.before), (diff.new, diff.after)):
         reasons: dict[str, list[str]] = {}

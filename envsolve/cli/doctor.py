@@ -25,7 +25,7 @@ from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
-    from envsolve.app.doctoring import Diagnosed, DoctorRequest
+    from envsolve.app.environment.doctoring import Diagnosed, DoctorRequest
 
 
 @click.command(short_help="Check this machine and an environment for problems.")
@@ -47,7 +47,7 @@ def doctor(**options: Any) -> int:
       envsolve doctor --prefix .venv
       envsolve doctor --fix-plan
     """
-    from envsolve.app.doctoring import diagnose
+    from envsolve.app.environment.doctoring import diagnose
 
     require_one_environment(options)
     if sum((options["fix_plan"], output_format(options) != "text", options["report"])) > 1:
@@ -59,7 +59,7 @@ def doctor(**options: Any) -> int:
     with interruptible():
         diagnosed = diagnose(asked, os.environ)
         if options["fix_plan"]:
-            from envsolve.app.fix_plan import fix_plan
+            from envsolve.app.environment.fix_plan import fix_plan
             from envsolve.lockfile.own_file import refuse_to_overwrite
 
             file = None if options["output"] in (None, "-") else options["output"]
@@ -97,7 +97,7 @@ def _leave_what_is_gone() -> None:
 
 
 def _asked(options: dict[str, Any]) -> DoctorRequest:
-    from envsolve.app.doctoring import DoctorRequest
+    from envsolve.app.environment.doctoring import DoctorRequest
     from envsolve.cli.progress import Progress
 
     return DoctorRequest(

@@ -97,8 +97,8 @@ def remove(**options: Any) -> int:
 
 def _added_to_environment(options: dict[str, Any]) -> int:
     """Install what is required around what is there, and say before what changes; the exit code."""
-    from envsolve.app.around import AddRequest, install, planned
-    from envsolve.app.creating import Created, Outcome
+    from envsolve.app.environment.around import AddRequest, install, planned
+    from envsolve.app.environment.creating import Created, Outcome
     from envsolve.cli.create import environment_data, installer_network
     from envsolve.cli.progress import Progress
     from envsolve.create.plan import Kind

@@ -32,8 +32,8 @@ from envsolve.model.versions import CudaVersion, DriverVersion
 from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
-    from envsolve.app.explaining import ExplainRequest
-    from envsolve.app.results import Explanation
+    from envsolve.app.explain.explaining import ExplainRequest
+    from envsolve.app.status.results import Explanation
 
 _LONGEST_NAME = 4096
 _FILE_NAME = re.compile(r"(?:[\w.~-]*[/\\])*[\w-]+\.[A-Za-z]{1,4}")
@@ -139,7 +139,7 @@ def explain(**options: Any) -> int:
       envsolve explain train.log
       python train.py 2>&1 | envsolve explain
     """
-    from envsolve.app.explaining import explain as explained_of
+    from envsolve.app.explain.explaining import explain as explained_of
 
     with _stream(options["words"]) as stream:
         try:
@@ -218,7 +218,7 @@ def _unreadable(name: str, why: str) -> UsageError:
 
 
 def _asked(options: dict[str, Any]) -> ExplainRequest:
-    from envsolve.app.explaining import ExplainRequest
+    from envsolve.app.explain.explaining import ExplainRequest
 
     if options["host"] is not None and options["gpus"]:
         raise UsageError("contradictory-options", "--host and --gpu both set the GPUs: give only one")

@@ -89,7 +89,7 @@ def plan_(**options: Any) -> int:
       envsolve fleet plan nodes.json -f 'jax>=0.7' --source pypi --output-format markdown
     """
     from envsolve.app.fleet.plan import plan
-    from envsolve.app.solving import framework_requests
+    from envsolve.app.solve.solving import framework_requests
     from envsolve.frameworks import split_dependent
 
     matrix = matrix_of(options)

@@ -86,7 +86,7 @@ def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
 
 def _differences(ctx: click.Context, typed: str) -> Iterator[str]:  # noqa: ARG001
     """The kinds of differences that ``diff`` may fail on, each after those that are typed already."""
-    from envsolve.app.lock_diff import Kind
+    from envsolve.app.status.lock_diff import Kind
 
     before = typed.rpartition(",")[0]
     given = before.split(",")

@@ -32,9 +32,9 @@ from envsolve.model.reference import editable
 
 if TYPE_CHECKING:
     from envsolve import documents
-    from envsolve.app.package_changes import Change
-    from envsolve.app.project_changes import FileChange, Possible
-    from envsolve.app.project_locking import LockedProject
+    from envsolve.app.project.project_changes import FileChange, Possible
+    from envsolve.app.project.project_locking import LockedProject
+    from envsolve.app.status.package_changes import Change
     from envsolve.model.fact import Fact
     from envsolve.project import Project
 
@@ -77,7 +77,7 @@ def lock(**options: Any) -> int:
       envsolve lock
       envsolve lock --driver 580.65.06 --diff
     """
-    from envsolve.app.project_overrides import overridden
+    from envsolve.app.project.project_overrides import overridden
     from envsolve.project import project_file, read_project
 
     given = _given(options)
@@ -101,8 +101,8 @@ def lock_files(
     ``again`` is how newer versions are taken. Returns the exit code, and the document of what changed, which takes the
     place of a list of it where JSON is wanted.
     """
-    from envsolve.app.project_changes import change_of, settings_of_uv
-    from envsolve.app.project_locking import ProjectLock, lock_project
+    from envsolve.app.project.project_changes import change_of, settings_of_uv
+    from envsolve.app.project.project_locking import ProjectLock, lock_project
     from envsolve.project.reading import PYPROJECT
 
     around = options.get("around")

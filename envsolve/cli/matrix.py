@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from packaging.specifiers import SpecifierSet
 
     from envsolve import documents
-    from envsolve.app.builds import Filters
-    from envsolve.app.matrix_update import Updated, UpdateRequest
+    from envsolve.app.matrix.matrix_update import Updated, UpdateRequest
+    from envsolve.app.solve.builds import Filters
     from envsolve.matrix.load import Matrix
 
 filter_options = stacked(
@@ -107,9 +107,9 @@ def matrix() -> None:
 @common_options
 def list_builds(**options: Any) -> None:
     """List the frameworks and how far their releases go; with a filter, the builds it means."""
-    from envsolve.app.builds import Filters, find_builds
-    from envsolve.app.matrix import matrix_date, overview, read_here
-    from envsolve.app.matrix_rows import build_row, overview_row
+    from envsolve.app.matrix.matrix import matrix_date, overview, read_here
+    from envsolve.app.matrix.matrix_rows import build_row, overview_row
+    from envsolve.app.solve.builds import Filters, find_builds
     from envsolve.cli.matrix_page import builds_page, overview_page
 
     data, filters = matrix_of(options), _filters(options, frameworks=options["frameworks"])
@@ -147,9 +147,9 @@ def show(what: str, **options: Any) -> None:
     GPUs they serve; they take versions (cuda==12.6, 'cudnn>=9') and no filters. cuda==12 means every 12.x, and
     cudnn==9.10 every 9.10.x.
     """
-    from envsolve.app.matrix import matrix_date, platform_table
-    from envsolve.app.matrix import show as shown_builds
-    from envsolve.app.matrix_rows import build_row, disagreement_row, platform_limit_row
+    from envsolve.app.matrix.matrix import matrix_date, platform_table
+    from envsolve.app.matrix.matrix import show as shown_builds
+    from envsolve.app.matrix.matrix_rows import build_row, disagreement_row, platform_limit_row
     from envsolve.cli.matrix_page import shown_page
 
     data, filters = matrix_of(options), _filters(options)
@@ -180,8 +180,8 @@ def check(**options: Any) -> int:
 
     Exits 1 where a law is broken, and 2 where a file cannot be read.
     """
-    from envsolve.app.matrix import check as judged
-    from envsolve.app.matrix import matrix_date
+    from envsolve.app.matrix.matrix import check as judged
+    from envsolve.app.matrix.matrix import matrix_date
 
     data = matrix_of(options)
     verdicts = judged(data)
@@ -227,8 +227,8 @@ def update(names: tuple[str, ...], **options: Any) -> int:
 
     Exits 3 if a release could not be read; the others are kept.
     """
-    from envsolve.app.matrix_update import look_for_new
-    from envsolve.app.overlay_files import clear, directory_here, require_writable, write
+    from envsolve.app.matrix.matrix_update import look_for_new
+    from envsolve.app.matrix.overlay_files import clear, directory_here, require_writable, write
 
     _refuse_contradictions(names, options)
     directory = directory_here()
@@ -267,7 +267,7 @@ def _refuse_contradictions(names: tuple[str, ...], options: dict[str, Any]) -> N
 
 
 def _update_request(names: tuple[str, ...], options: dict[str, Any], progress: Progress) -> UpdateRequest:
-    from envsolve.app.matrix_update import UpdateRequest
+    from envsolve.app.matrix.matrix_update import UpdateRequest
 
     return UpdateRequest(
         names,
@@ -280,7 +280,7 @@ def _update_request(names: tuple[str, ...], options: dict[str, Any], progress: P
 
 
 def _deliver_found(found: Updated, directory: Path, options: dict[str, Any]) -> None:
-    from envsolve.app.matrix_update import shown
+    from envsolve.app.matrix.matrix_update import shown
 
     if options["as_json"]:
         document: documents.MatrixUpdate = {
@@ -303,9 +303,9 @@ def _deliver_found(found: Updated, directory: Path, options: dict[str, Any]) -> 
 def _show_platform_table(
     name: str, versions: SpecifierSet, filters: Filters, data: Matrix, options: dict[str, Any]
 ) -> None:
-    from envsolve.app.builds import Filters
-    from envsolve.app.matrix import cudnn_releases, matrix_date, toolkits
-    from envsolve.app.matrix_rows import cudnn_row, toolkit_row
+    from envsolve.app.matrix.matrix import cudnn_releases, matrix_date, toolkits
+    from envsolve.app.matrix.matrix_rows import cudnn_row, toolkit_row
+    from envsolve.app.solve.builds import Filters
     from envsolve.cli.matrix_page import cudnn_page, toolkits_page
 
     if filters != Filters():
@@ -331,7 +331,7 @@ def _show_platform_table(
 
 
 def _filters(options: dict[str, Any], *, frameworks: tuple[str, ...] = ()) -> Filters:
-    from envsolve.app.builds import Filters
+    from envsolve.app.solve.builds import Filters
 
     return Filters(
         frameworks=frameworks,

@@ -46,7 +46,7 @@ from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.model.words import gpu_name, one_word, parse_moment
 
 if TYPE_CHECKING:
-    from envsolve.app.solving import HeldOn, Solved
+    from envsolve.app.solve.solving import HeldOn, Solved
     from envsolve.matrix import Matrix
 
 _VERSIONS = Parsed("spec", parse_versions)
@@ -280,8 +280,8 @@ def _print(format_name: str, options: dict[str, Any]) -> int:
 
 
 def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
-    from envsolve.app.solving import solve_request
-    from envsolve.app.unknown_releases import knowing_new_releases
+    from envsolve.app.matrix.unknown_releases import knowing_new_releases
+    from envsolve.app.solve.solving import solve_request
 
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
@@ -305,7 +305,7 @@ def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Ma
 
 def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, Matrix]:
     """``words`` with the frameworks as the matrix knows them, and that matrix."""
-    from envsolve.app.solving import framework_requests
+    from envsolve.app.solve.solving import framework_requests
 
     matrix = matrix_of(options)
     frameworks, _ = split_dependent(options["frameworks"])
@@ -342,7 +342,7 @@ def words_from(options: dict[str, Any], format_name: str) -> Request:
 
 def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
     """Print what was asked about the answer; the answer itself is not written."""
-    from envsolve.app.why import answer_questions
+    from envsolve.app.any_lock.why import answer_questions
     from envsolve.cli.answers import answers_json, answers_text
 
     asked, network = (options["why"], options["why_not"]), network_of(options)
@@ -365,7 +365,7 @@ def _held_on(options: dict[str, Any]) -> HeldOn | None:
             ("the shell empties a file before envsolve can read it",),
             (Hint("give the file with -o", "envsolve --prefer locked -o environment.yml ..."),),
         )
-    from envsolve.app.held_locks import as_far_as_read, held_by_answer, locks_named
+    from envsolve.app.lock.held_locks import as_far_as_read, held_by_answer, locks_named
 
     there = locks_named(output)
     return held_by_answer(as_far_as_read(there) if options["force"] else there, Packages())

@@ -31,7 +31,7 @@ from envsolve.model.lock_format import PLATFORM
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
-    from envsolve.app.status import FileStatus
+    from envsolve.app.status.status import FileStatus
     from envsolve.matrix import Matrix
     from envsolve.project import Project
 
@@ -70,7 +70,7 @@ def status(**options: Any) -> int:
       envsolve status
       envsolve status pylock.toml --gpu V100 --driver 535.183.01
     """
-    from envsolve.app.status import files_to_check, status_of
+    from envsolve.app.status.status import files_to_check, status_of
 
     matrix = matrix_of(options)
     project = _project(options) if _asks_of_project(options) else None
@@ -94,7 +94,7 @@ def status(**options: Any) -> int:
 
 
 def _deliver(found: list[FileStatus], options: dict[str, Any], project: Project | None = None) -> int:
-    from envsolve.app.results import Status
+    from envsolve.app.status.results import Status
 
     result = Status(tuple(found))
     format_name, of_project = output_format(options), project is not None
@@ -142,7 +142,7 @@ def _of_machines_of_project(it: FileStatus) -> bool:
 
 def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
     """The files of the project, as they are called from its directory."""
-    from envsolve.app.project_status import project_status
+    from envsolve.app.project.project_status import project_status
     from envsolve.project import read_project
 
     project = read_project(file)

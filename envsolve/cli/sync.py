@@ -23,7 +23,7 @@ from envsolve.model.note import Note
 
 if TYPE_CHECKING:
     from envsolve import documents
-    from envsolve.app.creating import Created
+    from envsolve.app.environment.creating import Created
     from envsolve.project import Project
 
 _PREFIX = ".venv"
@@ -98,8 +98,8 @@ def synced(project: Project, options: dict[str, Any], again: frozenset[str] = fr
 
 def note_if_stale(project: Project, options: dict[str, Any]) -> None:
     """Say so where the lock is not what the project asks for any more: the environment follows the lock."""
-    from envsolve.app.project_status import project_status
-    from envsolve.app.status import Verdict
+    from envsolve.app.project.project_status import project_status
+    from envsolve.app.status.status import Verdict
 
     lock = lock_of(project, options).absolute()
     with suppress(EnvsolveError), chdir(project.directory):

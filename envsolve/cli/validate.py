@@ -28,8 +28,8 @@ from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
-    from envsolve.app.results import Validation
-    from envsolve.app.validating import ValidateRequest
+    from envsolve.app.environment.validating import ValidateRequest
+    from envsolve.app.status.results import Validation
 
 _LONGEST = 7 * 24 * 3600.0
 _MOST_GPUS = 1023
@@ -116,7 +116,7 @@ def validate(**options: Any) -> int:
       envsolve validate
       envsolve validate --prefix .venv --device cuda --json
     """
-    from envsolve.app.validating import validation_of
+    from envsolve.app.environment.validating import validation_of
 
     require_one_environment(options)
     _require_one_device(options["devices"], all_gpus=options["all_gpus"])
@@ -162,7 +162,7 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
 
 
 def _asked(options: dict[str, Any]) -> ValidateRequest:
-    from envsolve.app.validating import ValidateRequest
+    from envsolve.app.environment.validating import ValidateRequest
     from envsolve.cli.progress import Progress
 
     indices = tuple(dict.fromkeys(index for _, index in options["devices"] if index is not None))

@@ -11,7 +11,7 @@ from envsolve.cli.output_formats import Case, Item, Level, Outcome, finding_item
 from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Report, Status
 
 if TYPE_CHECKING:
-    from envsolve.app.results import Validation
+    from envsolve.app.status.results import Validation
 
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "cyan"}
 

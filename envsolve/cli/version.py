@@ -13,7 +13,7 @@ from envsolve.model.installing_envsolve import CONDA_EXTRA
 
 def version_text(*, verbose: bool) -> str:
     """The version, and the day of the matrix that comes with it: an answer is only as new as what it rests on."""
-    from envsolve.app.matrix import matrix_date
+    from envsolve.app.matrix.matrix import matrix_date
     from envsolve.matrix import Matrix
 
     matrix = Matrix()

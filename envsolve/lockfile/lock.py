@@ -88,7 +88,7 @@ class Made(NamedTuple):
     ``matrix_date`` is that of the compatibility matrix, None where no framework was requested; ``own_matrix`` says that
     it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
     was written: another one says that the packages were changed since. ``evidence`` are names of packages with CUDA
-    code, by where the facts about them come from (envsolve.app.lock_evidence).
+    code, by where the facts about them come from (envsolve.app.packages.lock_evidence).
     """
 
     envsolve_version: str

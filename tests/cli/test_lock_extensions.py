@@ -17,7 +17,7 @@ import pytest
 import tomli
 
 from envsolve import extension_sources
-from envsolve.app import wheel_ways
+from envsolve.app.packages import wheel_ways
 from tests.cli.locked import pins_in
 from tests.cli.locking import undisturbed
 from tests.cli.test_lock_installers import pip, uv

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.app.matrix_update import UpdateRequest, look_for_new
-from envsolve.app.network import Network
-from envsolve.app.overlay_files import write
+from envsolve.app.matrix.matrix_update import UpdateRequest, look_for_new
+from envsolve.app.matrix.overlay_files import write
+from envsolve.app.request.network import Network
 from envsolve.boundary.busy import locked
 from envsolve.errors import OutsideError
 from envsolve.matrix import Matrix
@@ -320,7 +320,7 @@ def test_rows_that_another_update_wrote_meanwhile_stay(world: IndexServer, data:
 def test_an_update_that_cannot_write_as_another_does_says_so(
     envsolve: Envsolve, world: IndexServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envsolve.app.overlay_files._SECONDS", 0.1)
+    monkeypatch.setattr("envsolve.app.matrix.overlay_files._SECONDS", 0.1)
     data.parent.mkdir()
     with locked(data.parent, OutsideError("busy", "busy")):
         busy = update(envsolve, world, "torch")
@@ -460,4 +460,6 @@ def test_without_rows_of_its_own_a_command_looks_once_and_loads_nothing(data: Pa
     command = [sys.executable, "-c", script, "-f", "jax", "--gpu", "none"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert "envsolve.matrix.load" in ran.stdout
-    assert not {"envsolve.matrix.overlay", "envsolve.releases", "envsolve.app.inferring"} & set(ran.stdout.split())
+    assert not {"envsolve.matrix.overlay", "envsolve.releases", "envsolve.app.matrix.inferring"} & set(
+        ran.stdout.split()
+    )

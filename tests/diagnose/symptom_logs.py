@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import tomli
 
-from envsolve.app.explaining import ExplainRequest, explain
-from envsolve.app.results import Explanation
+from envsolve.app.explain.explaining import ExplainRequest, explain
+from envsolve.app.status.results import Explanation
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
 

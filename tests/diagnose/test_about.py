@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from envsolve.app.explaining import ExplainRequest, explain
-from envsolve.app.results import Explanation
+from envsolve.app.explain.explaining import ExplainRequest, explain
+from envsolve.app.status.results import Explanation
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
 from tests.diagnose.facts.code_cases import Known, case_of

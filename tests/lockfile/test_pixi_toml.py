@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 import tomli
 
-from envsolve.app.solving import stacks_of
+from envsolve.app.solve.solving import stacks_of
 from envsolve.errors import UsageError
 from envsolve.lockfile import pixi_toml
 from envsolve.lockfile.answer import Answer

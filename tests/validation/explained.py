@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envsolve.app.explaining import findings_in
+from envsolve.app.explain.explaining import findings_in
 from envsolve.diagnose.case import Given
 from envsolve.frameworks import AnyFramework, Framework
 from envsolve.matrix import Matrix

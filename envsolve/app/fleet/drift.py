@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envsolve.app.status import FileStatus, status_of
-from envsolve.app.targets import targets_of
+from envsolve.app.request.targets import targets_of
+from envsolve.app.status.status import FileStatus, status_of
 from envsolve.fleet.inventory import nodes_named
 from envsolve.fleet.node import Node
 from envsolve.matrix.load import Matrix

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envsolve.app.channel_order import in_order, solver_of
-from envsolve.app.command import command_of
-from envsolve.app.refusal import refusal
-from envsolve.app.targets import Target, targets_of
+from envsolve.app.request.channel_order import in_order, solver_of
+from envsolve.app.request.command import command_of
+from envsolve.app.request.refusal import refusal
+from envsolve.app.request.targets import Target, targets_of
 from envsolve.errors import UnsolvableError
 from envsolve.fleet.inventory import nodes_named
 from envsolve.fleet.node import Node
