@@ -12,7 +12,7 @@ author = "The envsolve developers"
 copyright = "The envsolve developers"  # noqa: A001 - Sphinx calls it so
 version = release = __version__
 
-extensions = ["generated_reference", "myst_parser", "sphinx_copybutton"]
+extensions = ["generated_reference", "myst_parser", "sphinx_copybutton", "sphinx_design"]
 exclude_patterns = ["_ext"]
 nitpicky = True
 smartquotes = False  # quotes in commands are to be copied
