@@ -152,6 +152,12 @@ def test_every_transcript_is_that_of_today(name: str, reader: Reader) -> None:
     assert today == PAGES[name].read_text(encoding="utf-8")
 
 
+def test_the_overview_for_agents_links_to_pages() -> None:
+    links = re.findall(r"\]\((.*?)\)", (DOCS / "llms.txt").read_text(encoding="utf-8"))
+    assert links
+    assert [link for link in links if f"{link.removesuffix('/')}.md" not in PAGES or not link.endswith("/")] == []
+
+
 def transcripts() -> Iterator[tuple[str, Block]]:
     for name in WITH_TRANSCRIPTS:
         for block in blocks(PAGES[name].read_text(encoding="utf-8")):
