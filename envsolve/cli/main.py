@@ -46,6 +46,7 @@ _COMMANDS = (
     "status",
     "diff",
     "matrix",
+    "site",
     "cache",
     "completion",
 )
