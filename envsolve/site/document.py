@@ -28,7 +28,7 @@ class Manager(NamedTuple):
 
 
 _LOCKS = "It writes every package with its hashes. Below are the frameworks alone."
-_ALONE = "It prints what is below."
+_ALONE = "It writes the file below."
 MANAGERS = (
     Manager("pip", "requirements", "requirements.txt", "requirements.txt", _LOCKS),
     Manager("uv", "pylock", "pylock.toml", "requirements.txt", _LOCKS),

@@ -30,6 +30,7 @@ def pages(answers: Answers) -> Iterator[tuple[str, str]]:
         page("Extension packages", [tag("h1", "Extension packages"), tables.extensions_table(answers.matrix)], up=""),
     )
     yield "errors.html", _errors()
+    yield "gpus.html", _gpus(answers)
     for kind in answers.kinds:
         for name in kind.products:
             yield f"gpu/{slug(name)}.html", _gpu(name, kind, answers)
@@ -46,7 +47,7 @@ def pages(answers: Answers) -> Iterator[tuple[str, str]]:
 
 def _index(answers: Answers) -> str:
     document = document_of(answers)
-    names = [*(f"framework/{name}" for name in answers.frameworks), "timeline", "extensions", "errors"]
+    names = [*(f"framework/{name}" for name in answers.frameworks), "gpus", "timeline", "extensions", "errors"]
     links = (joined((tag("a", name.rpartition("/")[2], href=f"{name}.html"), " ")) for name in names)
     about = f"Answers of envsolve {document['version']} from the compatibility matrix of {document['matrix_date']}"
     body = [
@@ -105,6 +106,16 @@ def _timeline(answers: Answers) -> str:
 def _extensions(answers: Answers) -> str:
     title = "Extension packages"
     return page(title, [tag("h1", title), tables.extensions_table(answers.matrix)], up="")
+
+
+def _gpus(answers: Answers) -> str:
+    rows = [
+        (tag("a", name, href=f"gpu/{slug(name)}.html"), kind.capability, life.name if life else "")
+        for kind in answers.kinds
+        for life in [answers.matrix.cuda.life_of(kind.capability)]
+        for name in kind.products
+    ]
+    return page("GPUs", [tag("h1", "GPUs"), tables.table("Products", ("GPU", "capability", "generation"), rows)], up="")
 
 
 def _gpu(name: str, kind: GpuKind, answers: Answers) -> str:
@@ -217,7 +228,8 @@ def _error(identifier: str, entries: list[Entry]) -> str:
         for title, sentences in (("Cause", entry.cause), ("Fix", entry.fix), ("More", entry.more)):
             if sentences:
                 body += [tag("h3", title), tag("ul", *(tag("li", linked(_said(it))) for it in sentences))]
-        body += [tag("pre", tag("code", _said(it)), tabindex="0") for it in entry.commands]
+        commands = [said for it in entry.commands if _GAP not in (said := _said(it))]
+        body += [tag("pre", tag("code", it), tabindex="0") for it in commands]
     return page(identifier, body)
 
 

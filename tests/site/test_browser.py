@@ -225,7 +225,7 @@ def test_what_nvidia_smi_prints_fills_the_form(page: Any) -> None:
         "|   0  NVIDIA GeForce RTX 3090        Off | 00000000:01:00.0 Off |\n"
     )
     page.get_by_label("pytorch").check()
-    page.get_by_text("Paste what nvidia-smi prints").click()
+    page.get_by_text("Paste what nvidia-smi prints", exact=True).click()
     page.get_by_label("Output of nvidia-smi").fill(printed)
 
     page.wait_for_selector(".file")

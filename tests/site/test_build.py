@@ -66,7 +66,7 @@ def pages(site: Path) -> dict[Path, Page]:
 def test_each_subject_has_a_page_with_a_stable_address(site: Path) -> None:
     addresses = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
 
-    assert {"index.html", "timeline.html", "extensions.html", "errors.html"} <= addresses
+    assert {"index.html", "gpus.html", "timeline.html", "extensions.html", "errors.html"} <= addresses
     assert {"gpu/rtx-5090.html", "gpu/a100.html", "driver/575.html", "driver/520.html"} <= addresses
     assert {"framework/thing.html", "framework/thing/2.0.html", "error/cudnn-version-mismatch.html"} <= addresses
 
