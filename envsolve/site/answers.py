@@ -1,13 +1,13 @@
 """Every answer of the solver for one set of frameworks, with what is different for each machine left open.
 
 The texts are those that the command line prints. ``@gpu@``, ``@driver@`` and ``@command@`` stand in them for the words
-of the request.
+of the request; a command has ``@gpu@`` in quotes.
 """
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -31,7 +31,6 @@ from envsolve.resolve.solver import Solver
 from envsolve.site.machines import DRIVER, GpuKind, driver_steps
 
 GPU, COMMAND = "@gpu@", "@command@"
-_GPU_OPTION = f"'{GPU}'"
 
 
 class PatientSolver(Solver):
@@ -111,13 +110,13 @@ class Asking(NamedTuple):
         """What the solver answers for one kind of machine."""
 
         def open_(text: str) -> str:
-            return text.replace(shlex.quote(kind.example), _GPU_OPTION).replace(kind.example, GPU)
+            return text.replace(kind.example, GPU)
 
         request = self.request(kind.example, driver, self.formats[0])
         try:
             (answer,), notes = answers_to(request, self.matrix, {}, self.solver)
         except EnvsolveError as error:
-            return refusal_of(error, open_)
+            return refusal_of(error, kind.example)
         return Stack(
             releases=tuple((str(it.release.version), it.release.label) for it in answer.solution.choices),
             files=tuple((it, open_(_file(answer._replace(command=COMMAND), it))) for it in self.formats),
@@ -152,20 +151,20 @@ def _file(answer: Answer, format_name: str) -> str:
     return "\n".join((*lock_header(lock), *lock.remarks, *index_options(lock), *pins)) + "\n"
 
 
-def refusal_of(error: EnvsolveError, open_: Callable[[str], str] = str) -> Refusal:
-    """An error as the site has it; ``open_`` leaves in its texts open what a machine decides."""
+def refusal_of(error: EnvsolveError, gpu: str = "") -> Refusal:
+    """An error as the site has it, with the name of its ``gpu`` left open if there is one."""
+
+    def open_(text: str) -> str:
+        return text.replace(gpu, GPU) if gpu else text
+
+    def way(hint: Hint) -> Way:
+        command = hint.command or ""
+        command = command.replace(shlex.quote(gpu), f"'{GPU}'") if gpu else command
+        return Way(open_(hint.text), command, _state_of(command))
+
     steps = tuple((it.requirement, it.source) for it in error.conflict) or tuple((it, "") for it in error.cause)
-    return Refusal(
-        error.code,
-        open_(error.message),
-        tuple((open_(text), source) for text, source in steps),
-        tuple(_way(it, open_) for it in error.hints),
-    )
-
-
-def _way(hint: Hint, open_: Callable[[str], str]) -> Way:
-    command = open_(hint.command or "")
-    return Way(open_(hint.text), command, _state_of(command))
+    because = tuple((open_(text), source) for text, source in steps)
+    return Refusal(error.code, open_(error.message), because, tuple(map(way, error.hints)))
 
 
 _KEYS = {"--framework": "framework", "--driver": "driver", "--gpu": "gpu", "--platform": "platform"}

@@ -5,7 +5,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const form = document.getElementById("selector");
 const answer = document.getElementById("answer");
-const PLACES = /'?@(gpu|driver|platform|command)@'?/g;
+const PLACES = /@(gpu|driver|platform|command)@/g;
 
 /* ---- the state, which is the part of the address after # ---- */
 
@@ -71,24 +71,20 @@ function find(state) {
 /** As a shell reads one word. */
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
 
-/** What fills the places in the texts of an outcome. */
+/** What fills the places in texts and in commands, where a GPU stands in quotes; and the command of the state. */
 function filler(state) {
   const manager = data.managers.find((it) => it.name === state.manager);
   const driver = state.driver.trim().replace(/^R/i, "");
-  const gpu = productOf(state.gpu);
-  const template = data.commands[state.framework.join(",")][driver ? 1 : 0] + manager.option;
-  const values = { gpu, driver, platform: state.platform };
-  const fill = (text) =>
-    text.replace(PLACES, (place, key) => {
-      if (key === "command") return fill(template);
-      return place.startsWith("'") ? quoted(values[key]) : values[key];
-    });
-  return { fill, command: `${fill(template)} -o ${manager.file}` };
+  const values = { gpu: productOf(state.gpu), driver, platform: state.platform };
+  const fill = (text) => text.replace(PLACES, (_, key) => values[key]);
+  const fillCommand = (text) => fill(text.replaceAll("'@gpu@'", () => quoted(values.gpu)));
+  values.command = fillCommand(data.commands[state.framework.join(",")][driver ? 1 : 0] + manager.option);
+  return { fill, fillCommand, command: `${values.command} -o ${manager.file}` };
 }
 
 /** The texts of an outcome: `releases`, `file`, `notes` and `because` of a stack, else `message`, `because`, `ways`. */
 function outcomeOf(number, state) {
-  const { fill, command } = filler(state);
+  const { fill, fillCommand, command } = filler(state);
   const text = (id) => fill(data.texts[id]);
   const reasons = (ids) => pairs(ids, 2).map(([id, source]) => ({ text: text(id), source: data.sources[source] }));
   const parts = data.outcomes[number];
@@ -99,7 +95,8 @@ function outcomeOf(number, state) {
     return { command, file, notes: notes.map(text), because: reasons(because), releases: releases.map(text) };
   }
   const [code, message, because, ways] = parts;
-  const wayOf = ([id, command, address]) => ({ text: text(id), command: text(command), state: data.texts[address] });
+  const wayOf = ([id, typed, address]) =>
+    ({ text: text(id), command: fillCommand(data.texts[typed]), state: data.texts[address] });
   return { code: text(code), message: text(message), because: reasons(because), ways: pairs(ways, 3).map(wayOf) };
 }
 
