@@ -7,17 +7,17 @@ from typing import Any
 
 import click
 
-from envsolve.cli.options import color_option, matrix_directory, matrix_option, option, quiet_option
+from envsolve.cli.options import FileName, color_option, matrix_directory, matrix_option, option, quiet_option
 from envsolve.cli.output import deliver
 from envsolve.cli.progress import Progress
 
 
 @click.command(short_help="Write a site with every answer, which works offline.")
-@click.argument("directory", metavar="DIR")
+@click.argument("directory", metavar="DIR", type=FileName("directory"))
 @option(
     "--together",
-    type=click.IntRange(1, 3),
-    default=2,
+    type=click.Choice(("1", "2", "3")),
+    default="2",
     show_default=True,
     help="How many frameworks the selector answers for at once; each more takes several times as long.",
 )
@@ -38,7 +38,7 @@ def site(directory: str, **options: Any) -> None:
         count = build_site(
             Path(directory),
             matrix_directory(options),
-            options["together"],
+            int(options["together"]),
             lambda done, all_: progress.show(f"{done} of {all_} parts"),
         )
     finally:
