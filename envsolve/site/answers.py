@@ -14,7 +14,6 @@ from urllib.parse import urlencode
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.command import command_of
 from envsolve.app.solving import answers_to
 from envsolve.errors import EnvsolveError, Hint
 from envsolve.lockfile.answer import Answer
@@ -86,6 +85,19 @@ class Refusal(NamedTuple):
 Outcome = Stack | Refusal
 
 
+def request_for(
+    frameworks: Sequence[str], platform: Platform, gpu: str, driver: DriverVersion | None, format_name: str
+) -> Request:
+    """The request that the command line makes of these words."""
+    return Request(
+        tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks),
+        gpus=(gpu,),
+        driver=driver,
+        platforms=(platform,),
+        format=format_name,
+    )
+
+
 class Asking(NamedTuple):
     """A matrix with its solver, and what is asked of them: frameworks for one platform and one kind of files."""
 
@@ -96,23 +108,13 @@ class Asking(NamedTuple):
     formats: tuple[str, ...]
     """The formats of one stack: that in which the solver is asked is the first."""
 
-    def request(self, gpu: str, driver: DriverVersion | None, format_name: str) -> Request:
-        """The request, as the command line makes it."""
-        return Request(
-            tuple(FrameworkRequest(name, SpecifierSet()) for name in self.frameworks),
-            gpus=(gpu,),
-            driver=driver,
-            platforms=(self.platform,),
-            format=format_name,
-        )
-
     def outcome(self, kind: GpuKind, driver: DriverVersion | None) -> Outcome:
         """What the solver answers for one kind of machine."""
 
         def open_(text: str) -> str:
             return text.replace(kind.example, GPU)
 
-        request = self.request(kind.example, driver, self.formats[0])
+        request = request_for(self.frameworks, self.platform, kind.example, driver, self.formats[0])
         try:
             (answer,), notes = answers_to(request, self.matrix, {}, self.solver)
         except EnvsolveError as error:
@@ -123,10 +125,6 @@ class Asking(NamedTuple):
             notes=tuple(open_(it.text) for it in notes),
             because=tuple((open_(it.text), it.source) for it in answer.solution.because),
         )
-
-    def command(self, driver: DriverVersion | None, format_name: str) -> str:
-        """The command line with its GPU left open."""
-        return command_of(self.request("@ gpu", driver, format_name)).replace("@ gpu", GPU)
 
 
 def by_driver(asking: Asking, kind: GpuKind, steps: Sequence[tuple[int, ...]]) -> list[tuple[int, Outcome]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
+from datetime import date
 from functools import cache
 from itertools import accumulate, combinations
 from multiprocessing import get_context
@@ -80,12 +81,22 @@ class Answers:
         self.matrix, self.parts, self.outcomes = matrix, every, outcomes
         self.kinds, self.ambiguous = gpu_kinds(matrix)
         self.frameworks = tuple(sorted({name for it in every for name in it.frameworks}))
+        self._days = {
+            name: {it.version: it.released for it in matrix.framework(name, None).releases if it.released}
+            for name in self.frameworks
+        }
         self._by_part = dict(zip((it[1:] for it in every), outcomes, strict=True))
         self._steps = {it: all_driver_steps(self.kinds, matrix, it) for it in PLATFORMS}
 
     def steps(self, platform: Platform) -> tuple[tuple[int, ...], ...]:
         """The first driver of each range that any GPU distinguishes."""
         return self._steps[platform]
+
+    def days_behind(self, framework: str, version: str) -> int | None:
+        """How many days a release is older than the newest; None where its day is not known."""
+        days = self._days[framework]
+        day = days.get(Version(version))
+        return None if day is None else (date.fromisoformat(max(days.values())) - date.fromisoformat(day)).days
 
     def newest(
         self, framework: str, kind: GpuKind, driver: DriverVersion | None, platform: Platform

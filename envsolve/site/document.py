@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from envsolve import __version__
+from envsolve.app.command import command_of
 from envsolve.app.matrix import matrix_date
 from envsolve.matrix.load import Matrix
 from envsolve.model.versions import DriverVersion
-from envsolve.resolve.solver import Solver
-from envsolve.site.answers import Asking, Outcome, Stack, refusal_of
+from envsolve.site.answers import GPU, Outcome, Stack, refusal_of, request_for
 from envsolve.site.data import KINDS, Answers
 from envsolve.site.html import link_parts
 from envsolve.site.machines import DRIVER, PLATFORMS
@@ -61,7 +61,7 @@ def document_of(answers: Answers) -> dict[str, Any]:
         "words": WORDS,
         "together": max(len(part.frameworks) for part in answers.parts),
         "frameworks": answers.frameworks,
-        "managers": [_manager(it, matrix) for it in MANAGERS],
+        "managers": list(map(_manager, MANAGERS)),
         "steps": {platform: answers.steps(platform) for platform in PLATFORMS},
         "gpus": {name: number for number, kind in enumerate(answers.kinds) for name in kind.products},
         "ambiguous": {name: encoder.number(refusal_of(error)) for name, error in answers.ambiguous.items()},
@@ -69,26 +69,27 @@ def document_of(answers: Answers) -> dict[str, Any]:
             (str(kind.capability), name, sorted(set(names)).index(name))
             for kind, name in zip(answers.kinds, names, strict=True)
         ],
-        "commands": {key: _commands(key.split(","), matrix) for key in index},
+        "commands": {
+            key: [_command(key.split(","), it, "environment") for it in (None, DriverVersion((), DRIVER))]
+            for key in index
+        },
         "index": index,
         **encoder.tables(),
     }
 
 
-def _manager(it: Manager, matrix: Matrix) -> dict[str, object]:
+def _manager(it: Manager) -> dict[str, object]:
     """With the formats of its kind, and what the command line has for its format."""
     formats = KINDS[0] if it.format in KINDS[0] else KINDS[1]
-    asking = Asking(matrix, Solver(matrix), (matrix.framework_names[0],), PLATFORMS[0], formats)
-    option = asking.command(None, it.format).removeprefix(asking.command(None, "environment"))
+    option = _command(["any"], None, it.format).removeprefix(_command(["any"], None, "environment"))
     place = formats.index(it.format) if it.format in formats else 0
     return {**it._asdict(), "kind": formats[0], "place": place, "option": option}
 
 
-def _commands(frameworks: Sequence[str], matrix: Matrix) -> list[str]:
-    """The command line without and with a driver, with its GPU, driver and platform left open."""
-    asking = Asking(matrix, Solver(matrix), tuple(frameworks), PLATFORMS[0], KINDS[0])
-    drivers = (None, DriverVersion((), DRIVER))
-    return [asking.command(it, "environment").replace(PLATFORMS[0], "@platform@") for it in drivers]
+def _command(frameworks: Sequence[str], driver: DriverVersion | None, format_name: str) -> str:
+    """The command line with its GPU, driver and platform left open. What has a space in it is quoted."""
+    request = request_for(frameworks, PLATFORMS[0], "the GPU", driver, format_name)
+    return command_of(request).replace("the GPU", GPU).replace(PLATFORMS[0], "@platform@")
 
 
 class _Encoder:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
 from itertools import pairwise
 from urllib.parse import urlencode
 
@@ -53,11 +52,6 @@ def evidence_list(items: Iterable[Evidence]) -> Html:
     return tag("ul", *(tag("li", linked(it.reference), f" ({it.kind}, {it.seen})") for it in each), class_="source")
 
 
-def selector_link(text: object, up: str, title: str | None = None, **state: str) -> Html:
-    """A link to the selector in a state."""
-    return tag("a", text, href=f"{up}index.html#{urlencode(state)}", title=title)
-
-
 def separate_gpus(kinds: Sequence[GpuKind], matrix: Matrix) -> list[tuple[GpuKind, Architecture]]:
     """One kind for each capability of GPUs that are no Jetson modules, with its life, the newest first."""
     found = {kind.capability: kind for kind in kinds}
@@ -76,29 +70,18 @@ def newest_cell(
 ) -> Html:
     """The newest release that runs on a machine, by pip or conda; the colour says how far it is behind the newest."""
     manager, outcome = answers.newest(framework, kind, driver, platform)
-    title = outcome.because[0][0] if outcome.because else ""
-    gpu, text = product or kind.example, str(driver or "")
-    link = selector_link(
-        outcome.releases[0][0] if outcome.releases else "none",
-        up,
-        title.replace("@gpu@", gpu).replace("@driver@", text),
-        gpu=gpu,
-        **({"driver": text} if driver else {}),
-        platform=platform.value,
-        manager=manager,
-        framework=framework,
-    )
-    age = _age(answers.matrix, framework, outcome.releases[0][0]) if outcome.releases else None
-    return tag("td", link, class_=None if age is None else f"age{age}")
+    version = outcome.releases[0][0] if outcome.releases else None
+    state = {"gpu": product or kind.example, "driver": str(driver or ""), "platform": platform}
+    state |= {"manager": manager, "framework": framework}
+    why = next((text for text, _ in outcome.because), "").replace("@gpu@", state["gpu"])
+    title = why.replace("@driver@", state["driver"])
+    link = tag("a", version or "none", href=f"{up}index.html#{urlencode(state)}", title=title)
+    return tag("td", link, class_=version and _age(answers.days_behind(framework, version)))
 
 
-def _age(matrix: Matrix, framework: str, version: str) -> int:
-    days = {str(it.version): it.released for it in matrix.framework(framework, None).releases if it.released}
-    if version not in days:
-        return 3
-    newest = max(days.values())
-    behind = (date.fromisoformat(newest) - date.fromisoformat(days[version])).days
-    return 0 if not behind else 1 if behind <= _A_YEAR else 2 if behind <= _LONG else 3
+def _age(days: int | None) -> str:
+    """The class of a cell by how far its release is behind."""
+    return f"age{3 if days is None else sum(days > it for it in (0, _A_YEAR, _LONG))}"
 
 
 def grid(framework: str, answers: Answers, up: str, platform: Platform = Platform.LINUX_64) -> Html:

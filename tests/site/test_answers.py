@@ -6,12 +6,13 @@ import random
 
 import pytest
 
+from envsolve.app.command import command_of
 from envsolve.app.solving import solve_request
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
-from envsolve.site.answers import Asking, PatientSolver, Refusal, Stack, by_driver
+from envsolve.site.answers import Asking, PatientSolver, Refusal, Stack, by_driver, request_for
 from envsolve.site.machines import DRIVER, GpuKind, all_driver_steps, driver_steps, gpu_kinds
 
 CONDA, PIP = ("environment", "pixi"), ("requirements",)
@@ -55,10 +56,9 @@ def test_a_stack_has_the_file_and_the_notes_of_the_command_line(matrix: Matrix) 
         assert isinstance(outcome, Stack)
 
         for format_name, text in outcome.files:
-            request = asked.request(product, driver, format_name)
+            request = request_for(asked.frameworks, asked.platform, product, driver, format_name)
             solved = solve_request(request, matrix, {})
-            command = asked.command(driver, format_name).replace("@gpu@", f"{product}")
-            expected = filled(text.replace("@command@", command), product, str(driver))
+            expected = filled(text.replace("@command@", command_of(request)), product, str(driver))
             assert solved.texts == ((Platform.LINUX_64, expected),)
             assert [it.text for it in solved.notes] == [filled(it, product, str(driver)) for it in outcome.notes]
             assert [it.text for it in solved.because] == [filled(it, product, str(driver)) for it, _ in outcome.because]
@@ -72,7 +72,7 @@ def test_a_refusal_has_the_conflict_and_the_ways_out_of_the_command_line(matrix:
 
     assert isinstance(outcome, Refusal)
     with pytest.raises(UnsolvableError) as error:
-        solve_request(asked.request(product, driver, "environment"), matrix, {})
+        solve_request(request_for(asked.frameworks, asked.platform, product, driver, "environment"), matrix, {})
     assert filled(outcome.message, product, str(driver)) == error.value.message
     assert [filled(it, product, str(driver)) for it, _ in outcome.because] == [
         it.requirement for it in error.value.conflict

@@ -16,7 +16,6 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from packaging.specifiers import SpecifierSet
 
 from envsolve.app.solving import answers_to
 from envsolve.errors import EnvsolveError
@@ -24,9 +23,10 @@ from envsolve.lockfile.wheels import requirements_of
 from envsolve.matrix import Matrix
 from envsolve.matrix.names import gpu_rows
 from envsolve.model.host import Platform
-from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.request import Request
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.solver import Solver
+from envsolve.site.answers import request_for
 from envsolve.site.data import Answers, all_outcomes, parts
 from envsolve.site.document import MANAGERS, Manager
 from envsolve.site.machines import PLATFORMS
@@ -92,13 +92,8 @@ class Choice:
     @property
     def request(self) -> Request:
         """The request for files of pip, of which the command line alone makes whole locks."""
-        return Request(
-            tuple(FrameworkRequest(it, SpecifierSet()) for it in self.frameworks),
-            gpus=(self.gpu,),
-            driver=DriverVersion.parse(self.driver) if self.driver else None,
-            platforms=(self.platform,),
-            format="requirements",
-        )
+        driver = DriverVersion.parse(self.driver) if self.driver else None
+        return request_for(self.frameworks, self.platform, self.gpu, driver, "requirements")
 
 
 @pytest.fixture(scope="module")
