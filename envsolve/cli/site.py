@@ -17,9 +17,9 @@ from envsolve.cli.progress import Progress
 @option(
     "--together",
     type=click.Choice(("1", "2", "3")),
-    default="2",
+    default="3",
     show_default=True,
-    help="How many frameworks the selector answers for at once; each more takes several times as long.",
+    help="How many frameworks the selector answers for at once. Fewer are found in less time.",
 )
 @matrix_option
 @option("--no-progress", is_flag=True, help="Do not show progress.")
@@ -29,7 +29,7 @@ def site(directory: str, **options: Any) -> None:
     """Write a site into DIR: a selector with the answer for every GPU, driver and framework, and tables.
 
     Its pages are files that need no server and no network: open DIR/index.html. All answers are computed first, which
-    takes some minutes.
+    takes a quarter of an hour on two processors.
     """
     from envsolve.site.build import build_site
 

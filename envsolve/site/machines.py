@@ -1,7 +1,7 @@
 """The machines that a request can be for, as far as any rule of the solver tells them apart.
 
 Of a GPU its compute capability counts, and whether NVIDIA's forward compatibility serves it. Of a driver it counts
-which limits it meets. So 767 products and every driver come down to some dozens of kinds of each.
+which limits it meets. So hundreds of products and all drivers come down to some dozens of kinds of each.
 """
 
 from __future__ import annotations

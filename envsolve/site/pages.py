@@ -53,7 +53,8 @@ def _index(answers: Answers) -> str:
     body = [
         tag("h1", "Which CUDA stack runs on my GPU?"),
         _selector(answers),
-        tag("section", id="answer", aria_live="polite", aria_label="Answer"),
+        tag("p", id="status", role="status"),
+        tag("section", id="answer", aria_label="Answer"),
         tag("noscript", "The selector needs JavaScript. The tables below do without."),
         tag("h2", "What runs where"),
         tag("nav", *links, aria_label="Tables"),

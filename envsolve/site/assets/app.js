@@ -178,9 +178,16 @@ function show() {
   const state = stateOfAddress();
   showInForm(state);
   const number = find(state);
-  if (typeof number === "string") return answer.replaceChildren(make("p", {}, number));
+  if (typeof number === "string") return say(number, [make("p", {}, number)]);
   const found = outcomeOf(number, state);
-  answer.replaceChildren(...(found.message === undefined ? shownStack(found, state) : shownRefusal(found, state)));
+  if (found.message === undefined) say(found.releases.join(", "), shownStack(found, state));
+  else say(found.message, shownRefusal(found, state));
+}
+
+/** Show an answer; a screen reader says it in a few words. */
+function say(words, parts) {
+  document.getElementById("status").textContent = words;
+  answer.replaceChildren(...parts);
 }
 
 function showInForm(state) {
