@@ -13,7 +13,7 @@ from pathlib import Path
 _ASSETS = Path(__file__).parent / "assets"
 _VOID = ("input", "meta", "link", "br")
 _LINK = re.compile(
-    r"(?P<address>(?:https?://)?(?:[a-z0-9-]+\.)+(?:com|org|io|net|dev|ai)(?:/[^\s,;()\[\]]*[^\s,;()\[\].:])?)"
+    r"(?P<address>(?:https?://)?(?:[a-z0-9-]+\.)+(?:com|org|io|net|dev|ai)/[^\s,;()\[\]]*[^\s,;()\[\].:])"
     r"|(?<![\w/.])(?P<issue>[\w.-]+/[\w.-]+)#(?P<number>\d+)"
     r"|(?<![\w/.])(?P<feedstock>conda-forge/[\w.-]+-feedstock)"
 )

@@ -15,7 +15,7 @@ from envsolve.model.versions import DriverVersion
 from envsolve.site import tables
 from envsolve.site.data import Answers
 from envsolve.site.document import MANAGERS, document_of
-from envsolve.site.html import Html, asset, joined, linked, page, slug, tag
+from envsolve.site.html import Html, asset, joined, page, slug, tag
 from envsolve.site.machines import PLATFORMS, GpuKind
 
 _GAP = "…"
@@ -228,7 +228,7 @@ def _error(identifier: str, entries: list[Entry]) -> str:
         body.append(tag("h2", _said(entry.title[-1])))
         for title, sentences in (("Cause", entry.cause), ("Fix", entry.fix), ("More", entry.more)):
             if sentences:
-                body += [tag("h3", title), tag("ul", *(tag("li", linked(_said(it))) for it in sentences))]
+                body += [tag("h3", title), tag("ul", *(tag("li", _said(it)) for it in sentences))]
         commands = [said for it in entry.commands if _GAP not in (said := _said(it))]
         body += [tag("pre", tag("code", it), tabindex="0") for it in commands]
     return page(identifier, body)
