@@ -14,6 +14,7 @@ from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
 from envsolve.model.release import Architecture, Release
+from envsolve.model.request import natural
 from envsolve.model.versions import DriverVersion
 from envsolve.site.data import Answers
 from envsolve.site.html import Html, joined, linked, tag
@@ -128,25 +129,21 @@ def _served(code: DeviceCode, gpu: ComputeCapability) -> str:
 
 
 def extensions_table(matrix: Matrix) -> Html:
-    """The newest version of each package with kernels that has code for a GPU."""
+    """The newest known versions of each package with kernels that have code for a GPU."""
     gpus = [it.capability for it in matrix.cuda.architectures]
     rows = []
-    for package in sorted(matrix.extension_tables):
+    for package in (name.rpartition("/")[2] for name in matrix.extension_tables):
         known = [row for row in matrix.build_rows(package) if row.code is not None]
         if known:
             rows.append((package, *(_newest_with_code(known, gpu) for gpu in gpus)))
-    caption = "Extension packages: the newest known version with code for each compute capability"
+    caption = "Extension packages: the newest known versions with code for each compute capability"
     return table(caption, ("package", *map(str, gpus)), rows)
 
 
-def _newest_with_code(rows: Sequence[BuildFacts], gpu: ComputeCapability) -> str:
-    named = [
-        Version(clause.version.removesuffix(".*").partition("+")[0])
-        for row in rows
-        if row.code is not None and row.code.runs_as(gpu)
-        for clause in row.versions
-    ]
-    return str(max(named)) if named else ""
+def _newest_with_code(rows: Iterable[BuildFacts], gpu: ComputeCapability) -> str:
+    """The versions of the first row that has code: rows of newer versions come first."""
+    served = (natural(row.versions) for row in rows if row.code is not None and row.code.runs_as(gpu))
+    return next(served, "")
 
 
 def dropped_by_frameworks(matrix: Matrix) -> Html:
