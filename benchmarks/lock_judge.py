@@ -37,9 +37,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from benchmarks.lock_tools import KILLED, Run, pins_in, run
-from envsolve.app.builds import Filters, find_builds
-from envsolve.app.held_stack import held_stack
-from envsolve.app.targets import target_of
+from envsolve.app.request.targets import target_of
+from envsolve.app.solve.builds import Filters, find_builds
+from envsolve.app.status.held_stack import held_stack
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability

@@ -22,7 +22,7 @@ from typing import ParamSpec
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.app.refusal import refusal
+from envsolve.app.request.refusal import refusal
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.matrix.tables import FrameworkTable

@@ -37,4 +37,4 @@ html_sidebars = {"index": []}
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
-html_extra_path = ["envsolve.schema.json"]
+html_extra_path = ["envsolve.schema.json", "llms.txt", "schemas"]

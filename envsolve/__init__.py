@@ -9,14 +9,14 @@ The functions are those of :mod:`envsolve.api`, which is loaded when the first o
 
 __version__ = "0.1.0"
 
-__all__ = ["EnvsolveError", "__version__", "detect", "doctor", "explain", "lock", "solve", "validate"]
+__all__ = ["EnvsolveError", "__version__", "detect", "doctor", "explain", "lock", "solve", "status", "validate"]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from envsolve.api import detect, doctor, explain, lock, solve, validate
+    from envsolve.api import detect, doctor, explain, lock, solve, status, validate
     from envsolve.errors import EnvsolveError
 else:
-    _MODULES = dict.fromkeys(("detect", "doctor", "explain", "lock", "solve", "validate"), "envsolve.api")
+    _MODULES = dict.fromkeys(("detect", "doctor", "explain", "lock", "solve", "status", "validate"), "envsolve.api")
     _MODULES["EnvsolveError"] = "envsolve.errors"
 
     def __getattr__(name):

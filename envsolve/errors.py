@@ -12,7 +12,10 @@ An error carries data; the command line prints it, as three parts or as JSON.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from envsolve import documents
 
 
 class Hint(NamedTuple):
@@ -22,7 +25,7 @@ class Hint(NamedTuple):
     command: str | None = None
     kind: str | None = None
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Hint:
         """The hint as every document of JSON has it."""
         return {"text": self.text, "command": self.command, "code": self.kind}
 
@@ -77,9 +80,9 @@ class EnvsolveError(Exception):
     def __str__(self) -> str:
         return f"{self.code}: {self.message}"
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Error:
         """The ``error`` object of the JSON contract."""
-        return {
+        found: documents.Error = {
             "code": self.code,
             "message": self.message,
             "conflict": [
@@ -87,8 +90,10 @@ class EnvsolveError(Exception):
                 for step in self.conflict
             ],
             "hints": [hint.as_json() for hint in self.hints],
-            **({"refused": [it._asdict() for it in self.refused]} if self.refused else {}),
         }
+        if self.refused:
+            found["refused"] = [{"name": it.name, "where": it.where, "why": it.why} for it in self.refused]
+        return found
 
 
 class UsageError(EnvsolveError):
@@ -100,17 +105,17 @@ class UsageError(EnvsolveError):
 class MatrixError(UsageError):
     """The compatibility matrix does not load; ``cause`` lists every mistake with its file and key."""
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Error:
         """The ``error`` object of the JSON contract, and every mistake as one line."""
-        return super().as_json() | {"mistakes": list(self.cause)}
+        return {**super().as_json(), "mistakes": list(self.cause)}
 
 
 class ProjectError(UsageError):
     """What a project asks for holds mistakes; ``cause`` lists every one with its file, line and key."""
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Error:
         """The ``error`` object of the JSON contract, and every mistake as one line."""
-        return super().as_json() | {"mistakes": list(self.cause)}
+        return {**super().as_json(), "mistakes": list(self.cause)}
 
 
 class UnsolvableError(EnvsolveError):
@@ -128,17 +133,20 @@ class UnsolvableError(EnvsolveError):
     forced_by: tuple[str, ...] = ()
     unknown: tuple[str, str] | None = None
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Error:
         """The ``error`` object of the JSON contract, what cannot hold together, and the day of the matrix that says."""
-        more: dict[str, object] = {}
+        found = super().as_json()
         if self.matrix_date is not None:
-            more["matrix_date"] = self.matrix_date
+            found["matrix_date"] = self.matrix_date
         if self.constraints:
-            more["constraints"] = list(self.constraints)
+            found["constraints"] = list(self.constraints)
         if self.groups:
-            more["groups"] = [group._asdict() for group in self.groups]
-            more["forced_by"] = list(self.forced_by)
-        return super().as_json() | more
+            found["groups"] = [
+                {"hosts": list(it.hosts), "frameworks": list(it.frameworks), "command": it.command}
+                for it in self.groups
+            ]
+            found["forced_by"] = list(self.forced_by)
+        return found
 
 
 class OutsideError(EnvsolveError):

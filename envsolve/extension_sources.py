@@ -1,7 +1,7 @@
 """The places beside package indexes that publish wheels with GPU code, one for each file of ``data/sources``.
 
 The README there says what the keys mean. What is here is which lists such a place has, and what the label in the name
-of one of its wheels says: ``2.8.3+cu12torch2.9cxx11abiTRUE``.
+of one of its wheels says, ``2.8.3+cu12torch2.9cxx11abiTRUE``, or the page that lists one without a label.
 """
 
 from __future__ import annotations
@@ -21,16 +21,25 @@ Goes = Callable[[str, str], bool]
 
 
 class Labelled(NamedTuple):
-    """What the label of a wheel says it was built for; "" where it does not say.
+    """What a wheel says it was built for, in its label or by the page that lists it; "" where it does not say.
 
     ``cuda`` is a version (``12.8``) or, where its publisher says that it is for all of them, a major (``12``).
-    ``torch`` is a minor of PyTorch, ``torch_min`` the oldest. ``abi`` says whether that PyTorch has the C++11 ABI.
+    ``torch`` is a minor of PyTorch, of some pages with its patch, ``torch_min`` the oldest. ``abi`` says whether that
+    PyTorch has the C++11 ABI.
     """
 
     cuda: str
     torch: str = ""
     torch_min: str = ""
     abi: str = ""
+
+
+class Page(NamedTuple):
+    """A page of a listing, with the CUDA and the PyTorch in its address, "" where it names none."""
+
+    url: str
+    cuda: str = ""
+    torch: str = ""
 
 
 class Listing(NamedTuple):
@@ -55,8 +64,8 @@ class Listing(NamedTuple):
         """What its address leaves open."""
         return tuple(dict.fromkeys(name for _, name, _, _ in Formatter().parse(self.url) if name))
 
-    def addresses(self, package: str, goes: Goes, versions: Sequence[str]) -> Iterator[str]:
-        """The addresses of its pages for ``versions`` of a package: those whose CUDA and PyTorch ``goes`` admits."""
+    def pages(self, package: str, goes: Goes, versions: Sequence[str]) -> Iterator[Page]:
+        """Its pages for ``versions`` of a package: those whose CUDA and PyTorch ``goes`` admits."""
         open_ones = self.placeholders
         choices = {
             "project": (package,),
@@ -72,13 +81,16 @@ class Listing(NamedTuple):
             spelled = {"torch": torch, "torch_version": torch, "torch_digits": torch.replace(".", "")}
             for values in product(*(choices[it] for it in named)):
                 given = dict(zip(named, values, strict=True))
-                if goes(cuda_of_lane(given.get("lane", "")), ".".join(torch.split(".")[:2])):
-                    yield self.url.format(**given, **spelled)
+                cuda = cuda_of_lane(given.get("lane", ""))
+                if goes(cuda, ".".join(torch.split(".")[:2])):
+                    yield Page(self.url.format(**given, **spelled), cuda, torch)
 
 
 class _Rule(NamedTuple):
     label: re.Pattern[str]
     packages: tuple[str, ...]
+    has_cuda_of_page: bool
+    has_torch_of_page: bool
     is_major: bool
 
 
@@ -98,20 +110,26 @@ class ExtensionSource(NamedTuple):
         """The best list of a package."""
         return next((it for it in self.listings if package in it.packages), None)
 
-    def said_by(self, package: str, label: str) -> Labelled | None:
-        """What the local version of a wheel says; None where it does not say which CUDA it is for."""
+    def said_by(self, package: str, label: str, page: Page) -> Labelled | None:
+        """What the local version of a wheel on ``page`` says, "" for none; None for a wheel that is not used."""
         for rule in self.rules:
             found = rule.label.fullmatch(label) if package in rule.packages else None
             if found is not None:
                 groups = {name: value for name, value in found.groupdict().items() if value}
-                cuda = _number(groups["cuda"], 2)
+                cuda = page.cuda if rule.has_cuda_of_page else _number(groups.get("cuda", ""), 2)
                 return Labelled(
                     cuda.partition(".")[0] if rule.is_major else cuda,
-                    _number(groups.get("torch", ""), 1),
+                    page.torch if rule.has_torch_of_page else _number(groups.get("torch", ""), 1),
                     _number(groups.get("torch_min", ""), 1),
                     groups.get("abi", "").upper(),
                 )
         return None
+
+    def label_on(self, page: Page, package: str) -> str:
+        """A label for the wheels on ``page`` that have none: the same file is on the page of another CUDA as well."""
+        said = self.said_by(package, "", page)
+        torch = f"torch{said.torch}" if said is not None and said.torch else ""
+        return f"cu{said.cuda}{torch}" if said is not None and said.cuda else ""
 
 
 def cuda_of_lane(lane: str) -> str:
@@ -150,7 +168,7 @@ def _shipped() -> tuple[ExtensionSource, ...]:
 def _source(document: Mapping[str, Any]) -> ExtensionSource:
     packages = tuple(document["packages"])
     listings = (_listing(it, packages) for it in document["listing"] if it["format"] != "none")
-    rules = (it for it in document["name"] if it["cuda_from"] == "label")
+    rules = (it for it in document["name"] if it["cuda_from"] != "versions")
     return ExtensionSource(
         document["id"],
         document["title"],
@@ -164,8 +182,13 @@ def _source(document: Mapping[str, Any]) -> ExtensionSource:
 
 
 def _rule(table: Mapping[str, Any], packages: tuple[str, ...]) -> _Rule:
-    label = re.compile(table["label"], re.IGNORECASE)
-    return _Rule(label, tuple(table.get("packages", packages)), table["cuda_match"] == "major")
+    return _Rule(
+        re.compile(table["label"], re.IGNORECASE),
+        tuple(table.get("packages", packages)),
+        table["cuda_from"] == "page",
+        table["torch_from"] == "page",
+        table["cuda_match"] == "major",
+    )
 
 
 def _listing(table: Mapping[str, Any], packages: tuple[str, ...]) -> Listing:

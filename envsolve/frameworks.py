@@ -1,6 +1,7 @@
 """The frameworks that envsolve knows, one for each file of ``data/frameworks``, whose README says what the keys mean.
 
-What is here is what a framework is called and what its files do. Which builds of it there are is the matrix's.
+What is here is what a framework is called and what its files do. Which builds of it there are is the matrix's. Those in
+``dependent`` are packages for one build of another framework.
 """
 
 from __future__ import annotations
@@ -8,11 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from itertools import starmap
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from packaging.specifiers import SpecifierSet
+
 from envsolve.boundary.document import Kept, read_document
 from envsolve.model.names import normalized
+from envsolve.model.request import parse_framework
 
 
 class Preload(StrEnum):
@@ -125,6 +130,29 @@ class Framework(NamedTuple):
         return None if found is None else found.start()
 
 
+class DependentFramework(NamedTuple):
+    """A package for one build of the framework ``on``; the README of ``data/frameworks/dependent`` explains the fields.
+
+    ``-f`` requests both.
+    """
+
+    name: str
+    title: str
+    on: str
+    oldest: str | None
+    platforms: tuple[str, ...]
+    cpu_index: str | None
+    kernel: str | None
+
+    @property
+    def probe(self) -> str:
+        """The module of :mod:`envsolve.validation.inside` that runs its ``kernel``."""
+        return f"on_{self.name}"
+
+
+AnyFramework = Framework | DependentFramework
+
+
 def frameworks_among(packages: Iterable[str]) -> tuple[Framework, ...]:
     """The frameworks that the installed ``packages`` (names in any spelling) are or hold."""
     names = {normalized(name) for name in packages}
@@ -149,16 +177,43 @@ def needs_gpu(framework: str) -> bool:
     return known is not None and known.needs_gpu
 
 
-def _read() -> Iterable[Framework]:
+def split_dependent(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The frameworks that ``-f`` names, and the requirements that the dependent ones among them are.
+
+    ``vllm==0.30.*`` is ``pytorch`` and the requirement ``vllm==0.30.*``. What cannot be read is left as it is.
+    """
+    frameworks, requirements = [], []
+    for text in texts:
+        try:
+            name, versions = parse_framework(text)
+        except ValueError:
+            name, versions = text, SpecifierSet()
+        known = DEPENDENT_FRAMEWORKS.get(normalized(name))
+        if known is None:
+            frameworks.append(text)
+            continue
+        frameworks.append(known.on)
+        oldest = SpecifierSet("" if known.oldest is None else f">={known.oldest}")
+        requirements.append(f"{known.name}{versions & oldest}")
+    return tuple(frameworks), tuple(requirements)
+
+
+def _files(*below: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
     package = Path(__file__).parent
     shipped = package / "_frameworks"
     directory = shipped if shipped.is_dir() else package.parent / "data" / "frameworks"
-    for path in directory.glob("*.toml"):
-        document: Mapping[str, Any] = read_document(path, Kept(path, wanted=True))
-        yield parse_framework(path.stem, document)
+    for path in sorted(directory.joinpath(*below).glob("*.toml")):
+        yield path.stem, read_document(path, Kept(path, wanted=True))
 
 
-def parse_framework(name: str, document: Mapping[str, Any]) -> Framework:
+def read_dependent_framework(name: str, document: Mapping[str, Any]) -> DependentFramework:
+    """The dependent framework ``name`` from its file. Raises KeyError for a required key that is missing."""
+    get = document.get
+    title, on, platforms = document["title"], document["on"], tuple(document["platforms"])
+    return DependentFramework(name, title, on, get("oldest"), platforms, get("cpu-index"), get("kernel"))
+
+
+def read_framework(name: str, document: Mapping[str, Any]) -> Framework:
     """The framework ``name`` from its file. Raises KeyError for a required key that is missing."""
     wheels, conda, installed = document["wheels"], document["conda"], document["installed"]
     return Framework(
@@ -216,8 +271,15 @@ def _libraries(table: Mapping[str, Any]) -> Libraries:
     )
 
 
-FRAMEWORKS: Mapping[str, Framework] = {it.name: it for it in sorted(_read(), key=lambda it: it.order)}
+FRAMEWORKS: Mapping[str, Framework] = {
+    it.name: it for it in sorted(starmap(read_framework, _files()), key=lambda it: it.order)
+}
 """By envsolve's name, in the order in which they are tested and listed."""
+
+DEPENDENT_FRAMEWORKS: Mapping[str, DependentFramework] = {
+    it.name: it for it in starmap(read_dependent_framework, _files("dependent"))
+}
+"""By the name of the package, which is that for ``-f``."""
 
 FRAMEWORK_OF_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS.values() for wheel in it.wheels}
 """Packages on indexes that are a framework for GPUs, however they come into a request."""
@@ -245,4 +307,6 @@ def framework_of_name(name: str) -> str | None:
 
 def framework_of_word(word: str) -> str | None:
     """The framework that a person means by ``word``: its name, an alias, or its package on a Python index."""
+    if word in DEPENDENT_FRAMEWORKS:
+        return word
     return next((it.name for it in FRAMEWORKS.values() if word in (it.name, *it.aliases, it.wheels[0])), None)

@@ -26,7 +26,7 @@ import tomli
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from envsolve.app.explaining import ExplainRequest, explain  # noqa: E402
+from envsolve.app.explain.explaining import ExplainRequest, explain  # noqa: E402
 from envsolve.cli.finding_text import finding_lines  # noqa: E402
 
 VERDICTS = {

@@ -18,6 +18,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.matrix.load import PLATFORM_TABLES
 from envsolve.model.host import Platform
 from tests.fake_driver.builder import fake_driver
+from tests.json_documents import require_documented
 from tests.laws import TIMES, examples
 
 __all__ = ["fake_driver"]
@@ -98,7 +99,10 @@ def shipped_matrix_is_read_once(matrix: Matrix, monkeypatch: pytest.MonkeyPatch)
 def envsolve(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, shipped_matrix_is_read_once: None
 ) -> Envsolve:
-    """Run the command line in this process, without the variables that would steer it."""
+    """Run the command line in this process, without the variables that would steer it.
+
+    Its JSON must be what the published schema says.
+    """
     ours = [name for name in os.environ if name.startswith("ENVSOLVE_") and name != "ENVSOLVE_UPDATE_SNAPSHOTS"]
     for name in (*PEER_VARIABLES, *ours):
         monkeypatch.delenv(name, raising=False)
@@ -107,6 +111,7 @@ def envsolve(
         capsys.readouterr()
         code = run(list(arguments))
         out, err = capsys.readouterr()
+        require_documented(arguments, out)
         return Result(code, out, err)
 
     return call

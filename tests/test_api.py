@@ -35,6 +35,7 @@ from tests.conftest import Envsolve
 from tests.fake_driver.builder import FakeDriver
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
+from tests.json_documents import require_documented
 
 __all__ = ["bare", "channel_server", "mirror", "mirrored", "with_torch"]
 
@@ -44,7 +45,7 @@ HOSTS = Path(__file__).parent / "hosts"
 CUDART = (
     "Could not load dynamic library 'libcudart.so.11.0'; dlerror: libcudart.so.11.0: cannot open shared object file"
 )
-FUNCTIONS = ("detect", "doctor", "explain", "lock", "solve", "validate")
+FUNCTIONS = ("detect", "doctor", "explain", "lock", "solve", "status", "validate")
 TARGET: Mapping[str, Any] = {"gpus": "8.6", "python": "3.11.7", "platforms": "linux-64", "no_cache": True}
 TARGET_WORDS = ("--gpu", "8.6", "--python", "3.11.7", "--platform", "linux-64", "--no-cache")
 
@@ -69,7 +70,9 @@ def child(code: str, environ: Mapping[str, str] | None = None) -> str:
 def command(environ: Mapping[str, str], *arguments: str) -> Any:
     """What a command in a process of its own says as JSON."""
     line = [sys.executable, "-m", "envsolve", *arguments, "--json"]
-    return json.loads(subprocess.run(line, env=dict(environ), capture_output=True, text=True, check=False).stdout)
+    printed = subprocess.run(line, env=dict(environ), capture_output=True, text=True, check=False).stdout
+    require_documented([*arguments, "--json"], printed)
+    return json.loads(printed)
 
 
 def timeless(answer: Any) -> Any:
@@ -129,7 +132,7 @@ def test_a_command_does_not_load_the_api() -> None:
         "try:\n    main(['-f', 'pytorch', '--gpu', '8.6'])\nexcept SystemExit:\n    print(*sys.modules)\n"
     )
     loaded = child(code).split()
-    assert "envsolve.app.solving" in loaded
+    assert "envsolve.app.solve.solving" in loaded
     assert "envsolve.api" not in loaded
 
 
@@ -236,7 +239,7 @@ def test_a_refusal_is_an_error_with_the_data_of_the_command(envsolve: Envsolve) 
     with pytest.raises(UnsolvableError) as refused:
         public.solve("pytorch>=2.15", gpus="GTX 1080 Ti", driver="550.163.01", format="json")
     words = ("-f", "pytorch>=2.15", "--gpu", "GTX 1080 Ti", "--driver", "550.163.01", "--json")
-    assert {"error": refused.value.as_json()} == json.loads(envsolve(*words).out)
+    assert {"schema_version": 1, "error": refused.value.as_json()} == json.loads(envsolve(*words).out)
 
 
 @pytest.mark.parametrize(
@@ -284,6 +287,8 @@ def test_a_python_lock_is_the_text_of_the_command(format_name: str, envsolve: En
     words = ("-f", "pytorch", "torchvision", *TARGET_WORDS, "--format", format_name, "--driver", "535.183.01")
     done = envsolve(*words, "--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
     assert (made.text, done.code) == (done.out, 0), done.err
+    indexes = ("--index-url", world.index_url, "--pytorch-index-url", f"{world.url}/whl")
+    assert made.as_json() == json.loads(envsolve(*words, *indexes, "--json").out)
     assert [note for note in made.notes if note.text not in done.err] == []
     assert str(made.solutions[0].choices[0].release.version).startswith("2.14")
 
@@ -311,6 +316,50 @@ def test_a_lock_keeps_to_an_existing_one_and_lets_go_of_what_is_upgraded(world: 
     assert versions(upgrade=True) == ["2.0", "2.0"]
     with pytest.raises(UsageError, match="beta>1"):
         versions(upgrade=["beta>1"])
+
+
+def test_status_says_what_its_command_says(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = public.solve("pytorch", gpus="8.6", driver="580.65.06", platforms="linux-64")
+    (tmp_path / "environment.yml").write_text(made.text, encoding="utf-8")
+    for driver, ok in (("580.65.06", True), ("450.80.02", False)):
+        found = public.status(gpus="8.6", driver=driver, platform="linux-64")
+        assert found == public.status("environment.yml", gpus="8.6", driver=driver, platform="linux-64")
+        words = ("--gpu", "8.6", "--driver", driver, "--platform", "linux-64", "--json")
+        assert found.as_json() == json.loads(envsolve("status", *words).out)
+        assert found.ok is ok
+    assert repr(found) == "<Status: environment.yml does-not-run>"
+
+
+def test_status_of_a_project_is_that_of_its_files(envsolve: Envsolve, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "envsolve.toml").write_text(
+        'frameworks = ["pytorch"]\ngpus = "8.6"\nplatforms = ["linux-64"]\noutputs = ["environment.yml"]\n', "utf-8"
+    )
+    here = Path.cwd()
+    found = public.status(project=project)
+    assert [(it.path, it.verdict) for it in found.files] == [("environment.yml", "missing")]
+    assert found.as_json() == json.loads(envsolve("status", "--project", str(project), "--json").out)
+    assert Path.cwd() == here
+
+
+@pytest.mark.parametrize(
+    ("asked", "code"),
+    [
+        ({}, "nothing-to-check"),
+        ({"files": "gone.yml"}, "file-unreadable"),
+        ({"project": "."}, "no-project"),
+        ({"project": ".", "gpus": "8.6"}, "contradictory-options"),
+    ],
+)
+def test_status_refuses_what_it_cannot_check(
+    asked: dict[str, Any], code: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as refused:
+        public.status(**asked)
+    assert refused.value.code == code
 
 
 @pytest.mark.parametrize("format_name", ["conda-lock", "explicit"])
@@ -504,3 +553,49 @@ def test_results_print_as_one_short_line() -> None:
     assert repr(found) == f"<Environment: linux-64 pytorch {release.version} {release.build}>"
     assert repr(public.explain("nothing to see")) == "<Explanation: no findings>"
     assert repr(public.explain(CUDART)) == f"<Explanation: {public.explain(CUDART).findings[0].id}>"
+
+
+def test_a_user_program_passes_the_strictest_type_check(tmp_path: Path) -> None:
+    """The program of docs/python-api.md, and one that reads every result with its types."""
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    known = "import torch_that_is_not_here"
+    (tmp_path / "page.py").write_text("\n".join(blocks).replace(known, f"{known}  # type: ignore"), encoding="utf-8")
+    (tmp_path / "program.py").write_text(inspect.cleandoc(PROGRAM), encoding="utf-8")
+    assert checked_types(tmp_path, "page.py", "program.py") == ""
+    wrong = 'import envsolve\nenvsolve.status().as_json()["fils"]\nenvsolve.solve(gpu="8.6")\n'
+    (tmp_path / "wrong.py").write_text(wrong, encoding="utf-8")
+    said = checked_types(tmp_path, "wrong.py")
+    assert "wrong.py:2" in said
+    assert "wrong.py:3" in said
+
+
+PROGRAM = """
+    import envsolve
+    from envsolve.api import Diagnosis, Environment, LockFiles, Status
+    from envsolve.errors import UnsolvableError
+
+    version: str = envsolve.__version__
+
+    def versions(found: Environment | LockFiles) -> dict[str, str]:
+        return {it["framework"]: it["version"] for it in found.as_json()["frameworks"]}
+
+    def main() -> int:
+        try:
+            made: Environment = envsolve.solve("pytorch", gpus="8.6")
+            lock: LockFiles = envsolve.lock("pytorch", ["numpy"])
+        except UnsolvableError as error:
+            print(*[hint.command or hint.text for hint in error.hints])
+            return error.exit_code
+        status: Status = envsolve.status(["pylock.toml"])
+        found: Diagnosis = envsolve.doctor()
+        print(versions(made), versions(lock), [it.verdict.value for it in status.files], found.host.driver)
+        return 0 if status.as_json()["ok"] and found.ok else 1
+"""
+
+
+def checked_types(directory: Path, *files: str) -> str:
+    """What mypy prints about programs of a user, in a directory without settings; "" where nothing is wrong."""
+    line = [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--cache-dir", os.devnull, *files]
+    environ = {**os.environ, "MYPYPATH": str(Path(public.__file__).parents[1])}
+    done = subprocess.run(line, cwd=directory, env=environ, capture_output=True, text=True, check=False)
+    return "" if done.returncode == 0 else done.stdout + done.stderr

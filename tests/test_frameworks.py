@@ -14,20 +14,26 @@ from pathlib import Path
 import pytest
 
 from envsolve.frameworks import (
+    DEPENDENT_FRAMEWORKS,
     FRAMEWORK_OF_CPU_WHEEL,
     FRAMEWORK_OF_WHEEL,
     FRAMEWORKS,
+    DependentFramework,
     Framework,
     Preload,
     frameworks_among,
-    parse_framework,
+    read_dependent_framework,
+    read_framework,
+    split_dependent,
 )
 from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
 from envsolve.validation import inside
 
 ROOT = Path(__file__).parents[1]
 MATRIX = ROOT / "data" / "compat_matrix"
 KNOWN = ROOT / "data" / "frameworks"
+DEPENDENT = KNOWN / "dependent"
 BESIDE = {"jaxlib"}
 """Packages that the matrix has rows for and that are part of a framework, which is always installed with them."""
 
@@ -112,11 +118,11 @@ def keys_of(table: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str
             yield prefix, key
 
 
-def explained() -> dict[tuple[str, str], bool]:
+def explained(directory: Path) -> dict[tuple[str, str], bool]:
     """The keys that the README explains, each with its table, and whether it calls them required."""
     table = ""
     keys: dict[tuple[str, str], bool] = {}
-    for line in (KNOWN / "README.md").read_text(encoding="utf-8").splitlines():
+    for line in (directory / "README.md").read_text(encoding="utf-8").splitlines():
         if found := re.match(r"\| `(\[\w+\])` \|", line):
             table = found[1]
         elif line.startswith("| `") and "[[" not in line:
@@ -127,7 +133,7 @@ def explained() -> dict[tuple[str, str], bool]:
 
 @pytest.mark.parametrize("path", sorted(KNOWN.glob("*.toml")), ids=lambda it: it.stem)
 def test_the_readme_says_what_each_key_means_and_which_are_required(path: Path) -> None:
-    known = explained()
+    known = explained(KNOWN)
     required = {key for key, is_required in known.items() if is_required}
     keys = set(keys_of(tomllib.loads(path.read_text(encoding="utf-8"))))
     assert required <= keys <= set(known)
@@ -135,7 +141,44 @@ def test_the_readme_says_what_each_key_means_and_which_are_required(path: Path) 
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         del (document[table.strip("[]")] if table else document)[key]
         with pytest.raises(KeyError) if (table, key) in required else nullcontext():
-            parse_framework(path.stem, document)
+            read_framework(path.stem, document)
+
+
+@pytest.mark.parametrize("path", sorted(DEPENDENT.glob("*.toml")), ids=lambda it: it.stem)
+def test_so_does_that_of_dependent_ones(path: Path) -> None:
+    document = tomllib.loads(path.read_text(encoding="utf-8"))
+    known = {key: is_required for (_, key), is_required in explained(DEPENDENT).items()}
+    assert {key for key, is_required in known.items() if is_required} <= set(document) <= set(known)
+    for key in document.keys() - {"seen"}:  # which is for people
+        with pytest.raises(KeyError) if known[key] else nullcontext():
+            read_dependent_framework(path.stem, {it: value for it, value in document.items() if it != key})
+
+
+@pytest.mark.parametrize("it", DEPENDENT_FRAMEWORKS.values(), ids=DEPENDENT_FRAMEWORKS)
+def test_a_dependent_one_stands_on_a_framework_and_has_the_probe_of_its_kernel(it: DependentFramework) -> None:
+    assert it.on in FRAMEWORKS
+    assert {Platform(platform) for platform in it.platforms}
+    assert not FRAMEWORKS[it.on].is_installed_as(it.name)
+    has_probe = Path(inside.__file__).with_name(f"{it.probe}.py").is_file()
+    assert has_probe == (it.kernel is not None)
+    assert it.title in section("README.md", "## What it knows")
+    assert f"`{it.name}`" in section("docs/validating.md", "# How an environment is tested")
+
+
+@pytest.mark.parametrize(
+    ("texts", "frameworks", "requirements"),
+    [
+        (["vllm==0.30.*", "jax"], ("pytorch", "jax"), ("vllm==0.30.*",)),
+        (["SGLang", "torch>=2.5"], ("pytorch", "torch>=2.5"), ("sglang>=0.5.3",)),
+        (["sglang==0.5.*"], ("pytorch",), ("sglang==0.5.*,>=0.5.3",)),
+        (["vllm[audio]", "vllm; python_version>'3'"], ("vllm[audio]", "vllm; python_version>'3'"), ()),
+    ],
+)
+def test_a_dependent_one_is_split_into_its_framework_and_a_requirement(
+    texts: list[str], frameworks: tuple[str, ...], requirements: tuple[str, ...]
+) -> None:
+    """With extras or a marker it is left for the error that says what a framework may be."""
+    assert split_dependent(texts) == (frameworks, requirements)
 
 
 OPTION = re.compile(r"pytorch[-_]index[-_]url", re.IGNORECASE)
@@ -149,7 +192,8 @@ def marks_of(known: Framework) -> set[str]:
     return {known.name, known.libraries.package, *known.aliases, *known.owners, *packages, *of_conda} - {"tf"}
 
 
-MARKS = re.compile("|".join((r"\btf[-_]", *map(re.escape, set().union(*map(marks_of, FRAMEWORKS.values()))))))
+MARKED = set().union(DEPENDENT_FRAMEWORKS, *map(marks_of, FRAMEWORKS.values()))
+MARKS = re.compile("|".join((r"\btf[-_]", *map(re.escape, MARKED))))
 
 
 def names_in(text: str) -> set[str]:

@@ -15,9 +15,9 @@ import pytest
 import tomli
 
 from envsolve import __version__
-from envsolve.app.conda_sessions import conda_session
-from envsolve.app.exact_plan import with_addresses
-from envsolve.app.network import Network
+from envsolve.app.environment.exact_plan import with_addresses
+from envsolve.app.packages.conda_sessions import conda_session
+from envsolve.app.request.network import Network
 from envsolve.create.plan import Plan
 from envsolve.create.reading import plan_of
 from envsolve.create.record import RECORD, read_record

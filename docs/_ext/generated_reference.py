@@ -16,7 +16,7 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT)]
 
-from envsolve_reference import commands, errors, findings, keys, variables  # noqa: E402 - needs scripts/ of the line above
+from envsolve_reference import commands, documents, errors, findings, keys, variables  # noqa: E402 - needs scripts/ of the line above
 from envsolve_reference.source import Source  # noqa: E402
 
 _GENERATED = re.compile(r"^```\{generated\} (?P<name>[\w-]+)(?: (?P<argument>[\w-]+))?\n```$", re.MULTILINE)
@@ -35,6 +35,8 @@ WRITERS: dict[str, Callable[..., str]] = {
     "error-kinds": errors.kinds_table,
     "exit-codes": variables.exit_codes_table,
     "findings": lambda: findings.findings_table(_source()),
+    "json-keys": documents.keys_table,
+    "json-schemas": documents.schemas_table,
     "option-variables": variables.option_variables_table,
     "project-keys": keys.keys_page,
     "project-keys-table": keys.keys_table,

@@ -7,7 +7,8 @@ not.
 
 Each function may raise, beside what it says itself, errors of :mod:`envsolve.errors`: UsageError for what cannot be
 understood or read, MatrixError for a matrix that does not load, UnsolvableError where nothing fits, OutsideError where
-network, disk or a program fails. What a result says as JSON is what the command says with ``--json``.
+network, disk or a program fails. ``as_json`` of a result is what the command prints with ``--json``, with the types of
+:mod:`envsolve.documents`. A notebook shows a result as a table.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from envsolve.api.arguments import (
     address,
     each,
     file,
-    files,
+    file_names,
     gpus_of,
     log,
     moment,
@@ -42,7 +43,7 @@ from envsolve.api.arguments import (
     value,
     words,
 )
-from envsolve.api.results import DetectedHost, Diagnosis, Environment, Explanation, LockFiles, Validation
+from envsolve.app.status.results import DetectedHost, Diagnosis, Environment, Explanation, LockFiles, Status, Validation
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
@@ -59,12 +60,14 @@ __all__ = [
     "Environment",
     "Explanation",
     "LockFiles",
+    "Status",
     "Validation",
     "detect",
     "doctor",
     "explain",
     "lock",
     "solve",
+    "status",
     "validate",
 ]
 
@@ -74,7 +77,7 @@ def detect(*, matrix: File | None = None) -> DetectedHost:
 
     ``matrix`` is a directory to read instead of the matrix that envsolve ships, here as everywhere.
     """
-    from envsolve.app.targets import detected_host
+    from envsolve.app.request.targets import detected_host
 
     return DetectedHost(*detected_host(_matrix(matrix), os.environ, thorough=True))
 
@@ -120,9 +123,9 @@ def solve(
     Raises UnsolvableError, which says why and what would do, where no build runs there: with a GPU present or named
     a CPU build is never chosen.
     """
-    from envsolve.app.network import Network
-    from envsolve.app.solving import Solved, solve_request
-    from envsolve.app.unknown_releases import knowing_new_releases
+    from envsolve.app.matrix.unknown_releases import knowing_new_releases
+    from envsolve.app.request.network import Network
+    from envsolve.app.solve.solving import Solved, solve_request
     from envsolve.model.lock_format import STACK_FORMATS
 
     require_format(format, STACK_FORMATS)
@@ -213,7 +216,7 @@ def lock(
     or where py-rattler is needed and not installed.
     """
     from envsolve.api.locking import lock_files
-    from envsolve.app.network import Network
+    from envsolve.app.request.network import Network
     from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 
     require_format(format, (*PYTHON_FORMATS, *CONDA_FORMATS))
@@ -236,10 +239,10 @@ def lock(
         format=format,
         packages=Packages(
             requirements=words(requirements),
-            files=files(requirement_files),
-            constraints=files(constraint_files),
+            files=file_names(requirement_files),
+            constraints=file_names(constraint_files),
             overrides=words(overrides),
-            build_constraints=files(build_constraint_files),
+            build_constraints=file_names(build_constraint_files),
             exclude_newer=None if exclude_newer is None else moment(exclude_newer),
             audit=read("audit", audit, member_of(Audit)),
             allow_builds=allow_builds,
@@ -252,6 +255,50 @@ def lock(
     )
     network = Network(offline, refresh, file(cache_dir), no_cache)
     return lock_files(request, tables, network, file(existing))
+
+
+def status(
+    files: Files = (),
+    *,
+    gpus: Gpus = (),
+    driver: str | DriverVersion | None = None,
+    hosts: Files = (),
+    platform: str | None = None,
+    project: File | None = None,
+    matrix: File | None = None,
+) -> Status:
+    """Whether environment files and locks run on a machine and match the project, as ``envsolve status``.
+
+    ``files`` are environment files and locks. Without ``files`` and a machine these are the files of the project, which
+    is in the directory ``project``, or in this one or above; without a project those here with the usual names.
+    ``gpus``, ``driver``, ``hosts`` and ``matrix`` are as for :func:`solve`; ``platform`` is one name.
+
+    Raises UsageError where a file or a project cannot be read, or there is nothing to check. A file that does not run
+    is no error: see ``ok`` and ``files``.
+    """
+    from contextlib import chdir
+
+    from envsolve.app.project.project_status import project_status
+    from envsolve.app.status.status import files_to_check, status_of
+    from envsolve.project import find_project, project_file, read_project
+
+    tables, names = _matrix(matrix), file_names(files)
+    request = Request(
+        frameworks=(),
+        gpus=gpus_of(gpus),
+        driver=value("driver", driver, DriverVersion, DriverVersion.parse),
+        hosts=file_names(hosts),
+        platforms=() if platform is None else each("platform", platform, member_of(Platform)),
+    )
+    by_itself = bool(names) or request != Request(frameworks=())
+    if project is not None and by_itself:
+        raise UsageError("contradictory-options", "a project names its own files and machines: leave out others")
+    found = None if by_itself else find_project(Path.cwd()) if project is None else project_file(file(project))
+    if found is None:
+        return Status(tuple(status_of(files_to_check(names), request, tables, os.environ, by_itself=len(names) == 1)))
+    asked = read_project(found)
+    with chdir(asked.directory):
+        return Status(tuple(project_status(asked, tables, os.environ)))
 
 
 def validate(
@@ -278,7 +325,7 @@ def validate(
     Raises UsageError where the environment cannot be made out or does not have a framework that is named,
     OutsideError where its interpreter does not run. An environment that fails is no error: see ``ok``.
     """
-    from envsolve.app.validating import ValidateRequest, validation_of
+    from envsolve.app.environment.validating import ValidateRequest, validation_of
 
     require_one(prefix=prefix, python=python)
     chosen = gpus if gpus is None or gpus == "all" else tuple(dict.fromkeys(gpus)) or None
@@ -301,7 +348,7 @@ def validate(
         timeout=timeout,
         matrix_directory=None if matrix is None else Path(matrix),
     )
-    return Validation(*validation_of(asked, os.environ))
+    return validation_of(asked, os.environ)
 
 
 def explain(
@@ -329,8 +376,8 @@ def explain(
     Raises UsageError for a file that cannot be read or a ``prefix`` that is no environment. A text in which nothing
     is known is no error: it has no findings.
     """
-    from envsolve.app.explaining import ExplainRequest
-    from envsolve.app.explaining import explain as explained
+    from envsolve.app.explain.explaining import ExplainRequest
+    from envsolve.app.explain.explaining import explain as explained
 
     named = gpus_of(gpus)
     require_one(host=host, gpus=named or None)
@@ -352,7 +399,7 @@ def explain(
     )
     try:
         with log(text) as stream:
-            return Explanation(*explained(stream, asked, os.environ))
+            return explained(stream, asked, os.environ)
     except OSError as error:
         name = os.fspath(text) if isinstance(text, os.PathLike) else "the stream"
         raise UsageError("log-unreadable", f"{name} cannot be read: {error.strerror or error}") from error
@@ -368,7 +415,7 @@ def doctor(*, prefix: File | None = None, python: File | None = None, matrix: Fi
     ``prefix``, ``python`` and ``matrix`` are as for :func:`validate`. Nothing is changed, no framework is imported.
     Raises UsageError where the environment that is named is none.
     """
-    from envsolve.app.doctoring import DoctorRequest, diagnose
+    from envsolve.app.environment.doctoring import DoctorRequest, diagnose
 
     require_one(prefix=prefix, python=python)
     asked = DoctorRequest(
@@ -377,8 +424,7 @@ def doctor(*, prefix: File | None = None, python: File | None = None, matrix: Fi
         python=file(python),
         matrix_directory=None if matrix is None else Path(matrix),
     )
-    found = diagnose(asked, os.environ)
-    return Diagnosis(found.host, found.findings, found.inventory, found.frameworks, found.notes)
+    return diagnose(asked, os.environ).result
 
 
 def _request(
@@ -400,9 +446,11 @@ def _request(
     format: str,  # noqa: A002 - as above
     packages: Packages,
 ) -> Request:
-    from envsolve.app.solving import framework_requests
+    from envsolve.app.solve.solving import framework_requests
+    from envsolve.frameworks import split_dependent
 
-    asked = framework_requests(words(frameworks), matrix)
+    named, dependent = split_dependent(words(frameworks))
+    asked = framework_requests(named, matrix)
     if not asked and not packages.requirements and not packages.files:
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: 'pytorch>=2.5'"),))
     policy = read("prefer", prefer, member_of(Policy))
@@ -415,7 +463,7 @@ def _request(
         gpus=gpus_of(gpus),
         driver=value("driver", driver, DriverVersion, DriverVersion.parse),
         glibc=value("glibc", glibc, LibcVersion, LibcVersion.parse),
-        hosts=files(hosts),
+        hosts=file_names(hosts),
         platforms=each("platforms", platforms, member_of(Platform)),
         sources=each("sources", sources, member_of(Source)),
         prefer=policy,
@@ -423,7 +471,7 @@ def _request(
         index_url=address("index_url", index_url),
         extra_index_urls=each("extra_index_urls", extra_index_urls, one_word),
         format=format,
-        packages=packages,
+        packages=packages._replace(requirements=(*dependent, *packages.requirements)),
     )
 
 

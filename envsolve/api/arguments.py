@@ -66,7 +66,7 @@ def file(given: File | None) -> str | None:
     return None if given is None else os.fspath(given)
 
 
-def files(given: Files) -> tuple[str, ...]:
+def file_names(given: Files) -> tuple[str, ...]:
     """The names of files."""
     return tuple(os.fspath(it) for it in ((given,) if isinstance(given, str | os.PathLike) else given))
 

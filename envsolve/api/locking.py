@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
-from envsolve.api.results import LockFiles
-from envsolve.app.network import Network
+from envsolve.app.request.network import Network
+from envsolve.app.status.results import LockFiles
 from envsolve.errors import Hint, UsageError
 from envsolve.matrix import Matrix
 from envsolve.model.lock_format import PYTHON_FORMATS
@@ -18,9 +18,11 @@ def lock_files(request: Request, matrix: Matrix, network: Network, existing: str
     Raises UsageError where the request for one of package indexes names what only conda has, OutsideError where
     py-rattler is needed and not installed.
     """
-    from envsolve.app.conda_asked import is_environment_file
-    from envsolve.app.held_locks import locks_named, nothing
-    from envsolve.app.request_lock import LockRequest, begun
+    from envsolve.app.any_lock.request_lock import begun
+    from envsolve.app.lock.held_locks import locks_named, nothing
+    from envsolve.app.lock.lock_request import LockRequest
+    from envsolve.app.packages.conda_asked import is_environment_file
+    from envsolve.lockfile.json_answer import write_locks
 
     of_conda = [*request.channels, *filter(is_environment_file, request.packages.files)]
     if of_conda and request.format in PYTHON_FORMATS:
@@ -29,4 +31,6 @@ def lock_files(request: Request, matrix: Matrix, network: Network, existing: str
     there = nothing if existing is None else locks_named(existing)
     with begun(LockRequest(request, network, there), os.environ) as making:
         solved = making(request, matrix)
-    return LockFiles(solved.texts, solved.solutions, solved.notes)
+    return LockFiles(
+        solved.texts, solved.solutions, solved.notes, write_locks(solved.locks, solved.answers, solved.notes)
+    )

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -45,6 +47,13 @@ class Finished(NamedTuple):
     def last_line(self) -> str:
         """The last line of the output with anything on it, "" without one."""
         return next((line.strip() for line in reversed(self.output.splitlines()) if line.strip()), "")
+
+
+def command_to_install(*packages: str) -> str:
+    """The command that installs ``packages`` beside envsolve: with pip where the environment has it, else with uv."""
+    python = sys.executable
+    pip = [python, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", python]
+    return shlex.join([*pip, *packages])
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:

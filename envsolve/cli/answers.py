@@ -9,7 +9,7 @@ from envsolve.cli.output import json_text
 from envsolve.model.fact import Fact
 
 if TYPE_CHECKING:
-    from envsolve.app.why import Answers, Why, WhyNot
+    from envsolve.app.any_lock.why import Answers, Why, WhyNot
 
 SCHEMA_VERSION = 1
 

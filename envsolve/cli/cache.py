@@ -14,6 +14,7 @@ from envsolve.cli.output import deliver, json_text
 from envsolve.errors import Hint, OutsideError
 
 if TYPE_CHECKING:
+    from envsolve import documents
     from envsolve.conda.repodata_cache import RepodataCache
     from envsolve.index.store import Amount, Store
 
@@ -48,7 +49,13 @@ def show_size(given: str | None, as_json: bool) -> None:
     store = _store(given)
     amount = _with(store.size(), _repodata(store).size())
     _refuse_failed(store)
-    facts = {"directory": str(_directory(store)), **amount._asdict(), "limit": store.limit}
+    facts: documents.CacheSize = {
+        "schema_version": 1,
+        "directory": str(_directory(store)),
+        "files": amount.files,
+        "bytes": amount.bytes,
+        "limit": store.limit,
+    }
     deliver(json_text(facts) if as_json else f"{_amount_text(amount)}\n", None)
 
 

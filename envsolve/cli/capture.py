@@ -72,8 +72,8 @@ def capture(**options: Any) -> int:
       envsolve capture --prefix .venv -o pylock.toml
       envsolve capture --validate -o conda-lock.yml
     """
-    from envsolve.app.capturing import CaptureRequest
-    from envsolve.app.capturing import capture as captured
+    from envsolve.app.environment.capturing import CaptureRequest
+    from envsolve.app.environment.capturing import capture as captured
     from envsolve.cli.progress import Progress
     from envsolve.host.machine import this_platform
 

@@ -32,7 +32,7 @@ class _Silent:
 
 def check(prefix: str, verbose: bool) -> None:
     """Print what is wrong with the GPU stack of ``prefix`` on this machine; all that is known with ``verbose``."""
-    from envsolve.app.doctoring import DoctorRequest, diagnose
+    from envsolve.app.environment.doctoring import DoctorRequest, diagnose
     from envsolve.boundary.display import escaped, one_line
     from envsolve.cli.finding_text import finding_lines
     from envsolve.errors import EnvsolveError

@@ -31,11 +31,12 @@ from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.host.machine import this_platform
-from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
+from envsolve.model.lock_format import CONDA_FORMATS, PROJECT_LOCKS, VENV_FORMATS
 
 if TYPE_CHECKING:
-    from envsolve.app.creating import Created
-    from envsolve.app.validating import Validation
+    from envsolve import documents
+    from envsolve.app.environment.creating import Created
+    from envsolve.app.status.results import Validation
     from envsolve.create.tools import Network
     from envsolve.model.note import Note
 
@@ -62,7 +63,10 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
     "lock_file",
     metavar="FILE",
     type=FileName("file"),
-    help="Make it from a lock: conda-lock.yml, explicit, exact environment.yml, pixi.lock, pylock.toml, requirements.",
+    help=(
+        "Make it from a lock: conda-lock.yml, explicit, exact environment.yml, pixi.lock, pylock.toml, requirements, "
+        f"{', '.join(PROJECT_LOCKS)}."
+    ),
 )
 @option("--force", is_flag=True, help="Replace an environment that envsolve made, but no other directory.")
 @option("--keep", is_flag=True, help="Keep the unfinished environment if this fails.")
@@ -82,7 +86,7 @@ def create(**options: Any) -> int:
       envsolve create .venv --lock pylock.toml
       envsolve create ./env --framework pytorch pandas
     """
-    from envsolve.app.creating import require_usable
+    from envsolve.app.environment.creating import require_usable
 
     require_usable(options["prefix"])
     with interruptible():
@@ -93,7 +97,7 @@ def create(**options: Any) -> int:
 def finish(
     created: Created,
     options: Mapping[str, Any],
-    locked: Mapping[str, object] | None = None,
+    locked: documents.Lock | None = None,
     repair: Callable[[frozenset[str]], Created] | None = None,
 ) -> int:
     """Say what became of the environment, and prove it; the exit code.
@@ -101,8 +105,8 @@ def finish(
     ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
     ``repair`` installs packages again whose files were changed and fail; that is tried once.
     """
-    from envsolve.app.creating import Outcome
-    from envsolve.app.imports import EDITED
+    from envsolve.app.environment.creating import Outcome
+    from envsolve.app.environment.imports import EDITED
 
     _tell(created, options)
     if not options["print_json"]:
@@ -129,7 +133,7 @@ def finish(
 
 def _tell(created: Created, options: Mapping[str, Any]) -> None:
     """Say what became of the environment."""
-    from envsolve.app.creating import Outcome
+    from envsolve.app.environment.creating import Outcome
 
     note_each(created.notes, options)
     if created.outcome is Outcome.UP_TO_DATE:
@@ -145,7 +149,7 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
 
     What was found goes to stderr, as stdout holds the path of the environment.
     """
-    from envsolve.app.validating import ValidateRequest, validation_of
+    from envsolve.app.environment.validating import ValidateRequest, validation_of
     from envsolve.cli.validation_text import as_text
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
@@ -158,10 +162,8 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     return validation
 
 
-def environment_data(created: Created, validation: Validation | None) -> dict[str, object]:
+def environment_data(created: Created, validation: Validation | None) -> documents.Environment:
     """What became of an environment, as JSON has it."""
-    from envsolve.cli.validation_text import as_data
-
     return {
         "schema_version": 1,
         "prefix": str(created.prefix),
@@ -170,7 +172,7 @@ def environment_data(created: Created, validation: Validation | None) -> dict[st
         "outcome": created.outcome.value,
         "changes": [it.as_json() for it in created.changes],
         "notes": [it.as_json() for it in created.notes],
-        "validation": None if validation is None else as_data(validation),
+        "validation": None if validation is None else validation.as_json(),
     }
 
 
@@ -182,10 +184,10 @@ def created_from(
     With ``changes`` one that is there is brought to the lock in its place, and the packages ``again`` once more.
     ``project`` is the file that requests the lock.
     """
-    from envsolve.app.asked_packages import build_constraints_in
-    from envsolve.app.conda_sessions import conda_session
-    from envsolve.app.creating import create as create_environment
-    from envsolve.app.making import CreateRequest
+    from envsolve.app.environment.creating import create as create_environment
+    from envsolve.app.environment.making import CreateRequest
+    from envsolve.app.packages.asked_packages import build_constraints_in
+    from envsolve.app.packages.conda_sessions import conda_session
 
     words = {**options, **_NOT_HERE}
     matrix = matrix_of(options)
@@ -221,7 +223,7 @@ def created_from(
 
 def installer_network(options: dict[str, Any]) -> Network:
     """How installers go out: with the indexes that are configured, and the logins in what was typed."""
-    from envsolve.app.lock_indexes import settings_of
+    from envsolve.app.packages.lock_indexes import settings_of
     from envsolve.create.tools import Network
 
     directory, settings = options["cache_dir"], settings_of(os.environ)

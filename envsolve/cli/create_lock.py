@@ -16,7 +16,7 @@ from envsolve.cli.report import note_each
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
-from envsolve.model.lock_format import CREATE_FORMATS, PLATFORM, format_for_file
+from envsolve.model.lock_format import CREATE_FORMATS, PLATFORM, PROJECT_LOCKS, format_for_file
 from envsolve.model.note import Note
 from envsolve.model.request import Request
 
@@ -44,7 +44,7 @@ class ToInstall(NamedTuple):
 def named_lock(options: dict[str, Any]) -> ToInstall:
     """The lock of --lock. Raises UsageError where something is asked for beside it."""
     _refuse_beside_a_lock()
-    from envsolve.app.creating import absolute_prefix
+    from envsolve.app.environment.creating import absolute_prefix
 
     prefix, path = absolute_prefix(options["prefix"]), Path(options["lock_file"]).absolute()
     words = ["envsolve", "create", prefix, "--lock", str(path)]
@@ -71,10 +71,10 @@ def _refuse_beside_a_lock() -> None:
 
 def solved_lock(options: dict[str, Any]) -> ToInstall:
     """Solve the request."""
-    from envsolve.app.command import command_of
-    from envsolve.app.creating import command_with_prefix
-    from envsolve.app.lock_kind import usual_format
-    from envsolve.app.solving import request_without_secrets
+    from envsolve.app.any_lock.lock_kind import usual_format
+    from envsolve.app.environment.creating import command_with_prefix
+    from envsolve.app.request.command import command_of
+    from envsolve.app.solve.solving import request_without_secrets
     from envsolve.create.reading import FILES, Given
     from envsolve.host.machine import this_platform
 
@@ -104,6 +104,8 @@ def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
     with suppress(UsageError):  # of a mistake in the project `envsolve lock` tells
         file = find_project(here)
         locks = [] if file is None else list(dict.fromkeys(locks_of(read_project(file))))
+    if not locks:
+        locks = [str(here / name) for name in PROJECT_LOCKS if (here / name).is_file()]
     for lock in locks:
         name = os.path.relpath(lock, here)
         if Path(lock).is_file():
@@ -152,6 +154,6 @@ def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     """The addresses of channels that hold a login or a token: typed, in files of -r, and in conda's settings."""
-    from envsolve.app.conda_sessions import channel_logins
+    from envsolve.app.packages.conda_sessions import channel_logins
 
     return channel_logins(options["channels"], options["requirement_files"], os.environ)

@@ -14,18 +14,17 @@ from envsolve.cli.lock import spelled
 from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_of, matrix_option, option, output_options
 from envsolve.cli.output import deliver, json_text
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
-from envsolve.cli.status import USUAL, usual_files
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PLATFORM
 from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
-    from envsolve.app.lock_diff import Breaking, LockDiff
-    from envsolve.app.lock_summary import Summary
-    from envsolve.app.revisions import Version
+    from envsolve import documents
+    from envsolve.app.status.lock_diff import Breaking, LockDiff
+    from envsolve.app.status.lock_summary import Summary
+    from envsolve.app.status.revisions import Version
 
-_OF_TOOLS = ("uv.lock", "poetry.lock", "pdm.lock")
 _FIELDS = {
     "driver_floor": "driver floor",
     "compute_capabilities": "compute capabilities",
@@ -38,7 +37,7 @@ _SERIOUS = ("driver-floor", "capability", "cuda-major")
 
 def _kinds(text: str) -> tuple[str, ...]:
     """The kinds of differences in a list with commas; ValueError for any other word."""
-    from envsolve.app.lock_diff import Kind
+    from envsolve.app.status.lock_diff import Kind
 
     return tuple(member_of(Kind)(it.strip()).value for it in text.split(",") if it.strip())
 
@@ -80,7 +79,7 @@ def diff(**options: Any) -> int:
       envsolve diff HEAD~1
       envsolve diff main:uv.lock uv.lock --fail-on driver-floor,capability
     """
-    from envsolve.app.lock_diff import diff_locks
+    from envsolve.app.status.lock_diff import diff_locks
 
     matrix = matrix_of(options)
     fail_on = frozenset(kind for kinds in options["fail_on"] for kind in kinds)
@@ -104,7 +103,7 @@ def _answer(found: Sequence[LockDiff], fail_on: frozenset[str], format_name: str
 
 def _pairs(old: str, new: str | None) -> list[tuple[Version, Version]]:
     """The versions of files to compare. Raises UsageError where an argument names none."""
-    from envsolve.app.revisions import Version, version_of
+    from envsolve.app.status.revisions import Version, version_of
 
     before = version_of(old, os.environ)
     after = Version(None, "") if new is None else version_of(new, os.environ)
@@ -130,11 +129,12 @@ def _hint(file: str) -> Hint:
 
 def _locks_here() -> list[str]:
     """The locks that the project names and, without a project, those of the usual names."""
+    from envsolve.app.status.status import usual_files
     from envsolve.project import find_project, read_project
 
     file = find_project(Path.cwd())
     if file is None:
-        return list(usual_files((*USUAL, *_OF_TOOLS)))
+        return list(usual_files())
     project = read_project(file)
     names = dict.fromkeys(output.file for part in project.parts for output in part.outputs)
     found = (path for name in names for path in sorted(project.directory.glob(name.replace(PLATFORM, "*"))))
@@ -166,7 +166,7 @@ def _lines(diff: LockDiff, fail_on: frozenset[str]) -> Iterator[str]:
 
 def _facts(diff: LockDiff) -> Iterator[tuple[str, str, str]]:
     """What the locks need and install, in words: as it was, and as it is; for compute capabilities the difference."""
-    from envsolve.app.lock_diff import frameworks_changed
+    from envsolve.app.status.lock_diff import frameworks_changed
 
     for field, name in _FIELDS.items():
         before, after = _shown(diff.before, field), _shown(diff.after, field)
@@ -184,7 +184,7 @@ def _facts(diff: LockDiff) -> Iterator[tuple[str, str, str]]:
 
 def _unknown(diff: LockDiff) -> Iterator[str]:
     """What a file does not say of GPUs and drivers, with the reason."""
-    from envsolve.app.lock_summary import OF_GPU
+    from envsolve.app.status.lock_summary import OF_GPU
 
     for version, summary in ((diff.old, diff.before), (diff.new, diff.after)):
         reasons: dict[str, list[str]] = {}
@@ -226,12 +226,12 @@ def _case(diff: LockDiff, fail_on: frozenset[str]) -> Case:
     return Case(f"{diff.old} -> {diff.new} ({diff.platform})", tuple(items), f"packages: {_count_text(diff)}")
 
 
-def _document(found: Sequence[LockDiff], fail_on: frozenset[str]) -> dict[str, object]:
+def _document(found: Sequence[LockDiff], fail_on: frozenset[str]) -> documents.Diff:
     ok = not any(_fails(it, fail_on) for each in found for it in each.breaking)
     return {"schema_version": 1, "ok": ok, "diffs": [_data(it, fail_on) for it in found]}
 
 
-def _data(diff: LockDiff, fail_on: frozenset[str]) -> dict[str, object]:
+def _data(diff: LockDiff, fail_on: frozenset[str]) -> documents.FileDiff:
     return {
         "old": str(diff.old),
         "new": str(diff.new),

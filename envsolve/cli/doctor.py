@@ -25,7 +25,7 @@ from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
-    from envsolve.app.doctoring import Diagnosed, DoctorRequest
+    from envsolve.app.environment.doctoring import Diagnosed, DoctorRequest
 
 
 @click.command(short_help="Check this machine and an environment for problems.")
@@ -47,7 +47,7 @@ def doctor(**options: Any) -> int:
       envsolve doctor --prefix .venv
       envsolve doctor --fix-plan
     """
-    from envsolve.app.doctoring import diagnose
+    from envsolve.app.environment.doctoring import diagnose
 
     require_one_environment(options)
     if sum((options["fix_plan"], output_format(options) != "text", options["report"])) > 1:
@@ -59,7 +59,7 @@ def doctor(**options: Any) -> int:
     with interruptible():
         diagnosed = diagnose(asked, os.environ)
         if options["fix_plan"]:
-            from envsolve.app.fix_plan import fix_plan
+            from envsolve.app.environment.fix_plan import fix_plan
             from envsolve.lockfile.own_file import refuse_to_overwrite
 
             file = None if options["output"] in (None, "-") else options["output"]
@@ -81,7 +81,7 @@ def _text(diagnosed: Diagnosed, options: dict[str, Any]) -> str:
         return markdown_report(diagnosed, os.environ)
     format_name = output_format(options)
     if format_name == "json":
-        return _as_json(diagnosed)
+        return json_text(diagnosed.result.as_json())
     if format_name != "text":
         return rendered(_as_outcome(diagnosed), format_name)
     text = _as_text(diagnosed, full=options["verbose"] > 0)
@@ -97,7 +97,7 @@ def _leave_what_is_gone() -> None:
 
 
 def _asked(options: dict[str, Any]) -> DoctorRequest:
-    from envsolve.app.doctoring import DoctorRequest
+    from envsolve.app.environment.doctoring import DoctorRequest
     from envsolve.cli.progress import Progress
 
     return DoctorRequest(
@@ -106,20 +106,6 @@ def _asked(options: dict[str, Any]) -> DoctorRequest:
         matrix_directory=matrix_directory(options),
         progress=Progress(wanted=not options["no_progress"] and not options["quiet"], doing="checking"),
     )
-
-
-def _as_json(diagnosed: Diagnosed) -> str:
-    from envsolve.host.host_file import host_as_json
-
-    data = {
-        "schema_version": 1,
-        "ok": diagnosed.ok,
-        "host": host_as_json(diagnosed.host),
-        "inventory": diagnosed.inventory,
-        "findings": [finding.as_json() for finding in diagnosed.findings],
-        "notes": [it.as_json() for it in diagnosed.notes],
-    }
-    return json_text(data)
 
 
 def _as_outcome(diagnosed: Diagnosed) -> Outcome:

@@ -12,7 +12,7 @@ from envsolve.cli.finding_text import printable
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
 
 if TYPE_CHECKING:
-    from envsolve.app.doctoring import Diagnosed
+    from envsolve.app.environment.doctoring import Diagnosed
     from envsolve.model.finding import Finding
 
 _PREFIX = "ENV"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.lock import lock_files, project_file, project_option, spelled
+from envsolve.cli.lock import lock_files, project_option, spelled
 from envsolve.cli.options import (
     Command,
     Decorator,
@@ -97,8 +97,8 @@ def remove(**options: Any) -> int:
 
 def _added_to_environment(options: dict[str, Any]) -> int:
     """Install what is required around what is there, and say before what changes; the exit code."""
-    from envsolve.app.around import AddRequest, install, planned
-    from envsolve.app.creating import Created, Outcome
+    from envsolve.app.environment.around import AddRequest, install, planned
+    from envsolve.app.environment.creating import Created, Outcome
     from envsolve.cli.create import environment_data, installer_network
     from envsolve.cli.progress import Progress
     from envsolve.create.plan import Kind
@@ -156,7 +156,7 @@ def _added_to_environment(options: dict[str, Any]) -> int:
 
 
 def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options: dict[str, Any]) -> int:
-    from envsolve.project.reading import project_of, read_text
+    from envsolve.project.reading import project_file, project_of, read_text
 
     if not options["syncs"]:
         require_not_typed(("prefix", "lock_file"), "requires --sync")

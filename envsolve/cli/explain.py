@@ -32,7 +32,8 @@ from envsolve.model.versions import CudaVersion, DriverVersion
 from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
-    from envsolve.app.explaining import Explained, ExplainRequest
+    from envsolve.app.explain.explaining import ExplainRequest
+    from envsolve.app.status.results import Explanation
 
 _LONGEST_NAME = 4096
 _FILE_NAME = re.compile(r"(?:[\w.~-]*[/\\])*[\w-]+\.[A-Za-z]{1,4}")
@@ -138,7 +139,7 @@ def explain(**options: Any) -> int:
       envsolve explain train.log
       python train.py 2>&1 | envsolve explain
     """
-    from envsolve.app.explaining import explain as explained_of
+    from envsolve.app.explain.explaining import explain as explained_of
 
     with _stream(options["words"]) as stream:
         try:
@@ -146,7 +147,7 @@ def explain(**options: Any) -> int:
         except OSError as error:
             raise _unreadable(" ".join(options["words"]) or "standard input", error.strerror or str(error)) from error
     explained = explained._replace(notes=(*_not_a_file(options["words"]), *explained.notes))
-    text = _as_json(explained) if options["as_json"] else _as_text(explained, full=options["verbose"] > 0)
+    text = json_text(explained.as_json()) if options["as_json"] else _as_text(explained, full=options["verbose"] > 0)
     deliver(text, None, color=Palette.wanted())
     note_each(explained.notes, options)
     return 0 if explained.findings else 1
@@ -217,7 +218,7 @@ def _unreadable(name: str, why: str) -> UsageError:
 
 
 def _asked(options: dict[str, Any]) -> ExplainRequest:
-    from envsolve.app.explaining import ExplainRequest
+    from envsolve.app.explain.explaining import ExplainRequest
 
     if options["host"] is not None and options["gpus"]:
         raise UsageError("contradictory-options", "--host and --gpu both set the GPUs: give only one")
@@ -235,18 +236,7 @@ def _asked(options: dict[str, Any]) -> ExplainRequest:
     )
 
 
-def _as_json(explained: Explained) -> str:
-    data = {
-        "schema_version": 1,
-        "findings": [finding.as_json() for finding in explained.findings],
-        "recognised": list(explained.recognised),
-        "collect": [] if explained.findings else list(explained.collect),
-        "notes": [it.as_json() for it in explained.notes],
-    }
-    return json_text(data)
-
-
-def _as_text(explained: Explained, *, full: bool) -> str:
+def _as_text(explained: Explanation, *, full: bool) -> str:
     from envsolve.cli.finding_text import finding_lines, printable
 
     lines: list[str] = []

@@ -74,8 +74,8 @@ def export(**options: Any) -> int:
       envsolve export pylock.toml --format requirements -o requirements.txt
       envsolve export conda-lock.yml --format explicit
     """
-    from envsolve.app.exporting import ExportRequest
-    from envsolve.app.exporting import export as exported
+    from envsolve.app.environment.exporting import ExportRequest
+    from envsolve.app.environment.exporting import export as exported
 
     output = options["output"]
     request = ExportRequest(
@@ -116,7 +116,7 @@ def _format_of_output(output: str) -> str | None:
 
 def asking(options: dict[str, Any]) -> Any:
     """How the options say that indexes are asked."""
-    from envsolve.app.exact_files import Asking
+    from envsolve.app.environment.exact_files import Asking
 
     return Asking(
         index_url=options["index_url"],

@@ -27,7 +27,7 @@ from envsolve.model.reference import editable
 from envsolve.model.request import Audit, FrameworkRequest, Policy, natural, spoken
 
 if TYPE_CHECKING:
-    from envsolve.app.adopting import Adopted
+    from envsolve.app.project.adopting import Adopted
     from envsolve.matrix import Matrix
     from envsolve.project import Project
 
@@ -122,8 +122,8 @@ def init(**options: Any) -> int:
       envsolve init --framework pytorch transformers
       envsolve init -f jax --gpu A100 --driver 535.183.01 -o conda-lock.yml
     """
-    from envsolve.app.project_locking import refuse_link
-    from envsolve.app.solving import LEFT_OUT
+    from envsolve.app.project.project_locking import refuse_link
+    from envsolve.app.solve.solving import LEFT_OUT
     from envsolve.project.reading import OWN_FILE, PYPROJECT, project_of, text_at
     from envsolve.project.writing import with_table
 
@@ -169,8 +169,8 @@ def init(**options: Any) -> int:
 
 def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tuple[dict[str, object], Adopted]:
     """The keys to write: what is asked for here, else what the directory has. Raises UsageError where neither says."""
-    from envsolve.app.adopting import Adopted, adopted
-    from envsolve.app.adopting_uv import left_of_pyproject, overrides_of
+    from envsolve.app.project.adopting import Adopted, adopted
+    from envsolve.app.project.adopting_uv import left_of_pyproject, overrides_of
     from envsolve.host.machine import this_platform
 
     asked = dict(_asked(options))
@@ -277,7 +277,7 @@ def _has_dependencies(document: Mapping[str, Any]) -> bool:
 
 def _without_framework(project: Project) -> Iterator[str]:
     """The note where no requirement is a framework; locking reports what cannot be read."""
-    from envsolve.app.adopting import names_framework
+    from envsolve.app.project.adopting import names_framework
     from envsolve.host.machine import this_platform
 
     try:
@@ -298,7 +298,7 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
     """The locks of the project, by their names, and what to tell of them."""
     if options["no_lock"]:
         return {}, ()
-    from envsolve.app.project_locking import ProjectLock, lock_project
+    from envsolve.app.project.project_locking import ProjectLock, lock_project
     from envsolve.project.keys import KEYS
 
     asked_here = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # no file says any of it yet
@@ -331,7 +331,7 @@ def _with_python_at_hand(
 
     ``asking`` writes the keys. Where the packages around the stack have nothing for that Python, it is not asked for.
     """
-    from envsolve.app.python_at_hand import python_at_hand
+    from envsolve.app.project.python_at_hand import python_at_hand
     from envsolve.project.reading import project_of
 
     text = asking(values)

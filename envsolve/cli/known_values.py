@@ -86,14 +86,22 @@ def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
 
 def _differences(ctx: click.Context, typed: str) -> Iterator[str]:  # noqa: ARG001
     """The kinds of differences that ``diff`` may fail on, each after those that are typed already."""
-    from envsolve.app.lock_diff import Kind
+    from envsolve.app.status.lock_diff import Kind
 
     before = typed.rpartition(",")[0]
     given = before.split(",")
     yield from (f"{before},{kind}".removeprefix(",") for kind in Kind if kind not in given)
 
 
-frameworks = _known(lambda ctx, _: _matrix(ctx).framework_names)
+def _frameworks(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
+    from envsolve.frameworks import DEPENDENT_FRAMEWORKS
+
+    names = _matrix(ctx).framework_names
+    return (*names, *(it.name for it in DEPENDENT_FRAMEWORKS.values() if it.on in names))
+
+
+frameworks = _known(_frameworks)
+builds = _known(lambda ctx, _: _matrix(ctx).framework_names)
 tables = _known(lambda ctx, _: (*_matrix(ctx).framework_names, "cuda", "cudnn"))
 facts = _known(lambda ctx, _: (*_matrix(ctx).framework_names, "cuda", "cudnn", "python", "driver"))
 toolkits = _known(lambda ctx, _: (str(toolkit.version) for toolkit in _matrix(ctx).cuda.toolkits))

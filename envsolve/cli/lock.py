@@ -26,18 +26,18 @@ from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_forma
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
-from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.errors import EnvsolveError, Hint
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
 
 if TYPE_CHECKING:
-    from envsolve.app.package_changes import Change
-    from envsolve.app.project_changes import FileChange, Possible
-    from envsolve.app.project_locking import LockedProject
+    from envsolve import documents
+    from envsolve.app.project.project_changes import FileChange, Possible
+    from envsolve.app.project.project_locking import LockedProject
+    from envsolve.app.status.package_changes import Change
     from envsolve.model.fact import Fact
     from envsolve.project import Project
 
-SCHEMA_VERSION = 1
 _UPGRADE = "envsolve lock -U"
 
 project_option = option(
@@ -77,8 +77,8 @@ def lock(**options: Any) -> int:
       envsolve lock
       envsolve lock --driver 580.65.06 --diff
     """
-    from envsolve.app.project_overrides import overridden
-    from envsolve.project import read_project
+    from envsolve.app.project.project_overrides import overridden
+    from envsolve.project import project_file, read_project
 
     given = _given(options)
     again = "add -U" if given else f"run `{_UPGRADE}`"
@@ -95,14 +95,15 @@ def lock_files(
     edited: Sequence[tuple[Path, str]] = (),
     *,
     again: str = f"run `{_UPGRADE}`",
-) -> tuple[int, dict[str, object]]:
+) -> tuple[int, documents.Lock]:
     """Lock ``project`` as ``options`` of ``lock`` say, and write its files with those of ``edited``, or none of them.
 
     ``again`` is how newer versions are taken. Returns the exit code, and the document of what changed, which takes the
     place of a list of it where JSON is wanted.
     """
-    from envsolve.app.project_changes import change_of
-    from envsolve.app.project_locking import ProjectLock, lock_project
+    from envsolve.app.project.project_changes import change_of, settings_of_uv
+    from envsolve.app.project.project_locking import ProjectLock, lock_project
+    from envsolve.project.reading import PYPROJECT
 
     around = options.get("around")
     matrix = matrix_of(options)
@@ -128,8 +129,14 @@ def lock_files(
         finally:
             progress.clear()
         changes = [change_of(it, matrix, os.environ) for it in locked.files]
+        files = dict(edited)
+        settings = settings_of_uv(project, locked.files, matrix, os.environ, files.get(project.directory / PYPROJECT))
+        if settings is not None:
+            changes.append(settings.change)
+            files |= {} if settings.change.is_current else {project.directory / PYPROJECT: settings.after}
         writes = not options["check"] and not options["show_diff"]
-        written = [*edited, *((Path(it.path), it.text) for it in locked.files if not it.is_current)] if writes else []
+        locks = ((Path(it.path), it.text) for it in locked.files if not it.is_current)
+        written = [*files.items(), *locks] if writes else []
         if written:
             for path, _ in written:
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -143,6 +150,8 @@ def lock_files(
     deliver(answer, None)
     for it in notes:
         note(it, quiet=False)
+    if settings is not None and writes and not settings.change.is_current:
+        note(settings.note, quiet=options["quiet"])
     is_current = all(it.is_current for it in changes)
     return 1 if options["check"] and not is_current else 0, _document(changes, locked.notes)
 
@@ -161,29 +170,9 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def project_file(directory: str | None) -> Path:
-    """The project file of ``directory``, or of this one or the nearest above it.
-
-    Raises UsageError ``no-project`` where there is none.
-    """
-    from envsolve.project.reading import WRITE_ONE, find_project, misspelled_table
-
-    start = Path(directory) if directory else Path.cwd()
-    if directory and not start.is_dir():
-        raise UsageError("no-project", f"the directory {directory} does not exist", hints=(Hint("check the name"),))
-    found = find_project(start)
-    if found is None:
-        raise UsageError(
-            "no-project",
-            f"no pyproject.toml with [tool.envsolve] and no envsolve.toml in {start} or above",
-            hints=(*misspelled_table(start), WRITE_ONE),
-        )
-    return found
-
-
-def _document(changes: Sequence[FileChange], notes: Sequence[Note]) -> dict[str, object]:
+def _document(changes: Sequence[FileChange], notes: Sequence[Note]) -> documents.Lock:
     files, said = [_data(it) for it in changes], [it.as_json() for it in notes]
-    return {"schema_version": SCHEMA_VERSION, "files": files, "notes": said}
+    return {"schema_version": 1, "files": files, "notes": said}
 
 
 def _answer(changes: Sequence[FileChange], project: Project, options: dict[str, Any]) -> str:
@@ -221,7 +210,7 @@ def _alike(changes: Sequence[FileChange]) -> list[FileChange]:
     return [it._replace(path=", ".join(paths)) for it, paths in together.items()]
 
 
-def _data(change: FileChange) -> dict[str, object]:
+def _data(change: FileChange) -> documents.FileChange:
     return {
         "path": change.path,
         "platform": change.platform.value,
@@ -229,7 +218,7 @@ def _data(change: FileChange) -> dict[str, object]:
         "changes": None if change.changes is None else [it.as_json() for it in change.changes],
         "reasons": [it.text for it in change.reasons],
         "because": [it.as_json() for it in change.reasons],
-        "possible": None if change.possible is None else change.possible._asdict(),
+        "possible": change.possible and change.possible.as_json(),
     }
 
 

@@ -45,8 +45,10 @@ _COMMANDS = (
     "detect",
     "status",
     "diff",
+    "fleet",
     "matrix",
     "site",
+    "mcp",
     "cache",
     "completion",
 )
@@ -160,7 +162,7 @@ def _meant_requirement(args: Sequence[str]) -> Hint:
     """How to ask for what the first of ``args`` names, as far as it is one."""
     import difflib
 
-    from envsolve.frameworks import FRAMEWORKS, framework_of_word
+    from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, framework_of_word
 
     first, rest = args[0], args[1:]
     name = first.lower()
@@ -170,7 +172,7 @@ def _meant_requirement(args: Sequence[str]) -> Hint:
         return Hint("lock what is in the file" if is_file else "lock it alone", shlex.join(["envsolve", *words]))
     if framework_of_word(name) is not None:
         return Hint(f"did you mean --framework {name}?", shlex.join(["envsolve", "--framework", *args]))
-    if near := difflib.get_close_matches(name, FRAMEWORKS, n=1, cutoff=_NEAR):
+    if near := difflib.get_close_matches(name, (*FRAMEWORKS, *DEPENDENT_FRAMEWORKS), n=1, cutoff=_NEAR):
         return Hint(f"did you mean --framework {near[0]}?", shlex.join(["envsolve", "--framework", near[0], *rest]))
     return Hint("list the commands", "envsolve --help")
 

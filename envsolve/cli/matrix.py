@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
     from packaging.specifiers import SpecifierSet
 
-    from envsolve.app.builds import Filters
-    from envsolve.app.matrix_update import Updated, UpdateRequest
+    from envsolve import documents
+    from envsolve.app.matrix.matrix_update import Updated, UpdateRequest
+    from envsolve.app.solve.builds import Filters
     from envsolve.matrix.load import Matrix
 
 filter_options = stacked(
@@ -99,16 +100,16 @@ def matrix() -> None:
     "frameworks",
     multiple=True,
     type=Parsed("spec", str),
-    shell_complete=known_values.frameworks,
+    shell_complete=known_values.builds,
     help="Builds of this framework, with versions if you like: 'pytorch>=2.5'. Repeatable: any of them.",
 )
 @filter_options
 @common_options
 def list_builds(**options: Any) -> None:
     """List the frameworks and how far their releases go; with a filter, the builds it means."""
-    from envsolve.app.builds import Filters, find_builds
-    from envsolve.app.matrix import matrix_date, overview, read_here
-    from envsolve.app.matrix_rows import build_row, overview_row
+    from envsolve.app.matrix.matrix import matrix_date, overview, read_here
+    from envsolve.app.matrix.matrix_rows import build_row, overview_row
+    from envsolve.app.solve.builds import Filters, find_builds
     from envsolve.cli.matrix_page import builds_page, overview_page
 
     data, filters = matrix_of(options), _filters(options, frameworks=options["frameworks"])
@@ -116,15 +117,20 @@ def list_builds(**options: Any) -> None:
     if filters == Filters():
         entries, here = overview(data), read_here(data)
         if options["as_json"]:
-            beside = {"read_here": [it._asdict() for it in here]} if here else {}
-            deliver_json({"frameworks": [overview_row(it) for it in entries], **beside, "matrix_date": date})
+            rows = [overview_row(it) for it in entries]
+            listed: documents.Overview = {"schema_version": 1, "frameworks": rows, "matrix_date": date}
+            if here:
+                listed["read_here"] = [{"release": it.release, "build": it.build, "seen": it.seen} for it in here]
+            deliver_json(listed)
         else:
             _deliver_page(overview_page(entries, here), date, options)
         note_each(data.notes, options)
         return
     found = find_builds(filters, data, os.environ)
     if options["as_json"]:
-        deliver_json({"releases": [build_row(build) for build in found.builds], "matrix_date": date})
+        releases = [build_row(build) for build in found.builds]
+        document: documents.Matrix = {"schema_version": 1, "releases": releases, "matrix_date": date}
+        deliver_json(document)
     else:
         _deliver_page(builds_page(found.builds), date, options)
     note_each((*found.notes, *data.notes), options)
@@ -141,9 +147,9 @@ def show(what: str, **options: Any) -> None:
     GPUs they serve; they take versions (cuda==12.6, 'cudnn>=9') and no filters. cuda==12 means every 12.x, and
     cudnn==9.10 every 9.10.x.
     """
-    from envsolve.app.matrix import matrix_date, platform_table
-    from envsolve.app.matrix import show as shown_builds
-    from envsolve.app.matrix_rows import build_row, disagreement_row, platform_limit_row
+    from envsolve.app.matrix.matrix import matrix_date, platform_table
+    from envsolve.app.matrix.matrix import show as shown_builds
+    from envsolve.app.matrix.matrix_rows import build_row, disagreement_row, platform_limit_row
     from envsolve.cli.matrix_page import shown_page
 
     data, filters = matrix_of(options), _filters(options)
@@ -154,7 +160,8 @@ def show(what: str, **options: Any) -> None:
     shown = shown_builds(what, filters, data, os.environ)
     date = matrix_date(data, (shown.found.tables[0].name, "cuda"))
     if options["as_json"]:
-        document = {
+        document: documents.Matrix = {
+            "schema_version": 1,
             "releases": [build_row(build) for build in shown.builds],
             "platform_limits": [platform_limit_row(limit) for limit in shown.platform_limits],
             "disagreements": [disagreement_row(entry) for entry in shown.disagreements],
@@ -173,15 +180,20 @@ def check(**options: Any) -> int:
 
     Exits 1 where a law is broken, and 2 where a file cannot be read.
     """
-    from envsolve.app.matrix import check as judged
-    from envsolve.app.matrix import matrix_date
+    from envsolve.app.matrix.matrix import check as judged
+    from envsolve.app.matrix.matrix import matrix_date
 
     data = matrix_of(options)
     verdicts = judged(data)
     broken = [verdict for verdict in verdicts if verdict.violations]
     if options["as_json"]:
-        laws = [{"law": it.law, "says": it.says, "violations": list(it.violations)} for it in verdicts]
-        deliver_json({"ok": not broken, "laws": laws, "matrix_date": matrix_date(data)})
+        document: documents.MatrixCheck = {
+            "schema_version": 1,
+            "ok": not broken,
+            "laws": [{"law": it.law, "says": it.says, "violations": list(it.violations)} for it in verdicts],
+            "matrix_date": matrix_date(data),
+        }
+        deliver_json(document)
         return 1 if broken else 0
     if not broken:
         text = f"the compatibility matrix of {matrix_date(data)} satisfies all {len(verdicts)} laws\n"
@@ -200,7 +212,7 @@ def check(**options: Any) -> int:
 
 
 @matrix.command(short_help="Read releases that the matrix does not have yet from package indexes.")
-@click.argument("names", metavar="[PACKAGE]...", nargs=-1, shell_complete=known_values.frameworks)
+@click.argument("names", metavar="[PACKAGE]...", nargs=-1, shell_complete=known_values.builds)
 @click.option("--check", "only_check", is_flag=True, help="Write nothing; exit 1 if the matrix lacks a release.")
 @click.option("--clear", "clears", is_flag=True, help="Remove everything that was read here.")
 @options_of_solve((*INDEXES, *HOW_TO_FETCH))
@@ -215,8 +227,8 @@ def update(names: tuple[str, ...], **options: Any) -> int:
 
     Exits 3 if a release could not be read; the others are kept.
     """
-    from envsolve.app.matrix_update import look_for_new
-    from envsolve.app.overlay_files import clear, directory_here, require_writable, write
+    from envsolve.app.matrix.matrix_update import look_for_new
+    from envsolve.app.matrix.overlay_files import clear, directory_here, require_writable, write
 
     _refuse_contradictions(names, options)
     directory = directory_here()
@@ -255,7 +267,7 @@ def _refuse_contradictions(names: tuple[str, ...], options: dict[str, Any]) -> N
 
 
 def _update_request(names: tuple[str, ...], options: dict[str, Any], progress: Progress) -> UpdateRequest:
-    from envsolve.app.matrix_update import UpdateRequest
+    from envsolve.app.matrix.matrix_update import UpdateRequest
 
     return UpdateRequest(
         names,
@@ -268,13 +280,17 @@ def _update_request(names: tuple[str, ...], options: dict[str, Any], progress: P
 
 
 def _deliver_found(found: Updated, directory: Path, options: dict[str, Any]) -> None:
-    from envsolve.app.matrix_update import shown
+    from envsolve.app.matrix.matrix_update import shown
 
     if options["as_json"]:
-        new = [{"file": f"{it.file}.toml", **it.row} for it in found.new]
-        kept_in = None if options["only_check"] else str(directory)
-        notes = [it.as_json() for it in found.notes]
-        deliver_json({"new": new, "directory": kept_in, "notes": notes, "failures": list(found.failures)})
+        document: documents.MatrixUpdate = {
+            "schema_version": 1,
+            "new": [{"file": f"{it.file}.toml", **it.row} for it in found.new],
+            "directory": None if options["only_check"] else str(directory),
+            "notes": [it.as_json() for it in found.notes],
+            "failures": list(found.failures),
+        }
+        deliver_json(document)
         return
     if not found.new:
         deliver("no new releases\n", None)
@@ -287,9 +303,9 @@ def _deliver_found(found: Updated, directory: Path, options: dict[str, Any]) -> 
 def _show_platform_table(
     name: str, versions: SpecifierSet, filters: Filters, data: Matrix, options: dict[str, Any]
 ) -> None:
-    from envsolve.app.builds import Filters
-    from envsolve.app.matrix import cudnn_releases, matrix_date, toolkits
-    from envsolve.app.matrix_rows import cudnn_row, toolkit_row
+    from envsolve.app.matrix.matrix import cudnn_releases, matrix_date, toolkits
+    from envsolve.app.matrix.matrix_rows import cudnn_row, toolkit_row
+    from envsolve.app.solve.builds import Filters
     from envsolve.cli.matrix_page import cudnn_page, toolkits_page
 
     if filters != Filters():
@@ -301,11 +317,12 @@ def _show_platform_table(
     date = matrix_date(data, (name,))
     if name == "cuda":
         known = toolkits(versions, data)
-        document: dict[str, Any] = {"toolkits": [toolkit_row(row) for row in known], "matrix_date": date}
+        rows = [toolkit_row(row) for row in known]
+        document: documents.Toolkits | documents.Cudnn = {"schema_version": 1, "toolkits": rows, "matrix_date": date}
         text = "" if options["as_json"] else toolkits_page(known)
     else:
         released = cudnn_releases(versions, data)
-        document = {"cudnn": [cudnn_row(row) for row in released], "matrix_date": date}
+        document = {"schema_version": 1, "cudnn": [cudnn_row(row) for row in released], "matrix_date": date}
         text = "" if options["as_json"] else cudnn_page(released)
     if options["as_json"]:
         deliver_json(document)
@@ -314,7 +331,7 @@ def _show_platform_table(
 
 
 def _filters(options: dict[str, Any], *, frameworks: tuple[str, ...] = ()) -> Filters:
-    from envsolve.app.builds import Filters
+    from envsolve.app.solve.builds import Filters
 
     return Filters(
         frameworks=frameworks,

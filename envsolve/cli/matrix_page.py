@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
-from envsolve.app.builds import Build
-from envsolve.app.matrix import Overview, ReadHere, Shown
+from envsolve.app.matrix.matrix import Overview, ReadHere, Shown
+from envsolve.app.solve.builds import Build
 from envsolve.cli.table import heading, table
 from envsolve.model.fact import Evidence
 from envsolve.model.release import CudnnRelease, Disagreement, KnownBad, PlatformLimit, Release, Source, Toolkit

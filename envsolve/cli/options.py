@@ -17,7 +17,7 @@ from envsolve.model.words import member_of
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from envsolve.app.network import Network
+    from envsolve.app.request.network import Network
     from envsolve.matrix import Matrix
 
     _ParamType = click.ParamType[Any]
@@ -225,7 +225,7 @@ def require_one_environment(options: Mapping[str, Any]) -> None:
 
 def network_of(options: Mapping[str, Any]) -> Network:
     """How the command goes out, wherever it works."""
-    from envsolve.app.network import Network
+    from envsolve.app.request.network import Network
 
     cache = options["cache_dir"]
     absolute = None if cache is None else str(Path(cache).absolute())

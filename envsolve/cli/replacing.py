@@ -46,7 +46,7 @@ def refuse_to_replace(request: Request, matrix: Matrix, options: dict[str, Any])
         return
     platforms: tuple[str, ...] = ()
     if PLATFORM in output:
-        from envsolve.app.targets import platforms_of
+        from envsolve.app.request.targets import platforms_of
 
         platforms = platforms_of(request, matrix)
     refuse_to_overwrite(output, platforms, _way(request.format))

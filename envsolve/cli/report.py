@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +15,9 @@ from envsolve.cli.output import printable
 from envsolve.errors import EnvsolveError, Hint, MatrixError, UnsolvableError
 from envsolve.model.fact import Fact
 from envsolve.model.note import Note
+
+if TYPE_CHECKING:
+    from envsolve import documents
 
 _LONGEST = 200
 _OF_OTHERS = ("ENVSOLVE_DEBUG", "ENVSOLVE_TEST_", "ENVSOLVE_UPDATE_SNAPSHOTS")
@@ -43,6 +46,10 @@ class Detail:
     sources: bool = False
 
 
+def _document(error: EnvsolveError) -> documents.Failure:
+    return {"schema_version": 1, "error": error.as_json()}
+
+
 def report(error: EnvsolveError, arguments: Sequence[str], command: str, *, as_json: bool) -> int:
     """Print ``error`` of ``command`` in its three parts and return the exit code it ends the process with."""
     ask = Hint("list all options", f"envsolve {command} --help")
@@ -50,7 +57,7 @@ def report(error: EnvsolveError, arguments: Sequence[str], command: str, *, as_j
     if as_json:
         import json
 
-        click.echo(printable(escaped(json.dumps({"error": error.as_json()}, indent=2, ensure_ascii=False))))
+        click.echo(printable(escaped(json.dumps(_document(error), indent=2, ensure_ascii=False))))
     _say("error:", "red", error.code, _shown(error.message))
     for cause in _causes(error) or (_shown(f"you typed: {_typed(arguments)}"),):
         _say("cause:", "yellow", cause)

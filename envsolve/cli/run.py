@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.lock import project_file, project_option
+from envsolve.cli.lock import project_option
 from envsolve.cli.options import Command, matrix_option, option, output_options
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, options_of_solve
@@ -44,7 +44,7 @@ def run(**options: Any) -> int:
       envsolve run -- python train.py --epochs 3
       envsolve run --prefix env -- python -c 'import torch; print(torch.cuda.is_available())'
     """
-    from envsolve.project import read_project
+    from envsolve.project import project_file, read_project
 
     project = read_project(project_file(options["project"]))
     prefix = prefix_of(project, options)

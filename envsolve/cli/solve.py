@@ -28,7 +28,7 @@ from envsolve.cli.output import deliver, deliver_each
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note, note_each, note_facts
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import framework_of_word
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, framework_of_word, split_dependent
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.lock_format import (
@@ -46,7 +46,7 @@ from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.model.words import gpu_name, one_word, parse_moment
 
 if TYPE_CHECKING:
-    from envsolve.app.solving import HeldOn, Solved
+    from envsolve.app.solve.solving import HeldOn, Solved
     from envsolve.matrix import Matrix
 
 _VERSIONS = Parsed("spec", parse_versions)
@@ -63,7 +63,10 @@ _FILE = FileName("file")
     multiple=True,
     type=Parsed("spec", str),
     shell_complete=known_values.frameworks,
-    help="A framework from `envsolve matrix list`, optionally with versions: 'pytorch>=2.5'. Repeatable.",
+    help=(
+        f"A framework from `envsolve matrix list`, or {' or '.join(DEPENDENT_FRAMEWORKS)}, optionally with versions: "
+        "'pytorch>=2.5'. Repeatable."
+    ),
 )
 @option(
     "-r",
@@ -170,7 +173,7 @@ _FILE = FileName("file")
     "why_not",
     multiple=True,
     metavar="SPEC",
-    help="Explain why not 'pytorch==2.15' or 'cuda==13'. Repeatable.",
+    help="Explain why not 'pytorch==2.15', 'cuda==13' or flash-attn. Repeatable.",
 )
 @option(
     "-c",
@@ -277,8 +280,8 @@ def _print(format_name: str, options: dict[str, Any]) -> int:
 
 
 def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
-    from envsolve.app.solving import solve_request
-    from envsolve.app.unknown_releases import knowing_new_releases
+    from envsolve.app.matrix.unknown_releases import knowing_new_releases
+    from envsolve.app.solve.solving import solve_request
 
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
@@ -302,10 +305,11 @@ def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Ma
 
 def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, Matrix]:
     """``words`` with the frameworks as the matrix knows them, and that matrix."""
-    from envsolve.app.solving import framework_requests
+    from envsolve.app.solve.solving import framework_requests
 
     matrix = matrix_of(options)
-    return words._replace(frameworks=framework_requests(options["frameworks"], matrix)), matrix
+    frameworks, _ = split_dependent(options["frameworks"])
+    return words._replace(frameworks=framework_requests(frameworks, matrix)), matrix
 
 
 def words_from(options: dict[str, Any], format_name: str) -> Request:
@@ -338,10 +342,11 @@ def words_from(options: dict[str, Any], format_name: str) -> Request:
 
 def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
     """Print what was asked about the answer; the answer itself is not written."""
-    from envsolve.app.why import answer_questions
+    from envsolve.app.any_lock.why import answer_questions
     from envsolve.cli.answers import answers_json, answers_text
 
-    answers = answer_questions(request, options["why"], options["why_not"], matrix, os.environ, _held_on(options))
+    asked, network = (options["why"], options["why_not"]), network_of(options)
+    answers = answer_questions(request, *asked, matrix, os.environ, _held_on(options), network)
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
     deliver(text, None)  # -o names the file of the answer that is asked about
     note_each(dict.fromkeys(it for part in answers for it in part.notes), options)
@@ -360,7 +365,7 @@ def _held_on(options: dict[str, Any]) -> HeldOn | None:
             ("the shell empties a file before envsolve can read it",),
             (Hint("give the file with -o", "envsolve --prefer locked -o environment.yml ..."),),
         )
-    from envsolve.app.held_locks import as_far_as_read, held_by_answer, locks_named
+    from envsolve.app.lock.held_locks import as_far_as_read, held_by_answer, locks_named
 
     there = locks_named(output)
     return held_by_answer(as_far_as_read(there) if options["force"] else there, Packages())
@@ -417,7 +422,11 @@ def _require_exact_environment(options: dict[str, Any], format_name: str) -> Non
 
 def _packages(options: dict[str, Any]) -> Packages:
     return Packages(
-        requirements=(*options["requirements"], *map(editable, options["editables"])),
+        requirements=(
+            *split_dependent(options["frameworks"])[1],
+            *options["requirements"],
+            *map(editable, options["editables"]),
+        ),
         files=options["requirement_files"],
         constraints=options["constraint_files"],
         overrides=options["overrides"],

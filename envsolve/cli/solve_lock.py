@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from envsolve.app.held_locks import LockFor, as_far_as_read, locks_named, nothing, platforms_in
+from envsolve.app.lock.held_locks import LockFor, as_far_as_read, locks_named, nothing, platforms_in
 from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.options import network_of
 from envsolve.cli.output import deliver, deliver_each
@@ -24,7 +24,7 @@ from envsolve.model.note import Note
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
-    from envsolve.app.request_lock import Making
+    from envsolve.app.any_lock.request_lock import Making
 
 _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
 _KINDS = {
@@ -69,7 +69,8 @@ def lock_begun(
     words: Request, options: dict[str, Any], there: LockFor = nothing, *, apart: bool = False, writes: bool = True
 ) -> Iterator[Making]:
     """What makes the lock of ``words``, begun, with progress on a terminal."""
-    from envsolve.app.request_lock import LockRequest, begun
+    from envsolve.app.any_lock.request_lock import begun
+    from envsolve.app.lock.lock_request import LockRequest
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     asked = LockRequest(words, network_of(options), there, progress.show, progress.packages, None, apart, writes)
@@ -131,7 +132,7 @@ def refuse_what_is_condas(request: Request) -> None:
     A channel that is typed may be meant as pip's ``-c``, a constraint file, and would hold nothing here. A variable
     that names channels for all commands is about the others. What an environment.yml asks of conda has no place here.
     """
-    from envsolve.app.command import command_of
+    from envsolve.app.request.command import command_of
 
     if request.format not in PYTHON_FORMATS:
         return

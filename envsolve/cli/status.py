@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.cli.lock import project_file, project_option
+from envsolve.cli.lock import project_option
 from envsolve.cli.options import (
     Command,
     FileName,
@@ -21,22 +21,20 @@ from envsolve.cli.options import (
     output_options,
     require_not_typed,
 )
-from envsolve.cli.output import deliver, json_text
+from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.cli.report import note, note_each
 from envsolve.cli.solve_options import options_of_solve
-from envsolve.errors import Hint, UsageError
+from envsolve.errors import UsageError
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PLATFORM
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
-    from envsolve.app.status import FileStatus
+    from envsolve.app.status.status import FileStatus
     from envsolve.matrix import Matrix
     from envsolve.project import Project
 
-USUAL = ("environment.yml", "conda-lock.yml", "pixi.lock", "pylock.toml", "requirements.txt")
-_USUAL_PATTERNS = ("*.conda-lock.yml", "conda-*.lock", "pylock.*.toml")
 _WORDS = {
     "fits": "runs here",
     "does-not-run": "does not run here",
@@ -72,15 +70,14 @@ def status(**options: Any) -> int:
       envsolve status
       envsolve status pylock.toml --gpu V100 --driver 535.183.01
     """
-    from envsolve.app.status import status_of
+    from envsolve.app.status.status import files_to_check, status_of
 
     matrix = matrix_of(options)
     project = _project(options) if _asks_of_project(options) else None
     if project is not None:
         return _of_project(project, matrix, options)
     require_not_typed(("project",), "is about the files and the machines that a project names: leave out others")
-    files = options["files"] or _found()
-    _require_there(files)
+    files = files_to_check(options["files"])
     request = Request(
         frameworks=(),
         gpus=("none",) if set(options["gpus"]) == {"none"} else options["gpus"],
@@ -97,14 +94,19 @@ def status(**options: Any) -> int:
 
 
 def _deliver(found: list[FileStatus], options: dict[str, Any], project: Project | None = None) -> int:
+    from envsolve.app.status.results import Status
+
+    result = Status(tuple(found))
     format_name, of_project = output_format(options), project is not None
-    if format_name in ("text", "json"):
-        deliver(_json(found) if format_name == "json" else _text(found, of_project=of_project), None)
+    if format_name == "json":
+        deliver_json(result.as_json())
+    elif format_name == "text":
+        deliver(_text(found, of_project=of_project), None)
     else:
         cases = tuple(_case(it, project) for it in found)
         deliver(rendered(Outcome("envsolve status", cases, _text(found, of_project=of_project)), format_name), None)
     note_each(dict.fromkeys(each for status in found for each in status.notes), options)
-    return 0 if all(it.verdict.is_good for it in found) else 1
+    return 0 if result.ok else 1
 
 
 def _asks_of_project(options: dict[str, Any]) -> bool:
@@ -115,7 +117,7 @@ def _asks_of_project(options: dict[str, Any]) -> bool:
 
 def _project(options: Mapping[str, Any]) -> Path | None:
     """The file of the project that is named, or of the one around this place, if there is one."""
-    from envsolve.project import find_project
+    from envsolve.project import find_project, project_file
 
     return project_file(options["project"]) if options["project"] else find_project(Path.cwd())
 
@@ -140,7 +142,7 @@ def _of_machines_of_project(it: FileStatus) -> bool:
 
 def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
     """The files of the project, as they are called from its directory."""
-    from envsolve.app.project_status import project_status
+    from envsolve.app.project.project_status import project_status
     from envsolve.project import read_project
 
     project = read_project(file)
@@ -149,45 +151,28 @@ def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
     return _deliver(found, options, project)
 
 
-def usual_files(names: Sequence[str] = USUAL) -> tuple[str, ...]:
-    """The files here that have one of ``names`` or are named like a lock."""
-    here = Path()
-    named = [name for name in names if (here / name).is_file()]
-    matched = sorted(path.name for pattern in _USUAL_PATTERNS for path in here.glob(pattern))
-    return tuple(dict.fromkeys((*named, *matched)))
-
-
-def _found() -> tuple[str, ...]:
-    """The files of the usual names that are there. Raises UsageError where there are none."""
-    found = usual_files()
-    if not found:
-        raise UsageError(
-            "nothing-to-check",
-            "no environment file or lock found here",
-            hints=(Hint("name one", "envsolve status environment.yml"),),
-        )
-    return found
-
-
-def _require_there(files: tuple[str, ...]) -> None:
-    missing = next((name for name in files if not Path(name).is_file()), None)
-    if missing is not None:
-        raise UsageError(
-            "file-unreadable",
-            f"{missing} is not a regular file" if Path(missing).exists() else f"{missing} does not exist",
-            hints=(Hint("check the name"),),
-        )
-
-
 def _text(found: list[FileStatus], *, of_project: bool) -> str:
     words = _WORDS_OF_PROJECT if of_project else _WORDS
     lines = []
     for it in found:
         lines.append(f"{it.path} ({it.platform}): {words.get(it.verdict, _WORDS[it.verdict])}")
         lines += [f"  {build}" for build in it.builds]
+        lines += [f"  needs: {needs}" for needs in _needs(it)]
         lines += [f"  because: {reason.text}" for reason in it.reasons]
         lines += [f"  newer: {text}" for text in it.newer]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _needs(it: FileStatus) -> Iterator[str]:
+    """What the lock of another tool needs of a machine, as far as it is known."""
+    needs = it.needs
+    if needs is None:
+        return
+    known = [f"NVIDIA driver {needs.driver_floor} or newer"] if needs.driver_floor else []
+    known += [f"CUDA {needs.cuda}"] if needs.cuda else []
+    known += [f"compute capability {', '.join(needs.compute_capabilities)}"] if needs.compute_capabilities else []
+    if known:
+        yield "; ".join(known)
 
 
 def _case(it: FileStatus, project: Project | None) -> Case:
@@ -209,21 +194,3 @@ def _case(it: FileStatus, project: Project | None) -> Case:
         items = [Item(Level.ERROR, it.verdict.value, f"{name}: {words}", fix, file, line, because)]
     items += [Item(Level.NOTE, "newer-release", f"{name}: {text}", "", file, line) for text in it.newer]
     return Case(name, tuple(items), ", ".join((words, *it.builds)))
-
-
-def _json(found: list[FileStatus]) -> str:
-    files = [
-        {
-            "path": it.path,
-            "platform": it.platform,
-            "status": it.verdict.value,
-            "builds": list(it.builds),
-            "reasons": [reason.text for reason in it.reasons],
-            "because": [reason.as_json() for reason in it.reasons],
-            "notes": [note.as_json() for note in it.notes],
-            "newer": list(it.newer),
-        }
-        for it in found
-    ]
-    answer = {"schema_version": 1, "ok": all(it.verdict.is_good for it in found), "files": files}
-    return json_text(answer)

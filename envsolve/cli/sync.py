@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping
 from contextlib import chdir, suppress
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ import click
 from envsolve.cli.create import created_from, finish
 from envsolve.cli.create_lock import locks_of
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.lock import project_file, project_option
+from envsolve.cli.lock import project_option
 from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, option, output_options, stacked
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
@@ -23,7 +22,8 @@ from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.model.note import Note
 
 if TYPE_CHECKING:
-    from envsolve.app.creating import Created
+    from envsolve import documents
+    from envsolve.app.environment.creating import Created
     from envsolve.project import Project
 
 _PREFIX = ".venv"
@@ -65,12 +65,12 @@ def sync(**options: Any) -> int:
       envsolve sync
       envsolve sync --lock conda-lock.yml --prefix env
     """
-    from envsolve.project import read_project
+    from envsolve.project import project_file, read_project
 
     return sync_project(read_project(project_file(options["project"])), options)
 
 
-def sync_project(project: Project, options: dict[str, Any], locked: Mapping[str, object] | None = None) -> int:
+def sync_project(project: Project, options: dict[str, Any], locked: documents.Lock | None = None) -> int:
     """Bring the environment of ``project`` to its lock, and say what changed; the exit code.
 
     ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
@@ -98,8 +98,8 @@ def synced(project: Project, options: dict[str, Any], again: frozenset[str] = fr
 
 def note_if_stale(project: Project, options: dict[str, Any]) -> None:
     """Say so where the lock is not what the project asks for any more: the environment follows the lock."""
-    from envsolve.app.project_status import project_status
-    from envsolve.app.status import Verdict
+    from envsolve.app.project.project_status import project_status
+    from envsolve.app.status.status import Verdict
 
     lock = lock_of(project, options).absolute()
     with suppress(EnvsolveError), chdir(project.directory):

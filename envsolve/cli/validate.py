@@ -22,13 +22,14 @@ from envsolve.cli.options import (
     output_options,
     require_one_environment,
 )
-from envsolve.cli.output import deliver
+from envsolve.cli.output import deliver, deliver_json
 from envsolve.cli.output_formats import junit, output_format, output_format_options, rendered
 from envsolve.cli.report import Palette, note_each
 from envsolve.errors import Hint, UsageError
 
 if TYPE_CHECKING:
-    from envsolve.app.validating import ValidateRequest, Validation
+    from envsolve.app.environment.validating import ValidateRequest
+    from envsolve.app.status.results import Validation
 
 _LONGEST = 7 * 24 * 3600.0
 _MOST_GPUS = 1023
@@ -115,7 +116,7 @@ def validate(**options: Any) -> int:
       envsolve validate
       envsolve validate --prefix .venv --device cuda --json
     """
-    from envsolve.app.validating import validation_of
+    from envsolve.app.environment.validating import validation_of
 
     require_one_environment(options)
     _require_one_device(options["devices"], all_gpus=options["all_gpus"])
@@ -145,13 +146,15 @@ def _require_place_for(report: str | None) -> None:
 
 def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     """Print what was found and write the report that is asked for; the exit code."""
-    from envsolve.cli.validation_text import as_json, as_outcome, as_text
+    from envsolve.cli.validation_text import as_outcome, as_text
 
     format_name = output_format(options)
     if format_name == "text":
         deliver(as_text(validation, full=options["verbose"] > 0), None, color=Palette.wanted())
+    elif format_name == "json":
+        deliver_json(validation.as_json())
     else:
-        deliver(as_json(validation) if format_name == "json" else rendered(as_outcome(validation), format_name), None)
+        deliver(rendered(as_outcome(validation), format_name), None)
     if options["junit"] is not None:
         deliver(junit(as_outcome(validation)), options["junit"])
     note_each(validation.report.notes, options)
@@ -159,7 +162,7 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
 
 
 def _asked(options: dict[str, Any]) -> ValidateRequest:
-    from envsolve.app.validating import ValidateRequest
+    from envsolve.app.environment.validating import ValidateRequest
     from envsolve.cli.progress import Progress
 
     indices = tuple(dict.fromkeys(index for _, index in options["devices"] if index is not None))

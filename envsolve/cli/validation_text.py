@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 import click
 
 from envsolve.cli.finding_text import finding_lines, printable
-from envsolve.cli.output import json_text
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, finding_item
 from envsolve.validation.report import IMPORT, IMPORTS, ProbeReport, Report, Status
 
 if TYPE_CHECKING:
-    from envsolve.app.validating import Validation
+    from envsolve.app.status.results import Validation
 
 _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "cyan"}
 
@@ -25,29 +24,6 @@ def as_text(validation: Validation, *, full: bool = False) -> str:
     for finding in report.findings:
         lines += ["", *finding_lines(finding, full=full)]
     return "".join(f"{line}\n" for line in (*lines, "", printable(_conclusion(report))))
-
-
-def as_json(validation: Validation) -> str:
-    """The object of the contract, and the findings in full."""
-    return json_text(as_data(validation))
-
-
-def as_data(validation: Validation) -> dict[str, object]:
-    """The same as data."""
-    from envsolve.host.host_file import host_as_json
-
-    report = validation.report
-    return {
-        "schema_version": 1,
-        "ok": report.ok,
-        "python": str(report.python),
-        "device": validation.device,
-        "host": host_as_json(validation.host),
-        "probes": [probe.as_json() for probe in report.probes],
-        "findings": [finding.as_json() for finding in report.findings],
-        "libraries": [library.as_json() for library in report.libraries],
-        "notes": [it.as_json() for it in report.notes],
-    }
 
 
 def as_outcome(validation: Validation) -> Outcome:

@@ -8,14 +8,12 @@ import sys
 from collections.abc import Iterator
 
 from envsolve import __version__
-
-_CONDA_PACKAGES = ("py-rattler", "conda-lock")
-"""What the extra ``conda`` brings along (pyproject.toml)."""
+from envsolve.model.installing_envsolve import CONDA_EXTRA
 
 
 def version_text(*, verbose: bool) -> str:
     """The version, and the day of the matrix that comes with it: an answer is only as new as what it rests on."""
-    from envsolve.app.matrix import matrix_date
+    from envsolve.app.matrix.matrix import matrix_date
     from envsolve.matrix import Matrix
 
     matrix = Matrix()
@@ -52,17 +50,17 @@ def _platform() -> str:
 def _conda_extra() -> str:
     """The versions of the packages of the extra, and how to get what is missing of it."""
     found = dict(_installed())
-    versions = ", ".join(f"{name} {found.get(name, 'missing')}" for name in _CONDA_PACKAGES)
-    if len(found) == len(_CONDA_PACKAGES):
+    versions = ", ".join(f"{name} {found.get(name, 'missing')}" for name in CONDA_EXTRA)
+    if len(found) == len(CONDA_EXTRA):
         return f"installed: {versions}"
-    how = "to install it: pip install 'envsolve[conda]'"
+    how = f"to install it: pip install {' '.join(CONDA_EXTRA)}"
     return f"incomplete: {versions}; {how}" if found else f"not installed; {how}"
 
 
 def _installed() -> Iterator[tuple[str, str]]:
     from importlib.metadata import PackageNotFoundError, version
 
-    for name in _CONDA_PACKAGES:
+    for name in CONDA_EXTRA:
         try:
             yield name, version(name)
         except PackageNotFoundError:

@@ -106,7 +106,7 @@ def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> E
         return UsageError(code, message, cause, (Hint("check the spelling"),))
     if kind in _OTHER_VERSION:
         message = "this version of py-rattler, which solves conda packages, is not supported"
-        hint = Hint("install a supported version", "pip install --upgrade 'envsolve[conda]'")
+        hint = Hint("install a supported version", "pip install --upgrade py-rattler")
         return OutsideError("conda-solver-failed", message, cause, (hint,))
     channel = _channel_in(text, job)
     status = _STATUS.search(text)

@@ -8,22 +8,22 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, Self
 
 from envsolve import __version__
+from envsolve.boundary.programs import command_to_install
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.condarc import Condarc
 from envsolve.conda.logins import logins_of
 from envsolve.conda.process import ENGINE, is_installed, process, started
 from envsolve.errors import Hint, OutsideError
 from envsolve.model.conda import CondaPackage, VirtualPackage
+from envsolve.model.installing_envsolve import CONDA_EXTRA
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -267,13 +267,11 @@ def _package(record: Mapping[str, Any]) -> CondaPackage:
 
 def not_installed() -> OutsideError:
     """The error where py-rattler is missing."""
-    python = sys.executable
-    pip = [python, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", python]
     return OutsideError(
         "conda-extra-missing",
         "conda packages need py-rattler, which is not installed",
         hints=(
-            Hint("install envsolve with its extra `conda`", shlex.join([*pip, "envsolve[conda]"])),
+            Hint("install the packages of the extra `conda`", command_to_install(*CONDA_EXTRA)),
             Hint("or write an environment.yml or a Python lock, which do not need it"),
         ),
     )

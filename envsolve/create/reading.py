@@ -16,7 +16,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.create.plan import Kind, Plan
-from envsolve.create.refusals import LOCKS, lock_of_project, not_exact, other_platform, without_hash
+from envsolve.create.refusals import LOCKS, not_exact, other_platform, without_hash
 from envsolve.create.wheels import wheel_file
 from envsolve.errors import OutsideError, UsageError
 from envsolve.lockfile.conda_lock_yml import INSTALLED_UNASKED
@@ -25,7 +25,7 @@ from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import format_in, locks_in
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import VENV_FORMATS, is_project_lock
+from envsolve.model.lock_format import FORMATS, PROJECT_LOCKS, FormatKind
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.reference import AddressKind, kind_of
@@ -37,6 +37,7 @@ FILES = {
     "pixi.lock": "pixi.lock",
     "pylock": "pylock.toml",
     "requirements": "requirements.txt",
+    **{name: name for name in PROJECT_LOCKS},
 }
 """What the lock of each format is called where it is kept."""
 _WITHOUT_SHA256 = ("explicit", "environment")
@@ -65,8 +66,6 @@ def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None) 
         text = read_text(path, LONGEST)
         if text is None:
             raise FileError("there is no such file")
-        if is_project_lock(path):
-            raise lock_of_project(path)
         format_name = format_in(path, text)
         locks = locks_in(format_name, text, platform)
         lock = next((it for it in locks if it.platform in ("", platform)), None)
@@ -83,9 +82,9 @@ def plan_from(given: Given, platform: Platform, python: SpecifierSet | None = No
     if format_name not in FILES:
         raise not_exact(path, "it lists packages without URLs")
     _refuse_open(given)
-    is_venv = format_name in VENV_FORMATS
+    is_venv = FORMATS[format_name].kind is FormatKind.PYTHON
     conda = tuple(it for it in lock.conda if _is_installed(it))
-    pins = tuple(_proven(given, it) for it in lock.pins if _is_installed(it))
+    pins = tuple(_proven(given, it) for it in lock.pins_for(platform) if _is_installed(it))
     if not is_venv:
         pins = tuple(pin._replace(index_url=None) if pin.files[0].url else pin for pin in pins)
         lock = lock._replace(platform=platform)
@@ -182,6 +181,9 @@ def _notes(given: Given) -> Iterator[Note]:
     left_out = [name for name in given.lock.categories if name != INSTALLED_UNASKED]
     if left_out:
         text = f"packages that only {' and '.join(left_out)} requires are left out, as conda-lock does"
+        yield Note("not-installed", text)
+    if given.format_name in PROJECT_LOCKS:
+        text = f"only the main dependencies of {given.path.name} are installed: no extras, no groups, not the project"
         yield Note("not-installed", text)
     code = "environment-file" if given.format_name == "environment" else "not-installed"
     yield from (Note(code, text) for text in given.lock.left_out)

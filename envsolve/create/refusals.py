@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from envsolve.errors import Hint, UsageError
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import tool_of
 
 LOCKS = Hint(
-    "give a conda-lock.yml, an explicit file, an environment.yml of exact builds, a pixi.lock, a pylock.toml or a "
-    "requirements file with hashes"
+    "give a conda-lock.yml, an explicit file, an environment.yml of exact builds, a pixi.lock, a pylock.toml, a "
+    "requirements file with hashes, or a uv.lock, poetry.lock or pdm.lock"
 )
 
 
@@ -20,15 +18,6 @@ def not_exact(path: Path, why: str, command: str | None = None) -> UsageError:
     """The error for a file that leaves something to be decided; ``command`` decides it."""
     hint = Hint("solve it as a request", command) if command else LOCKS
     return UsageError("lock-not-exact", f"{path} cannot be installed as a lock: {why}", hints=(hint,))
-
-
-def lock_of_project(path: Path) -> UsageError:
-    """The error for the lock of a project of uv, Poetry or PDM."""
-    command = f"envsolve export {shlex.quote(str(path))} -o pylock.toml"
-    message = f"{path} is a lock of {tool_of(path)}, which envsolve cannot install"
-    return UsageError(
-        "lock-not-exact", message, hints=(Hint("export it to a lock that envsolve can install", command),)
-    )
 
 
 def without_hash(path: Path, what: str) -> UsageError:

@@ -19,6 +19,7 @@ from envsolve.model.finding import Confidence, Finding, PossibleCause, Severity
 
 _SEVERITIES = (Severity.ERROR, Severity.WARNING, Severity.INFO)
 _MOST_EVIDENCE = 8
+_LAST_RESORT = 88  # from this rank on a weak symptom is reported only if it is all that the text has
 
 
 class WordedDiagnosis(NamedTuple):
@@ -68,7 +69,12 @@ def _diagnoses(symptom: Symptom, case: Case) -> Iterable[Diagnosis]:
 def _without_weak(found: Sequence[_Ranked]) -> Sequence[_Ranked]:
     """Without the diagnoses of weak symptoms, where stronger ones are more than information."""
     strong = [it for it in found if not it.weak]
-    return strong if any(it.worded.finding.severity is not Severity.INFO for it in strong) else found
+    told = [it for it in found if not (it.weak and it.order[1] >= _LAST_RESORT)]
+    return next((its for its in (strong, told) if _tells_more_than_information(its)), found)
+
+
+def _tells_more_than_information(found: Sequence[_Ranked]) -> bool:
+    return any(it.worded.finding.severity is not Severity.INFO for it in found)
 
 
 def _each_once(all_worded: Iterable[WordedDiagnosis]) -> Iterator[WordedDiagnosis]:

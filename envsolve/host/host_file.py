@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from envsolve.boundary.display import one_line, short_line
 from envsolve.boundary.files import FileError, decoded, json_value, read_argument
@@ -17,22 +17,25 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 
-SCHEMA_VERSION = 1
+if TYPE_CHECKING:
+    from envsolve import documents
+
+SCHEMA_VERSION: Final = 1
 
 T = TypeVar("T")
 
 
-def host_as_json(host: Host) -> dict[str, object]:
+def host_as_json(host: Host) -> documents.Host:
     """The host file of the JSON contract, with ``status``, ``wsl``, ``notes`` and ``readings`` on top of its keys."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "platform": str(host.platform),
+        "platform": host.platform.value,
         "driver": _text(host.driver),
         "driver_cuda": _text(host.driver_cuda),
         "glibc": _text(host.glibc),
         "gpus": [_gpu_as_json(gpu) for gpu in host.gpus],
         "origin": dict(host.origin),
-        "status": str(host.status),
+        "status": host.status.value,
         "wsl": host.wsl,
         "notes": list(host.notes),
         "readings": [_reading_as_json(reading) for reading in host.readings],
@@ -53,7 +56,12 @@ def read_host_file(path: Path) -> Host:
         data = json_value(text)
     except FileError as error:
         raise UsageError("host-file-not-json", f"cannot read {path}: {error.reason}", hints=_HINTS) from None
-    return _host(_Table(path, "", data))
+    return host_of(data, path)
+
+
+def host_of(data: object, path: Path, place: str = "") -> Host:
+    """The host that ``data`` of the file at ``path`` describes. Raises UsageError with the key below ``place``."""
+    return _host(_Table(path, place, data))
 
 
 _LONGEST = 4 * 1024 * 1024
@@ -65,7 +73,7 @@ def _text(value: object | None) -> str | None:
     return None if value is None else str(value)
 
 
-def _gpu_as_json(gpu: Gpu) -> dict[str, object]:
+def _gpu_as_json(gpu: Gpu) -> documents.Gpu:
     return {
         "name": gpu.name,
         "compute_capability": _text(gpu.compute_capability),
@@ -75,7 +83,7 @@ def _gpu_as_json(gpu: Gpu) -> dict[str, object]:
     }
 
 
-def _reading_as_json(reading: Reading) -> dict[str, object]:
+def _reading_as_json(reading: Reading) -> documents.Reading:
     return {
         "source": str(reading.source),
         "driver": _text(reading.driver),
@@ -85,7 +93,7 @@ def _reading_as_json(reading: Reading) -> dict[str, object]:
     }
 
 
-def _problem_as_json(problem: SourceFailure) -> dict[str, object]:
+def _problem_as_json(problem: SourceFailure) -> documents.SourceFailure:
     return {"code": str(problem.code), "text": problem.text, "number": problem.number}
 
 
@@ -154,7 +162,9 @@ def _host(table: _Table) -> Host:
     _check_schema(table)
     platform = table.parsed("platform", table.required("platform", str), _platform)
     driver = table.parse("driver", DriverVersion.parse)
-    gpus = tuple(_gpu(_Table(table.path, f"gpus[{i}].", gpu)) for i, gpu in enumerate(table.get("gpus", list) or []))
+    gpus = tuple(
+        _gpu(_Table(table.path, f"{table.place}gpus[{i}].", gpu)) for i, gpu in enumerate(table.get("gpus", list) or [])
+    )
     return Host(
         platform=platform,
         driver=driver,
@@ -174,7 +184,7 @@ def _check_schema(table: _Table) -> None:
         message = f"{table.path} has schema_version {version}; this envsolve reads up to {SCHEMA_VERSION}"
         raise UsageError("host-file-too-new", message, hints=(Hint("update envsolve"),))
     if version != SCHEMA_VERSION:
-        raise table.error("schema_version", f"must be {SCHEMA_VERSION}", version)
+        raise table.error(f"{table.place}schema_version", f"must be {SCHEMA_VERSION}", version)
 
 
 def _gpu(table: _Table) -> Gpu:

@@ -21,14 +21,19 @@ class BuildBound(NamedTuple):
         return f"{self.constraint} ({self.because})"
 
 
+def builds_document(name: str) -> Mapping[str, Any]:
+    """What a file of ``data/builds`` has."""
+    package = Path(__file__).parents[1]
+    shipped = package / "_builds"
+    path = (shipped if shipped.is_dir() else package.parent / "data" / "builds") / name
+    return read_document(path, Kept(path, wanted=True))
+
+
 @cache
 def build_bounds() -> tuple[BuildBound, ...]:
     """All that are known."""
-    package = Path(__file__).parents[1]
-    shipped = package / "_builds"
-    path = (shipped if shipped.is_dir() else package.parent / "data" / "builds") / "bounds.toml"
-    document: Mapping[str, Any] = read_document(path, Kept(path, wanted=True))
-    return tuple(BuildBound(it["text"], it["constraint"], it["because"]) for it in document["bound"])
+    bounds = builds_document("bounds.toml")["bound"]
+    return tuple(BuildBound(it["text"], it["constraint"], it["because"]) for it in bounds)
 
 
 def bound_for(output: str) -> BuildBound | None:

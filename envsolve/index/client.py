@@ -6,7 +6,7 @@ never takes the place of one with the same name in a private index that stands b
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve.boundary.secrets import without_secrets
@@ -36,10 +36,10 @@ class Pool:
             self._indexes[url] = Index(url, *self._parts)
         return self._indexes[url]
 
-    def listing(self, url: str, listing: Listing) -> Index:
-        """The page of ``listing`` at ``url``, which :meth:`index` has from now on."""
+    def listing(self, url: str, listing: Listing, labels: Callable[[str], str]) -> Index:
+        """The page of ``listing`` at ``url``, which :meth:`index` has from now on; ``labels`` as in ListingPage."""
         if url not in self._indexes:
-            self._indexes[url] = ListingPage(url, listing, *self._parts)
+            self._indexes[url] = ListingPage(url, listing, labels, *self._parts)
         return self._indexes[url]
 
     def markers(self, environment: Mapping[str, str]) -> Markers:
@@ -77,7 +77,7 @@ class Indexes:
         more: More | None = None,
     ) -> None:
         self.pool = pool
-        self._more = more or More()
+        self._more = more or {}
         self._extended: dict[str, ExtendedProject] = {}
         self._indexes = tuple(map(pool.index, urls))
         self._mapped = {name: pool.index(url) for name, url in (mapped or {}).items()}
@@ -158,7 +158,7 @@ class Indexes:
         return None if found is None else found.metadata
 
     def _with_elsewhere(self, name: str, base: Part | None) -> Project | None:
-        more = self._more.versions.get(name)
+        more = self._more.get(name)
         if not more:
             return None if base is None else base.project
         if name not in self._extended:
@@ -166,9 +166,7 @@ class Indexes:
                 version: [(self.pool.index(it.index_url), it.version) for it in places]
                 for version, places in more.items()
             }
-            self._extended.setdefault(
-                name, ExtendedProject(name, base, there, wheels_only=name in self._more.wheels_only)
-            )
+            self._extended.setdefault(name, ExtendedProject(name, base, there))
         return self._extended[name]
 
     def _asked(self, name: str) -> tuple[Index, ...]:

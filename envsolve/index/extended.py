@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from packaging.version import Version
@@ -19,11 +19,8 @@ class Elsewhere(NamedTuple):
     version: str
 
 
-class More(NamedTuple):
-    """Further versions of packages, and the packages of which only wheels count."""
-
-    versions: Mapping[str, Mapping[str, Sequence[Elsewhere]]] = {}
-    wheels_only: Collection[str] = ()
+More = Mapping[str, Mapping[str, Sequence[Elsewhere]]]
+"""Further versions of packages."""
 
 
 class Part(NamedTuple):
@@ -36,21 +33,13 @@ class Part(NamedTuple):
 class ExtendedProject(Project):
     """``base``, None where its index does not know the name, with the versions of ``more`` that it lacks.
 
-    The indexes that ``more`` names for a version are read as soon as it is needed, until one has it. With
-    ``wheels_only`` source distributions of ``base`` do not count: there are wheels in ``more``.
+    The indexes that ``more`` names for a version are read as soon as it is needed, until one has it.
     """
 
-    def __init__(
-        self,
-        name: str,
-        base: Part | None,
-        more: Mapping[str, Sequence[tuple[Index, str]]],
-        *,
-        wheels_only: bool = False,
-    ) -> None:
+    def __init__(self, name: str, base: Part | None, more: Mapping[str, Sequence[tuple[Index, str]]]) -> None:
         there = () if base is None else base.project.versions
         known = set(map(parsed_version, there))
-        self._base, self._wheels_only = base, wheels_only
+        self._base = base
         self._more = {version: it for version, it in more.items() if parsed_version(version) not in known}
         self._owners: dict[str, Part] = {}
         versions = sorted((*there, *self._more), key=Version)
@@ -80,8 +69,7 @@ class ExtendedProject(Project):
     def _found(self, version: str) -> tuple[Part | None, tuple[RawFile, ...]]:
         if version not in self._more:
             assert self._base is not None
-            files = _files_in(self._base.project, version)
-            return self._base, tuple(it for it in files if not self._wheels_only or it[0].endswith(".whl"))
+            return self._base, _files_in(self._base.project, version)
         for index, spelled in self._more[version]:
             project = index.project(self.name)
             files = () if project is None else _files_in(project, spelled)

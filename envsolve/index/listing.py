@@ -1,9 +1,14 @@
-"""The page of a place that publishes wheels, read as an index that has one project (envsolve.extension_sources)."""
+"""The page of a place that publishes wheels, read as an index that has one project (envsolve.extension_sources).
+
+Where the page is all that tells for which CUDA a wheel is, the same file name is on several pages. Its name here has a
+label that says so, ``kaolin-0.18.0+cu12.8torch2.8.0-...``, and its address has the name under which it is published.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -12,23 +17,50 @@ from envsolve.errors import OutsideError
 from envsolve.extension_sources import Listing
 from envsolve.index.fetch import Fetcher
 from envsolve.index.kept import Kept
+from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import Index, MetadataReader, Shelf, Trust
 from envsolve.index.page import Project, RawFile, project_of, read_page
+from envsolve.model.reference import file_name_in
 
 
 class ListingPage(Index):
-    """One page of a listing, at ``url``, with the files of any packages."""
+    """One page of a listing, at ``url``, with the files of any packages.
+
+    ``labels`` gives the label for the wheels of a package that have none; "" where they need none.
+    """
 
     def __init__(
-        self, url: str, listing: Listing, fetcher: Fetcher, shelf: Shelf, trust: Trust, read: MetadataReader
+        self,
+        url: str,
+        listing: Listing,
+        labels: Callable[[str], str],
+        fetcher: Fetcher,
+        shelf: Shelf,
+        trust: Trust,
+        read: MetadataReader,
     ) -> None:
         super().__init__(url, fetcher, shelf, trust, read)
-        self._page, self._listing = url, listing
+        self._page, self._listing, self._labels = url, listing, labels
+
+    def metadata(self, project: Project, file: RawFile) -> Metadata:
+        """See Index."""
+        return super().metadata(project, _as_published(file))
+
+    def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
+        """See Index."""
+        return super().metadata_at_hand(project, _as_published(file))
 
     def _address(self, name: str) -> str:
         return self._page
 
     def _of_kept(self, name: str, kept: Kept, url: str = "") -> Project | None:
+        project, label = self._read_kept(name, kept, url), self._labels(name)
+        if project is None or not label:
+            return project
+        files = (it for position in range(len(project.versions)) for it in project.files(position))
+        return project_of(name, project.url, (_with_label(it, label) for it in files))
+
+    def _read_kept(self, name: str, kept: Kept, url: str) -> Project | None:
         if kept.page is None:
             return None
         if not self._listing.is_json:
@@ -39,6 +71,23 @@ class ListingPage(Index):
             text = f"the list of wheels at {without_secrets(self._page)} cannot be read"
             raise OutsideError("index-page-invalid", text, (str(error),)) from None
         return project_of(name, url or self._page, files)
+
+
+def _with_label(file: RawFile, label: str) -> RawFile:
+    """A wheel whose version has no label with ``label``; any other file as it is."""
+    project, _, rest = file[0].partition("-")
+    version, _, tags = rest.partition("-")
+    is_bare = file[0].endswith(".whl") and "+" not in version
+    return (f"{project}-{version}+{label}-{tags}", *file[1:]) if is_bare else file
+
+
+def _as_published(file: RawFile) -> RawFile:
+    return (published_name(file[1]), *file[1:])
+
+
+def published_name(address: str) -> str:
+    """The name that the file at ``address`` of a listing is published under."""
+    return unquote(file_name_in(address))
 
 
 def _files(listing: Listing, document: Any) -> Iterator[RawFile]:

@@ -15,6 +15,7 @@ from envsolve.boundary.files import FileError, toml_document
 from envsolve.errors import UsageError
 from envsolve.index.configured import Configured, Machine, first, malformed, read_file, text_of
 from envsolve.model.names import normalized
+from envsolve.model.own_lines import without_own_lines
 
 _Table = dict[str, object]
 _NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.")
@@ -123,21 +124,21 @@ def _with_credentials(name: str, url: str, environ: Mapping[str, str]) -> str:
 
 def _of_file(path: Path, environ: Mapping[str, str]) -> Configured | None:
     content = read_file(path)
-    return None if content is None else _Reader(path, environ).settings(_parsed(path, content))
+    return None if content is None else _Reader(path, environ).settings(_parsed(path, text_of(path, content)))
 
 
 def _of_pyproject(path: Path, environ: Mapping[str, str]) -> Configured | None:
     content = read_file(path)
     if content is None or b"uv" not in content:  # most hold no such table and need not be parsed
         return None
-    tool = _parsed(path, content).get("tool")
+    tool = _parsed(path, without_own_lines(text_of(path, content))).get("tool")
     table = tool.get("uv") if isinstance(tool, dict) else None
     return None if table is None else _Reader(path, environ, "tool.uv.").settings(table)
 
 
-def _parsed(path: Path, content: bytes) -> _Table:
+def _parsed(path: Path, text: str) -> _Table:
     try:
-        return toml_document(text_of(path, content))
+        return toml_document(text)
     except FileError as error:
         raise malformed(
             str(path) if error.line is None else f"{path}, line {error.line}", "is not TOML", detail=error.reason

@@ -5,15 +5,16 @@ zipfile reads the archive, from a file object that fetches what is read; nothing
 
 from __future__ import annotations
 
+import hashlib
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Self
 
 from envsolve.errors import Hint, OutsideError
-from envsolve.index.checks import check_hash, not_had
+from envsolve.index.checks import check_hash, invalid, not_had
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher, Response, number_of
 from envsolve.model.package import PackageFile
 
@@ -24,6 +25,8 @@ last. A wheel of many thousand files takes one request more."""
 _NEXT = 65_536
 _AHEAD = 8_000_000
 """Bytes that are fetched at once of a member that is read from its beginning to its end."""
+_DOWNLOAD = 32_000_000
+"""The same of a wheel that is read as a whole."""
 _CHUNK = 1 << 18
 _PART_LIMIT = 50_000_000
 """Bytes of a table of contents; those of 60 000 files take 10 MB."""
@@ -43,6 +46,28 @@ def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
         if len(found) != 1:
             raise BrokenArchiveError(f"it has {len(found)} METADATA files")
         return wheel.content(found[0], METADATA_LIMIT)
+
+
+def with_digest(fetcher: Fetcher, file: PackageFile, tell: Callable[[int, int], None]) -> PackageFile:
+    """``file`` with its sha256 and its size, for which all of it is fetched, in parts.
+
+    ``tell`` gets the bytes that are read so far, and those of the whole. Raises OutsideError.
+    """
+    digest = hashlib.sha256()
+    try:
+        with _opened(fetcher, file) as content:
+            size = content.seek(0, io.SEEK_END)
+            content.seek(0)
+            if isinstance(content, _Ranges):
+                content.ahead = _DOWNLOAD
+            tell(0, size)
+            while chunk := content.read(_CHUNK):
+                digest.update(chunk)
+                if content.tell() % _AHEAD < _CHUNK:
+                    tell(content.tell(), size)
+    except BrokenArchiveError as error:
+        raise invalid(file, str(error)) from None
+    return file._replace(hashes=(*file.hashes, ("sha256", digest.hexdigest())), size=size)
 
 
 class RemoteWheel:
@@ -108,7 +133,7 @@ def _archive_errors() -> Iterator[None]:
         raise BrokenArchiveError(str(error)) from None
 
 
-def _opened(fetcher: Fetcher, file: PackageFile) -> io.IOBase:
+def _opened(fetcher: Fetcher, file: PackageFile) -> io.BytesIO | _Ranges:
     """The archive as a file: of ranges, or the whole of it where the server sends that in their place."""
     response = fetcher.fetch(file.url, {"Range": f"bytes=-{_FIRST}"}, limit=_WHOLE_LIMIT)
     if response.status == _OK:
@@ -122,7 +147,7 @@ def _opened(fetcher: Fetcher, file: PackageFile) -> io.IOBase:
     return _Ranges(fetcher, file.url, size, response.body)
 
 
-def _whole(fetcher: Fetcher, file: PackageFile) -> io.IOBase:
+def _whole(fetcher: Fetcher, file: PackageFile) -> io.BytesIO:
     """For servers that refuse a range they cannot give (416), as of an archive that is smaller."""
     size = file.size
     if size is not None and size > _WHOLE_LIMIT:

@@ -37,6 +37,7 @@ from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import use_remarks
 from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
+from envsolve.model.installing_envsolve import REMARK, REQUIREMENT
 
 _END = "REQUIREMENTS"
 """The line that ends a part of the requirements."""
@@ -130,6 +131,7 @@ def _how_to_use(lock: Lock) -> Iterator[str]:
     if nv:
         yield "#   --nv adds the driver of the host; CUDA is in the wheels, not in the base"
     yield f"# Prove:  apptainer exec{nv} {_proof(lock)}"
+    yield f"#   {REMARK}"
     yield "# Extend: Bootstrap: localimage and From: NAME.sif in your own file, because envsolve overwrites this one."
     if calls_compiler(lock):
         yield COMPILER_REMARK
@@ -141,9 +143,11 @@ def _proof(lock: Lock) -> str:
     proves = f"envsolve validate --python {PYTHON}"
     if python_of(lock)[:2] < RUNS_ENVSOLVE:
         own = ".".join(map(str, RUNS_ENVSOLVE))
-        return f'--bind "$(command -v uv)":/opt/uv NAME.sif /opt/uv tool run --python {own} {proves}'
+        return (
+            f'--bind "$(command -v uv)":/opt/uv NAME.sif /opt/uv tool run --python {own} --from {REQUIREMENT} {proves}'
+        )
     made = f'd=$(mktemp -d) && trap "rm -rf $d" EXIT && {PYTHON} -m venv $d'
-    return f"NAME.sif sh -c '{made} && $d/bin/pip install -q envsolve && $d/bin/{proves}'"
+    return f"NAME.sif sh -c '{made} && $d/bin/pip install -q $0 && $d/bin/{proves}' {REQUIREMENT}"
 
 
 def _installation(lock: Lock) -> Iterator[str]:

@@ -36,6 +36,7 @@ from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.remarks import use_remarks
 from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
+from envsolve.model.installing_envsolve import REMARK, REQUIREMENT
 
 SYNTAX = "# syntax=docker/dockerfile:1"
 """The first line: a builder older than here-documents fetches one that knows them."""
@@ -104,6 +105,7 @@ def _how_to_use(lock: Lock) -> Iterator[str]:
     if gpus:
         yield "#   the driver is the host's, through NVIDIA's container toolkit; CUDA is in the wheels, not in the base"
     yield f"# Prove:  docker run --rm{gpus} {_proof(lock)}"
+    yield f"#   {REMARK}"
     yield "# Extend: FROM NAME in your own Dockerfile, because envsolve overwrites this one. A .dockerignore next to it"
     yield "#   excludes files that the image does not need (.git, .venv, data, checkpoints)."
     if calls_compiler(lock):
@@ -116,8 +118,8 @@ def _proof(lock: Lock) -> str:
     proves = f"envsolve validate --python {PYTHON}"
     if python_of(lock)[:2] < RUNS_ENVSOLVE:
         own = ".".join(map(str, RUNS_ENVSOLVE))
-        return f'-v "$(command -v uv)":/tmp/uv NAME /tmp/uv tool run --python {own} {proves}'
-    return f"NAME sh -c '{PYTHON} -m venv /tmp/v && /tmp/v/bin/pip install -q envsolve && /tmp/v/bin/{proves}'"
+        return f'-v "$(command -v uv)":/tmp/uv NAME /tmp/uv tool run --python {own} --from {REQUIREMENT} {proves}'
+    return f"NAME sh -c '{PYTHON} -m venv /tmp/v && /tmp/v/bin/pip install -q $0 && /tmp/v/bin/{proves}' {REQUIREMENT}"
 
 
 def _installation(lock: Lock) -> Iterator[str]:

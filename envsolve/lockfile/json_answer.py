@@ -7,7 +7,7 @@ of a build the name that the matrix has, which is the beginning of a build strin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envsolve.boundary.files import FileError, json_value
 from envsolve.lockfile.answer import Answer
@@ -22,18 +22,15 @@ from envsolve.model.package import Pin
 from envsolve.model.release import Source
 from envsolve.model.solution import Choice
 
-SCHEMA_VERSION = 1
+if TYPE_CHECKING:
+    from envsolve import documents
+
 _MAKER = ("envsolve_version", "matrix_date", "request", "alternatives")
-_OF_A_STACK = ("python", "cuda", "cudnn", "cuda_owner", "minimum_driver", "frameworks")
 
 
 def write(answers: Sequence[Answer]) -> str:
     """One document with a final newline: of several platforms that of the first, with those of all in ``platforms``."""
-    import json
-
-    documents = [_document(answer) for answer in answers]
-    document = documents[0] if len(documents) == 1 else {**documents[0], "platforms": documents}
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return _text_of([_document(answer) for answer in answers])
 
 
 def write_locks(locks: Sequence[Lock], answers: Sequence[Answer], notes: Sequence[Note]) -> str:
@@ -41,40 +38,58 @@ def write_locks(locks: Sequence[Lock], answers: Sequence[Answer], notes: Sequenc
 
     One without framework has neither CUDA nor a driver.
     """
+    stacks = {it.solution.problem.platform.value: _document(it) for it in answers}
+    found = []
+    for lock in locks:
+        document = stacks.get(lock.platform) or _without_stack(lock)
+        known = document["notes"]
+        document["packages"] = list(_packages(lock))
+        document["notes"] = [*known, *(note for it in notes if (note := it.as_json()) not in known)]
+        if lock.made is not None and lock.made.evidence:
+            document["evidence"] = {kind: list(names) for kind, names in lock.made.evidence}
+        found.append(document)
+    return _text_of(found)
+
+
+def _text_of(found: Sequence[documents.Stack]) -> str:
     import json
 
-    stacks = {it.solution.problem.platform.value: _document(it) for it in answers}
-    documents = [{**stacks.get(it.platform, _without_stack(it)), **_of_lock(it)} for it in locks]
-    for document in documents:
-        known: list[object] = document["notes"]
-        document["notes"] = [*known, *(note for it in notes if (note := it.as_json()) not in known)]
-    document = documents[0] if len(documents) == 1 else {**documents[0], "platforms": documents}
+    document = found[0]
+    if len(found) > 1:
+        document = {**document, "platforms": [*found]}
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 
 
-def _without_stack(lock: Lock) -> dict[str, Any]:
+def _without_stack(lock: Lock) -> documents.Stack:
+    made = lock.made or Made("")
     return {
-        "schema_version": SCHEMA_VERSION,
-        "host": {"platform": lock.platform, "glibc": lock.glibc, "driver": None, "driver_cuda": None, "gpus": []},
+        "schema_version": 1,
+        "host": {
+            "platform": lock.platform,
+            "driver": None,
+            "driver_cuda": None,
+            "glibc": lock.glibc,
+            "gpus": [],
+            "origin": {},
+        },
         "python": ".".join(lock.python.split(".")[:2]),
-        **dict.fromkeys(("cuda", "cudnn", "cuda_owner", "minimum_driver")),
+        "cuda": None,
+        "cudnn": None,
+        "cuda_owner": None,
+        "minimum_driver": None,
         "frameworks": [],
+        "packages": [],
         "because": [],
         "alternatives": [],
         "notes": [],
-        "request": "" if lock.made is None else lock.made.command,
-        "envsolve_version": "" if lock.made is None else lock.made.envsolve_version,
+        "request": made.command,
+        "options": {key: list(values) for key, values in made.options},
+        "matrix_date": made.matrix_date,
+        "envsolve_version": made.envsolve_version,
     }
 
 
-def _of_lock(lock: Lock) -> dict[str, object]:
-    """What a lock has beyond its stack: its packages, and where the facts about their CUDA code come from."""
-    packages: dict[str, object] = {"packages": list(_packages(lock))}
-    evidence = {} if lock.made is None else dict(lock.made.evidence)
-    return {**packages, "evidence": evidence} if evidence else packages
-
-
-def _packages(lock: Lock) -> Iterator[dict[str, object]]:
+def _packages(lock: Lock) -> Iterator[documents.LockedPackage]:
     """Each package with its version and who installs it; files and hashes are in the lock itself."""
     for package in lock.conda:
         yield {"name": package.name, "version": package.version, "build": package.build, "manager": "conda"}
@@ -106,10 +121,10 @@ def lock_of(answer: Answer) -> Lock:
     return _lock(_document(answer), answer.solution.problem.platform)
 
 
-def _document(answer: Answer) -> dict[str, Any]:
+def _document(answer: Answer) -> documents.Stack:
     solution = answer.solution
-    document: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
+    document: documents.Stack = {
+        "schema_version": 1,
         "host": _host(answer.hosts[0]),
         "python": str(solution.python),
         "cuda": None if solution.toolkit is None else str(solution.toolkit.version),
@@ -133,16 +148,24 @@ def _document(answer: Answer) -> dict[str, Any]:
     return document
 
 
-def _alternative(answer: Answer) -> dict[str, object]:
+def _alternative(answer: Answer) -> documents.Alternative:
     """What distinguishes another stack from the first, and the command that gives it."""
     document = _document(answer)
-    return {key: document[key] for key in _OF_A_STACK} | {"command": answer.command}
+    return {
+        "python": document["python"],
+        "cuda": document["cuda"],
+        "cudnn": document["cudnn"],
+        "cuda_owner": document["cuda_owner"],
+        "minimum_driver": document["minimum_driver"],
+        "frameworks": document["frameworks"],
+        "command": answer.command,
+    }
 
 
-def _hosts(answer: Answer) -> list[dict[str, object]]:
+def _hosts(answer: Answer) -> list[documents.FleetHost]:
     """Each host once, with the files that describe it: a fleet has many of a kind."""
     files: dict[str, list[str]] = {}
-    described: dict[str, dict[str, object]] = {}
+    described: dict[str, documents.SolvedHost] = {}
     for host, name in zip(answer.hosts, answer.solution.request.hosts, strict=True):
         key = repr(host._replace(notes=(), readings=()))
         files.setdefault(key, []).append(name)
@@ -150,7 +173,7 @@ def _hosts(answer: Answer) -> list[dict[str, object]]:
     return [{**described[key], "files": names} for key, names in files.items()]
 
 
-def _host(host: Host) -> dict[str, object]:
+def _host(host: Host) -> documents.SolvedHost:
     return {
         "platform": host.platform.value,
         "driver": None if host.driver is None else str(host.driver),
@@ -168,7 +191,7 @@ def _host(host: Host) -> dict[str, object]:
     }
 
 
-def _framework(choice: Choice) -> dict[str, object]:
+def _framework(choice: Choice) -> documents.Framework:
     release = choice.release
     return {
         "framework": release.framework,

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from envsolve.index.fitting import Interpreter
     from envsolve.model.conda import CondaPackage, VirtualPackage
 
+_OF_PLATFORM = ("os_name", "platform_machine", "platform_system", "sys_platform")
+"""The variables of markers that a platform decides."""
 MAIN = "main"
 """The category of what an environment needs in any case (conda-lock's word)."""
 
@@ -86,7 +88,7 @@ class Made(NamedTuple):
     ``matrix_date`` is that of the compatibility matrix, None where no framework was requested; ``own_matrix`` says that
     it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
     was written: another one says that the packages were changed since. ``evidence`` are names of packages with CUDA
-    code, by where the facts about them come from (envsolve.app.lock_evidence).
+    code, by where the facts about them come from (envsolve.app.packages.lock_evidence).
     """
 
     envsolve_version: str
@@ -184,6 +186,22 @@ class Lock(NamedTuple):
     def asks_alone(self) -> bool:
         """Whether it has no packages and says what a stack requires: these are for a solver to choose."""
         return any(it.of_stack for it in self.asked) and not self.conda and not self.pins
+
+    def pins_for(self, platform: Platform) -> tuple[Pin, ...]:
+        """The pins whose markers may hold on ``platform``, for some Python; one with a marker not understood does."""
+        from envsolve.index.fitting import Interpreter
+        from envsolve.lockfile.marker_ways import may_hold, ways_of
+
+        values = Interpreter((3, 0, 0), platform).marker_values()
+        known = {name: value for name, value in values.items() if value and name in _OF_PLATFORM}
+
+        def may_be_installed(marker: str) -> bool:
+            try:
+                return may_hold(ways_of(marker), known)
+            except FileError:
+                return True
+
+        return tuple(pin for pin in self.pins if not pin.marker or may_be_installed(pin.marker))
 
     @property
     def categories(self) -> tuple[str, ...]:

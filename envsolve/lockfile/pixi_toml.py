@@ -35,8 +35,6 @@ from envsolve.model.names import is_name, normalized
 
 _FIRST_PIXI = "0.71"
 """The first whose platforms say what a machine has; before, ``[system-requirements]`` says it of all platforms."""
-_OF_MACHINE = {"__cuda": "cuda", "__glibc": "glibc"}
-"""The virtual packages that a platform names, in pixi's words."""
 _PIP = Asked("pip", of_stack=True)
 """What a stack with wheels asks of conda, and pixi has by itself."""
 _REASONS = {"LD_LIBRARY_PATH": "where the wheel looks for the CUDA libraries"}
@@ -81,7 +79,7 @@ def read(text: str, platform: Platform) -> Lock | None:
     """What a manifest pins on ``platform``; None where it is for other ones. Raises FileError where it is no TOML."""
     document = toml_document(text)
     workspace = _read_table(document.get("workspace")) or _read_table(document.get("project"))
-    platforms = [_named(it, "platform") for it in _list(workspace.get("platforms"))]
+    platforms = [_named(it, "platform") or _named(it, "name") for it in _list(workspace.get("platforms"))]
     if platforms and platform not in platforms:
         return None
     lock, conda = _pinned(_read(document, platform, "dependencies"), _read(document, platform, "pypi-dependencies"))
@@ -127,35 +125,40 @@ def _lines(locks: Sequence[Lock]) -> Iterator[str]:
 
 
 def _for_other_machines(locks: Sequence[Lock]) -> Iterator[str]:
-    machines = list(map(_machine, locks))
-    cuda = [machine["cuda"] for machine in machines if "cuda" in machine]
-    if cuda:
+    machines = [_versions(lock) for lock in locks]
+    newest = {
+        name: max((it[name] for it in machines if name in it), key=Version, default="")
+        for name in ("__cuda", "__cuda_arch")
+    }
+    if newest["__cuda"]:
+        variables = (
+            f"CONDA_OVERRIDE_{name.strip('_').upper()}={version}" for name, version in newest.items() if version
+        )
         yield "# To install it on a machine without the GPU, put"
-        yield f"#   CONDA_OVERRIDE_CUDA={max(cuda, key=Version)}"
+        yield f"#   {' '.join(variables)}"
         yield "# before pixi."
-    if len(locks) == 1 and len(machines[0]) > 1:
-        yield from _for_older_pixi(machines[0])
+    if len(locks) == 1 and isinstance(_platform(locks[0]), Mapping):
+        yield from _for_older_pixi(locks[0])
 
 
-def _for_older_pixi(machine: Mapping[str, str]) -> Iterator[str]:
-    """The spelling that pixi deprecates from 0.71 on, and still reads."""
-    keys = {"cuda": "cuda", "glibc": "libc"}
+def _for_older_pixi(lock: Lock) -> Iterator[str]:
+    """The spelling that pixi deprecates from 0.71 on, and still reads. It has no compute capability."""
     yield f"# For pixi before {_FIRST_PIXI} remove requires-pixi and write"
-    yield f"#   platforms = {value([machine['platform']])}"
+    yield f"#   platforms = {value([lock.platform])}"
     yield "#   [system-requirements]"
-    for key, old in keys.items():
-        if key in machine:
-            yield f"#   {old} = {string(machine[key])}"
+    versions = _versions(lock)
+    for name, old in (("__cuda", "cuda"), ("__glibc", "libc")):
+        if name in versions:
+            yield f"#   {old} = {string(versions[name])}"
 
 
 def _workspace(locks: Sequence[Lock]) -> Iterator[str]:
-    machines = list(map(_machine, locks))
-    platforms: list[Value] = [machine if len(machine) > 1 else machine["platform"] for machine in machines]
+    platforms = list(map(_platform, locks))
     yield "[workspace]"
     yield f"name = {string(_name(locks))}"
     yield f"channels = {value(_channels(locks))}"
     yield f"platforms = {value(platforms)}"
-    if any(len(machine) > 1 for machine in machines):
+    if any(isinstance(it, Mapping) for it in platforms):
         yield f"requires-pixi = {string(f'>={_FIRST_PIXI}')}"
 
 
@@ -176,10 +179,19 @@ def _channels(locks: Sequence[Lock]) -> list[str]:
     return list(dict.fromkeys(locks[0].channels))
 
 
-def _machine(lock: Lock) -> dict[str, str]:
-    """The platform with what a machine must have to be chosen for it."""
-    versions = {it.name: it.version for it in lock.virtual_packages}
-    return {"platform": lock.platform} | {key: versions[it] for it, key in _OF_MACHINE.items() if it in versions}
+def _platform(lock: Lock) -> Value:
+    """The platform, with what a machine must have to be chosen for it: CUDA, compute capability and C library."""
+    versions = _versions(lock)
+    cuda: Value = versions.get("__cuda", "")
+    if cuda and "__cuda_arch" in versions:
+        cuda = {"driver": cuda, "arch": versions["__cuda_arch"]}
+    machine: dict[str, Value] = {"cuda": cuda, "glibc": versions.get("__glibc", "")}
+    machine = {key: it for key, it in machine.items() if it}
+    return {"platform": lock.platform, **machine} if machine else lock.platform
+
+
+def _versions(lock: Lock) -> dict[str, str]:
+    return {it.name: it.version for it in lock.virtual_packages}
 
 
 def _conda(lock: Lock) -> _Dependencies:

@@ -48,9 +48,9 @@ def same_file(name: str, format_name: str, before: str, after: str, locks: Seque
 
 
 def _unverified(lock: Lock) -> set[str]:
-    """The packages whose own code was not read for ``lock``: one that is known since makes a file out of date."""
+    """Of which packages something was not read for ``lock``: what is known since makes a file out of date."""
     evidence = {} if lock.made is None else dict(lock.made.evidence)
-    return {it.partition(" ")[0] for kind in ("inferred", "unread") for it in evidence.get(kind, ())}
+    return {it.partition(" ")[0] for kind in ("inferred", "unread", "places_unread") for it in evidence.get(kind, ())}
 
 
 def _rests_on(lock: Lock) -> Lock:

@@ -69,6 +69,8 @@ def _required(solution: Solution) -> Iterator[VirtualPackage]:
     for name, version in (("__cuda", _driver_cuda(solution)), ("__glibc", _glibc(solution))):
         if version is not None:
             yield VirtualPackage(name, str(version))
+    if solution.toolkit is not None and solution.problem.gpus:
+        yield VirtualPackage("__cuda_arch", str(min(solution.problem.gpus)))
 
 
 def _driver_cuda(solution: Solution) -> CudaVersion | None:

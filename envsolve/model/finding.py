@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from envsolve import documents
 
 
 class Severity(StrEnum):
@@ -51,6 +54,19 @@ class PossibleCause(NamedTuple):
         title, cause, fix, check, shows, more = texts
         return PossibleCause(self.id, title, cause, fix, commands, check, shows, more)
 
+    def as_json(self) -> documents.PossibleCause:
+        """The object of the JSON contract."""
+        return {
+            "id": self.id,
+            "title": self.title,
+            "cause": self.cause,
+            "fix": self.fix,
+            "commands": list(self.commands),
+            "check": self.check,
+            "shows": self.shows,
+            "more": self.more,
+        }
+
 
 class Finding(NamedTuple):
     """A finding. ``id`` is kebab-case and for ever.
@@ -93,18 +109,9 @@ class Finding(NamedTuple):
             possible_causes=tuple(it.with_texts(change) for it in self.possible_causes),
         )
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Finding:
         """The object of the JSON contract; what there is none of is left out, but for the contract's own keys."""
-        more: dict[str, object] = {}
-        if self.more:
-            more["more"] = self.more
-        if self.facts:
-            more["facts"] = dict(self.facts)
-        if self.possible_causes:
-            more["possible_causes"] = [{**it._asdict(), "commands": list(it.commands)} for it in self.possible_causes]
-        if self.sources:
-            more["sources"] = list(self.sources)
-        return {
+        found: documents.Finding = {
             "id": self.id,
             "title": self.title,
             "severity": self.severity.value,
@@ -115,4 +122,13 @@ class Finding(NamedTuple):
             "commands": list(self.commands),
             "evidence": list(self.evidence),
             "about": self.about,
-        } | more
+        }
+        if self.more:
+            found["more"] = self.more
+        if self.facts:
+            found["facts"] = dict(self.facts)
+        if self.possible_causes:
+            found["possible_causes"] = [it.as_json() for it in self.possible_causes]
+        if self.sources:
+            found["sources"] = list(self.sources)
+        return found

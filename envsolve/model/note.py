@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from envsolve import documents
 
 Plain = str | int | None
 
@@ -31,6 +34,6 @@ class Note(NamedTuple):
         """The same note, on one platform among several."""
         return self._replace(text=f"{platform}: {self.text}")
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Note:
         """The note as every document of JSON has it."""
         return {"code": self.code, "text": self.text, "command": self.command, "fields": self.fields}

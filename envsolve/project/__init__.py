@@ -5,6 +5,6 @@ mistake with its key and line, :mod:`~envsolve.project.json_schema` tells it to 
 """
 
 from envsolve.project.project import Machine, Output, Part, Project, Settings
-from envsolve.project.reading import find_project, read_project
+from envsolve.project.reading import find_project, project_file, read_project
 
-__all__ = ["Machine", "Output", "Part", "Project", "Settings", "find_project", "read_project"]
+__all__ = ["Machine", "Output", "Part", "Project", "Settings", "find_project", "project_file", "read_project"]

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from typing import Literal
 
+from envsolve.model.installing_envsolve import REMARK, REQUIREMENT, REQUIREMENT_WITH_CONDA
+
 System = Literal["github", "gitlab"]
 """Whose continuous integration."""
 FILES: dict[System, PurePosixPath] = {
@@ -22,14 +24,17 @@ FILES: dict[System, PurePosixPath] = {
 _PYTHON = "3.12"
 """What envsolve itself runs in. The Python of a lock is another one, which uv fetches."""
 _CONDA_LOCKS = re.compile(r"(?:conda-lock\.ya?ml|\.lock)\Z")
-_PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9 ./_=<>,\[\]+-]*(?<! )\Z")
+_PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9 ./_=<>,\[\]@$\"+-]*(?<! )\Z")
 """Words that YAML takes for nothing else than a text, whatever stands in them (yaml.org/spec/1.2.2, 7.3.3)."""
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 _PLACE = "/tmp/locked"  # noqa: S108 - of a runner that is thrown away
 
-_GITHUB = """\
+_HEAD = """\
 # Whether the locks are current, and whether they install. Neither needs a GPU: the project names those it is for
 # (gpus and driver, or hosts, in [tool.envsolve]).
+# {remark}
+"""
+_GITHUB = """\
 name: envsolve
 on:
   push:
@@ -38,6 +43,8 @@ on:
   workflow_dispatch:
 permissions:
   contents: read
+env:
+  ENVSOLVE_URL: ${{{{ vars.ENVSOLVE_URL }}}}
 jobs:
   locks:
     runs-on: ubuntu-24.04
@@ -52,8 +59,6 @@ jobs:
 {commands}
 """
 _GITLAB = """\
-# Whether the locks are current, and whether they install. Neither needs a GPU: the project names those it is for
-# (gpus and driver, or hosts, in [tool.envsolve]).
 envsolve:
   image: python:{python}-slim
   interruptible: true
@@ -70,7 +75,8 @@ _TEMPLATES: dict[System, tuple[str, str]] = {"github": (_GITHUB, "      - run: "
 def ci_snippet(system: System, commands: Iterable[str]) -> str:
     """The file of a job that runs ``commands`` one after the other, and stops at the first that fails."""
     template, step = _TEMPLATES[system]
-    return template.format(python=_PYTHON, commands="\n".join(f"{step}{_text(command)}" for command in commands))
+    steps = "\n".join(f"{step}{_text(command)}" for command in commands)
+    return _HEAD.format(remark=REMARK) + template.format(python=_PYTHON, commands=steps)
 
 
 def ci_commands(locks: Sequence[str]) -> tuple[str, ...]:
@@ -80,10 +86,10 @@ def ci_commands(locks: Sequence[str]) -> tuple[str, ...]:
     """
     import shlex
 
-    package = "envsolve[conda]" if any(map(_CONDA_LOCKS.search, locks)) else "envsolve"
+    package = REQUIREMENT_WITH_CONDA if any(map(_CONDA_LOCKS.search, locks)) else REQUIREMENT
     creates = f"envsolve create {_PLACE} --force --no-validate --lock"
     return (
-        shlex.join(("python", "-m", "pip", "install", package, "uv")),
+        f"python -m pip install {package} uv",
         "envsolve lock --check",
         *(f"{creates} {shlex.quote(lock)}" for lock in locks),
     )

@@ -102,10 +102,10 @@ def _own_lists(table: MutableMapping[str, Any], prefix: str) -> Iterator[_List]:
 
 def _spelled(requirement: str, place: _List) -> str:
     """``requirement`` as it is written in ``place``: a framework by its name on the index where other tools read it."""
-    framework = _framework_of(requirement)
-    if framework is None or place.key in (_FRAMEWORKS, *ALIASES):
+    known = FRAMEWORKS.get(_framework_of(requirement) or "")
+    if known is None or place.key in (_FRAMEWORKS, *ALIASES):
         return requirement
-    known, need = FRAMEWORKS[framework], parse_need(requirement)
+    need = parse_need(requirement)
     name = need.name if need.name in (*known.wheels, *known.cpu_wheels) else known.wheels[0]
     return f"{name}{need.specifier}"
 

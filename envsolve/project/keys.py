@@ -237,6 +237,12 @@ _ALL = (
         '["pylock.toml", { file = "gpu.lock", format = "explicit" }]',
     ),
     Key(
+        "uv-settings",
+        Kind.FLAG,
+        "Also write the locked versions and their indexes into [tool.uv] of pyproject.toml, for `uv lock`.",
+        "true",
+    ),
+    Key(
         "targets",
         Kind.TARGETS,
         "Machines by name, each with its own keys. A target without outputs shares those of the project.",

@@ -63,6 +63,7 @@ class Settings(NamedTuple):
     pre: bool = False
     places: tuple[str, ...] = ()
     names_python: bool = False
+    uv_settings: bool = False
 
 
 class Part(NamedTuple):

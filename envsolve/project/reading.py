@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 from envsolve.boundary import files
 from envsolve.errors import Hint, ProjectError, UsageError
+from envsolve.model.own_lines import without_own_lines
 from envsolve.model.request import Audit
 from envsolve.project.checking import checked
 from envsolve.project.lines import line_of_entry, lines_of
@@ -38,6 +39,24 @@ def find_project(start: Path) -> Path | None:
         if text and _table(other, parsed(other, text), text) is not None:
             return other
     return None
+
+
+def project_file(directory: str | None) -> Path:
+    """The project file of ``directory``, or of this one or the nearest above it.
+
+    Raises UsageError ``no-project`` where there is none.
+    """
+    start = Path(directory) if directory else Path.cwd()
+    if directory and not start.is_dir():
+        raise UsageError("no-project", f"the directory {directory} does not exist", hints=(Hint("check the name"),))
+    found = find_project(start)
+    if found is None:
+        raise UsageError(
+            "no-project",
+            f"no pyproject.toml with [tool.envsolve] and no envsolve.toml in {start} or above",
+            hints=(*misspelled_table(start), WRITE_ONE),
+        )
+    return found
 
 
 def misspelled_table(start: Path) -> tuple[Hint, ...]:
@@ -80,7 +99,7 @@ def project_of(path: Path, text: str) -> Project:
         )
     prefix = TABLE if path.name == PYPROJECT else ()
     lines = lines_of(text)
-    values, mistakes = checked(table, _standard(path, document), path.parent)
+    values, mistakes = checked(table, _standard(path, text), path.parent)
     mistakes += _beside(path)
     if mistakes:
         refuse(path, [(_line_of(path, text, lines, it, prefix), it) for it in mistakes], prefix)
@@ -152,10 +171,13 @@ def _table(path: Path, document: Mapping[str, Any], text: str) -> Mapping[str, A
     return found
 
 
-def _standard(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The file whose standard tables the project is about: for envsolve.toml the pyproject.toml beside it."""
+def _standard(path: Path, text: str) -> Mapping[str, Any]:
+    """The file whose standard tables the project is about: for envsolve.toml the pyproject.toml beside it.
+
+    It is without what envsolve wrote there for uv, which requires what was locked before.
+    """
     other = _standard_file(path)
-    return document if other == path else parsed(other, read_text(other))
+    return parsed(other, without_own_lines(text if other == path else read_text(other)))
 
 
 def _standard_file(path: Path) -> Path:
@@ -252,6 +274,7 @@ def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: M
         allow_builds=asked.get("allow-builds", False),
         pre=asked.get("pre", False),
         extensions=asked.get("extensions", False),
+        uv_settings=asked.get("uv-settings", False),
         places=(*(file for _ in own), *(PYPROJECT for _ in standard)),
         names_python=asked.get("names-python", False),
         **({"prefer": asked["prefer"]} if "prefer" in asked else {}),

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.solving import answers_to
+from envsolve.app.solve.solving import answers_to
 from envsolve.errors import EnvsolveError, Hint
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.formats import write

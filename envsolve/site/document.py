@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from envsolve import __version__
-from envsolve.app.command import command_of
-from envsolve.app.matrix import matrix_date
+from envsolve.app.matrix.matrix import matrix_date
+from envsolve.app.request.command import command_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.versions import DriverVersion
 from envsolve.site.answers import GPU, Outcome, Stack, refusal_of, request_for

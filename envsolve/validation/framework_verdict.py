@@ -10,14 +10,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Literal, NamedTuple
 
 from envsolve.findings.catalogue import make_finding
-from envsolve.frameworks import Framework
+from envsolve.frameworks import AnyFramework, Framework
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Ending, Outcome
 from envsolve.validation.framework_answer import Answer, Burn, Operation, Raised, answer_of
 from envsolve.validation.places import Place, facts_of
 from envsolve.validation.report import ProbeReport, Status
 
-Explain = Callable[[Framework, str], Sequence[Finding]]
+Explain = Callable[[AnyFramework, str], Sequence[Finding]]
 """What a text that a framework printed means: the findings of ``envsolve explain``, the cause of the others first."""
 THROUGH_CUDNN = ("convolution", "convolution-backward")
 NO_CODE = "no kernel image"
@@ -38,7 +38,7 @@ class _Found(NamedTuple):
 
 
 def verdict(
-    framework: Framework,
+    framework: AnyFramework,
     device: Literal["cuda", "cpu"],
     outcome: Outcome,
     explain: Explain,
@@ -55,7 +55,7 @@ def verdict(
     facts = facts_of(places) | {
         "name": framework.name,
         "framework": framework.title,
-        "preload": framework.preload_call,
+        "preload": framework.preload_call if isinstance(framework, Framework) else None,
         "reinstall": reinstall,
     }
     answer = answer_of(outcome)
@@ -82,7 +82,7 @@ def verdict(
 class _Reader(NamedTuple):
     """Reads what a framework printed."""
 
-    framework: Framework
+    framework: AnyFramework
     explain: Explain
 
     def first(self, *texts: str) -> tuple[_Found, ...]:
@@ -196,7 +196,7 @@ def _of_burn(burn: Burn, reader: _Reader) -> Iterator[_Found]:
         yield _Found("unstable-result", (), (said,))
 
 
-def _findings(framework: Framework, found: Iterable[_Found], facts: Mapping[str, object]) -> list[Finding]:
+def _findings(framework: AnyFramework, found: Iterable[_Found], facts: Mapping[str, object]) -> list[Finding]:
     """One finding for each id, with the sentences and the evidence of all."""
     merged: dict[str, _Found] = {}
     for it in found:
@@ -215,7 +215,7 @@ def _findings(framework: Framework, found: Iterable[_Found], facts: Mapping[str,
     ]
 
 
-def _passed(framework: Framework, answer: Answer) -> str:
+def _passed(framework: AnyFramework, answer: Answer) -> str:
     right = [it for it in answer.operations if it.ok]
     worst = max((it.max_error or 0.0 for it in right), default=0.0)
     text = f"{framework.title} {answer.version}: {', '.join(it.name for it in right)} right on {answer.device}"

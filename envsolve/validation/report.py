@@ -6,10 +6,13 @@ from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.note import Note
+
+if TYPE_CHECKING:
+    from envsolve import documents
 
 IMPORTS = "imports"
 """The probe of all modules that could be imported."""
@@ -42,7 +45,7 @@ class Library(NamedTuple):
     owner: Owner
     version: str | None = None
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Library:
         """The object of the JSON contract."""
         return {"soname": self.soname, "path": str(self.path), "owner": self.owner.value, "version": self.version}
 
@@ -58,16 +61,18 @@ class ProbeReport(NamedTuple):
     measured: Mapping[str, object] = MappingProxyType({})
     """What else the probe tells, for programs: operations with errors and times, devices, versions."""
 
-    def as_json(self) -> dict[str, object]:
+    def as_json(self) -> documents.Probe:
         """The object of the JSON contract."""
-        return {
+        found: documents.Probe = {
             "name": self.name,
             "status": self.status.value,
             "seconds": self.seconds,
             "detail": self.detail,
             "finding": self.findings[0].id if self.findings else None,
-            **({"measured": dict(self.measured)} if self.measured else {}),
         }
+        if self.measured:
+            found["measured"] = dict(self.measured)
+        return found
 
 
 class Report(NamedTuple):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from envsolve.boundary.answers import not_usable
-from envsolve.frameworks import Framework
+from envsolve.frameworks import AnyFramework, Framework
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
@@ -51,7 +51,8 @@ _LOADING = ("cuModuleLoadDataEx", "cuModuleGetFunction")
 class Plan(NamedTuple):
     """What is to be proven.
 
-    ``environ`` is what programs of the environment get. ``frameworks`` are installed. ``gpus`` are indices among the
+    ``environ`` is what programs of the environment get. ``frameworks`` are installed; dependent ones have a kernel, and
+    are left out on the CPU. ``gpus`` are indices among the
     GPUs that programs see, None for the first. ``timeout`` (of a framework; None for the usual one) and ``burn`` are in
     seconds. ``driver_libraries`` are the names to load libcuda by, ``capabilities`` those of this machine's GPUs and
     ``gpu_count`` how many it has, working or not. ``reinstall`` is the command that installs the environment's lock
@@ -61,7 +62,7 @@ class Plan(NamedTuple):
     inventory: Inventory
     environ: Mapping[str, str]
     device: Device
-    frameworks: tuple[Framework, ...]
+    frameworks: tuple[AnyFramework, ...]
     gpus: tuple[int, ...] | Literal["all"] | None
     burn: float
     timeout: float | None
@@ -77,7 +78,7 @@ class Plan(NamedTuple):
 class _Run(NamedTuple):
     """One framework on one GPU (None for the CPU, or for the first GPU where none is named), and what came of it."""
 
-    framework: Framework
+    framework: AnyFramework
     gpu: int | None
     outcome: Outcome
 
@@ -196,7 +197,7 @@ def _examined(plan: Plan, driver: _Driver) -> StaticReport:
         capabilities,
         plan.environ,
         matrix=plan.matrix,
-        frameworks=[framework.name for framework in plan.frameworks],
+        frameworks=[it.name for it in plan.frameworks if isinstance(it, Framework)],
         for_gpu=plan.device == "cuda" or is_for_gpus(plan.inventory),
     )
 
@@ -211,7 +212,7 @@ def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool)
     """Every framework on every GPU: of one GPU several at once, one GPU after the other."""
     timeout = plan.timeout or (TIMEOUT_WITH_JIT if patient else TIMEOUT)
 
-    def run(framework: Framework, gpu: Gpu | None) -> _Run:
+    def run(framework: AnyFramework, gpu: Gpu | None) -> _Run:
         job = {"device": plan.device, "index": 0, "burn": plan.burn}
         chosen = gpu.number if gpu is not None and plan.gpus is not None else None
         environ = plan.environ if chosen is None else visible(plan.environ, chosen)

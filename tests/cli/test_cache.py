@@ -35,7 +35,8 @@ def test_the_size_is_for_people_and_for_programs(envsolve: Envsolve, directory: 
     result = envsolve("cache", "size", "--cache-dir", str(directory))
     assert (result.code, result.out) == (0, "3 files, 3.1 kB\n")
     told = json.loads(envsolve("cache", "size", "--json", "--cache-dir", str(directory)).out)
-    assert told == {"directory": str(directory), "files": 3, "bytes": 3117, "limit": 1_000_000_000}
+    size = {"files": 3, "bytes": 3117, "limit": 1_000_000_000}
+    assert told == {"schema_version": 1, "directory": str(directory), **size}
 
 
 def test_an_empty_cache_has_no_files(envsolve: Envsolve, tmp_path: Path) -> None:

@@ -160,7 +160,10 @@ FREE = {
     ),
     *(
         "index_url",
+        "jobs",
+        "launcher",
         "overrides",
+        "program",
         "python",
         "pytorch_index_url",
         "requirements",

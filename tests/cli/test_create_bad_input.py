@@ -43,6 +43,10 @@ def create(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         yield creating
 
 
+PROJECT = (
+    'version = 1\nrequires-python = ">=3.9"\n[[package]]\nname = "demo"\nversion = "0"\nsource = { virtual = "." }\n'
+)
+"""The beginning of a uv.lock, up to the dependencies of its project."""
 REFUSED = {
     "no place": ((), "usage", 2),
     "nothing to make": (("env",), "no-framework", 2),
@@ -60,7 +64,7 @@ REFUSED = {
     "another Python than the lock's": (("env", "--lock", "c.lock", "--python", "3.11"), "contradictory-options", 2),
     "a variable of the machine": (("env", "--lock", "variable.txt", "--allow-builds"), "lock-not-exact", 2),
     "a pylock.toml with md5 alone": (("env", "--lock", "md5.toml"), "lock-without-hashes", 2),
-    "the lock of a project": (("env", "--lock", "uv.lock"), "lock-not-exact", 2),
+    "a lock of a project with a folder": (("env", "--lock", "uv.lock"), "lock-not-exact", 2),
     "requirements with md5 alone": (("env", "--lock", "md5.txt"), "lock-without-hashes", 2),
     "conda packages with md5 alone": (("env", "--lock", "md5.yml"), "lock-without-hashes", 2),
     "a link to nothing": (("link", "--lock", "c.lock"), "prefix-not-usable", 2),
@@ -85,7 +89,8 @@ def test_what_cannot_be_done_is_said_before_anything_is_done(
     Path("md5.toml").write_text(f'lock-version = "1.0"\ncreated-by = "own"\n{package}')
     Path("md5.txt").write_text(f"alpha==1.0 --hash=md5:{'0' * 32}\n")
     Path("md5.yml").write_text(MD5_ALONE.format(platform=this_platform()))
-    Path("uv.lock").write_text("version = 1\n")
+    folder = '[[package]]\nname = "beta"\nversion = "1.0"\nsource = { directory = "../beta" }\n'
+    Path("uv.lock").write_text(f"{PROJECT}dependencies = [{{ name = 'beta' }}]\n{folder}")
     Path("link").symlink_to("nothing")
     Path("other.json").write_text('{"schema_version": 1, "platform": "win-64", "gpus": [], "origin": {}}')
     create.refused(code, *words, exit_code=exit_code)

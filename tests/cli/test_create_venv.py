@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from uv import find_uv_bin
 
 from tests.cli.creating import WHEELS, Creating, creating_in, tree
 from tests.conda.packages import MINOR
@@ -68,6 +69,26 @@ def test_a_lock_is_installed_as_it_is(name: str, create: Creating) -> None:
     done = create("env", "--lock", name)
     assert done.code == 0, done.err
     assert create.installed() == {"alpha": "1.0", "beta": "1.0"}
+
+
+@pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
+def test_a_uv_lock_is_installed_as_it_is(uv: bool, create: Creating, request: pytest.FixtureRequest) -> None:
+    create.index.add("gamma", [wheel("gamma", "1.0")])
+    Path("pyproject.toml").write_text(
+        '[project]\nname = "demo"\nversion = "0"\nrequires-python = ">=3.9"\n'
+        """dependencies = ["alpha", "beta<2", "gamma ; sys_platform == 'win32'"]\n"""
+        f'[[tool.uv.index]]\nurl = "{create.index.index_url}"\ndefault = true\n'
+    )
+    subprocess.run([find_uv_bin(), "lock", "--quiet", "--cache-dir", "uv-cache"], check=True)
+    if not uv:
+        request.getfixturevalue("without_uv")
+    done = create("env", "--lock", "uv.lock")
+    assert done.code == 0, done.err
+    assert "only the main dependencies of uv.lock are installed" in done.err
+    names = ("alpha", "beta", "gamma", "demo")
+    found = {name: version for name, version in create.installed().items() if name in names}
+    assert found == {"alpha": "1.0", "beta": "1.0"}
+    assert "is up to date" in create("env", "--lock", "uv.lock").err
 
 
 def test_without_uv_the_same_comes_from_venv_and_pip(create: Creating, without_uv: None) -> None:

@@ -7,7 +7,6 @@ ENVSOLVE_UPDATE_SNAPSHOTS set the pages are brought up to date instead.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import platform
 import re
@@ -22,14 +21,14 @@ import pytest
 
 from envsolve.cli.main import cli
 from tests.cli.transcripts import Block, blocks, fenced_again
-from tests.conftest import Envsolve
 from tests.fake_driver.builder import Device, FakeDriver
 from tests.index.server import IndexServer
+from tests.json_documents import require_documented
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*.md"))}
 WITH_TRANSCRIPTS = [name for name, path in PAGES.items() if "```console" in path.read_text(encoding="utf-8")]
-NOT_RUN = 7
+NOT_RUN = 8
 """Blocks that say why they are not run. Another one is a decision: count it here."""
 MACHINE = "NVIDIA GeForce RTX 3090, 8.6, driver 535.183.01, CUDA 12.2"
 _MACHINE = re.compile(r"(?P<name>.+), (?P<capability>[\d.]+), driver (?P<driver>[\d.]+), CUDA (?P<cuda>[\d.]+)")
@@ -201,58 +200,18 @@ def test_every_command_that_is_shown_is_understood(page: str, command: str) -> N
             found.make_context(name, rest, parent=context)
 
 
-JSON_PAGE = PAGES["reference/json.md"].read_text(encoding="utf-8")
-_ROW = re.compile(r"^\| `([^`]+)` \|", re.MULTILINE)
+SHOWN_JSON = [
+    (part.partition("\n")[0], text)
+    for _, block in transcripts()
+    for part in "\n".join(block.lines).removeprefix("$ ").split("\n$ ")
+    for text in re.findall(r"^\{\n.*?^\}$", part, re.MULTILINE | re.DOTALL)
+]
 
 
-def paths(value: object, at: str = "") -> set[str]:
-    """The keys of JSON data, as the page spells them."""
-    if isinstance(value, dict):
-        inner = {path for name, it in value.items() for path in paths(it, f"{at}.{name}" if at else name)}
-        return inner or {at}
-    if isinstance(value, list):
-        return {path for it in value for path in paths(it, f"{at}[]")} or {f"{at}[]"}
-    return {at}
+@pytest.mark.parametrize(("command", "text"), SHOWN_JSON, ids=[command for command, _ in SHOWN_JSON])
+def test_the_json_that_is_shown_is_what_its_schema_says(command: str, text: str) -> None:
+    require_documented(["--json", *shlex.split(command)[1:]], text)
 
 
-def covered(path: str, rows: set[str]) -> bool:
-    """Whether a row is about ``path``, or about the whole that it is in."""
-    ways = [path[: found.start()] for found in re.finditer(r"[.\[]", path)]
-    return path in rows or any(way in rows or f"{way}.*" in rows or f"{way}[]" in rows for way in ways)
-
-
-def sections() -> Iterator[tuple[str, list[object], set[str]]]:
-    """Each section of the page about JSON with the data that it shows and the keys that it explains."""
-    for section in JSON_PAGE.split("\n## ")[1:]:
-        shown = [json.loads(text) for block in blocks(section) for text in _answers(block)]
-        yield section.partition("\n")[0], shown, set(_ROW.findall(section))
-
-
-def _answers(block: Block) -> Iterator[str]:
-    if block.language == "console":
-        text = "\n".join(block.lines)
-        yield from (it for it in re.findall(r"^\{\n.*?^\}$", text, re.MULTILINE | re.DOTALL))
-
-
-@pytest.mark.parametrize(
-    ("title", "shown", "rows"), [it for it in sections() if it[1]], ids=lambda it: it if isinstance(it, str) else ""
-)
-def test_every_key_of_json_is_explained_and_every_explained_key_is_there(
-    title: str, shown: list[object], rows: set[str]
-) -> None:
-    there = {path for it in shown for path in paths(it)}
-    if title != "Builds":  # it explains the keys of the contract, and leaves those of the matrix to its own page
-        assert [it for it in sorted(there) if not covered(it, rows)] == []
-    assert [it for it in sorted(rows) if not any(covered(path, {it}) for path in there)] == []
-
-
-@pytest.mark.parametrize(
-    ("title", "command"),
-    [("The machine and an environment", "doctor"), ("A proof", "validate --device cpu")],
-)
-def test_the_keys_of_answers_that_depend_on_the_machine_are_those_that_are_explained(
-    title: str, command: str, envsolve: Envsolve
-) -> None:
-    (rows,) = [rows for name, _, rows in sections() if name == title]
-    done = envsolve(*command.split(), "--json", "--python", sys.executable)
-    assert set(json.loads(done.out)) == rows
+def test_json_is_shown() -> None:
+    assert len(SHOWN_JSON) >= 9

@@ -21,6 +21,7 @@ from envsolve.index.requirement_file import read_requirement_file
 from tests.cli.test_end_to_end import GTX_1080_TI, RTX_3090, RTX_5090
 from tests.conftest import Envsolve
 from tests.fake_driver.builder import FakeDriver
+from tests.json_documents import require_documented
 
 CPU_TORCH = {"torch/version.py": "__version__ = '2.8.0+cpu'\ncuda: Optional[str] = None\nhip = None\n"}
 CUDA_TORCH = {"torch/version.py": "__version__ = '2.8.0+cu128'\ncuda: Optional[str] = '12.8'\nhip = None\n"}
@@ -62,6 +63,7 @@ def doctor(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedP
 
 
 def answered(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    require_documented(["doctor", "--json"], done.stdout)
     answer: dict[str, Any] = json.loads(done.stdout)
     return answer
 

@@ -18,7 +18,7 @@ CPU = ("-f", "pytorch", "--gpu", "none")
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The one directory of the PATH, on a machine without uv; the Python of envsolve is there beside it."""
-    monkeypatch.setattr("envsolve.app.python_at_hand.find_uv", lambda: None)
+    monkeypatch.setattr("envsolve.app.project.python_at_hand.find_uv", lambda: None)
     folder = tmp_path / "programs"
     folder.mkdir()
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
@@ -64,7 +64,7 @@ def test_where_the_newest_is_there_none_is_written(init: Init, programs: Path) -
 def test_a_framework_does_not_become_an_older_one_for_it(
     init: Init, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envsolve.app.python_at_hand.pythons_here", lambda *_: ("3.9",))
+    monkeypatch.setattr("envsolve.app.project.python_at_hand.pythons_here", lambda *_: ("3.9",))
     assert init(*CPU, "--no-lock").code == 0
     assert "python" not in init.table
 
@@ -115,7 +115,7 @@ def test_a_python_that_is_named_beside_what_the_pyproject_requires_is_left(init:
 
 
 def test_where_uv_is_there_it_fetches_the_newest(init: Init, programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envsolve.app.python_at_hand.find_uv", lambda: "uv")
+    monkeypatch.setattr("envsolve.app.project.python_at_hand.find_uv", lambda: "uv")
     program(programs, "python3.13", tells("3.13.2"))
     assert init(*CPU, "--no-lock").code == 0
     assert "python" not in init.table

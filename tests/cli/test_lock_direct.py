@@ -417,7 +417,7 @@ def test_create_installs_them(
     (tmp_path / "here" / "in.txt").write_text(f"own @ {here.address('own')}\n-e .\n")
     here("-r", "in.txt", "-o", name)
     if installer == "pip":
-        monkeypatch.setattr("envsolve.app.making.find_uv", lambda: None)
+        monkeypatch.setattr("envsolve.app.environment.making.find_uv", lambda: None)
     create = ("create", "env", "--lock", name, "--cache-dir", "cache", "--no-validate")
     done = here.envsolve(*create)
     assert (done.code, "error: build-refused" in done.err) == (2, True)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
+import shlex
+import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
@@ -12,6 +17,7 @@ import pytest
 import tomli
 
 from envsolve import extension_sources
+from envsolve.app.packages import wheel_ways
 from tests.cli.locked import pins_in
 from tests.cli.locking import undisturbed
 from tests.cli.test_lock_installers import pip, uv
@@ -19,6 +25,7 @@ from tests.cli.worlds import CP311, fill, torch
 from tests.conftest import Envsolve, Result
 from tests.index.packages import IndexFile, sdist, wheel
 from tests.index.server import IndexServer
+from tests.index.shelf import Shelf
 from tests.scripts.fat_binary import fat_binary
 
 _OFFICIAL = """
@@ -26,7 +33,7 @@ id = "own"
 title = "Fast Attention releases"
 publisher = "Fast"
 official = true
-packages = ["flash-attn", "vllm"]
+packages = ["flash-attn", "llama-cpp-python", "vllm"]
 platforms = ["linux-64"]
 [[listing]]
 format = "html"
@@ -35,10 +42,37 @@ lanes = ["cu118", "cu126", "cu130"]
 [[name]]
 label = 'cu(?P<cuda>1\\d)torch(?P<torch>\\d\\.\\d+)cxx11abi(?P<abi>TRUE|FALSE)'
 cuda_from = "label"
+torch_from = "label"
 cuda_match = "major"
 [[name]]
+packages = ["vllm"]
 label = 'cu(?P<cuda>1\\d\\d)'
 cuda_from = "label"
+torch_from = "metadata"
+cuda_match = "minor"
+[[name]]
+packages = ["llama-cpp-python"]
+label = ''
+cuda_from = "page"
+torch_from = "none"
+cuda_match = "minor"
+"""
+_FLAT = """
+id = "flat"
+title = "A page for each PyTorch"
+publisher = "Flat"
+official = true
+packages = ["kaolin"]
+platforms = ["linux-64"]
+[[listing]]
+format = "html"
+url = "{url}/flat/torch-{{torch_version}}_{{lane}}.html"
+lanes = ["cu126", "cu130"]
+torches = ["2.8.0", "2.15.0"]
+[[name]]
+label = ''
+cuda_from = "page"
+torch_from = "page"
 cuda_match = "minor"
 """
 _OTHER = """
@@ -58,6 +92,7 @@ digest = ["digest"]
 [[name]]
 label = 'z?cu(?P<cuda>1\\d\\d)torch(?P<torch>\\d\\.\\d+)(cxx11abi(?P<abi>TRUE|FALSE))?'
 cuda_from = "label"
+torch_from = "label"
 cuda_match = "minor"
 """
 OLD, NEW = ("--driver", "535.183.01"), ("--driver", "580.65.06")
@@ -68,13 +103,32 @@ class World(NamedTuple):
 
     envsolve: Envsolve
     server: IndexServer
+    own: dict[str, Shelf]
 
     def __call__(self, *words: str, form: str = "requirements", code: int = 0) -> Result:
         where = ("--index-url", self.server.index_url, "--pytorch-index-url", f"{self.server.url}/whl")
-        target = ("--python", "3.11.7", "--platform", "linux-64", "--format", form, "--gpu", "8.6")
-        done = self.envsolve(*words, *target, *where, "--cache-dir", "cache")
+        target = ("--platform", "linux-64", "--format", form, "--gpu", "8.6")
+        python = () if "--python" in words else ("--python", "3.11.7")
+        done = self.envsolve(*words, *python, *target, *where, "--cache-dir", "cache")
         assert done.code == code, done.err + done.out
         return done
+
+    def typed(self, command: str) -> Result:
+        """What a command gives that envsolve offered."""
+        done = self.envsolve(*shlex.split(command)[1:], "--cache-dir", "cache")
+        assert done.code == 0, done.err
+        return done
+
+    def why_not(self, other: str, *words: str) -> tuple[str, list[str]]:
+        """Why not ``other``, without the commands, and the framework in each of these, which gives what it says."""
+        where = ("--index-url", self.server.index_url, "--pytorch-index-url", f"{self.server.url}/whl")
+        target = ("--platform", "linux-64", "--gpu", "8.6", "--python", "3.11.7", "--cache-dir", "cache")
+        done = self.envsolve(*words, *target, *where, "--why-not", other)
+        assert done.code == 0, done.err
+        commands = re.findall(r"^    (envsolve .*)$", done.out, re.MULTILINE)
+        assert all("flash-attn @ " in self.typed(it).out for it in commands)
+        text = re.sub(r"^    .*$", "    COMMAND", done.out, flags=re.MULTILINE)
+        return text, [shlex.split(it)[2] for it in commands]
 
     def publishes(self, *files: IndexFile, of: str = "flash-attn") -> None:
         """List ``files`` as the other place does; they are on a shelf of their own."""
@@ -96,6 +150,17 @@ def flash(version: str, label: str) -> IndexFile:
     return wheel("flash-attn", f"{version}+{label}", ["torch"], tags=CP311)
 
 
+def _llama(version: str, lane: str) -> IndexFile:
+    """A wheel as a place lists it that states no digest; each lane has other bytes under the same name."""
+    file = wheel("llama-cpp-python", version, tags="py3-none-any", members={"llama_cpp/lane": lane.encode()})
+    return file._replace(sha256=None)
+
+
+def _sha256(file: IndexFile) -> str:
+    assert file.content is not None
+    return hashlib.sha256(file.content).hexdigest()
+
+
 @pytest.fixture
 def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     (tmp_path / "here").mkdir()
@@ -104,15 +169,16 @@ def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         fill(server)
         server.add("flash-attn", [sdist("flash-attn", "2.8.3", ["torch"]), sdist("flash-attn", "2.9.0", ["torch"])])
         own = {"cu126": "cu12torch2.8cxx11abiTRUE", "cu130": "cu13torch2.15cxx11abiTRUE"}
+        shelves = {it: server.index(f"/own/{it}/simple/", "poor") for it in ("cu118", "cu126", "cu130")}
         for lane, label in own.items():
-            shelf = server.index(f"/own/{lane}/simple/", "poor")
+            shelf = shelves[lane]
             shelf.add("flash-attn", [flash("2.8.3", label)])
             shelf.add("vllm", [wheel("vllm", f"0.33.0+{lane}", ["torch>=2.8"], tags=CP311)])
-        for name, text in {"own": _OFFICIAL, "other": _OTHER}.items():
+        for name, text in {"own": _OFFICIAL, "other": _OTHER, "flat": _FLAT}.items():
             (tmp_path / f"{name}.toml").write_text(text.format(url=server.url))
         places = extension_sources.read_sources(tmp_path)
         monkeypatch.setattr(extension_sources, "_shipped", lambda: places)
-        yield World(envsolve, server)
+        yield World(envsolve, server, shelves)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +210,11 @@ def test_the_project_comes_before_others_with_the_same_wheel(here: World) -> Non
     assert "/own/" in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out
 
 
+def test_a_label_that_sorts_higher_does_not_hold_pytorch_back(here: World) -> None:
+    here.publishes(flash("2.9.0", "zcu126torch2.8"), flash("2.9.0", "cu130torch2.15"))
+    assert pins_in(here("-f", "pytorch", "flash-attn", "--extensions", *NEW).out)["torch"] == "2.15.0"
+
+
 def test_an_index_that_has_a_wheel_comes_before_all(here: World) -> None:
     here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
     here.publishes(flash("2.9.0", "cu130torch2.15"))
@@ -152,16 +223,34 @@ def test_an_index_that_has_a_wheel_comes_before_all(here: World) -> None:
 
 
 def test_a_digest_that_nobody_states_is_worked_out_once(here: World) -> None:
+    file = flash("2.8.3", "cu13torch2.15cxx11abiTRUE")
+    here.own["cu130"].add("flash-attn", [file._replace(sha256=None)])
     command = ("-f", "pytorch", "flash-attn", *NEW, "-o", "gpu.txt")
     here(*command)
     text = Path("gpu.txt").read_text("utf-8")
-    assert "flash-attn @ " in text
-    assert (fetched := here.server.count("*.whl")) > 0
-    here(*command, "-U")
-    assert Path("gpu.txt").read_text("utf-8") == text
+    assert f"sha256:{file.sha256}" in text
+    assert here.server.count("*.whl") == 3  # its metadata, its code, and all of it for the digest
     here(*command)
     assert Path("gpu.txt").read_text("utf-8") == text
-    assert here.server.count("*.whl") == fetched
+    assert here.server.count("*.whl") == 4  # its code again
+
+
+def test_of_several_digests_for_one_address_that_of_the_file_counts(here: World) -> None:
+    file = wheel("kaolin", "0.18.0", [], tags=CP311)
+    here.server.fault(f"*/{file.name}", body=file.content or b"", content_type="application/zip")
+
+    def listed(*digests: str) -> None:
+        links = "".join(f'<a href="files/{file.name}#sha256={it}">{file.name}</a>' for it in digests)
+        page = f"<!DOCTYPE html>{links}".encode()
+        here.server.fault("/flat/torch-2.15.0_cu130.html", body=page, content_type="text/html", times=1)
+
+    command = ("-f", "pytorch", "kaolin", *NEW, "--audit", "off", "--refresh")
+    listed("", str(file.sha256), "b" * 64)
+    done = here(*command)
+    assert f"sha256:{file.sha256}" in done.out
+    assert "b" * 64 not in done.out
+    listed("", "a" * 64, "b" * 64)
+    assert "has none of the digests that" in here(*command, code=3).err
 
 
 def test_a_pylock_has_address_and_digest(here: World) -> None:
@@ -171,15 +260,87 @@ def test_a_pylock_has_address_and_digest(here: World) -> None:
     assert set(found["archive"]["hashes"]) == {"sha256"}
 
 
+@pytest.mark.parametrize(("driver", "lane"), [(OLD, "cu126"), (NEW, "cu130")])
+def test_a_wheel_without_a_label_is_for_the_cuda_of_its_page(here: World, driver: tuple[str, str], lane: str) -> None:
+    here.server.add("llama-cpp-python", [sdist("llama-cpp-python", "0.3.34", [])])
+    for it in ("cu118", "cu126", "cu130"):
+        here.own[it].add("llama-cpp-python", [_llama(version, it) for version in ("0.3.33", "0.3.34")])
+    command = ("-f", "pytorch", "llama-cpp-python", *driver, "-o", "gpu.txt")
+    done = here(*command)
+    text = Path("gpu.txt").read_text("utf-8")
+    (line,) = [it for it in text.splitlines() if it.startswith("llama-cpp-python @ ")]
+    files = f"{here.server.url}/own/{lane}/files/llama-cpp-python"
+    assert line == f"llama-cpp-python @ {files}/{_llama('0.3.34', lane).name} \\"
+    assert f"sha256:{_sha256(_llama('0.3.34', lane))}" in text
+    assert "note: llama-cpp-python 0.3.34 is from Fast Attention releases, published by the project itself" in done.err
+    here.own[lane].add("llama-cpp-python", [_llama("0.3.35", lane)])
+    here(*command, "numpy", "--refresh")
+    assert line in Path("gpu.txt").read_text("utf-8")
+    lock = tomli.loads(here("-f", "pytorch", "llama-cpp-python", *driver, form="pylock").out)
+    (found,) = [it for it in lock["packages"] if it["name"] == "llama-cpp-python"]
+    assert found["version"] == "0.3.35"
+
+
+@pytest.mark.parametrize(("driver", "page"), [(OLD, "torch-2.8.0_cu126"), (NEW, "torch-2.15.0_cu130")])
+def test_a_page_may_say_cuda_and_pytorch(here: World, driver: tuple[str, str], page: str) -> None:
+    file = wheel("kaolin", "0.18.0", [], tags=CP311)
+    for it in ("torch-2.8.0_cu126", "torch-2.15.0_cu130", "torch-2.15.0_cu126"):
+        body = f'<!DOCTYPE html><a href="{it}/{file.name}#sha256={file.sha256}">{file.name}</a>'.encode()
+        here.server.fault(f"/flat/{it}.html", body=body, content_type="text/html")
+        here.server.fault(f"/flat/{it}/{file.name}", body=file.content or b"")
+    assert f"kaolin @ {here.server.url}/flat/{page}/{file.name}" in here("-f", "pytorch", "kaolin", *driver).out
+
+
 def test_no_place_is_asked_for_what_it_is_not_named_for_or_for_the_cpu(here: World) -> None:
     here("-f", "pytorch", "numpy", "--extensions", *NEW)
     assert here.server.count("/own/*") == here.server.count("/lists/*") == 0
+
+
+def test_what_a_package_requires_is_looked_for_too(here: World) -> None:
+    here.server.add("attentive", [wheel("attentive", "1.0.0", ["flash-attn>=2.8"])])
+    done = here("-f", "pytorch", "attentive", *NEW)
+    assert "flash_attn-2.8.3%2Bcu13torch2.15" in done.out
+    here.server.add("attentive", [wheel("attentive", "0.9.0", ["torch"])])  # an answer without flash-attn
+    assert pins_in(here("-f", "pytorch", "attentive", "--refresh", *NEW).out)["attentive"] == "1.0.0"
+
+
+def test_what_no_index_knows_is_looked_for_where_there_is_no_answer(here: World) -> None:
+    here.server.add("attentive", [wheel("attentive", "1.0.0", ["llama-cpp-python"])])
+    here.own["cu130"].add("llama-cpp-python", [_llama("0.3.34", "cu130")])
+    assert "llama_cpp_python-0.3.34-" in here("-f", "pytorch", "attentive", *NEW).out
 
 
 def test_a_place_that_does_not_answer_is_a_note(here: World) -> None:
     here.server.fault("/lists/*", status=500)
     done = here("-f", "pytorch", "flash-attn", "--extensions", *NEW)
     assert "note: could not read Somebody's wheels: wheels of flash-attn there were not considered (" in done.err
+
+
+def test_a_refusal_says_which_place_could_not_be_read(here: World) -> None:
+    here.server.fault("/own/*", status=500)
+    refused = here("-f", "pytorch", "llama-cpp-python", *NEW, code=1)
+    text = "could not read Fast Attention releases: wheels of llama-cpp-python there were not considered ("
+    assert f"cause: {text}" in refused.err
+
+
+def test_a_place_that_does_not_answer_is_not_missed_where_an_index_has_a_wheel(here: World) -> None:
+    here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", ["torch"], tags=CP311)])
+    here.server.fault("/lists/*", status=500)
+    assert "Somebody's wheels" not in here("-f", "pytorch", "flash-attn", "--extensions", *NEW).err
+
+
+def test_a_lock_says_which_places_could_not_be_read(here: World) -> None:
+    here.server.fault("/lists/*", status=500, times=2)
+    command = ("-f", "pytorch", "flash-attn", "--extensions", *NEW, "-o", "pylock.toml")
+    here(*command, form="pylock")
+    made = tomli.loads(Path("pylock.toml").read_text("utf-8"))["tool"]["envsolve"]
+    assert made["evidence"]["places_unread"] == ["flash-attn Somebody's wheels"]
+    text = "Somebody's wheels could not be read when this was locked: wheels of flash-attn there were not considered"
+    done = here.envsolve("status", "pylock.toml", "--gpu", "8.6", *NEW)
+    assert f"{text} (-P flash-attn tries again)" in done.out + done.err
+    here.publishes(flash("2.7.0", "cu130torch2.15"))
+    here(*command, form="pylock")
+    assert "places_unread" not in Path("pylock.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize(
@@ -211,24 +372,259 @@ def test_a_wheel_is_read_whatever_its_name_says(here: World) -> None:
     )
     refused = here("-f", "pytorch", "sageattention", "--extensions", *NEW, code=1)
     assert "no known sageattention wheel has code for compute capability 8.6" in refused.err
+    assert "sageattention 2.2.0: it has no wheel, only a source distribution" in refused.err
+    assert "hint: allow building packages from source, which runs their code" in refused.err
 
 
 def test_where_others_have_a_wheel_it_is_said(here: World) -> None:
     here.server.add("sageattention", [sdist("sageattention", "2.2.0", ["torch"])])
+    assert "Somebody" not in here("-f", "pytorch", "sageattention", *NEW).err  # who has none there
+    here.publishes(sage("cu130torch2.15"), of="sageattention")
     done = here("-f", "pytorch", "sageattention", *NEW)
     assert (
-        "no wheel of sageattention was found; third parties may have one: allow wheels from Somebody's wheels"
-        in done.err
+        "note: no wheel of sageattention 2.2.0 was found for pytorch 2.15.0 (pypi, cu132) and Python 3.11; with "
+        "third-party wheels, pytorch 2.15.0 (pypi, cu132) and Python 3.11: sageattention 2.2.0+cu130torch2.15 from "
+        "Somebody's wheels\n"
+    ) in done.err
+    (command,) = ways(done)
+    assert "sageattention @ " in here.typed(command).out
+
+
+def sage(label: str) -> IndexFile:
+    return wheel("sageattention", f"2.2.0+{label}", ["torch"], tags=CP311)
+
+
+def ways(done: Result) -> list[str]:
+    """The commands of the ways to a published wheel."""
+    lines = done.err.splitlines()
+    return [after.strip() for line, after in pairwise(lines) if re.search(r"(^hint: |; )with .* from .*\S$", line)]
+
+
+@pytest.mark.parametrize(
+    ("words", "changed"),
+    [
+        (["-f", "pytorch==2.14.*", "flash-attn"], "--framework 'pytorch==2.15.*'"),
+        (["torch==2.14.0", "flash-attn"], "'torch==2.15.*' flash-attn"),
+        (["-f", "pytorch", "flash-attn>2.8.3"], "flash-attn==2.8.3"),
+        (["-f", "pytorch>=2.14", "--cuda", "12.*", "flash-attn"], "--cuda 13 "),
+    ],
+)
+def test_beside_source_the_least_change_is_offered_that_has_a_wheel(
+    words: list[str], changed: str, here: World
+) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    done = here(*words, *NEW)
+    assert "flash-attn==2.9.0" in done.out
+    (command,) = ways(done)
+    assert changed in command
+    assert "flash-attn @ " in here.typed(command).out
+
+
+def test_a_refusal_offers_wheels_of_others_and_the_stack_with_those_of_the_project(here: World) -> None:
+    """The one for the smaller change comes first."""
+    here.server.add("torch", [torch("2.14.0")])
+    here.server.withdraw("flash-attn")
+    here.server.add("flash-attn", [wheel("flash-attn", "2.9.0", tags="cp311-cp311-win_amd64")])
+    here.publishes(flash("2.8.3", "cu130torch2.14"))
+    done = here("-f", "pytorch==2.14.0", "flash-attn", *NEW, code=1)
+    allowing, newer = ways(done)
+    assert (
+        done.err
+        == f"""\
+error: no-wheel
+  flash-attn cannot be installed on Python 3.11.7 on linux-64 with pytorch 2.14.0 (pypi, cu130): it has no wheel for \
+this Python and platform
+cause: the command line requires flash-attn
+cause: flash-attn 2.9.0: it has no wheel for this Python and platform
+hint: with third-party wheels, pytorch 2.14.0 (pypi, cu130) and Python 3.11: flash-attn 2.8.3+cu130torch2.14 from \
+Somebody's wheels
+  {allowing}
+hint: with pytorch 2.15.0 (pypi, cu132) and Python 3.11: flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE from Fast \
+Attention releases
+  {newer}
+hint: try another Python (--python) or another version of the package
+"""
     )
-    assert "envsolve --framework pytorch" in done.err
+    assert "2.8.3%2Bcu130torch2.14-" in here.typed(allowing).out
+    assert "2.8.3%2Bcu13torch2.15cxx11abiTRUE" in here.typed(newer).out
+
+
+def test_why_not_solves_beside_the_stack_of_the_answer(here: World) -> None:
+    assert here.why_not("flash-attn", "-f", "pytorch", *NEW) == (
+        """\
+flash-attn fits
+  flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE has a wheel for pytorch 2.15.0 (pypi, cu132) and Python 3.11
+  hint: to get flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE
+    COMMAND
+""",
+        ["pytorch==2.15.0"],
+    )
+
+
+def test_why_not_names_what_would_have_to_change(here: World) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    here.publishes(flash("2.8.3", "cu126torch2.14"), flash("2.8.3", "cu126torch2.8"))
+    assert here.why_not("flash-attn<2.9", "-f", "pytorch==2.14.0", *NEW) == (
+        """\
+flash-attn<2.9 does not fit
+  flash-attn 2.8.3 has no wheel for pytorch 2.14.0 (pypi, cu130) and Python 3.11
+  hint: with third-party wheels, pytorch 2.14.0 (pytorch, cu126) and Python 3.11: flash-attn 2.8.3+cu126torch2.14 from \
+Somebody's wheels
+    COMMAND
+  hint: with pytorch 2.15.0 (pypi, cu132) and Python 3.11: flash-attn 2.8.3+cu13torch2.15cxx11abiTRUE from Fast \
+Attention releases
+    COMMAND
+  hint: to compile flash-attn 2.8.3 for compute capability 8.6, install nvcc of CUDA 13.0 beside g++ and PyTorch
+    COMMAND
+  hint: then build it: its jobs need 9 GB of memory each and follow the free memory; 64 cores take 3 to 5 minutes
+    COMMAND
+""",
+        ["pytorch==2.14.0", "pytorch==2.15.*"],
+    )
+
+
+def test_why_not_says_where_no_stack_helps(here: World) -> None:
+    text, commands = here.why_not("flash-attn", "-f", "pytorch", "--gpu", "7.5", *NEW)
+    assert "flash-attn cannot run on the GPU, for Python 3.11.7 on linux-64 with pytorch 2.15.0 (pypi, cu132)\n" in text
+    assert commands == []
+    refused = here.envsolve("-f", "pytorch", "--gpu", "none", "--why-not", "flash-attn", "--platform", "linux-64")
+    assert "the answer is a CPU environment, and flash-attn has code for GPUs" in refused.err
+
+
+def compiling(done: Result) -> str:
+    """The notes, or the hints, with the commands that compile."""
+    found = re.search(r"^(note|hint): to compile .*\n.*\n\1: then build it.*\n.*\n", done.err, re.MULTILINE)
+    return found[0] if found else ""
+
+
+def test_what_is_locked_as_source_comes_with_the_commands_that_compile_it(here: World) -> None:
+    here.server.add("torch-scatter", [sdist("torch-scatter", "2.1.2")])
+    expected = """\
+note: to compile torch-scatter 2.1.2 for compute capability 8.6, 9.0, install nvcc of CUDA 13.2 beside g++ and PyTorch
+  pip install 'cuda-toolkit[nvcc]==13.2.*' nvidia-cuda-cccl ninja setuptools wheel
+note: then build it
+  export CUDA_HOME="$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/nvidia/cu13" && \
+ln -sf libcudart.so.13 "$CUDA_HOME/lib/libcudart.so" && \
+FORCE_CUDA=1 TORCH_CUDA_ARCH_LIST='8.6;9.0' pip install --no-build-isolation torch-scatter==2.1.2
+"""
+    assert compiling(here("-f", "pytorch", "torch-scatter", "--gpu", "9.0", *NEW)) == expected
+
+
+def test_nvcc_of_cuda_12_is_that_of_conda_forge(here: World) -> None:
+    expected = """\
+note: to compile flash-attn 2.9.0 for compute capability 8.6, install nvcc of CUDA 12.6 beside g++ and PyTorch
+  conda create -p ./cuda-12.6 -c conda-forge cuda-version=12.6 cuda-nvcc cuda-libraries-dev && \
+pip install ninja packaging psutil setuptools wheel
+note: then build it: its jobs need 9 GB of memory each and follow the free memory; 64 cores take 3 to 5 minutes
+  export CUDA_HOME="$PWD/cuda-12.6" CPATH="$PWD/cuda-12.6/targets/x86_64-linux/include" && \
+FLASH_ATTENTION_FORCE_BUILD=TRUE FLASH_ATTN_CUDA_ARCHS=80 pip install --no-build-isolation flash-attn==2.9.0
+"""
+    assert compiling(here("-f", "pytorch==2.7.*", "flash-attn", *OLD)) == expected
+
+
+def test_the_build_gets_the_variables_and_a_library_to_link_with(here: World, tmp_path: Path) -> None:
+    """A shell runs the command; ``pip`` and ``python`` are stood in for."""
+    here.server.add("torch-scatter", [sdist("torch-scatter", "2.1.2")])
+    command = compiling(here("-f", "pytorch", "torch-scatter", *NEW)).splitlines()[-1]
+    library = tmp_path / "site" / "nvidia" / "cu13" / "lib"
+    library.mkdir(parents=True)
+    (library / "libcudart.so.13").write_text("cudart")
+    programs = {"pip": 'echo "$*" "$CUDA_HOME" $FORCE_CUDA $TORCH_CUDA_ARCH_LIST', "python": f"echo {tmp_path}/site"}
+    for name, does in programs.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{does}\n")
+        (tmp_path / name).chmod(0o755)
+    path = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    done = subprocess.run(["sh", "-c", command], env=path, capture_output=True, text=True, check=True)
+    assert done.stdout == f"install --no-build-isolation torch-scatter==2.1.2 {library.parent} 1 8.6\n"
+    assert (library / "libcudart.so").read_text() == "cudart"
+
+
+def test_a_refusal_of_source_says_how_to_compile_it(here: World) -> None:
+    here.server.add("torch", [wheel("torch", "2.15.0", tags=CP311.replace("311", "312"))])
+    done = here("-f", "pytorch==2.15.*", "flash-attn<2.9", *NEW, "--python", "3.12", code=1)
+    assert compiling(done).startswith("hint: to compile flash-attn 2.8.3 for compute capability 8.6, ")
+
+
+def test_sources_without_code_for_a_gpu_are_not_to_be_compiled(here: World) -> None:
+    here.server.add("mamba-ssm", [sdist("mamba-ssm", "2.3.2.post1", ["torch"])])
+    assert compiling(here("-f", "pytorch==2.7.*", "mamba-ssm", *OLD)) != ""
+    assert compiling(here("-f", "pytorch==2.7.*", "mamba-ssm", "--gpu", "6.1", *OLD)) == ""
+
+
+def test_another_python_is_offered_where_it_has_the_wheel(here: World) -> None:
+    here.server.add("torch", [wheel("torch", "2.15.0", tags=CP311.replace("311", "312"))])
+    done = here("-f", "pytorch", "flash-attn", *NEW, "--python", "3.12", code=1)
+    (command,) = ways(done)
+    assert "--python 3.11 " in command
+    assert "flash-attn @ " in here.typed(command).out
+
+
+def test_a_project_is_told_what_to_write(here: World) -> None:
+    here.publishes(wheel("sageattn3", "1.0+cu130torch2.15", ["torch"], tags=CP311), of="sageattn3")
+    here.server.add("sageattn3", [wheel("sageattn3", "1.0", tags="cp311-cp311-win_amd64")])
+    Path("pyproject.toml").write_text(
+        f"""
+        [tool.envsolve]
+        frameworks = ["pytorch==2.8.*"]
+        requirements = ["sageattn3"]
+        extensions = true
+        python = "3.11"
+        gpus = ["8.6"]
+        driver = "580.65.06"
+        platforms = ["linux-64"]
+        index-url = "{here.server.index_url}"
+        pytorch-index-url = "{here.server.url}/whl"
+        outputs = ["requirements.txt"]
+        """
+    )
+    done = here.envsolve("lock", "--cache-dir", "cache")
+    assert (
+        "hint: with pytorch 2.15.0 (pypi, cu132) and Python 3.11: sageattn3 1.0+cu130torch2.15 from Somebody's wheels: "
+        'frameworks = ["pytorch==2.15.*"] in pyproject.toml\n'
+    ) in done.err
+
+
+def test_a_stack_is_offered_whose_pytorch_the_package_requires(here: World) -> None:
+    here.server.add("sageattention", [wheel("sageattention", "2.2.0", ["torch==2.8.0"], tags=CP311)])
+    done = here("-f", "pytorch==2.15.*", "sageattention", *NEW, code=1)
+    assert done.err.startswith("error: packages-conflict\n")
+    (command,) = ways(done)
+    assert "with pytorch 2.8.0 (pypi, cu128) and Python 3.11: sageattention 2.2.0 from http" in done.err
+    assert pins_in(here.typed(command).out)["sageattention"] == "2.2.0"
+
+
+def test_what_no_place_has_for_any_stack_is_not_offered(here: World) -> None:
     here.server.add("sageattn3", [wheel("sageattn3", "2.2.0", tags="cp311-cp311-win_amd64")])
-    done = here("-f", "pytorch", "sageattn3", *NEW, code=1)
-    assert "hint: allow wheels from Somebody's wheels" in done.err
+    here.publishes(sage("cu130torch2.15"), of="sageattention")
+    refused = here("-f", "pytorch==2.15.*", "sageattn3", *NEW, code=1)
+    assert ways(refused) == []
+    assert "Somebody" not in refused.err
 
 
-def test_a_wheel_is_not_for_a_gpu_that_its_package_has_no_code_for(here: World) -> None:
-    done = here("-f", "pytorch", "flash-attn", "--gpu", "7.5", *NEW, code=1)
-    assert "flash-attn is bounded" in done.err
+def test_nothing_is_offered_that_was_not_solved_in_time(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    monkeypatch.setattr(wheel_ways, "_SECONDS", 0)
+    assert ways(here("-f", "pytorch==2.14.0", "flash-attn", *NEW)) == []
+
+
+def test_nothing_is_offered_from_a_place_that_does_not_answer(here: World) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    here.server.fault("/own/*", status=500)
+    assert ways(here("-f", "pytorch==2.14.0", "flash-attn", *NEW)) == []
+
+
+def test_nothing_is_tried_beside_builds_that_were_asked_for(here: World) -> None:
+    here.server.add("torch", [torch("2.14.0")])
+    assert ways(here("-f", "pytorch==2.14.0", "flash-attn", "--allow-builds", *NEW)) == []
+
+
+def test_a_gpu_without_code_is_the_reason_whatever_the_stack(here: World) -> None:
+    done = here("-f", "pytorch==2.15.*", "flash-attn", "--gpu", "7.5", *NEW, code=1)
+    assert (
+        "error: gpu-not-supported\n  flash-attn cannot run on the GPU, for Python 3.11.7 on linux-64 with" in done.err
+    )
+    assert "cause: flash-attn is bounded: flash-attn>=2.7.3 has no code for compute capability 7.5" in done.err
+    assert done.err.count("hint: ") == done.err.count("hint: leave out flash-attn, or require another version") == 1
 
 
 def test_code_for_new_gpus_needs_a_wheel_that_was_built_with_a_new_cuda(here: World) -> None:
@@ -245,6 +641,13 @@ def test_where_the_wheel_of_the_index_does_not_run_the_project_has_one_for_anoth
     here.server.add("vllm", [wheel("vllm", "0.33.0", ["torch>=2.8"], tags=CP311)])
     assert "vllm @ " in here("-f", "pytorch", "vllm", *OLD).out
     assert pins_in(here("-f", "pytorch", "vllm", *NEW).out)["vllm"] == "0.33.0"
+
+
+def test_an_answer_of_conda_says_that_it_has_no_such_wheels(here: World) -> None:
+    done = here.envsolve("-f", "pytorch", "flash-attn", "--extensions", "--gpu", "8.6", *NEW)
+    assert done.code == 0
+    assert "note: --extensions is ignored: only Python locks have wheels that are on no index" in done.err
+    assert "--format pylock --extensions flash-attn" in done.err
 
 
 @pytest.mark.thorough  # installers judge the lock

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.app.matrix_update import UpdateRequest, look_for_new
-from envsolve.app.network import Network
-from envsolve.app.overlay_files import write
+from envsolve.app.matrix.matrix_update import UpdateRequest, look_for_new
+from envsolve.app.matrix.overlay_files import write
+from envsolve.app.request.network import Network
 from envsolve.boundary.busy import locked
 from envsolve.errors import OutsideError
 from envsolve.matrix import Matrix
@@ -124,6 +124,17 @@ def test_the_list_says_what_is_shipped_and_what_was_read_here(
     assert row["read_here"] is True
     assert row["released"] == "2026-11-25"
     assert row["evidence"][0]["sha256"]
+
+
+def test_an_update_and_the_list_are_data_too(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
+    checked = json.loads(update(envsolve, world, "torch", "--check", "--json").out)
+    found = json.loads(update(envsolve, world, "torch", "--json").out)
+    assert (checked["directory"], found["directory"]) == (None, str(data))
+    assert [it["version"] for it in found["new"]] == ["2.16.0"]
+    assert [it["file"] for it in found["new"]] == ["pytorch.toml"]
+    assert found["failures"] == []
+    (here,) = json.loads(envsolve("matrix", "list", "--json").out)["read_here"]
+    assert (here["release"], here["build"]) == ("pytorch 2.16.0", "pypi, cu130, linux-64")
 
 
 def test_a_check_says_what_is_missing_and_writes_nothing(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
@@ -309,7 +320,7 @@ def test_rows_that_another_update_wrote_meanwhile_stay(world: IndexServer, data:
 def test_an_update_that_cannot_write_as_another_does_says_so(
     envsolve: Envsolve, world: IndexServer, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envsolve.app.overlay_files._SECONDS", 0.1)
+    monkeypatch.setattr("envsolve.app.matrix.overlay_files._SECONDS", 0.1)
     data.parent.mkdir()
     with locked(data.parent, OutsideError("busy", "busy")):
         busy = update(envsolve, world, "torch")
@@ -449,4 +460,6 @@ def test_without_rows_of_its_own_a_command_looks_once_and_loads_nothing(data: Pa
     command = [sys.executable, "-c", script, "-f", "jax", "--gpu", "none"]
     ran = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
     assert "envsolve.matrix.load" in ran.stdout
-    assert not {"envsolve.matrix.overlay", "envsolve.releases", "envsolve.app.inferring"} & set(ran.stdout.split())
+    assert not {"envsolve.matrix.overlay", "envsolve.releases", "envsolve.app.matrix.inferring"} & set(
+        ran.stdout.split()
+    )

@@ -66,6 +66,23 @@ def test_the_files_of_the_usual_names_are_found(
     )
 
 
+def test_a_folder_with_the_lock_of_another_tool_alone_is_a_project(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in _PROJECT_LOCKS.items():
+        (tmp_path / name).write_text(text)
+    done = envsolve("status", *_RTX_3090, "--platform", "linux-64", "--json")
+    files = json.loads(done.out)["files"]
+    assert [it["path"] for it in files] == list(_PROJECT_LOCKS)
+    assert {(it["needs"]["driver_floor"], it["needs"]["cuda"]) for it in files} == {("580.65.06", "13.0")}
+    assert all("7.5" in it["needs"]["compute_capabilities"] for it in files)
+    text = envsolve("status", *_RTX_3090, "--platform", "linux-64").out
+    assert text.count("\n  needs: NVIDIA driver 580.65.06 or newer; CUDA 13.0; compute capability 7.5, 8.0,") == 3
+    said = envsolve("create", "env")
+    assert (said.code, "\n  envsolve create env --lock uv.lock\n" in said.err) == (2, True)
+
+
 def test_a_build_that_the_matrix_does_not_know_is_no_success(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "environment.yml"
     file.write_text("dependencies: [python=3.12, pytorch=2.99.1=cuda999_py312h0123456_0]\n")

@@ -18,6 +18,7 @@ import pytest
 from tests.binary.device_library import device_library
 from tests.conftest import Envsolve
 from tests.fake_driver.builder import Device, FakeDriver
+from tests.json_documents import require_documented
 from tests.scripts.fat_binary import fat_binary
 from tests.validation.compiled import CUDART, compiled
 from tests.validation.test_child import until
@@ -66,6 +67,7 @@ def run(environ: Mapping[str, str], *arguments: str) -> subprocess.CompletedProc
 def validated(environ: Mapping[str, str], *arguments: str) -> dict[str, Any]:
     """What --json says; the exit code must agree with it."""
     done = run(environ, "--json", *arguments)
+    require_documented(["validate", "--json"], done.stdout)
     answer = json.loads(done.stdout)
     assert isinstance(answer, dict)
     assert done.returncode == (0 if answer["ok"] else 1), done.stderr
@@ -91,6 +93,22 @@ def test_a_gpu_that_computes_right_is_proven(fake_driver: FakeDriver, with_torch
         "convolution-backward",
         "training",
     ]
+
+
+def test_a_dependent_framework_runs_its_kernel_beside_the_other(fake_driver: FakeDriver, with_torch: Path) -> None:
+    metadata = site_of(with_torch) / "vllm-0.33.0.dist-info/METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: vllm\nVersion: 0.33.0\n")
+    words = ("--prefix", str(with_torch))
+    right, wrong = machine(fake_driver), machine(fake_driver, ENVSOLVE_TEST_TORCH="wrong-silu")
+    assert statuses(validated(right, *words))["vllm"] == "pass"
+    assert {"pytorch", "vllm"} <= statuses(validated(right, *words, "-f", "vllm")).keys()
+    assert "vllm on GPU 0" in statuses(validated(right, *words, "--all-gpus"))
+    assert "vllm" not in statuses(validated(right, *words, "-f", "pytorch"))
+    answer = validated(wrong, *words)
+    assert (statuses(answer)["pytorch"], statuses(answer)["vllm"], answer["ok"]) == ("pass", "fail", False)
+    assert "vllm" not in statuses(validated(right, *words, "--device", "cpu"))
+    assert "SGLang is not installed" in run(right, *words, "-f", "sglang").stderr
 
 
 def test_people_get_a_line_for_each_probe_and_every_finding_with_its_fix(

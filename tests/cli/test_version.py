@@ -49,10 +49,10 @@ def test_verbose_tells_what_envsolve_works_with_wherever_it_stands(words: str, e
     ("there", "says"),
     [
         ({"py-rattler": "0.28.0", "conda-lock": "4.0.3"}, "installed: py-rattler 0.28.0, conda-lock 4.0.3"),
-        ({}, "not installed; to install it: pip install 'envsolve[conda]'"),
+        ({}, "not installed; to install it: pip install py-rattler conda-lock"),
         (
             {"py-rattler": "0.28.0"},
-            "incomplete: py-rattler 0.28.0, conda-lock missing; to install it: pip install 'envsolve[conda]'",
+            "incomplete: py-rattler 0.28.0, conda-lock missing; to install it: pip install py-rattler conda-lock",
         ),
     ],
 )

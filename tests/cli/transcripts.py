@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 PROMPT = "$ "
 INDENT = "    "
-_FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[\w-]*)$")
+_FENCE = re.compile(r"^(?P<fence>`{3,})(?P<language>[^`]*)$")
 _COMMENT = re.compile(r"^<!-- (?P<word>file|machine|not run): (?P<value>.+) -->$")
 Answer = Callable[[str], list[str]]
 

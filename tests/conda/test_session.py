@@ -117,14 +117,14 @@ def test_without_py_rattler_the_error_says_how_to_get_it(monkeypatch: pytest.Mon
     with pytest.raises(OutsideError) as caught:
         Session(Settings(str(tmp_path)))
     assert caught.value.code == "conda-extra-missing"
-    assert str(caught.value.hints[0].command).endswith(" -m pip install 'envsolve[conda]'")
+    assert str(caught.value.hints[0].command).endswith(" -m pip install py-rattler conda-lock")
 
 
 def test_without_pip_uv_installs_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envsolve.conda.session.find_spec", lambda _: None)
+    monkeypatch.setattr("envsolve.boundary.programs.find_spec", lambda _: None)
     monkeypatch.setattr("sys.executable", "/opt/my tools/python")
     command = not_installed().hints[0].command
-    assert command == "uv pip install --python '/opt/my tools/python' 'envsolve[conda]'"
+    assert command == "uv pip install --python '/opt/my tools/python' py-rattler conda-lock"
 
 
 def test_only_programs_of_their_own_import_rattler() -> None:

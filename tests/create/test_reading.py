@@ -13,6 +13,7 @@ from envsolve.create.wheels import wheel_file
 from envsolve.errors import UsageError
 from envsolve.model.host import Platform
 
+PROJECT_LOCKS = Path(__file__).parents[1] / "lockfile" / "project_locks"
 BRANCH = 'vcs = { type = "git", url = "https://example.org/own", commit-id = "main" }'
 DIGEST = "0" * 64
 URL = "https://conda.anaconda.org/conda-forge/linux-64/zlib-1.3-h0_0.conda"
@@ -109,6 +110,18 @@ def test_a_python_lock_says_which_pythons_it_is_for(tmp_path: Path) -> None:
     assert plan("requirements.txt", HASHED, tmp_path).python is None
     text = 'lock-version = "1.0"\ncreated-by = "own"\npackages = []\nrequires-python = ">=3.12"\n'
     assert plan("pylock.toml", text, tmp_path).python == SpecifierSet(">=3.12")
+
+
+@pytest.mark.parametrize("tool", ["uv", "poetry", "pdm"])
+def test_of_the_lock_of_a_project_what_this_platform_needs_is_installed(tool: str) -> None:
+    path = PROJECT_LOCKS / tool / f"{tool}.lock"
+    found = plan_of(path, Platform.LINUX_64)
+    assert (found.kind, found.lock_name) == (Kind.VENV, path.name)
+    elsewhere = {it.name for it in plan_of(path, Platform.WIN_64).lock.pins}
+    assert {it.name for it in found.lock.pins} - elsewhere >= {"rich", "mdurl", "markdown-it-py"}
+    assert [it.text for it in found.notes] == [
+        f"only the main dependencies of {path.name} are installed: no extras, no groups, not the project"
+    ]
 
 
 def test_conda_packages_and_wheels_come_with_their_digests(tmp_path: Path) -> None:

@@ -16,6 +16,6 @@ def tables_are_read_once() -> Iterator[None]:
     tables = Tables()
     anchors = anchors_of(tables)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("envsolve.app.explaining.Tables", lambda: tables)
-        patch.setattr("envsolve.app.explaining.anchors_of", lambda _: anchors)
+        patch.setattr("envsolve.app.explain.explaining.Tables", lambda: tables)
+        patch.setattr("envsolve.app.explain.explaining.anchors_of", lambda _: anchors)
         yield

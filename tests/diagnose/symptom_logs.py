@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import tomli
 
-from envsolve.app.explaining import Explained, ExplainRequest, explain
+from envsolve.app.explain.explaining import ExplainRequest, explain
+from envsolve.app.status.results import Explanation
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
 
@@ -28,7 +29,7 @@ class SymptomLog(NamedTuple):
     says: tuple[str, ...]
     never: tuple[str, ...]
 
-    def explained(self) -> Explained:
+    def explained(self) -> Explanation:
         return explain(io.BytesIO(self.text.encode()), self.asked, {})
 
 

@@ -6,7 +6,8 @@ import io
 
 import pytest
 
-from envsolve.app.explaining import Explained, ExplainRequest, explain
+from envsolve.app.explain.explaining import ExplainRequest, explain
+from envsolve.app.status.results import Explanation
 from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
 from tests.diagnose.facts.code_cases import Known, case_of
@@ -46,7 +47,7 @@ def test_fields_of_another_framework_leave_nothing_of_the_first() -> None:
     assert case.fields_of("pytorch") == {"framework": "PyTorch", "name": "pytorch", "version": "", "built_cuda": ""}
 
 
-def explained(text: str, asked: ExplainRequest) -> Explained:
+def explained(text: str, asked: ExplainRequest) -> Explanation:
     return explain(io.BytesIO(text.encode()), asked, {})
 
 

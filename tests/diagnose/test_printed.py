@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from envsolve.app.explaining import ExplainRequest, explain
+from envsolve.app.explain.explaining import ExplainRequest, explain
 
 pytestmark = pytest.mark.usefixtures("tables_are_read_once")
 FILE = Path(__file__).parent / "printed.jsonl"

@@ -8,9 +8,10 @@ from pathlib import Path
 import click
 import pytest
 
-from docs._ext.envsolve_reference import commands, errors, findings, keys, markdown, variables
+from docs._ext.envsolve_reference import commands, documents, errors, findings, keys, markdown, variables
 from docs._ext.envsolve_reference.source import Source
 from envsolve.cli.main import cli
+from envsolve.documents import DOCUMENTS
 from envsolve.project.keys import ALIASES, KEYS
 
 ROOT = Path(__file__).parents[2]
@@ -56,6 +57,28 @@ def test_every_key_is_told_with_its_meaning_type_place_and_example() -> None:
     assert keys.keys_table().count("\n") == len(KEYS) + 2
 
 
+def test_every_document_of_json_has_its_schema_in_the_list_and_a_table_of_its_keys() -> None:
+    page = (DOCS / "reference" / "json.md").read_text(encoding="utf-8")
+    assert "```{generated} json-schemas\n```" in page
+    listed = documents.schemas_table()
+    for name, kind in DOCUMENTS.items():
+        assert f"[{name}](../schemas/{name}.schema.json) | What " in listed
+        assert f"```{{generated}} json-keys {kind.__name__}\n```" in page
+    assert [it for it in documents.SECTIONS if f"json-keys {it}\n" not in page] == []
+
+
+def test_the_table_of_a_document_has_the_keys_of_the_types_inside_it() -> None:
+    lines = documents.keys_table("Lock").splitlines()
+    assert "| `files[].status` | `new` if the file did not exist: `current`, `new`, `stale` |" in lines
+    assert "| `files[].changes[].name` | the package |" in lines
+    assert "| `notes` | what else to know; see [its keys](#a-note) |" in lines
+    (environment,) = [it for it in lines if it.startswith("| `environment")]
+    assert environment.endswith("the environment (may be absent); see [its keys](#an-environment) |")
+    stack = documents.keys_table("Stack")
+    assert stack.count("`frameworks[].version`") == 1
+    assert "`alternatives[].frameworks[]" not in stack
+
+
 def test_every_expression_that_names_a_code_or_an_id_was_read(source: Source) -> None:
     assert errors.codes(source)
     assert findings.findings(source)
@@ -70,6 +93,12 @@ def test_every_code_that_a_test_meets_is_in_the_reference(source: Source, texts_
     }
     assert len(met) > 50
     assert sorted(met - known) == []
+
+
+def test_the_page_on_python_lists_every_kind_of_error() -> None:
+    page = (DOCS / "python-api.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+Error)`[^|]*\| (\d) \|", page, re.MULTILINE)
+    assert rows == [(name, str(kind.exit_code)) for name, kind in errors.KINDS.items()]
 
 
 def test_a_code_has_the_exit_code_of_its_kind(source: Source) -> None:

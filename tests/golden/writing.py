@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve import __version__
-from envsolve.app.command import recorded_options
-from envsolve.app.solving import stacks_of
+from envsolve.app.request.command import recorded_options
+from envsolve.app.solve.solving import stacks_of
 from envsolve.create.reading import plan_of
 from envsolve.create.record import State, record_of, write_record
 from envsolve.host.host_file import host_as_json, read_host_file

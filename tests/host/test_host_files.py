@@ -81,9 +81,7 @@ def test_readings_are_written_and_not_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_a_recorded_machine_reads_and_writes_the_same(path: Path) -> None:
     host = read_host_file(path)
-    again = host_as_json(host)
-    assert again.pop("readings") == []
-    assert again == json.loads(path.read_text(encoding="utf-8"))
+    assert host_as_json(host) == {**json.loads(path.read_text(encoding="utf-8")), "readings": []}
     assert (host.status == GpuStatus.READY) == bool(host.gpus)
 
 

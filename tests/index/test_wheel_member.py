@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from envsolve.index.http import HttpFetcher
-from envsolve.index.wheel_member import BrokenArchiveError, RemoteWheel
+from envsolve.index.wheel_member import BrokenArchiveError, RemoteWheel, with_digest
 from envsolve.model.package import PackageFile
 from tests.index.packages import wheel
 from tests.index.server import IndexServer
@@ -33,6 +33,20 @@ def test_a_large_member_comes_in_pieces(index: IndexServer, built: PackageFile, 
         assert b"".join(thing.chunks("thing/small.so")) == b"small"
     fetcher.close()
     assert index.count("*.whl") == (3 if ranges else 1)  # its end, and two pieces
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_digest_is_of_the_whole_and_its_size_is_known_before(
+    index: IndexServer, built: PackageFile, *, ranges: bool
+) -> None:
+    index.ranges = ranges
+    fetcher = HttpFetcher(retries=0)
+    told: list[tuple[int, int]] = []
+    found = with_digest(fetcher, built._replace(hashes=(), size=None), lambda *it: told.append(it))
+    fetcher.close()
+    assert found == built
+    assert told[0] == (0, built.size)
+    assert 0 < told[1][0] < (built.size or 0)
 
 
 def test_a_server_that_stops_in_the_middle_is_an_error(index: IndexServer, built: PackageFile) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from envsolve.app.solving import stacks_of
+from envsolve.app.solve.solving import stacks_of
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import conda_specs, environment_name
 from envsolve.lockfile.lock import Asked, Lock, Made

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from hypothesis import strategies as st
 
-from envsolve.app.command import recorded_options
-from envsolve.app.solving import stacks_of
+from envsolve.app.request.command import recorded_options
+from envsolve.app.solve.solving import stacks_of
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.lockfile.stack import stack_of

@@ -124,7 +124,7 @@ def test_the_proof_is_run_by_a_python_that_envsolve_runs_in() -> None:
     assert "-m venv $d" in apptainer(plain())
     old = apptainer(plain([PINS[2]], python="3.9.1"))
     assert "-m venv" not in old
-    assert "uv tool run --python 3.11 envsolve validate" in old
+    assert "uv tool run --python 3.11 --from envsolve@$ENVSOLVE_URL envsolve validate" in old
 
 
 def test_a_wheel_that_takes_cuda_from_the_system_gets_no_image(matrix: Matrix) -> None:

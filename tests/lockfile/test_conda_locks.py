@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from envsolve.app.export_conda import Exported, NotWholeError
-from envsolve.app.export_conda import export_conda as export
+from envsolve.app.environment.export_conda import Exported, NotWholeError
+from envsolve.app.environment.export_conda import export_conda as export
 from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
 from envsolve.lockfile.conda_locks import channels_of, named_channel

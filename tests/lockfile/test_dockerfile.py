@@ -152,7 +152,8 @@ def test_triton_calls_a_compiler_and_it_says_so() -> None:
 def test_the_proof_is_run_by_a_python_that_envsolve_runs_in() -> None:
     assert "-m venv /tmp/v" in dockerfile(for_python("3.11.7"))
     assert "-m venv" not in dockerfile(for_python("3.9.1"))
-    assert "uv tool run --python 3.11 envsolve validate" in dockerfile(for_python("3.9.1"))
+    command = "uv tool run --python 3.11 --from envsolve@$ENVSOLVE_URL envsolve validate"
+    assert command in dockerfile(for_python("3.9.1"))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from envsolve.app.held_locks import held_in
+from envsolve.app.lock.held_locks import held_in
 from envsolve.lockfile import environment_yml
 from envsolve.lockfile.lock import Asked, Lock
 from envsolve.lockfile.reading import lock_in

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from envsolve.app.command import recorded_command, recorded_options
+from envsolve.app.request.command import recorded_command, recorded_options
 from envsolve.lockfile.options import Options, options_in
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Packages, Policy, Request, parse_versions

@@ -1,19 +1,22 @@
 """pixi.toml: the bytes, that pixi's words mean what conda's do, and what a machine must have.
 
-While this was written, pixi's own JSON schema (prefix-dev/pixi, schema/schema.json, of August 2026) judged every case.
+pixi's own JSON schema (prefix-dev/pixi, schema/schema.json) judges every case where ENVSOLVE_TEST_PIXI_SCHEMA names it;
+that of pixi 0.77 accepted all.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jsonschema
 import pytest
 import tomli
 
-from envsolve.app.solving import stacks_of
+from envsolve.app.solve.solving import stacks_of
 from envsolve.errors import UsageError
 from envsolve.lockfile import pixi_toml
 from envsolve.lockfile.answer import Answer
@@ -129,19 +132,21 @@ def test_what_all_platforms_have_stands_once_and_the_rest_at_its_platform(matrix
 @pytest.mark.parametrize(
     ("name", "platforms"),
     [
-        ("tensorflow", [{"platform": "linux-64", "cuda": "12.0"}]),
-        ("two-platforms", [{"platform": "linux-64", "cuda": "13.0"}, {"platform": "win-64", "cuda": "12.0"}]),
-        ("jax-releases", [{"platform": "linux-64", "cuda": "11.0"}]),
-        ("named-by-its-folder", [{"platform": "win-64", "cuda": "10.0"}]),
+        ("tensorflow", [("linux-64", "12.0", "8.6")]),
+        ("two-platforms", [("linux-64", "13.0", "8.6"), ("win-64", "12.0", "8.6")]),
+        ("jax-releases", [("linux-64", "11.0", "7.5")]),
+        ("named-by-its-folder", [("win-64", "10.0", "7.0")]),
         ("cpu", ["linux-64"]),
     ],
 )
-def test_a_machine_must_have_the_cuda_of_the_oldest_driver_that_will_do(
-    name: str, platforms: list[object], matrix: Matrix
+def test_a_machine_must_have_its_gpu_and_the_cuda_of_the_oldest_driver_that_will_do(
+    name: str, platforms: list[tuple[str, str, str] | str], matrix: Matrix
 ) -> None:
     """A toolkit of CUDA 11 or later runs on the first driver of its major: pixi must not ask for more."""
     workspace = read(name, matrix)["workspace"]
-    assert workspace["platforms"] == platforms
+    assert workspace["platforms"] == [
+        it if isinstance(it, str) else {"platform": it[0], "cuda": {"driver": it[1], "arch": it[2]}} for it in platforms
+    ]
     assert ("requires-pixi" in workspace) is (name != "cpu")
 
 
@@ -150,7 +155,7 @@ def test_before_cuda_11_a_driver_runs_its_own_cuda_and_older(matrix: Matrix) -> 
     assert answer.solution.toolkit is not None
     toolkit = answer.solution.toolkit._replace(version=CudaVersion(10, 2), windows_full=None)
     text = written([answer._replace(solution=answer.solution._replace(toolkit=toolkit))])
-    assert tomli.loads(text)["workspace"]["platforms"] == [{"platform": "win-64", "cuda": "10.2"}]
+    assert tomli.loads(text)["workspace"]["platforms"][0]["cuda"]["driver"] == "10.2"
 
 
 def test_a_driver_that_compiles_kernels_supports_the_toolkit_in_full(matrix: Matrix) -> None:
@@ -159,7 +164,28 @@ def test_a_driver_that_compiles_kernels_supports_the_toolkit_in_full(matrix: Mat
     assert solution.toolkit is not None
     full = solution.toolkit.linux_full
     manifest = tomli.loads(written([given[0]._replace(solution=solution._replace(minimum_driver=full))]))
-    assert manifest["workspace"]["platforms"][0]["cuda"] == str(solution.toolkit.version) == "12.9"
+    assert manifest["workspace"]["platforms"][0]["cuda"]["driver"] == str(solution.toolkit.version) == "12.9"
+
+
+def test_a_machine_without_the_gpu_states_both_versions(matrix: Matrix) -> None:
+    first, second = answers(CASES["tensorflow"], matrix), answers(CASES["two-frameworks"], matrix)
+    assert "#   CONDA_OVERRIDE_CUDA=12.0 CONDA_OVERRIDE_CUDA_ARCH=8.6\n" in written(first)
+    assert "CONDA_OVERRIDE_CUDA_ARCH=7.0\n" in written(second)
+    assert "CONDA_OVERRIDE" not in written(answers(CASES["cpu"], matrix))
+
+
+def test_a_platform_may_be_a_table_with_its_name_alone() -> None:
+    platforms = '[{ name = "osx-arm64" }, { name = "gpu", platform = "linux-64", cuda = "12.0" }, "win-64"]'
+    text = f'[workspace]\nchannels = []\nplatforms = {platforms}\n[dependencies]\nzlib = "==1.3"\n'
+    assert all(pixi_toml.read(text, it) for it in (Platform.OSX_ARM64, Platform.LINUX_64, Platform.WIN_64))
+    assert pixi_toml.read(text, Platform.LINUX_AARCH64) is None
+
+
+@pytest.mark.skipif("ENVSOLVE_TEST_PIXI_SCHEMA" not in os.environ, reason="ENVSOLVE_TEST_PIXI_SCHEMA names no schema")
+@pytest.mark.parametrize("name", CASES)
+def test_the_schema_of_pixi_accepts_every_manifest(name: str, matrix: Matrix) -> None:
+    schema = json.loads(Path(os.environ["ENVSOLVE_TEST_PIXI_SCHEMA"]).read_text("utf-8"))
+    jsonschema.validate(read(name, matrix), schema)
 
 
 @pytest.mark.parametrize(

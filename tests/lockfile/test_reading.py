@@ -6,7 +6,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from envsolve.app.held_locks import held_in
+from envsolve.app.lock.held_locks import held_in
 from envsolve.errors import UsageError
 from envsolve.lockfile import (
     conda_lock_yml,

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from envsolve.app.exact_files import Asking
-from envsolve.app.export_conda import export_conda
-from envsolve.app.export_python import PythonExport, export_python
-from envsolve.app.network import Network
+from envsolve.app.environment.exact_files import Asking
+from envsolve.app.environment.export_conda import export_conda
+from envsolve.app.environment.export_python import PythonExport, export_python
+from envsolve.app.request.network import Network
 from envsolve.boundary.files import FileError
 from envsolve.errors import EnvsolveError
 from envsolve.lockfile import conda_lock_yml, explicit, pylock_toml, requirements_txt

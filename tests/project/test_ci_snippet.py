@@ -54,7 +54,7 @@ def commands_in(system: System, text: str) -> list[str]:
 def test_the_job_checks_the_locks_and_installs_each_by_its_digests(system: System) -> None:
     text = ci_snippet(system, ci_commands(["pylock.toml", "locks/requirements.txt"]))
     assert commands_in(system, text) == [
-        "python -m pip install envsolve uv",
+        "python -m pip install envsolve@$ENVSOLVE_URL uv",
         "envsolve lock --check",
         "envsolve create /tmp/locked --force --no-validate --lock pylock.toml",
         "envsolve create /tmp/locked --force --no-validate --lock locks/requirements.txt",
@@ -63,7 +63,7 @@ def test_the_job_checks_the_locks_and_installs_each_by_its_digests(system: Syste
 
 def test_conda_packages_take_the_extra() -> None:
     for lock in ("conda-lock.yml", "gpu.conda-lock.yaml", "conda-linux-64.lock", "pixi.lock"):
-        assert "python -m pip install 'envsolve[conda]' uv" in ci_commands(["pylock.toml", lock])
+        assert 'python -m pip install "envsolve[conda]@$ENVSOLVE_URL" uv' in ci_commands(["pylock.toml", lock])
     assert "conda" not in "".join(ci_commands(["pylock.toml"]))
 
 
@@ -73,7 +73,7 @@ def test_a_file_with_spaces_stays_one_word() -> None:
 
 
 def test_without_a_lock_to_install_it_checks_alone() -> None:
-    assert ci_commands([]) == ("python -m pip install envsolve uv", "envsolve lock --check")
+    assert ci_commands([]) == ("python -m pip install envsolve@$ENVSOLVE_URL uv", "envsolve lock --check")
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

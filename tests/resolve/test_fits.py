@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.builds import Filters, find_builds
-from envsolve.app.targets import target_of
+from envsolve.app.request.targets import target_of
+from envsolve.app.solve.builds import Filters, find_builds
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability

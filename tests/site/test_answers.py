@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from envsolve.app.command import command_of
-from envsolve.app.solving import solve_request
+from envsolve.app.request.command import command_of
+from envsolve.app.solve.solving import solve_request
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform

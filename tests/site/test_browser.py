@@ -17,7 +17,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from envsolve.app.solving import answers_to
+from envsolve.app.solve.solving import answers_to
 from envsolve.errors import EnvsolveError
 from envsolve.lockfile.wheels import requirements_of
 from envsolve.matrix import Matrix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin
@@ -13,7 +13,7 @@ import pytest
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
-from envsolve.extension_sources import Listing, read_sources
+from envsolve.extension_sources import Labelled, Listing, Page, read_sources
 from envsolve.index.fetch import PAGE_LIMIT, Response
 from envsolve.index.file_metadata import FileMetadata
 from envsolve.index.listing import ListingPage
@@ -64,10 +64,10 @@ def digits(value: str, major: int) -> str:
     return plain[:major] + ("." + plain[major:] if plain[major:] else "")
 
 
-def said_by(place: str, file: str) -> Table | None:
-    """What the label in the name of a file says, as an example has it; None where envsolve does not use the file."""
+def said_by(place: str, file: str, page: Page = Page("")) -> Table | None:  # noqa: B008 - a value
+    """What a file on ``page`` says, as an example has it; None where envsolve does not use the file."""
     name, version, _, _ = parse_wheel_filename(file)
-    said = SOURCES[place].said_by(str(name), file.split("-")[1].partition("+")[2])
+    said = SOURCES[place].said_by(str(name), file.split("-")[1].partition("+")[2], page)
     if said is None:
         return None
     found = {key: value for key, value in said._asdict().items() if value}
@@ -75,10 +75,10 @@ def said_by(place: str, file: str) -> Table | None:
 
 
 def is_used(place: Table, package: str, label: str) -> bool:
-    """Whether the first rule for a label is one that reads CUDA from it."""
+    """Whether the first rule for a label is one that says where its CUDA is stated."""
     rules = [it for it in place["name"] if package in it.get("packages", place["packages"])]
     first = next((it for it in rules if re.fullmatch(it["label"], label, re.IGNORECASE)), None)
-    return first is not None and first["cuda_from"] == "label"
+    return first is not None and first["cuda_from"] != "versions"
 
 
 class OnePage(NamedTuple):
@@ -165,6 +165,16 @@ def test_rules_for_names(name: str) -> None:
             assert place["unlabelled"]
 
 
+def test_the_cuda_of_vllm_wheels_without_a_label_is_that_of_the_ptx_read_in_them() -> None:
+    file = HERE.parents[1] / "data" / "compat_matrix" / "extensions" / "vllm.toml"
+    rows = [it for it in tomllib.loads(file.read_text("utf-8"))["build"] if it["platforms"] == ["linux-64"]]
+    named = PLACES["vllm"]["unlabelled"]
+    for row in rows:
+        for version in re.findall(r"(?:>=|<=)([\d.]+)", row["versions"]):
+            found = [it["cuda"] for it in named if Version(it["from"]) <= Version(version) < Version(it["before"])]
+            assert found == [row["ptx_cuda"]], version
+
+
 @pytest.mark.parametrize("name", PLACES)
 def test_examples(name: str) -> None:
     for example in PLACES[name].get("example", []):
@@ -180,7 +190,8 @@ def _as_used(place: Table, example: Table) -> Table:
     said = {key: value for key, value in example.items() if key != "file"}
     label = example["file"].split("-")[1].partition("+")[2]
     rule = next(it for it in place["name"] if re.fullmatch(it["label"], label, re.IGNORECASE))
-    return {**said, "cuda": said["cuda"].partition(".")[0]} if rule["cuda_match"] == "major" else said
+    major = {"cuda": said["cuda"].partition(".")[0]} if rule["cuda_match"] == "major" and "cuda" in said else {}
+    return {**said, **major}
 
 
 @pytest.mark.parametrize("name", PLACES)
@@ -202,13 +213,19 @@ def test_names_made_from_a_matrix_are_read_back(name: str) -> None:
             assert said_by(name, file) == {**said, "torch": torch, "abi": abi}
 
 
-def read(page: Table) -> list[RawFile]:
+def page_of(page: Table) -> Page:
+    """A recorded page, with what its address says."""
+    versions = re.findall(r"\d+(?:\.\w+)+", page["url"])
+    found = listing_of(page["source"], page["url"]).pages(page["package"], lambda *_: True, versions)
+    return next((it for it in found if it.url == page["url"]), Page(page["url"]))
+
+
+def read(page: Table, labels: Callable[[str], str] = lambda _: "") -> list[RawFile]:
     """The wheels of a recorded page that are for its package."""
     listing, path = listing_of(page["source"], page["url"]), HERE / "pages" / page["file"]
     fetcher = OnePage(path.read_bytes(), "application/json" if path.suffix == ".json" else "text/html")
-    project = ListingPage(page["url"], listing, fetcher, Nothing(), Trust(), FileMetadata(None)).project(
-        page["package"]
-    )
+    place = ListingPage(page["url"], listing, labels, fetcher, Nothing(), Trust(), FileMetadata(None))
+    project = place.project(page["package"])
     positions = range(0 if project is None else len(project.versions))
     return [file for it in positions for file in (project.files(it) if project else ())]
 
@@ -217,8 +234,8 @@ def read(page: Table) -> list[RawFile]:
 def test_pages(page: Table) -> None:
     place = PLACES[page["source"]]
     (listing,) = [it for it in place["listing"] if it["url"] == listing_of(page["source"], page["url"]).url]
-    wheels = read(page)
-    assert bool(wheels) is bool(page["wheels"])
+    wheels = [it for it in read(page) if said_by(page["source"], it[0], page_of(page)) is not None]
+    assert len(wheels) == page["wheels"]
     if listing["hashes"] == "all":
         assert all(re.fullmatch("[0-9a-f]{64}", dict(it[2])["sha256"]) for it in wheels)
     if "row" in page and is_used(place, page["package"], page["row"]["file"].split("-")[1].partition("+")[2]):
@@ -229,7 +246,7 @@ def test_pages(page: Table) -> None:
         assert unquote(address).endswith("/" + found[0])
         assert page["row"].get("sha256") in (None, dict(found[2]).get("sha256"))
         about = {"package": page["package"], "version": parse_wheel_filename(found[0])[1].public}
-        assert said_by(page["source"], found[0]) == _as_used(place, {**about, **wanted})
+        assert said_by(page["source"], found[0], page_of(page)) == _as_used(place, {**about, **wanted})
 
 
 def test_no_page_is_forgotten() -> None:
@@ -239,6 +256,17 @@ def test_no_page_is_forgotten() -> None:
 @pytest.mark.parametrize("name", PLACES)
 def test_the_addresses_of_lists_are_whole(name: str) -> None:
     for listing in SOURCES[name].listings:
-        found = list(listing.addresses(listing.packages[0], lambda *_: True, ("1.0",)))
+        found = [it.url for it in listing.pages(listing.packages[0], lambda *_: True, ("1.0",))]
         assert found
         assert not any("{" in it for it in found)
+
+
+def test_a_wheel_without_a_label_has_one_for_its_page() -> None:
+    (page,) = [it for it in PAGES if it["file"] == "llama-cpp-python-cu125.html"]
+    place = SOURCES["llama-cpp-python"]
+    ((name, *_),) = read(page, lambda package: place.label_on(page_of(page), package))
+    assert name == "llama_cpp_python-0.3.34+cu12.5-py3-none-manylinux_2_35_x86_64.whl"
+    at = Page("https://example.org/torch-2.8.0_cu128.html", "12.8", "2.8.0")
+    assert SOURCES["kaolin"].label_on(at, "kaolin") == "cu12.8torch2.8.0"
+    assert SOURCES["kaolin"].said_by("kaolin", "", at) == Labelled("12.8", "2.8.0")
+    assert SOURCES["natten"].label_on(at, "natten") == ""

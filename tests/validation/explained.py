@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from envsolve.app.explaining import findings_in
+from envsolve.app.explain.explaining import findings_in
 from envsolve.diagnose.case import Given
-from envsolve.frameworks import Framework
+from envsolve.frameworks import AnyFramework, Framework
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding
 
 
-def explained(framework: Framework, text: str) -> tuple[Finding, ...]:
+def explained(framework: AnyFramework, text: str) -> tuple[Finding, ...]:
     """The findings of a text that ``framework`` printed."""
-    return findings_in(text, Given(packages={framework.wheels[0]: ""}), Matrix())
+    package = framework.wheels[0] if isinstance(framework, Framework) else framework.name
+    return findings_in(text, Given(packages={package: ""}), Matrix())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.frameworks import FRAMEWORKS
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, DependentFramework
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.framework_verdict import verdict
 from envsolve.validation.report import ProbeReport, Status
@@ -17,6 +17,7 @@ from tests.validation.explained import explained
 
 PYTORCH = FRAMEWORKS["pytorch"]
 DOUBLES = Path(__file__).parent / "doubles"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -79,3 +80,36 @@ def test_a_crash_keeps_what_had_come_out_right(children: Children) -> None:
     assert found.id == "probe-crash"
     assert "in convolution. It died with signal 6 (SIGABRT)" in found.cause
     assert "element-wise, matmul had come out right" in found.cause
+
+
+def report_of_kernel(children: Children, known: DependentFramework, fault: str) -> ProbeReport:
+    environ = {**os.environ, "PYTHONPATH": f"{DOUBLES}{os.pathsep}{ROOT}", "ENVSOLVE_TEST_TORCH": fault}
+    job = {"device": "cuda", "index": 0, "burn": 30}
+    return verdict(known, "cuda", children.run(Path(sys.executable), known.probe, job, environ, 20), explained)
+
+
+@pytest.mark.parametrize("name", DEPENDENT_FRAMEWORKS)
+def test_a_dependent_one_runs_its_kernel_and_leaves_the_burn_to_the_other(children: Children, name: str) -> None:
+    found = report_of_kernel(children, DEPENDENT_FRAMEWORKS[name], "")
+    assert (found.status, found.findings) == (Status.PASS, ())
+    assert f"{DEPENDENT_FRAMEWORKS[name].kernel} right on NVIDIA Imaginary" in found.detail
+
+
+@pytest.mark.parametrize("name", DEPENDENT_FRAMEWORKS)
+@pytest.mark.parametrize(
+    ("fault", "finding"),
+    [
+        ("cpu-build", "cpu-build"),
+        ("library-missing", "cuda-library-missing"),
+        ("no-kernel-in-server", "no-code-for-gpu"),
+        ("server-library-missing", "cuda-library-missing"),
+        ("wrong-silu", "wrong-result"),
+        ("runs-on-cpu", "ran-on-cpu"),
+    ],
+)
+def test_a_dependent_one_that_does_not_is_told_for_what_it_is(
+    children: Children, name: str, fault: str, finding: str
+) -> None:
+    found = report_of_kernel(children, DEPENDENT_FRAMEWORKS[name], fault)
+    assert found.status is Status.FAIL
+    assert found.findings[0].id == finding

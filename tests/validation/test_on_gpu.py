@@ -15,6 +15,8 @@ import sys
 
 import pytest
 
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS
+
 pytestmark = pytest.mark.gpu
 
 PYTHONS = os.environ.get("ENVSOLVE_TEST_FRAMEWORK_PYTHON", sys.executable).split(os.pathsep)
@@ -40,3 +42,16 @@ def test_an_environment_is_proven_on_every_gpu(python: str) -> None:
     assert answer.get("ok"), json.dumps(answer.get("findings", answer), indent=2)
     assert answer["device"] == "cuda"
     assert all(library["owner"] != "system" for library in answer["libraries"])
+
+
+@pytest.mark.parametrize("name", DEPENDENT_FRAMEWORKS)
+@pytest.mark.parametrize("python", PYTHONS)
+def test_a_dependent_framework_runs_its_own_kernel(python: str, name: str) -> None:
+    command = [sys.executable, "-m", "envsolve", "validate", "--json", "-f", name, "--device", "cuda"]
+    done = subprocess.run([*command, "--python", python], capture_output=True, text=True, check=False, timeout=1800)
+    answer = json.loads(done.stdout)
+    if answer.get("error", {}).get("code") == "framework-not-installed":
+        pytest.skip(f"{python} has no {name}")
+    (probe,) = [it for it in answer["probes"] if it["name"] == name]
+    assert probe["status"] == "pass", json.dumps(answer["findings"], indent=2)
+    assert probe["measured"]["operations"][0]["on_device"]

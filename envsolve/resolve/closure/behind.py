@@ -98,7 +98,7 @@ def _months(pick: Pick, position: int | None) -> float | None:
         return None
     days = days_of(pick.releases)
     found = (days[position] - days[pick.position]) / DAYS_OF_A_MONTH
-    return found if found >= 0 else None  # not a number where there are no dates
+    return found if 0 <= found < inf else None  # neither where a version has no date
 
 
 class Unlimited(NamedTuple):

@@ -125,6 +125,14 @@ def drivers_of(problem: Problem, table: CudaTable) -> Drivers:
     return Drivers(min(run), min(compiled))
 
 
+def _have_no_code(facts: BuildFacts, known: Iterable[BuildFacts], gpus: Iterable[ComputeCapability]) -> bool:
+    """Whether the versions of ``facts`` have no code for one of ``gpus``, whatever the CUDA, as far as is ``known``."""
+    public = str(facts.versions).removeprefix("==").partition("+")[0]
+    alike = [it for it in known if it.versions == facts.versions or (facts.are_of_name and it.covers(public))]
+    codes = [it.code for it in alike if it.code is not None]
+    return any(all(it.runs_as(gpu) is None for it in codes) for gpu in gpus)
+
+
 def _excluding(facts: BuildFacts, because: str, labelled: frozenset[str]) -> Limit:
     """The builds with ``facts`` may not be taken, except for ``labelled`` ones that were built elsewhere.
 
@@ -210,7 +218,8 @@ class Bounds:
         known = self._facts_of(name)
         labelled = frozenset(str(it.versions).removeprefix("==") for it in known if it.are_of_name)
         for facts, because in without_code(name, self._solution.problem.gpus, cuda, self._drivers, self._facts_of):
-            yield _excluding(facts, because, labelled)
+            limit = _excluding(facts, because, labelled)
+            yield limit._replace(is_of_gpu=_have_no_code(facts, known, self._solution.problem.gpus))
         for facts in known:
             if not facts.go_with(cuda):
                 because = f"{name}{facts.versions} loads the libraries of {facts.cuda_text}, this stack has CUDA {cuda}"

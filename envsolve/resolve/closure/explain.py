@@ -153,14 +153,31 @@ def _path(pick: Pick, provider: Provider) -> Iterator[_Sentence]:
         pick = parent
 
 
+def _required(name: str, conflict: Conflict) -> int:
+    """The versions that requirements admit, all of them if possible: those of one package may each want another."""
+    masks = [ask.mask or -1 for ask, _ in conflict.causes if ask.name == name]
+    return reduce(and_, masks, -1) or reduce(or_, masks)
+
+
 def _limits(name: str, conflict: Conflict) -> Iterator[str]:
     """The limits on what no version is left of that exclude something of what is required."""
     world, releases = conflict.provider.world, _releases(name, conflict)
-    masks = [ask.mask or -1 for ask, _ in conflict.causes if ask.name == name]
-    wanted = reduce(and_, masks, -1) or reduce(or_, masks)  # releases of one package may each require another version
     for limit in world.limits(name):
-        if releases is None or wanted & releases.mask("") & ~limit.admitted(releases):
+        if releases is None or _required(name, conflict) & releases.mask("") & ~limit.admitted(releases):
             yield _bound(name, limit) + _installed(name, conflict.provider)
+
+
+def without_gpu_code(conflict: Conflict) -> list[str]:
+    """The projects of which the stack excludes every version that is required, as none runs on the GPU."""
+    found = []
+    for name in contested(conflict):
+        releases = _releases(name, conflict)
+        limits = [it for it in conflict.provider.world.limits(name) if it.is_of_gpu]
+        if releases is not None and limits:
+            admitted = (it.admitted(releases) for it in limits)
+            if not reduce(and_, admitted, _required(name, conflict) & releases.mask("")):
+                found.append(name)
+    return found
 
 
 def _bound(name: str, limit: Limit) -> str:

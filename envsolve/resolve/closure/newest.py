@@ -112,7 +112,7 @@ class Newest:
         self._days: dict[str, Sequence[float]] = {}
         self._end = end
         first = [it for it in worlds if not it.is_last_resort]
-        self._newest = newest_positions(first or worlds, named)
+        self._newest = {name: self._base(name, it) for name, it in newest_positions(first or worlds, named).items()}
         self._newest |= {name: it.newest for name, it in virtual.items() if name in self._newest}
         self._windowed = [it for it in windowed if it in self._newest]
 
@@ -148,7 +148,7 @@ class Newest:
             except TimeUpError:
                 return found._replace(undecided=tuple(ranked[number:]))
             if name in found.picks:
-                kept[name] = found.picks[name].position
+                kept[name] = self._base(name, found.picks[name].position)
         return found
 
     def _newer(self, name: str, found: Answer, kept: Positions, months: int | None) -> Answer | None:
@@ -218,6 +218,14 @@ class Newest:
         days = self._days_of(name)
         oldest = days[newest] - months * DAYS_OF_A_MONTH
         return next((it for it, day in enumerate(days[: newest + 1]) if day >= oldest), newest)
+
+    def _base(self, name: str, position: int) -> int:
+        """The first of the versions that differ from the one at ``position`` by their local label alone.
+
+        A label says what a build is for, ``+cu130torch2.12``, and not that it is newer than one with another label.
+        """
+        releases = None if name in self._virtual else self._worlds[0].world.releases(name)
+        return position if releases is None else releases.first(releases.project.versions[position])
 
     def _days_of(self, name: str) -> Sequence[float]:
         if name in self._virtual and name not in self._days:

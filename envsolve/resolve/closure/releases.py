@@ -62,7 +62,8 @@ class Wanted(NamedTuple):
     ``hashes`` are those that alone the files of some projects may have, by the name of the project. With
     ``as_if_built`` what only a build tells is taken for nothing until something is built. With ``prereleases`` a
     pre-release is as good as another. ``overridden`` are the projects on which packages' own requirements are replaced:
-    with the extras that are added, or None where they require nothing of it.
+    with the extras that are added, or None where they require nothing of it. The source of projects in ``wheels_only``
+    does not count.
     """
 
     interpreter: Interpreter
@@ -72,6 +73,7 @@ class Wanted(NamedTuple):
     as_if_built: bool = False
     prereleases: bool = False
     overridden: Mapping[str, tuple[str, ...] | None] = {}
+    wheels_only: frozenset[str] = frozenset()
 
 
 class Fitting:
@@ -116,6 +118,8 @@ class Fitting:
 
     def of_source(self, project: str, files: tuple[RawFile, ...]) -> Fit | Unfit:
         """What of ``files`` can be built."""
+        if project in self.wanted.wheels_only:
+            return Unfit.SOURCE_ONLY
         files, there = self._allowed(project, files), bool(files)
         if there and not files:
             return Unfit.OTHER_HASHES
@@ -257,7 +261,9 @@ class Releases:
         return None
 
     def newest_is_source(self, mask: int) -> bool:
-        """Whether the newest final version in ``mask`` has only a source distribution."""
+        """Whether the newest final version in ``mask`` has only a source distribution, which counts."""
+        if self.project.name in self._fitting.wanted.wheels_only:
+            return False
         newest = next((it for it in descending(mask) if not self.is_prerelease(it)), None)
         return newest is not None and self.fit(newest) is Unfit.SOURCE_ONLY
 

@@ -34,7 +34,7 @@ class Limit(NamedTuple):
     """Versions that alone may be taken of a project, and the sentence that says why; "" where a person wrote it.
 
     ``origin`` is where a person wrote it. What ``is_exclusion`` may not be taken, but for the versions that are
-    ``exempt``.
+    ``exempt``. What ``is_of_gpu`` is excluded since it does not run on the GPU.
     """
 
     specifier: str
@@ -42,6 +42,7 @@ class Limit(NamedTuple):
     origin: str = ""
     is_exclusion: bool = False
     exempt: frozenset[str] = frozenset()
+    is_of_gpu: bool = False
 
     def admitted(self, releases: Releases) -> int:
         """The versions that may be taken."""

@@ -73,7 +73,13 @@ OPERATIONS = (
 )
 
 
-def run(job: Result, channel: Channel, name: str, load: Callable[[str], Framework]) -> Result:
+def run(
+    job: Result,
+    channel: Channel,
+    name: str,
+    load: Callable[[str], Framework],
+    operations: Sequence[Operation] = OPERATIONS,
+) -> Result:
     """Everything there is to learn of the framework ``name``; ``load`` imports it for a device.
 
     job: ``device`` (``cuda`` or ``cpu``), ``index`` of the GPU, ``burn`` (seconds).
@@ -97,9 +103,9 @@ def run(job: Result, channel: Channel, name: str, load: Callable[[str], Framewor
     result["init_seconds"] = init_seconds
     if "error" in result or "unsupported" in result:
         return result
-    operations = operate(framework, device, channel)
-    result["operations"] = operations
-    first = next((it for it in operations if it["ok"] is not None), operations[0])
+    outcomes = operate(framework, operations, device, channel)
+    result["operations"] = outcomes
+    first = next((it for it in outcomes if it["ok"] is not None), outcomes[0])
     result["first_kernel_seconds"] = round(init_seconds + float(str(first["seconds"])), 4)
     result["remarks"] = framework.remarks
     if burn > 0:
@@ -120,10 +126,10 @@ def attempt(result: Result, channel: Channel, stage: str, work: Callable[[], obj
     return None
 
 
-def operate(framework: Framework, device: str, channel: Channel) -> List[Result]:
+def operate(framework: Framework, operations: Sequence[Operation], device: str, channel: Channel) -> List[Result]:
     """Run every operation, in the order from the simplest on: what the last ones need, the first ones have shown."""
     outcomes: List[Result] = []
-    for operation in OPERATIONS:
+    for operation in operations:
         channel.stage(operation.name)
         proves = framework.proves.get(operation.name) if device == "cuda" else None
         outcome = dict(tried(operation, framework), proves=proves)

@@ -82,6 +82,14 @@ def element_wise(left: Array, right: Array) -> Numbers:
     return [math.exp(a) * b + a for a, b in zip(left.numbers, right.numbers)]
 
 
+def silu_and_mul(values: Array) -> Numbers:
+    """SiLU of the left half of each row, left / (1 + exp(-left)), times the right half."""
+    columns = values.shape[1]
+    half = columns // 2
+    rows = [values.numbers[start : start + columns] for start in range(0, len(values.numbers), columns)]
+    return [a / (1 + math.exp(-a)) * b for row in rows for a, b in zip(row[:half], row[half:])]
+
+
 def matmul(left: Array, right: Array) -> Numbers:
     """The product of two matrices."""
     inner, width = right.shape

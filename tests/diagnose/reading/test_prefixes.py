@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from envsolve.app.explaining import ExplainRequest, explain
+from envsolve.app.explain.explaining import ExplainRequest, explain
 from envsolve.diagnose.reading.prefixes import without_prefixes
 
 ERROR = "RuntimeError: CUDA error: no kernel image is available for execution on the device"

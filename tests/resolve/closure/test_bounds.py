@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.stack_wheels import bounds_of
-from envsolve.app.targets import target_of
+from envsolve.app.packages.stack_wheels import bounds_of
+from envsolve.app.request.targets import target_of
 from envsolve.matrix import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import CodeTarget, DeviceCode

@@ -113,6 +113,15 @@ class Tensor:
     def item(self) -> float:
         return self.numbers[0]
 
+    def half(self) -> Tensor:
+        return self.made(self.numbers)
+
+    def float(self) -> Tensor:
+        return self.made(self.numbers)
+
+    def new_empty(self, shape: Sequence[int]) -> Tensor:
+        return self.made([math.nan] * math.prod(shape), shape=shape)
+
     def as_array(self) -> Array:
         return Array(self.shape, self.numbers)
 
@@ -209,6 +218,7 @@ def _init() -> None:
         raise RuntimeError("Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU")
 
 
+ops = SimpleNamespace()
 nn = SimpleNamespace(functional=SimpleNamespace(conv2d=conv2d))
 autograd = SimpleNamespace(grad=grad)
 backends = SimpleNamespace(cudnn=SimpleNamespace(), cuda=SimpleNamespace(matmul=SimpleNamespace()))

@@ -1,0 +1,1 @@
+"""What serves locks of package indexes and of conda channels alike."""

@@ -1,0 +1,1 @@
+"""Locks of conda channels."""

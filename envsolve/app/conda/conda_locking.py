@@ -1,0 +1,227 @@
+"""Conda locks: the stack for the GPU from what the channels have, then everything around it, wheels included.
+
+The stack is solved among the builds that the channels have, and goes to the solver of conda packages as match specs.
+Where the packages around it cannot be had, the next best stack is tried. A framework that only turns up as a dependency
+joins the stack, so that it is never one for another GPU or for none. What no channel has is resolved from package
+indexes, beside what conda installs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.conda.conda_part import (
+    CompanionsNeeded,
+    Conflict,
+    Joined,
+    NotYet,
+    Parts,
+    TakenFromConda,
+    WheelsRefused,
+    sources_of,
+)
+from envsolve.app.conda.conda_refusal import Unfit, conda_refusal, not_on_channels
+from envsolve.app.conda.conda_stacks import leave_out_wheels, narrow, other_toolkit
+from envsolve.app.lock.lock_request import LockRequest
+from envsolve.app.packages.channel_builds import ChannelBuilds
+from envsolve.app.packages.conda_asked import asked_on, refuse_overrides, with_cuda, with_frameworks, with_stack
+from envsolve.app.packages.lock_indexes import name_index
+from envsolve.app.request.targets import Target, targets_of
+from envsolve.app.solve.solving import Solved, notes_of, request_without_secrets, solutions_of
+from envsolve.conda.session import Session
+from envsolve.errors import OutsideError, UnsolvableError
+from envsolve.lockfile.conda_specs import channels_of
+from envsolve.lockfile.formats import write_conda_lock
+from envsolve.lockfile.lock import Lock
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.note import Note
+from envsolve.model.request import Policy, Request
+from envsolve.model.solution import Solution
+from envsolve.resolve.solver import Solver, source_groups
+
+_MOST_ATTEMPTS = 16
+"""Stacks that are tried where the packages around one cannot be had."""
+_FEW = 4
+
+Stack = tuple[Target, Solution | None]
+"""A target and its stack; None where no framework is involved."""
+
+
+def lock_conda(asked: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+    """The lock for every platform of the request; ``session`` is with the solver of conda packages.
+
+    Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where a channel or an
+    index fails.
+    """
+    locking = _Locking(asked, session, matrix, environ)
+    try:
+        return locking.made()
+    except OutsideError as error:
+        name_index(error, asked.request, locking.parts.indexes)
+        raise
+    finally:
+        locking.parts.close()
+
+
+class _Locking:
+    """One request, until its packages can be had."""
+
+    def __init__(self, asked: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> None:
+        self._asked, self._matrix = asked, matrix
+        self._request, self._hidden = request_without_secrets(asked.request)
+        refuse_overrides(self._request)
+        targets = targets_of(self._request, matrix, environ)
+        self._on = {it.problem.platform: asked_on(asked.request.packages, it.problem.platform) for it in targets}
+        for on in self._on.values():
+            if on.python is not None:
+                from envsolve.app.packages.asked_packages import require_sources_in
+
+                require_sources_in(on.python, self._request.format, beside_conda=bool(on.conda))
+        self.parts = Parts(asked, session, self._request, self._on, matrix, environ)
+        channels = self.parts.given_channels
+        self._targets = tuple(with_stack(it, self._on[it.problem.platform], channels) for it in targets)
+        sources = {source for it in self._targets for group in source_groups(it.request) for source in group}
+        self._builds = ChannelBuilds(self.parts.listed, sources)
+        self._toolkits: dict[Platform, SpecifierSet] = {}
+        self._first: UnsolvableError | None = None
+
+    def made(self) -> Solved:
+        """See lock_conda."""
+        for _ in range(_MOST_ATTEMPTS):
+            attempted = tuple(with_cuda(it, self._toolkits.get(it.problem.platform)) for it in self._targets)
+            try:
+                self.parts.notes.clear()
+                stacks, differing = self._stacks(attempted)
+                made = tuple(self.parts.part(target, solution) for target, solution in stacks)
+            except NotYet as trouble:
+                self._learn(trouble, attempted)
+            except UnsolvableError as error:
+                raise self._first or error from None
+            else:
+                return self._finished(made, stacks, differing)
+        assert self._first is not None
+        raise self._first
+
+    def _learn(self, trouble: NotYet, attempted: Sequence[Target]) -> None:
+        """Make ready for the next attempt. Raises UnsolvableError where there is none."""
+        is_with_own_toolkit, self._toolkits = not self._toolkits, {}
+        match trouble:
+            case Joined(names=names):
+                self._targets = tuple(with_frameworks(it, names) for it in self._targets)
+            case CompanionsNeeded(platform=platform, names=names):
+                known = self.parts.companions
+                known[platform] = known.get(platform, frozenset()) | names
+            case WheelsRefused(error=error, solution=solution):
+                self._first = self._first or error
+                leave_out_wheels(self._builds, solution, error)
+            case TakenFromConda(names=names, error=error):
+                self._first = self._first or error
+                self.parts.of_conda |= names
+            case Conflict(unfit=unfit):
+                self._first = self._first or conda_refusal(unfit, self._request)
+                self._toolkits = self._other_toolkit(unfit, attempted) if is_with_own_toolkit else {}
+                if not self._toolkits and not narrow(self._builds, unfit, partial(self.parts.solved, unfit)):
+                    raise self._first
+
+    def _other_toolkit(self, unfit: Unfit, targets: Sequence[Target]) -> dict[Platform, SpecifierSet]:
+        """The toolkit, by the platform, with which the builds of ``unfit`` can be had and run; nothing without one."""
+        platform = unfit.problem.platform
+        target = next(it for it in targets if it.problem.platform is platform)
+        solver = Solver(self._matrix, self._builds)
+        for cuda in other_toolkit(unfit, partial(self.parts.solved, unfit)):
+            other = with_cuda(target, cuda)
+            if solver.can_solve(other.request, other.problem):
+                return {platform: cuda}
+        return {}
+
+    def _stacks(self, targets: tuple[Target, ...]) -> tuple[tuple[Stack, ...], tuple[Note, ...]]:
+        """The best stack for each target, of what the channels have, near to what existing locks hold."""
+        asked = tuple(it for it in targets if it.problem.frameworks)
+        if not asked:
+            return tuple((target, None) for target in targets), ()
+        involved = tuple(map(self._near_to_held, asked))
+        try:
+            solutions, differing = solutions_of(involved, Solver(self._matrix, self._builds))
+        except UnsolvableError:
+            raise self._not_there(asked) from None  # without what was not typed: that a lock is to be kept
+        found = iter(zip(involved, map(self._builds.with_python_reason, solutions), strict=True))
+        return tuple(next(found) if it.problem.frameworks else (it, None) for it in targets), differing
+
+    def _near_to_held(self, target: Target) -> Target:
+        held = self.parts.kept(target.problem.platform).stack
+        if not held.packages or target.request.prefer is not Policy.NEWEST_FRAMEWORK:
+            return target
+        return target._replace(request=target.request._replace(prefer=Policy.LOCKED, held=held))
+
+    def _not_there(self, targets: tuple[Target, ...]) -> UnsolvableError:
+        """Why the channels have no stack: because there is none anywhere, or because they lack its packages."""
+        try:
+            solutions, _ = solutions_of(targets, Solver(self._matrix))
+        except UnsolvableError as error:
+            if any(_for_stack(it.request) != _for_stack(self._request) for it in targets):
+                error.hints = tuple(hint._replace(command=None) for hint in error.hints)  # a file would say no again
+            return error
+        return not_on_channels(solutions[0], channels_of(solutions[0]), self._request)
+
+    def _finished(
+        self,
+        made: tuple[Lock, ...],
+        stacks: Sequence[Stack],
+        differing: tuple[Note, ...],
+    ) -> Solved:
+        request, indexes = self._request, self.parts.indexes
+        solved = [target for target, solution in stacks if solution is not None]
+        channels = tuple(dict.fromkeys(it for _, solution in stacks for it in self.parts.channels(solution)))
+        sources = sources_of(request)
+        variables = tuple(dict(pair for it in self._on.values() for pair in it.variables).items())
+        locks = tuple(
+            lock._replace(
+                made=self.parts.made(lock, solved, solution),
+                channels=channels,
+                sources=sources,
+                variables=variables,
+                default_index="" if indexes is None else indexes.default_shown,
+                default_is_plain=indexes is None or indexes.is_plain,
+            )
+            for lock, (_, solution) in zip(made, stacks, strict=True)
+        )
+        notes = dict.fromkeys((*self._notes(stacks), *differing))
+        answers = (self.parts.answer(*it) for it in stacks)
+        files = [] if not self._asked.writes else [[lock] for lock in locks] if self._asked.apart else [locks]
+        texts = (it for group in files for it in write_conda_lock(group, request.format))
+        return Solved(tuple(texts), tuple(notes), tuple(filter(None, answers)), locks)
+
+    def _left_out(self, target: Target, solution: Solution | None) -> Iterator[Note]:
+        wanted = self._on[target.problem.platform].python
+        if wanted is not None:
+            from envsolve.app.packages.lock_frameworks import left_out_of_stack
+            from envsolve.app.packages.lock_stacks import interpreter_of
+
+            there = set() if solution is None else {it.release.framework for it in solution.choices}
+            yield from left_out_of_stack(wanted, there, interpreter_of(target.problem, solution))
+
+    def _notes(self, stacks: Sequence[Stack]) -> Iterator[Note]:
+        better = self._first
+        if better is not None:
+            text = f"this is not the newest stack: {better.message} ({'; '.join(better.cause[:_FEW])})"
+            yield Note("not-newest-stack", text).about(refusal=better.code, because=better.message)
+        yield from notes_of([target for target, _ in stacks], [solution for _, solution in stacks])
+        for target, solution in stacks:
+            yield from self._left_out(target, solution)
+        for asked in self._on.values():
+            yield from asked.notes
+        yield from self.parts.notes
+        yield from self.parts.matrix_notes
+        yield from self.parts.index_notes
+        yield from self._hidden
+        if self.parts.has_logins and not self._hidden:
+            yield Note("logins-left-out", "logins and tokens in channel URLs are not written")
+
+
+def _for_stack(request: Request) -> tuple[object, ...]:
+    """What is requested of the stack, without what files request beside the command line."""
+    return request.frameworks, request.python, request.cuda

@@ -1,0 +1,1 @@
+"""Environments: made from a lock, kept like it, read, validated and examined."""

@@ -1,0 +1,329 @@
+"""The use case of capturing: what is installed in an environment that works becomes a lock.
+
+The environment is examined first, as what is broken would be broken again wherever the lock is installed. Nothing is
+solved and nothing is guessed: what no lock can hold is named.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from envsolve import __version__
+from envsolve.app.environment.exact_files import Asking, ExactFiles, exact_files
+from envsolve.app.environment.export_conda import Exported
+from envsolve.app.environment.installed_conda import InstalledConda, Missing, installed_conda
+from envsolve.app.environment.installed_wheels import TOOLS, InstalledWheels, captured, lies_outside, named, wheels_of
+from envsolve.app.environment.validating import Progress
+from envsolve.app.packages.stack_wheels import notes_of
+from envsolve.app.request.targets import target_of
+from envsolve.app.request.virtual_packages import virtual_packages
+from envsolve.boundary.secrets import without_secrets
+from envsolve.diagnose.environment import examine_environment, find_environment
+from envsolve.diagnose.environment.conda_meta import CondaMeta
+from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.host.detection import detect
+from envsolve.host.machine import this_glibc
+from envsolve.index.fitting import Interpreter
+from envsolve.lockfile import constraints_txt
+from envsolve.lockfile.conda_locks import channels_of
+from envsolve.lockfile.formats import write_conda_lock, write_python_lock
+from envsolve.lockfile.lock import Asked, Lock, Made, conda_lock, wheels_lock
+from envsolve.matrix import Matrix
+from envsolve.model.conda import VirtualPackage
+from envsolve.model.finding import Finding, Severity
+from envsolve.model.host import Host, Platform
+from envsolve.model.lock_format import CONDA_FORMATS, VENV_FORMATS
+from envsolve.model.need import Markers
+from envsolve.model.note import Note
+from envsolve.model.request import Request
+from envsolve.resolve.closure.releases import Unfit
+from envsolve.validation.activation import activated
+from envsolve.validation.child import Children
+
+if TYPE_CHECKING:
+    from envsolve.diagnose.environment import FoundEnvironment
+    from envsolve.validation.inventory import Inventory
+
+_NUMBERS = re.compile(r"\d+")
+_FEW = 20
+
+
+class CaptureRequest(NamedTuple):
+    """The environment that is meant, None standing for the active one, and what is to become of it.
+
+    ``format_name`` is None for the one that the kind of the environment has. ``allow_missing`` leaves out what no lock
+    can hold, ``force`` captures an environment with errors. ``validate`` has it proven by running kernels first.
+    """
+
+    progress: Progress
+    prefix: str | None = None
+    python: str | None = None
+    format_name: str | None = None
+    asking: Asking = Asking()
+    allow_missing: bool = False
+    force: bool = False
+    validate: bool = False
+    matrix_directory: Path | None = None
+
+
+class _Environment(NamedTuple):
+    """What was found: the conda packages, the wheels, and the Python and system they are for, None without wheels.
+
+    ``requires`` says of each wheel which of the others it requires.
+    """
+
+    inventory: Inventory
+    host: Host
+    conda: InstalledConda
+    wheels: tuple[Package, ...]
+    requires: Mapping[str, set[str]]
+    interpreter: Interpreter | None
+
+
+def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
+    """The lock of what is installed.
+
+    Raises UsageError where the environment cannot be made out or the format is one of another kind, UnsolvableError
+    ``environment-unsound`` and ``packages-not-captured``, OutsideError where an index fails.
+    """
+    matrix = Matrix(asked.matrix_directory)
+    try:
+        asked.progress.show("querying the environment's Python")
+        host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
+        with Children() as children:
+            found = find_environment(asked.prefix, asked.python, environ, children)
+        if asked.format_name == constraints_txt.FORMAT:
+            return _constraints(found.inventory, host)
+        problems = _problems(asked, found, host, matrix, environ)
+        if problems and not asked.force:
+            raise _unsound(asked, found.inventory, problems)
+        environment = _looked_at(found, host)
+        format_name = _format(asked, environment)
+        asked.progress.show("package indexes")
+        text, notes = _written(asked, environment, format_name, matrix, environ)
+    finally:
+        asked.progress.clear()
+    if problems:
+        broken = f"the environment has errors that the lock will reproduce: {'; '.join(problems[:_FEW])}"
+        notes = (Note("environment-unsound", broken), *notes)
+    return Exported(((host.platform.value, text),), notes)
+
+
+def _constraints(inventory: Inventory, host: Host) -> Exported:
+    """The versions of all that is installed, whether a lock could hold it or not: no index is queried."""
+    packages = Packages(inventory.search_path).by_name.values()
+    lines = [f"{it.name}=={it.version}" for it in packages if it.described and it.name not in TOOLS]
+    return Exported(((host.platform.value, constraints_txt.write(lines, str(inventory.prefix))),))
+
+
+def _problems(
+    asked: CaptureRequest, found: FoundEnvironment, host: Host, matrix: Matrix, environ: Mapping[str, str]
+) -> list[str]:
+    """What is wrong with the environment, a line each: from its files and, where it is requested, from running it."""
+    asked.progress.show(f"activating {found.inventory.prefix}")
+    activation = activated(environ, found.inventory)
+    asked.progress.show("the environment")
+    report = examine_environment(
+        found.inventory, host, activation.environ, platform=host.platform, matrix=matrix, shell=environ
+    )
+    findings: Sequence[Finding] = (*found.findings, *activation.findings, *report.findings)
+    problems = [it.title for it in findings if it.severity is Severity.ERROR]
+    if asked.validate and found.runs:
+        from envsolve.app.environment.validating import ValidateRequest, validation_of
+
+        python, directory = str(found.inventory.executable), asked.matrix_directory
+        request = ValidateRequest(asked.progress, python=python, device="here", matrix_directory=directory)
+        validation = validation_of(request, environ)
+        if not validation.report.is_unbroken:
+            problems += [it.title for it in validation.report.findings if it.severity is Severity.ERROR]
+            problems = problems or ["a probe failed"]
+    return list(dict.fromkeys(problems))
+
+
+def _unsound(asked: CaptureRequest, inventory: Inventory, problems: Sequence[str]) -> UnsolvableError:
+    named_by = shlex.join(_named(asked) or ["--prefix", str(inventory.prefix)])
+    return UnsolvableError(
+        "environment-unsound",
+        f"{inventory.prefix} has errors that a lock would reproduce",
+        tuple(problems[:_FEW]),
+        (
+            Hint("show the problems and their fixes", f"envsolve doctor {named_by}"),
+            Hint("capture it anyway", f"envsolve capture {named_by} --force"),
+        ),
+    )
+
+
+def _looked_at(found: FoundEnvironment, host: Host) -> _Environment:
+    inventory = found.inventory
+    conda = installed_conda(inventory.prefix)
+    packages = tuple(Packages(inventory.search_path).by_name.values())
+    if inventory.is_conda:
+        of_conda = CondaMeta(inventory.prefix).distributions
+        packages = tuple(
+            it for it in packages if not it.is_of_conda and _below(it.folder, inventory.prefix) not in of_conda
+        )
+    if found.runs and packages:
+        interpreter = interpreter_of(inventory, host.platform)
+        wheels, requires = captured(packages, Markers(interpreter.marker_values()))
+        return _Environment(inventory, host, conda, wheels, requires, interpreter if wheels else None)
+    if packages:
+        raise UsageError(
+            "python-not-found",
+            f"the Python of {inventory.prefix} does not run, so its compatible wheels are unknown",
+            hints=(Hint("fix it first", f"envsolve doctor --prefix {shlex.quote(str(inventory.prefix))}"),),
+        )
+    return _Environment(inventory, host, conda, (), {}, None)
+
+
+def _below(folder: Path, prefix: Path) -> str:
+    return folder.relative_to(prefix).as_posix() if folder.is_relative_to(prefix) else ""
+
+
+def interpreter_of(inventory: Inventory, platform: Platform) -> Interpreter:
+    """The Python of the environment. Raises UnsolvableError for one that takes other wheels than CPython does."""
+    if not inventory.takes_usual_wheels:
+        message = f"wheels are looked up for 64-bit CPython only, and {inventory.executable} is not that"
+        hints = (Hint("list the installed packages with that Python", "python -m pip freeze"),)
+        raise UnsolvableError("python-not-supported", message, hints=hints)
+    major, minor, patch = (*map(int, _NUMBERS.findall(inventory.python)), 0, 0)[:3]
+    return Interpreter((major, minor, patch), platform, this_glibc())
+
+
+def _format(asked: CaptureRequest, environment: _Environment) -> str:
+    """The format that is wanted. Raises UsageError where the environment is of another kind."""
+    prefix, is_conda = environment.inventory.prefix, environment.inventory.is_conda
+    name = asked.format_name or ("conda-lock" if is_conda else "requirements")
+    if name in CONDA_FORMATS and not is_conda:
+        raise UsageError(
+            "nothing-to-capture",
+            f"{prefix} is not a conda environment, and {name} is a format for conda packages",
+            hints=(Hint("choose another format: --format requirements or pylock"),),
+        )
+    if name in VENV_FORMATS and not environment.wheels:
+        what = "only conda packages, no wheels" if is_conda else "no packages"
+        hint = (
+            Hint("choose another format: --format conda-lock or explicit")
+            if is_conda
+            else Hint("install packages first")
+        )
+        raise UsageError("nothing-to-capture", f"{prefix} has {what}", hints=(hint,))
+    return name
+
+
+def _written(
+    asked: CaptureRequest, environment: _Environment, format_name: str, matrix: Matrix, environ: Mapping[str, str]
+) -> tuple[str, tuple[Note, ...]]:
+    command = _command(asked, format_name)
+    interpreter = environment.interpreter
+    if interpreter is None:
+        _require_complete(asked, environment.conda.missing)
+        virtual = _virtual_packages(environment.host, matrix, environ)
+        lock = _conda_lock(environment, InstalledWheels((), (), ()), None, command, virtual)
+        return _conda_text(lock, format_name), ()
+    with exact_files(asked.asking, named(environment.wheels), environ, interpreter=interpreter) as files:
+        wheels = wheels_of(environment.wheels, environment.requires, files)
+    conda_missing = environment.conda.missing if format_name in CONDA_FORMATS else ()
+    missing = (*conda_missing, *wheels.missing)
+    _require_complete(asked, missing)
+    notes = (*_notes(environment, wheels, missing), *files.notes)
+    if format_name in CONDA_FORMATS:
+        virtual = _virtual_packages(environment.host, matrix, environ)
+        return _conda_text(_conda_lock(environment, wheels, files, command, virtual), format_name), notes
+    if environment.inventory.is_conda:
+        notes += (Note("left-out", "only the wheels are captured: the conda packages, including Python, are left out"),)
+    where = files.where
+    lock = wheels_lock(wheels.pins, interpreter, where.default_shown, default_is_plain=where.is_plain)
+    made = Made(__version__, command, wheels.requested)
+    return write_python_lock(lock._replace(made=made), format_name), notes
+
+
+def _require_complete(asked: CaptureRequest, missing: Sequence[Missing]) -> None:
+    if not missing or asked.allow_missing:
+        return
+    again = shlex.join(["envsolve", "capture", *_named(asked), "--allow-missing"])
+    hints = [Hint("leave them out; a note will list them", again)]
+    unfit = {it.unfit for it in missing}
+    if Unfit.NO_FILE in unfit:
+        hints.insert(0, Hint("name their index with --index-url or --extra-index-url"))
+    if Unfit.SOURCE_ONLY in unfit:
+        hints.insert(0, Hint("allow packages that only have a source distribution: --allow-builds"))
+    count = "one package" if len(missing) == 1 else f"{len(missing)} packages"
+    raise UnsolvableError("packages-not-captured", f"{count} cannot be locked", tuple(map(str, missing)), tuple(hints))
+
+
+def _notes(environment: _Environment, wheels: InstalledWheels, missing: Sequence[Missing]) -> tuple[Note, ...]:
+    notes = [note for pin in wheels.pins for note in notes_of(pin)]
+    outside = lies_outside(environment.wheels, environment.inventory.prefix)
+    if outside and environment.inventory.owns_prefix:
+        text = f"included from outside {environment.inventory.prefix}: {', '.join(outside[:_FEW])}"
+        notes.append(Note("outside-of-environment", text))
+    if missing:
+        notes.append(Note("left-out", f"left out: {'; '.join(map(str, missing))}"))
+        gone = {it.name for it in missing}
+        needy = [pin.name for pin in wheels.pins if environment.requires[pin.name] & gone]
+        if needy:
+            text = f"left-out packages are required by {', '.join(needy)}: install the lock with pip's --no-deps"
+            notes.append(Note("left-out-is-required", text))
+    return tuple(notes)
+
+
+def _conda_lock(
+    environment: _Environment,
+    wheels: InstalledWheels,
+    files: ExactFiles | None,
+    command: str,
+    virtual: tuple[VirtualPackage, ...],
+) -> Lock:
+    packages = environment.conda.packages
+    asked = (
+        *(Asked(spec) for spec in environment.conda.requested),
+        *(Asked(spec, by_pip=True) for spec in wheels.requested),
+    )
+    return conda_lock(packages, wheels.pins, environment.host.platform, virtual, asked)._replace(
+        made=Made(__version__, command, tuple(it.spec for it in asked)),
+        default_index="" if files is None else files.where.default_shown,
+        default_is_plain=files is None or files.where.is_plain,
+        channels=channels_of(packages),
+    )
+
+
+def _conda_text(lock: Lock, format_name: str) -> str:
+    ((_, text),) = write_conda_lock((lock,), format_name)
+    return text
+
+
+def _virtual_packages(host: Host, matrix: Matrix, environ: Mapping[str, str]) -> tuple[VirtualPackage, ...]:
+    """Those of this machine, on which the packages are installed."""
+    target = target_of(Request((), gpus=("none",), platforms=(host.platform,)), matrix, environ)
+    found = virtual_packages(target.problem, None, target.hosts, matrix.cuda, environ)
+    if host.glibc is not None:
+        found = tuple(it._replace(version=str(host.glibc)) if it.name == "__glibc" else it for it in found)
+    cuda = () if host.driver_cuda is None else (VirtualPackage("__cuda", str(host.driver_cuda)),)
+    return tuple(sorted((*found, *cuda)))
+
+
+def _named(asked: CaptureRequest) -> list[str]:
+    if asked.prefix is not None:
+        return ["--prefix", asked.prefix]
+    return [] if asked.python is None else ["--python", asked.python]
+
+
+def _command(asked: CaptureRequest, format_name: str) -> str:
+    """The command that captures the same again, without logins."""
+    asking = asked.asking
+    words = ["envsolve", "capture", *_named(asked), "--format", format_name]
+    for option, urls in (
+        ("--extra-index-url", asking.extra_index_urls),
+        ("--index-url", (asking.index_url,)),
+        ("--pytorch-index-url", (asking.pytorch_index_url,)),
+    ):
+        words += [word for url in urls if url is not None for word in (option, without_secrets(url))]
+    words += ["--allow-builds"] if asking.allow_builds else []
+    words += ["--allow-missing"] if asked.allow_missing else []
+    words += ["--force"] if asked.force else []
+    return shlex.join(words)

@@ -1,0 +1,246 @@
+"""From a lock to an environment in its place: whole, or as if nothing had happened.
+
+A record that says ``unfinished`` is written first and the finished one last. Whatever fails between, an interrupt too,
+is cleared away, and after a kill the next command on that place does so. What was fetched is kept by rattler and uv, so
+that to begin again costs no second download; a tree in which a linker was killed is not gone on with, as nothing tells
+which of its packages are whole.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import NamedTuple
+
+from envsolve.app.environment.making import CreateRequest, Progress, make
+from envsolve.app.environment.syncing import can_change, change
+from envsolve.app.status.package_changes import Change
+from envsolve.create.builds import refuse_builds, refuse_variables
+from envsolve.create.claims import claiming, release
+from envsolve.create.interpreter import runs
+from envsolve.create.plan import Kind, Plan
+from envsolve.create.prefix import Place, claimed, clear, clear_remains, list_own_files, place_of
+from envsolve.create.reading import plan_from, plan_of
+from envsolve.create.record import State, read_record, record_of, write_lock, write_record
+from envsolve.create.refusals import not_exact
+from envsolve.create.replaced import set_aside, settle
+from envsolve.errors import Hint, UsageError
+from envsolve.host.machine import this_platform
+from envsolve.lockfile.options import AROUND
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import GpuStatus, Platform
+from envsolve.model.note import Note
+
+_FEW = 3
+_LARGE = 1.0
+"""Gigabytes from which on a note announces a download."""
+
+
+class Outcome(StrEnum):
+    """What became of the place."""
+
+    MADE = "made"
+    CHANGED = "changed"
+    WOULD_CHANGE = "would-change"
+    """Only what would change was wanted."""
+    UP_TO_DATE = "up-to-date"
+
+
+class Created(NamedTuple):
+    """The environment: where it is, its interpreter if it has one, notes, and what changed in one that was there.
+
+    ``passed`` says whether its last validation passed, None where there was none since it changed.
+    """
+
+    prefix: Path
+    kind: Kind
+    python: Path | None
+    outcome: Outcome
+    notes: tuple[Note, ...] = ()
+    changes: tuple[Change, ...] = ()
+    passed: bool | None = None
+
+
+def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], progress: Progress) -> Created:
+    """Make the environment.
+
+    Raises UsageError for a place or a lock that will not do, OutsideError where something cannot be fetched, written or
+    run, UnsolvableError for an exact environment.yml whose builds the channels have not. Nothing is left then.
+    """
+    place_of(asked.prefix)
+    platform = this_platform()
+    plan = _plan(asked, platform, matrix, environ)
+    windows = platform.is_windows
+    prefix = place_of(asked.prefix).path
+    with claimed(prefix):
+        place_of(asked.prefix)  # whose it is may have changed since
+        settle(prefix)
+        place = place_of(asked.prefix)
+        python = plan.kind.interpreter(prefix, windows=windows) if plan.has_python else None
+        if place.record is None or not place.record.is_of(plan):
+            for it in _beforehand(plan, matrix, environ):
+                asked.tell(it)
+        if place.record is not None and place.record.state is not State.UNFINISHED:
+            if asked.changes and python is not None and can_change(place, plan, python, environ):
+                found, notes = change(asked, plan, place, matrix, environ, progress)
+                outcome = Outcome.CHANGED if found else Outcome.UP_TO_DATE
+                passed = None if found else place.record.passed
+                return Created(prefix, plan.kind, python, outcome, (*plan.notes, *notes), found, passed)
+            if not asked.force and not asked.changes and place.record.is_of(plan):
+                progress(f"querying {python}")
+                _require_whole(place, python, environ)
+                return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
+            _require_force(asked, place, plan)
+            _set_aside(prefix)
+        notes = _make_or_clear(asked, plan, prefix, matrix, environ, progress)
+    return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes))
+
+
+def _beforehand(plan: Plan, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Note]:
+    """What to know before a large download, and where the environment is for GPUs and this machine has none."""
+    sizes = [pin.files[0].size or 0 for pin in plan.lock.pins if pin.files] + [it.size or 0 for it in plan.lock.conda]
+    size = sum(sizes) / 1e9
+    much = f"up to {size:.1f} GB are downloaded" if size >= _LARGE else ""
+    stack = plan.lock.stack
+    if stack is not None and stack.cuda is not None:
+        from envsolve.host.detection import detect
+
+        host = detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
+        if host.status is GpuStatus.NO_HARDWARE:
+            text = "the environment is for NVIDIA GPUs and cannot be proven on this machine, which has none"
+            yield Note("gpu-not-here", f"{text}; {much}" if much else text).about(megabytes=round(size * 1000))
+            return
+    if much:
+        yield Note("large-download", much).about(megabytes=round(size * 1000))
+
+
+def require_usable(prefix: str) -> None:
+    """Raise UsageError where the place will not do whatever is to be made, before anybody works for it."""
+    place_of(prefix)
+
+
+def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Mapping[str, str]) -> Plan:
+    if isinstance(asked.lock, Path):
+        _require_file(asked.lock)
+        path, plan = asked.lock, plan_of(asked.lock, platform, asked.python)
+    else:
+        path, plan = asked.lock.path, plan_from(asked.lock, platform, asked.python)
+    if any(not package.url for package in plan.lock.conda):
+        from envsolve.app.environment.exact_plan import with_addresses
+
+        plan = with_addresses(path, plan, platform, matrix, asked.session, environ)
+    if plan.kind is Kind.CONDA and asked.python is not None:
+        hint = Hint("omit --python, or make a lock for that Python")
+        message = "--python is for venvs, and this lock includes its own Python"
+        raise UsageError("contradictory-options", message, hints=(hint,))
+    if plan.lock.pins and not plan.has_python:
+        raise not_exact(path, "it has wheels but no Python to install them for")
+    around = plan.lock.made.option(AROUND) if plan.lock.made is not None else ()
+    if around:
+        raise UsageError(
+            "lock-not-exact",
+            f"{path} lacks what it was made around: {', '.join(around[:_FEW])}",
+            hints=(Hint("install it into that environment: pip install --no-deps -r FILE"),),
+        )
+    if plan.lock.pins and plan.lock_name != "pylock.toml":
+        refuse_variables(path, plan.text)
+    if not asked.builds:
+        refuse_builds(path, plan.lock)
+    return plan
+
+
+def _require_file(lock: Path) -> None:
+    """Raise UsageError for a pipe or the like: a lock is read more than once, and a pipe is empty then."""
+    if lock.exists() and not lock.is_file() and not lock.is_dir():
+        hint = Hint("write it to a file first")
+        message = f"cannot read {lock}: it is a pipe or a device, not a file"
+        raise UsageError("lock-unreadable", message, hints=(hint,))
+
+
+def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
+    if asked.force or asked.changes:
+        return
+    record = place.record
+    assert record is not None
+    if record.state is State.CHANGING:
+        hints = (Hint("go on with it", "envsolve sync"), Hint("or replace it with --force"))
+        message = f"{place.path} is between two locks: envsolve sync did not finish"
+        raise UsageError("prefix-in-use", message, hints=hints)
+    made_of = "another lock"
+    if isinstance(asked.lock, Path) and record.lock_path == str(asked.lock.absolute()):
+        is_same = record.lock_sha256 == record_of(plan, "", State.FINISHED).lock_sha256
+        made_of = f"{asked.lock} for another Python" if is_same else f"an earlier version of {asked.lock}"
+    raise UsageError(
+        "prefix-in-use",
+        f"{place.path} is an environment made from {made_of}",
+        (f"it was made with: {record.request}",),
+        (
+            Hint("choose another PREFIX to keep both"),
+            Hint("or replace it with --force; the old one remains until the new one is complete"),
+        ),
+    )
+
+
+def _require_whole(place: Place, python: Path | None, environ: Mapping[str, str]) -> None:
+    """Raise UsageError ``environment-broken`` where the Python of a finished environment does not start."""
+    if python is None or runs(python, environ):
+        return
+    hint = Hint("recreate it with --force; the old one remains until the new one is complete")
+    message = f"{place.path} was made from this lock, but its Python does not run"
+    raise UsageError("environment-broken", message, (f"its Python is {python}",), (hint,))
+
+
+def _set_aside(prefix: Path) -> None:
+    """Move the old environment aside, or leave it where it is."""
+    try:
+        set_aside(prefix)
+    except BaseException:
+        settle(prefix)
+        raise
+
+
+def _make_or_clear(
+    asked: CreateRequest, plan: Plan, prefix: Path, matrix: Matrix, environ: Mapping[str, str], progress: Progress
+) -> tuple[Note, ...]:
+    record = record_of(plan, asked.request, State.UNFINISHED, prefix)
+    clear_remains(prefix)
+    try:
+        with claiming(prefix):
+            write_record(prefix, record)
+            notes = make(asked, plan, prefix, matrix, environ, progress)
+            write_lock(prefix, plan)
+            list_own_files(prefix)
+            write_record(prefix, record._replace(state=State.FINISHED))
+    except BaseException:
+        if not asked.keep:
+            _put_back(prefix, progress)
+        raise
+    settle(prefix)
+    return notes
+
+
+def _put_back(prefix: Path, progress: Progress) -> None:
+    """Leave the place as it was. Where that fails, the record says that it is unfinished, and the next command does."""
+    with suppress(OSError, UsageError):
+        record = read_record(prefix)
+        if record is not None and record.state is State.FINISHED:
+            return  # an interrupt came when all was done
+        progress("cleaning up")
+        clear(prefix)
+        settle(prefix)
+        if read_record(prefix) is None:
+            release(prefix)
+
+
+def absolute_prefix(prefix: str) -> str:
+    """The place that a user names as it stands in a record. Raises UsageError for one that will not do."""
+    return str(place_of(prefix).path)
+
+
+def command_with_prefix(prefix: str, command: str) -> str:
+    """The command that creates at ``prefix`` what ``command``, a request, solves."""
+    words = shlex.split(command)
+    return shlex.join([words[0], "create", absolute_prefix(prefix), *words[1:]])

@@ -1,0 +1,242 @@
+"""A Python lock becomes another: a requirements file a pylock.toml and back, or one with hashes.
+
+A requirements file has digests and no addresses. These come from an index alone, and only files whose digests are in
+the lock are taken, so that nothing else can come in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from envsolve.app.environment.exact_files import Asking, ExactFiles, Listed, exact_files
+from envsolve.app.environment.export_conda import NOT_EXPORTED, Exported, NotWholeError
+from envsolve.app.packages.asked_packages import Given
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.index.fitting import Interpreter
+from envsolve.index.settings import default_index
+from envsolve.lockfile.formats import write_python_lock
+from envsolve.lockfile.lock import Lock, Made, bare_files, strong_digests
+from envsolve.model.lock_format import VENV_FORMATS
+from envsolve.model.note import Note
+from envsolve.model.package import PackageFile, Pin
+
+REQUIREMENTS, PYLOCK = VENV_FORMATS
+_NOT_KEPT = "not-kept"
+_FEW = 5
+
+
+class PythonExport(NamedTuple):
+    """A lock to export, its format, that of the result, the name of its file, and how indexes are asked.
+
+    ``from_indexes`` says that they may be; else what is kept of them is all there is. ``command`` is how the same is
+    asked for with the indexes.
+    """
+
+    read: Lock
+    was: str
+    format_name: str
+    name: str
+    asking: Asking
+    from_indexes: bool
+    command: str
+
+
+class _Places(NamedTuple):
+    """Where packages are from: the index that is asked unless a pin says otherwise, and those beside it."""
+
+    default: str
+    is_plain: bool
+    extra: tuple[str, ...]
+
+
+def export_python(asked: PythonExport, environ: Mapping[str, str]) -> Exported:
+    """The lock in its new format.
+
+    Raises NotWholeError, UsageError ``lock-without-addresses`` or ``lock-without-hashes`` where an index has to be
+    asked for what the file does not say, OutsideError where an index fails.
+    """
+    read = asked.read
+    target = read.interpreter
+    where = _of_requirements(read) if asked.was == REQUIREMENTS else _of_pylock(read, asked.asking)
+    missing = [pin for pin in read.pins if _is_incomplete(pin, asked.format_name)]
+    notes: list[Note] = []
+    found: dict[Pin, Pin] = {}
+    if missing:
+        found, where, more = _from_indexes(asked, missing, target, where, environ)
+        notes += more
+    pins = tuple(found.get(pin) or _pin(pin, where.default) for pin in read.pins)
+    lock = read._replace(
+        pins=pins,
+        default_index=where.default,
+        default_is_plain=where.is_plain,
+        indexes=where.extra,
+        exported_from=asked.name,
+    )
+    text = write_python_lock(lock, asked.format_name)
+    return Exported(((read.platform, text),), (*(Note(NOT_EXPORTED, it) for it in _lost(asked)), *dict.fromkeys(notes)))
+
+
+def _is_incomplete(pin: Pin, format_name: str) -> bool:
+    if pin.index_url is None:
+        if pin.files[0].is_archive and not strong_digests(pin):
+            raise NotWholeError(f"it has no sha256 for {pin.name}, which is given by URL")
+        return False
+    return not strong_digests(pin) or (format_name == PYLOCK and any(not file.url for file in pin.files))
+
+
+def _pin(pin: Pin, default: str) -> Pin:
+    """A package that is known well enough, with the digests alone that prove what it is."""
+    if pin.index_url is None:
+        if not pin.version and pin.files[0].is_archive:
+            raise NotWholeError(f"the URL of {pin.name} does not contain its version")
+        return pin
+    proven = all(strong_digests(pin._replace(files=(file,))) for file in pin.files)
+    files = pin.files if proven else bare_files(strong_digests(pin))
+    return pin._replace(files=files, index_url=pin.index_url or default)
+
+
+def _from_indexes(
+    asked: PythonExport,
+    missing: Sequence[Pin],
+    target: Interpreter | None,
+    where: _Places,
+    environ: Mapping[str, str],
+) -> tuple[dict[Pin, Pin], _Places, list[Note]]:
+    """The same packages with what indexes say of them, where these are, and notes."""
+    read, notes = asked.read, list[Note]()
+    network = asked.asking.network if asked.from_indexes else asked.asking.network._replace(offline=True)
+    extra_urls = () if read.made is not None else read.indexes  # ours say of each pin where it is from
+    given = Given((), (), {}, read.default_index or None, extra_urls)
+    mapped = {pin.name: pin.index_url for pin in read.pins if pin.index_url not in (None, "", read.default_index)}
+    named = {pin.name: pin.version for pin in missing}
+    with exact_files(
+        asked.asking._replace(network=network), named, environ, given=given, interpreter=target, mapped=mapped
+    ) as files:
+        try:
+            found = {pin: _listed(pin, files, notes.append) for pin in missing}
+        except OutsideError as error:
+            if error.code == _NOT_KEPT and not asked.from_indexes:
+                raise _not_asked(asked, missing) from None
+            raise
+        notes += files.notes
+        is_plain = where.is_plain and files.where.is_plain
+        default = where.default if is_plain or not where.is_plain else files.where.default_shown
+    used = (url for pin in found.values() if (url := pin.index_url) is not None and url != default)
+    extra = dict.fromkeys((*where.extra, *used))
+    return found, _Places(default, is_plain, tuple(extra)), notes
+
+
+def _listed(pin: Pin, files: ExactFiles, tell: Callable[[Note], None]) -> Pin:
+    listed = files.of(pin.name, pin.version)
+    if listed is None:
+        raise UsageError(
+            "not-on-index",
+            f"no index has {pin.name} {pin.version}",
+            hints=(Hint("name its index with --index-url or --extra-index-url"),),
+        )
+    chosen = _chosen(pin, listed, tell)
+    return pin._replace(files=chosen, index_url=listed.index_url, requires_python=chosen[0].requires_python)
+
+
+def _chosen(pin: Pin, listed: Listed, tell: Callable[[Note], None]) -> tuple[PackageFile, ...]:
+    """The files whose digests the lock has; all of the version where it has none. Those that suit come first."""
+    ordered = tuple(dict.fromkeys((*listed.fitting, *sorted(listed.files, key=lambda it: it.is_wheel, reverse=True))))
+    proofs = set(strong_digests(pin))
+    if not proofs:
+        return ordered
+    chosen = tuple(it for it in ordered if proofs & _named(it))
+    if not chosen:
+        raise UsageError(
+            "hash-not-on-index",
+            f"the index lists no file of {pin.name} {pin.version} with the digests in the lock",
+            (f"the index is {listed.index_url}",),
+            (Hint("name the index that the lock was made from with --index-url"),),
+        )
+    gone = proofs - {it for file in chosen for it in _named(file)}
+    if gone:
+        text = f"{pin.name} {pin.version}: {len(gone)} digests are left out, because the index lists no file with them"
+        tell(Note("file-not-on-index", text))
+    return chosen
+
+
+def _named(file: PackageFile) -> set[str]:
+    return {f"{algorithm}:{digest}" for algorithm, digest in file.hashes}
+
+
+def _not_asked(asked: PythonExport, missing: Sequence[Pin]) -> UsageError:
+    bare = [pin for pin in missing if not strong_digests(pin)]
+    what = "hashes" if bare else "addresses"
+    named = list(dict.fromkeys(pin.name for pin in bare or missing))
+    names = ", ".join(named[:_FEW])
+    more = " and others" if len(named) > _FEW else ""
+    return UsageError(
+        f"lock-without-{what}",
+        f"{asked.name} has no file {what}, which the format {asked.format_name} needs",
+        (f"missing for {names}{more}, and the cache does not have them all",),
+        (Hint("fetch them from the package index", asked.command),),
+    )
+
+
+def _of_requirements(read: Lock) -> _Places:
+    plain = default_index().rstrip("/")
+    return _Places(read.default_index or plain, not read.default_index, read.indexes)
+
+
+def _of_pylock(read: Lock, asking: Asking) -> _Places:
+    """The order of the indexes that pins are from: as the command that made the lock names them, else by use.
+
+    A pylock.toml says for each package where it is from, or does not, as uv's and pip's own, and of no index that it is
+    the default one.
+    """
+    plain = default_index().rstrip("/")
+    asked = Made("") if read.made is None else read.made
+    used = Counter(pin.index_url for pin in read.pins if pin.index_url)
+    named = [url.rstrip("/") for url in asked.option("index-url")]
+    unsaid = any(_is_of_unsaid_index(pin) for pin in read.pins)
+    if unsaid and asking.index_url is not None:
+        default, is_plain = without_secrets(asking.index_url).rstrip("/"), False
+    elif named:
+        default, is_plain = named[-1], False
+    elif not used or plain in used or unsaid:
+        default, is_plain = plain, True
+    else:
+        default, is_plain = used.most_common(1)[0][0], False
+    given = [url.rstrip("/") for url in asked.option("extra-index-urls")]
+    order = dict.fromkeys((*_of_frameworks(read), *given, *used))
+    typed = [without_secrets(url).rstrip("/") for url in asking.extra_index_urls] if unsaid else []
+    extra = dict.fromkeys((*typed, *(url for url in order if url in used)))
+    return _Places(default, is_plain, tuple(url for url in extra if url != default))
+
+
+def _is_of_unsaid_index(pin: Pin) -> bool:
+    return pin.index_url == ""
+
+
+def _of_frameworks(read: Lock) -> Iterator[str]:
+    index = {pin.name: pin.index_url for pin in read.pins if pin.index_url}
+    for framework in () if read.stack is None else read.stack.frameworks:
+        if framework.package in index:
+            yield index[framework.package]
+
+
+def _lost(asked: PythonExport) -> Iterator[str]:
+    if asked.was not in VENV_FORMATS:
+        yield f"only the main dependencies of {asked.name} are exported: no extras, no groups, not the project"
+    if asked.format_name == REQUIREMENTS and asked.was != REQUIREMENTS:
+        if asked.asking.index_url is None and any(map(_is_of_unsaid_index, asked.read.pins)):
+            yield (
+                f"{asked.name} does not record the index of its packages: pip uses its configured index, "
+                "unless you give --index-url here"
+            )
+        yield "a requirements file has only digests: no URLs, no sizes, no dependency table"
+        if asked.read.requires_python and asked.read.made is None:
+            yield f"the lock is for Python {asked.read.requires_python}, which a requirements file cannot record"
+    elif asked.was == REQUIREMENTS and asked.format_name == PYLOCK and _has_no_requirements(asked.read):
+        yield "the pylock.toml has no dependency table, because the requirements file has no dependencies"
+
+
+def _has_no_requirements(lock: Lock) -> bool:
+    return len(lock.pins) > 1 and not any(pin.requires for pin in lock.pins)

@@ -1,0 +1,117 @@
+"""What is installed in an environment, as a search around it sees it: what stays, what may change, and what each needs.
+
+A framework, the CUDA that it rests on and what no index has stay: nothing could install them again. If the matrix does
+not know a framework, every compiled package that it needs stays too: its metadata alone do not say what it works with.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cached_property
+
+from envsolve.app.environment.installed_wheels import captured, origin_of
+from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.diagnose.environment.reading import is_file, text_of
+from envsolve.frameworks import FRAMEWORKS
+from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.package import Present
+from envsolve.resolve.closure.resolve import Conflict
+from envsolve.resolve.closure.unknown_builds import OF_CUDA
+from envsolve.validation.inventory import Inventory
+
+_STAYS = "the environment"
+_NOT_PURE = re.compile(r"^Tag: (?!.*-none-any\s*$)", re.MULTILINE)
+_LONGEST = 64 * 1024
+
+
+class InstalledPackages:
+    """What an environment has, and which of it may change; ``replaced`` are requirements by their address."""
+
+    def __init__(self, inventory: Inventory, markers: Markers, replaced: Collection[str]) -> None:
+        packages = Packages(inventory.search_path)
+        self.by_name = packages.by_name
+        self._markers, self._replaced = markers, replaced
+        self._needs = {name: tuple(_needs(it)) for name, it in self.by_name.items()}
+        self._of_label = {_label(it): name for name, it in self.by_name.items()}
+
+    @cached_property
+    def frameworks(self) -> Mapping[str, str]:
+        """The packages that are frameworks, each with the framework that it is."""
+        every = FRAMEWORKS.values()
+        return {name: it.name for name in self.by_name for it in every if it.is_installed_as(name)}
+
+    def _needed_by(self, names: Iterable[str]) -> set[str]:
+        """Those of ``names`` and all that they need."""
+        waiting, found = list(names), set[str]()
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found.add(name)
+                waiting += self._requires[name]
+        return found
+
+    @cached_property
+    def _requires(self) -> Mapping[str, set[str]]:
+        return captured(self.by_name.values(), self._markers)[1]
+
+    @cached_property
+    def _of_cuda(self) -> set[str]:
+        """What goes with a framework alone, and what of CUDA they need."""
+        beside = {name for name in self.by_name if any(it.is_beside(name) for it in FRAMEWORKS.values())}
+        return beside | {it for it in self._needed_by((*self.frameworks, *beside)) if it.startswith(OF_CUDA)}
+
+    def why_it_stays(self, name: str, unknown: Collection[str]) -> str:
+        """Why no other version may be installed, "" where one may. ``unknown`` are frameworks the matrix lacks."""
+        package = self.by_name[name]
+        origin = origin_of(package)
+        if name in self.frameworks:
+            return "it is a framework"
+        if _is_compiled(package) and (name in self._of_cuda or name in self._needed_by(unknown)):
+            return f"{' and '.join(self.by_name[it].label for it in self.frameworks)} may need this version"
+        if package.is_of_conda:
+            return "conda installed it"
+        if name not in self._replaced and (origin.reason or origin.url or "+" in package.version):
+            return origin.reason or "it is not from an index"
+        return "" if is_file(package.folder / "RECORD") else "pip cannot uninstall it: it has no RECORD"
+
+    def present(self, names: Iterable[str]) -> dict[str, Present]:
+        """Those of ``names``, which stay as they are, for the search."""
+        found = ((name, self.by_name[name]) for name in names)
+        return {name: Present(it.version, name, self._needs[name]) for name, it in found}
+
+    def asked(self, fixed: Collection[str]) -> Iterator[tuple[Need, str]]:
+        """What installed packages that are not ``fixed`` have to meet: to stay there, and to suit those that are."""
+        for name, package in self.by_name.items():
+            if name not in fixed:
+                yield Need(name, (), "", ""), _STAYS
+                continue
+            for need in self._needs[name]:
+                if need.name in self.by_name and need.name not in fixed and self._markers.holds(need.marker):
+                    yield need, _label(package)
+
+    def in_the_way(self, conflict: Conflict, fixed: Collection[str]) -> set[str]:
+        """What of the ``fixed`` packages has no part in an answer."""
+        asks = [ask for ask, _ in conflict.causes]
+        names = {*(it.name for it in asks), *(self._of_label[it.origin] for it in asks if it.origin in self._of_label)}
+        return names & set(fixed)
+
+
+def _label(package: Package) -> str:
+    return f"the installed {package.label}"
+
+
+def _needs(package: Package) -> Iterator[Need]:
+    for line in package.requires:
+        try:
+            need = parse_need(line)
+        except ValueError:
+            continue
+        if not need.url:
+            yield need
+
+
+def _is_compiled(package: Package) -> bool:
+    """Whether a wheel is for one platform alone; what does not say so may be."""
+    tags = text_of(package.folder / "WHEEL", _LONGEST)
+    return tags is None or _NOT_PURE.search(tags) is not None

@@ -1,0 +1,202 @@
+"""The wheels of an environment as a lock holds them: what is installed, with the files of these versions on an index.
+
+An installed distribution does not say which file it came from. What it says is its version and, where it was not taken
+from an index by name, its origin: direct_url.json
+(https://packaging.python.org/specifications/direct-url-data-structure).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from envsolve.app.environment.exact_files import ExactFiles
+from envsolve.app.environment.installed_conda import Missing
+from envsolve.boundary.files import FileError
+from envsolve.boundary.secrets import without_secrets
+from envsolve.diagnose.environment.metadata import DIRECT_URL, Package, direct_url
+from envsolve.diagnose.environment.reading import bytes_of, is_file
+from envsolve.model.names import normalized
+from envsolve.model.need import Markers, parse_need
+from envsolve.model.package import PackageFile, Pin
+from envsolve.resolve.closure.releases import Unfit
+
+_LONGEST_METADATA = 16 * 1024 * 1024
+TOOLS = ("pip", "setuptools", "wheel", "distribute")
+"""What is in an environment from its beginning; pip freeze leaves it out as well."""
+_STRONG = ("sha256", "sha384", "sha512")
+
+
+class Origin(NamedTuple):
+    """Where an installed wheel is from: an address with digests, or, where both are empty, an index.
+
+    ``is_local`` says that the address is one of this machine. Without digests, or of this machine, it is a file that
+    an index has to know. ``reason`` says why no lock can hold it.
+    """
+
+    url: str = ""
+    hashes: tuple[tuple[str, str], ...] = ()
+    is_local: bool = False
+    reason: str = ""
+
+
+class InstalledWheels(NamedTuple):
+    """The pins by name, what was requested by name, and what cannot be in a lock."""
+
+    pins: tuple[Pin, ...]
+    requested: tuple[str, ...]
+    missing: tuple[Missing, ...]
+
+
+def captured(packages: Iterable[Package], markers: Markers) -> tuple[tuple[Package, ...], dict[str, set[str]]]:
+    """The packages that a lock holds, and for each name what it requires of what is installed.
+
+    pip, setuptools and wheel are left out where nothing requires them.
+    """
+    every = sorted(packages, key=lambda it: it.name)
+    requires = _requires(every, markers)
+    needed = {name for package in every for name in requires[package.name] if package.name not in TOOLS}
+    kept = tuple(it for it in every if it.name not in TOOLS or it.name in needed)
+    return kept, requires
+
+
+def named(packages: Iterable[Package]) -> dict[str, str]:
+    """The versions that an index is queried for, by name."""
+    return {it.name: it.version for it in packages if not origin_of(it).reason}
+
+
+def wheels_of(packages: Sequence[Package], requires: Mapping[str, set[str]], files: ExactFiles) -> InstalledWheels:
+    """The pins of ``packages``, as the indexes have them. Raises OutsideError where one fails."""
+    names = {it.name for it in packages}
+    via: dict[str, list[str]] = {}
+    for package in packages:
+        for name in sorted(requires[package.name] & names):
+            via.setdefault(name, []).append(package.name)
+    pins, missing = [], []
+    for package in packages:
+        found = _pin(package, files)
+        if isinstance(found, Missing):
+            missing.append(found)
+        else:
+            needs = tuple(sorted(requires[package.name] & names))
+            pins.append(found._replace(via=tuple(via.get(package.name, ())), requires=needs))
+    requested = tuple(f"{it.name}=={it.version}" for it in packages if is_file(it.folder / "REQUESTED"))
+    return InstalledWheels(tuple(pins), requested, tuple(missing))
+
+
+def origin_of(package: Package) -> Origin:
+    """Where ``package`` is from, as its metadata has it."""
+    if package.fault is not None:
+        file, reason = package.fault
+        return Origin(reason=f"{file} is malformed: {reason}")
+    if not package.described:
+        return Origin(reason=f"{package.folder} has no metadata with a name and a version")
+    if not package.is_wheel:
+        return Origin(reason="it was not installed as a wheel, so its origin is unknown")
+    try:
+        record = direct_url(package.folder)
+    except FileError as error:
+        return Origin(reason=f"{package.folder / DIRECT_URL} is malformed: {error.reason}")
+    return Origin() if record is None else _of_direct_url(record)
+
+
+def _of_direct_url(record: Mapping[str, Any]) -> Origin:
+    url = without_secrets(record["url"])
+    if "vcs_info" in record:
+        return Origin(reason=f"it was installed from a repository ({url})")
+    if "dir_info" in record:
+        editable = record["dir_info"].get("editable") is True
+        return Origin(reason="it is an editable install" if editable else "it was installed from a folder")
+    hashes = _hashes(record["archive_info"])
+    is_local = not url.startswith(("http://", "https://"))
+    if not hashes and is_local:
+        return Origin(reason="it was installed from a file without a recorded digest")
+    if not is_local and not url.partition("#")[0].endswith(".whl"):
+        return Origin(reason=f"it was built from {url}")
+    return Origin(url, hashes, is_local)
+
+
+def _hashes(archive: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """The strong digests; ``hash`` is the older form of ``hashes``."""
+    hashes = archive.get("hashes")
+    digests = dict(hashes) if isinstance(hashes, dict) else {}
+    algorithm, equals, digest = str(archive.get("hash", "")).partition("=")
+    if equals:
+        digests.setdefault(algorithm, digest)
+    return tuple(sorted((str(name), str(digest)) for name, digest in digests.items() if name in _STRONG))
+
+
+def _pin(package: Package, files: ExactFiles) -> Pin | Missing:
+    origin = origin_of(package)
+    label = Missing(package.name, package.version, origin.reason)
+    if origin.reason:
+        return label
+    url = origin.url.partition("#")[0]
+    if origin.hashes and not origin.is_local:
+        file = PackageFile(url.partition("?")[0].rpartition("/")[2], url, origin.hashes)
+        return Pin(package.name, package.version, (file,), None)
+    listed = files.of(package.name, package.version)
+    if listed is None:
+        reason = _why_not(origin, None) if url else "no index has this version"
+        return label._replace(reason=reason, unfit=None if url else Unfit.NO_FILE)
+    chosen = tuple(it for it in listed.fitting if any(algorithm in _STRONG for algorithm, _ in it.hashes))
+    if url:
+        chosen = tuple(it for it in chosen if set(origin.hashes) & set(it.hashes) or it.url == url)
+    if not chosen:
+        return label._replace(reason=_why_not(origin, listed.unfit), unfit=None if url else listed.unfit)
+    chosen = _described_alike(package, chosen)
+    if not chosen:
+        return label._replace(reason="the package on the index with this name and version has different metadata")
+    return Pin(package.name, listed.version, chosen, listed.index_url, requires_python=chosen[0].requires_python)
+
+
+def _described_alike(package: Package, files: Sequence[PackageFile]) -> tuple[PackageFile, ...]:
+    """``files`` without those whose metadata are known not to be what is installed.
+
+    Installers copy METADATA as it is, and an index may state its digest (PEP 658).
+    """
+    content = bytes_of(package.folder / "METADATA", _LONGEST_METADATA)
+    digest = sha256(content or b"").hexdigest()
+    digests = ((file, dict(file.metadata or ()).get("sha256")) for file in files)
+    return tuple(file for file, known in digests if known is None or known == digest)
+
+
+def _why_not(origin: Origin, unfit: Unfit | None) -> str:
+    if origin.is_local:
+        return "it was installed from a local file, and no index has a file with its digest"
+    if origin.url:
+        return f"it was installed from {origin.url} without a recorded digest, and no index has it"
+    return "the index has no digests for its files" if unfit is None else unfit.value
+
+
+def _requires(packages: Sequence[Package], markers: Markers) -> dict[str, set[str]]:
+    """What each requires of the others, with the extras that these require."""
+    installed = {it.name for it in packages}
+    extras: dict[str, set[str]] = {name: {""} for name in installed}
+    requires: dict[str, set[str]] = {name: set() for name in installed}
+    while True:
+        before = sum(map(len, extras.values()))
+        for package in packages:
+            for name, asked in _needs(package, extras[package.name], markers):
+                if name in installed:
+                    requires[package.name].add(name)
+                    extras[name] |= asked
+        if sum(map(len, extras.values())) == before:
+            return {name: needed - {name} for name, needed in requires.items()}
+
+
+def _needs(package: Package, extras: Iterable[str], markers: Markers) -> Iterator[tuple[str, set[str]]]:
+    for line in package.requires:
+        try:
+            need = parse_need(line)
+            if any(markers.holds(need.marker, extra) for extra in tuple(extras)):
+                yield normalized(need.name), set(need.extras)
+        except ValueError:
+            continue
+
+
+def lies_outside(packages: Iterable[Package], prefix: Path) -> tuple[str, ...]:
+    """The packages that are not in ``prefix``: of the system, of the user, or of a path that a variable names."""
+    return tuple(it.name for it in packages if not it.folder.is_relative_to(prefix))

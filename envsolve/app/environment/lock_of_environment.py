@@ -1,0 +1,107 @@
+"""The lock that an environment of envsolve was made from, what differs from it now, and the command that repairs it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from envsolve.app.environment.syncing import damaged, installed
+from envsolve.boundary.files import FileError
+from envsolve.create.plan import Plan
+from envsolve.create.reading import plan_of
+from envsolve.create.record import LOCKS, Record, State, read_record
+from envsolve.errors import UsageError
+from envsolve.host.machine import this_platform
+from envsolve.model.note import Note
+from envsolve.model.versions import parsed_version
+from envsolve.project import find_project, read_project
+
+_FEW = 5
+_PREFIX = ".venv"
+"""The environment of a project, unless `sync --prefix` names another."""
+
+
+def differs_from_lock(prefix: Path, *, runs: bool = True) -> tuple[Note, ...]:
+    """A note on what is missing, changed or damaged in an environment that envsolve made, with the command for it.
+
+    ``runs`` says whether its Python does. Nothing for another environment, and for one that has all of its lock.
+    """
+    try:
+        record = read_record(prefix)
+        if record is None or not record.names(prefix) or record.state is State.UNFINISHED:
+            return ()
+        plan = plan_of(prefix / LOCKS / record.lock_name, this_platform())
+        found = [*([] if runs else ["its Python does not run"]), *_differences(plan, prefix)]
+        if not found:
+            return ()
+        return (Note("differs-from-lock", _text(prefix, found), _command(prefix, record)),)
+    except (UsageError, FileError, OSError):  # the record, the lock or the project is broken: other findings
+        return ()
+
+
+def sync_command(prefix: Path) -> str | None:
+    """The `envsolve sync` that brings an environment to its lock; None where it is none of a project."""
+    try:
+        record = read_record(prefix)
+        return None if record is None or not record.names(prefix) else _sync(prefix, record)
+    except (UsageError, OSError):
+        return None
+
+
+def lock_command(prefix: Path) -> str | None:
+    """What brings an environment that envsolve made to its lock: `sync`, or `create`; None for another one."""
+    try:
+        record = read_record(prefix)
+        return None if record is None or not record.names(prefix) else _command(prefix, record)
+    except (UsageError, OSError):
+        return None
+
+
+def _command(prefix: Path, record: Record) -> str:
+    return _sync(prefix, record) or f"{record.request} --force"
+
+
+def _text(prefix: Path, found: list[str]) -> str:
+    more = f" and {len(found) - _FEW} more" if len(found) > _FEW else ""
+    return f"{prefix} is not what its lock has: {', '.join(found[:_FEW])}{more}"
+
+
+def _differences(plan: Plan, prefix: Path) -> Iterator[str]:
+    """What to say of each package that is not as the lock has it."""
+    there = installed(prefix)
+    locked: dict[str, list[str]] = {}
+    for pin in plan.lock.pins:
+        locked.setdefault(pin.name, []).append("" if pin.marker and pin.name not in there else pin.version)
+    for package in plan.lock.conda:
+        locked[package.name] = [f"{package.version} {package.build}"]
+    same = set(locked)
+    for name, versions in sorted(locked.items()):
+        if "" not in versions and name not in there:
+            yield f"{name} is missing"
+        elif name in there and not any(_is_same(there[name], it) for it in versions):
+            same.discard(name)
+            yield f"{name} {there[name]} instead of {' or '.join(versions)}"
+    for name in sorted(damaged(prefix) & same):
+        yield f"files of {name} are missing or changed"
+
+
+def _is_same(version: str, other: str) -> bool:
+    return not other or version == other or None is not parsed_version(version) == parsed_version(other)
+
+
+def _sync(prefix: Path, record: Record) -> str | None:
+    lock = Path(record.lock_path or "")
+    file = find_project(prefix.parent)
+    if file is None or not lock.is_file():
+        return None
+    project = read_project(file)
+    words = ["envsolve", "sync"]
+    if find_project(Path.cwd()) != file:
+        words += ["--project", str(file.parent)]
+    if prefix != file.parent / _PREFIX:
+        words += ["--prefix", os.path.relpath(prefix)]
+    if [file.parent / output.file for part in project.parts for output in part.outputs] != [lock]:
+        words += ["--lock", os.path.relpath(lock)]
+    return shlex.join(words)

@@ -1,0 +1,274 @@
+"""The use case of validating: this machine, the environment that is meant, and the probes for both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Literal, NamedTuple, Protocol
+
+from envsolve.app.environment.imports import import_probes
+from envsolve.app.environment.lock_of_environment import differs_from_lock, lock_command
+from envsolve.app.status.results import Validation
+from envsolve.create.claims import is_claimed
+from envsolve.create.prefix import claimed
+from envsolve.create.record import State, read_record, write_record
+from envsolve.diagnose.environment.malformed_files import malformed_files
+from envsolve.errors import EnvsolveError, Hint, UsageError
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, AnyFramework, Framework, frameworks_among
+from envsolve.matrix import Matrix
+from envsolve.model.finding import Finding
+from envsolve.model.host import GpuStatus, Host
+from envsolve.model.names import normalized
+from envsolve.model.note import Note
+from envsolve.validation.activation import activated
+from envsolve.validation.child import Children
+from envsolve.validation.environment import interpreter, take_inventory
+from envsolve.validation.inventory import Inventory
+from envsolve.validation.own_libraries import is_for_gpus
+from envsolve.validation.places import places_of
+from envsolve.validation.report import ProbeReport, concluded
+from envsolve.validation.validator import Device, Plan, validate
+
+_ROOT = Path("/")
+ENVIRONMENT = "environment"
+"""The probe that is there where activating the environment, or a file of it, is at fault."""
+PACKAGES = "packages"
+"""The probe that is there where a package beside the frameworks has no code for a GPU, or is for another CUDA."""
+
+
+class Progress(Protocol):
+    """Whoever watches."""
+
+    def show(self, text: str) -> None:
+        """Say what is being done."""
+
+    def clear(self) -> None:
+        """It is done."""
+
+
+class ValidateRequest(NamedTuple):
+    """What is to be validated, as it was requested; None and () stand for what is found.
+
+    ``device`` is ``auto`` for the GPU where the machine or the environment has to do with one, ``here`` for the GPU
+    where both have. ``gpus`` are indices among the GPUs that programs see; ``timeout`` and ``burn`` are in seconds.
+    """
+
+    progress: Progress
+    prefix: str | None = None
+    python: str | None = None
+    frameworks: tuple[str, ...] = ()
+    device: Literal["auto", "here", "cuda", "cpu"] = "auto"
+    gpus: tuple[int, ...] | Literal["all"] | None = None
+    burn: float = 0.0
+    timeout: float | None = None
+    matrix_directory: Path | None = None
+
+
+def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validation:
+    """Validate the environment that is meant, and record in one that envsolve made whether that passed.
+
+    A part of the frameworks, or another device than `sync` would test, proves too little to be recorded.
+
+    Raises UsageError where it cannot be made out or a framework that is named is not in it, OutsideError where its
+    interpreter does not run.
+    """
+    wanted = list({it.name: it for name in asked.frameworks for it in _known(name)}.values())
+    python = interpreter(asked.prefix, asked.python, environ)
+    matrix = Matrix(asked.matrix_directory)
+    try:
+        with Children() as children:
+            asked.progress.show(f"querying {python}")
+            inventory = take_inventory(python, environ, children)
+            frameworks = _present(wanted, inventory)
+            host = _this_host(matrix, environ)
+            device = _device(asked, host, inventory)
+            asked.progress.show(f"activating {inventory.prefix}")
+            started = time.perf_counter()
+            activation = activated(environ, inventory)
+            findings = (*activation.findings, *malformed_files(inventory))
+            seconds = round(time.perf_counter() - started, 4)
+            plan = _plan(asked, activation.environ, inventory, frameworks, host, device, matrix)
+            report = validate(plan, children, asked.progress.show)
+            if not wanted:
+                asked.progress.show("importing what was requested")
+                explain = partial(_explained, inventory, host, matrix, None)
+                has_gpu = host.status is not GpuStatus.NO_HARDWARE
+                imports = import_probes(inventory, activation.environ, children, explain, has_gpu=has_gpu)
+                report = report._replace(probes=(*report.probes, *imports))
+            if device == "cuda":
+                asked.progress.show("packages")
+                of_packages = _of_packages(inventory, host, activation.environ, matrix)
+                report = report._replace(probes=(*report.probes, *of_packages))
+            asked.progress.show("comparing with the lock")
+            differs = differs_from_lock(inventory.prefix)
+    finally:
+        asked.progress.clear()
+    notes = (*activation.notes, *differs, *_notes(device, host, frameworks, inventory))
+    if findings:
+        report = report._replace(probes=(_of_environment(findings, seconds), *report.probes))
+    is_usual = device == _device(asked._replace(device="here"), host, inventory)
+    if is_usual and not (wanted and report.is_unbroken):
+        _record(inventory.prefix, passed=report.is_unbroken)
+    return Validation(report._replace(notes=notes), device, host)
+
+
+def _record(prefix: Path, *, passed: bool) -> None:
+    """Record whether the validation passed in an environment that this user's envsolve made.
+
+    One in use, or that cannot be written, stays as it is.
+    """
+    with suppress(EnvsolveError):
+        record = read_record(prefix)
+        if record is None or not record.names(prefix) or not is_claimed(place := Path(record.prefix)):
+            return
+        with claimed(place):
+            record = read_record(place)
+            if record is not None and record.state is State.FINISHED and record.passed is not passed:
+                write_record(place, record._replace(passed=passed))
+
+
+def _of_environment(findings: tuple[Finding, ...], seconds: float) -> ProbeReport:
+    """What is wrong with the environment's scripts and files, as a probe like the others."""
+    return concluded(ENVIRONMENT, seconds, findings[0].title, findings)
+
+
+def _of_packages(inventory: Inventory, host: Host, environ: Mapping[str, str], matrix: Matrix) -> Iterator[ProbeReport]:
+    """What is wrong with the builds of packages beside the frameworks, which no probe runs; their files are read."""
+    from envsolve.diagnose.environment.checks.build_facts import packages_for_other_cuda, packages_without_code
+    from envsolve.diagnose.environment.scene import Scene
+
+    started = time.perf_counter()
+    scene = Scene(inventory, host, environ, host.platform, matrix, environ, Path.cwd())
+    findings = (*packages_without_code(scene), *packages_for_other_cuda(scene))
+    if findings:
+        yield concluded(PACKAGES, round(time.perf_counter() - started, 4), findings[0].title, findings)
+
+
+def _plan(
+    asked: ValidateRequest,
+    environ: Mapping[str, str],
+    inventory: Inventory,
+    frameworks: Sequence[AnyFramework],
+    host: Host,
+    device: Device,
+    matrix: Matrix,
+) -> Plan:
+    from envsolve.host.loader import cuda_candidates
+    from envsolve.host.machine import Machine
+
+    return Plan(
+        inventory=inventory,
+        environ=environ,
+        device=device,
+        frameworks=tuple(it for it in frameworks if isinstance(it, Framework) or (device == "cuda" and it.kernel)),
+        gpus=asked.gpus,
+        burn=asked.burn,
+        timeout=asked.timeout,
+        driver_libraries=cuda_candidates(Machine(host.platform, environ)),
+        capabilities=host.capabilities,
+        gpu_count=0 if host.status is GpuStatus.NO_HARDWARE else max(1, sum(gpu.count for gpu in host.gpus)),
+        places=places_of(_ROOT, windows=host.platform.is_windows),
+        matrix=matrix,
+        explain=partial(_explained, inventory, host, matrix),
+        reinstall=lock_command(inventory.prefix),
+    )
+
+
+def _explained(
+    inventory: Inventory, host: Host, matrix: Matrix, framework: AnyFramework | None, text: str
+) -> tuple[Finding, ...]:
+    """What a text means that ``framework``, or with None any package, printed in this environment.
+
+    One that is dependent may print it of any package, too.
+    """
+    from envsolve.app.explain.explaining import findings_in
+    from envsolve.diagnose.case import Given
+
+    own = isinstance(framework, Framework)
+    others = [other for other in FRAMEWORKS.values() if own and other is not framework]
+    given = Given(
+        host=host,
+        capabilities=host.capabilities,
+        driver=host.driver,
+        platform=host.platform,
+        python=inventory.python,
+        packages={
+            it.name: it.version
+            for it in inventory.distributions
+            if not any(of.is_installed_as(it.name) for of in others)
+        },
+        prefix=str(inventory.prefix),
+    )
+    return findings_in(text, given, matrix)
+
+
+def _this_host(matrix: Matrix, environ: Mapping[str, str]) -> Host:
+    """Detect this machine as it is: what other tools' variables claim of it counts for solving alone."""
+    from envsolve.host.detection import detect
+
+    return detect(thorough=False, environ=environ, pci_table=matrix.gpu_of_pci_id)
+
+
+def _device(asked: ValidateRequest, host: Host, inventory: Inventory) -> Device:
+    """Where operations run; see :class:`ValidateRequest`. Who names GPUs means them."""
+    if asked.device in ("cpu", "cuda"):
+        return asked.device
+    if asked.device == "here":
+        return "cuda" if host.status is not GpuStatus.NO_HARDWARE and is_for_gpus(inventory) else "cpu"
+    if asked.gpus is not None:
+        return "cuda"
+    return "cpu" if host.status is GpuStatus.NO_HARDWARE and not is_for_gpus(inventory) else "cuda"
+
+
+def _known(name: str) -> tuple[AnyFramework, ...]:
+    """The framework of this name; a dependent one after that which it stands on."""
+    dependent = DEPENDENT_FRAMEWORKS.get(name.casefold())
+    if dependent is not None:
+        return FRAMEWORKS[dependent.on], dependent
+    found = FRAMEWORKS.get(name.casefold()) or next(iter(frameworks_among([name])), None)
+    if found is None:
+        raise UsageError(
+            "unknown-framework",
+            f"envsolve cannot prove {name!r}",
+            (f"known: {', '.join((*FRAMEWORKS, *DEPENDENT_FRAMEWORKS))}",),
+            (Hint("omit -f to prove every installed framework", "envsolve validate"),),
+        )
+    return (found,)
+
+
+def _present(wanted: Sequence[AnyFramework], inventory: Inventory) -> tuple[AnyFramework, ...]:
+    """The installed frameworks, or those of them that are wanted. Raises UsageError where one of these is missing."""
+    names = {normalized(it.name) for it in inventory.distributions}
+    dependent = tuple(it for it in DEPENDENT_FRAMEWORKS.values() if it.name in names)
+    installed: tuple[AnyFramework, ...] = (*frameworks_among(names), *dependent)
+    missing = [framework.title for framework in wanted if framework not in installed]
+    if missing:
+        raise UsageError(
+            "framework-not-installed",
+            f"{' and '.join(missing)} is not installed in {inventory.prefix}",
+            (f"installed: {', '.join(it.name for it in installed) or 'no framework that envsolve knows'}",),
+            (Hint("choose the environment that has it", "envsolve validate --python PREFIX/bin/python"),),
+        )
+    return tuple(wanted) or installed
+
+
+def _notes(device: Device, host: Host, frameworks: Sequence[AnyFramework], inventory: Inventory) -> tuple[Note, ...]:
+    gpu_here, for_gpus = host.status is not GpuStatus.NO_HARDWARE, is_for_gpus(inventory)
+    notes = []
+    if not frameworks:
+        text = f"{inventory.prefix} has no framework that envsolve knows: no operation was run"
+        notes.append(Note("no-framework", text))
+    if device == "cuda" and not gpu_here:
+        whose = "the environment needs one" if for_gpus else "one was requested"
+        text = f"this machine has no NVIDIA GPU, but {whose}: use --device cpu to test on the CPU"
+        notes.append(Note("no-gpu", text))
+    if device == "cpu" and gpu_here:
+        text = "this machine has an NVIDIA GPU, which was not tested: use --device cuda"
+        notes.append(Note("gpu-not-proven", text))
+    if device == "cpu" and for_gpus and not gpu_here:
+        text = "the environment is for NVIDIA GPUs: run `envsolve validate` on a machine with one to prove it"
+        notes.append(Note("gpu-not-proven", text))
+    return tuple(notes)

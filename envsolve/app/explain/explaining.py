@@ -1,0 +1,244 @@
+"""The use case of explaining: an error text or a log, and what is known beside it, become findings with fixes."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+
+from envsolve.app.status.results import Explanation
+from envsolve.boundary.secrets import masked
+from envsolve.diagnose.case import TITLES, Case, Given
+from envsolve.diagnose.cause import Cause, Remedy
+from envsolve.diagnose.diagnosis import WordedDiagnosis, diagnoses_of
+from envsolve.diagnose.installer import for_installer
+from envsolve.diagnose.knowledge import Knowledge
+from envsolve.diagnose.reading.interest import interesting
+from envsolve.diagnose.scan import Seen, anchors_of, scan
+from envsolve.diagnose.tables import Tables
+from envsolve.errors import Hint, UsageError
+from envsolve.matrix import Matrix
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Finding
+from envsolve.model.host import Host, Platform
+from envsolve.model.note import Note
+from envsolve.model.versions import DriverVersion
+
+if TYPE_CHECKING:
+    from envsolve.app.explain.remedies import Advice
+
+LONGEST_LINE = 400
+"""Characters of a line of evidence that are shown."""
+
+
+class ExplainRequest(NamedTuple):
+    """What is to be explained, and what is known of machine and environment beside the text.
+
+    ``gpus`` are product names, capabilities or ``auto`` for this machine; ``frameworks`` are requirements as typed.
+    ``built_cuda`` is what the framework was built with, ``toolkit`` what is installed on the machine.
+    """
+
+    gpus: tuple[str, ...] = ()
+    driver: DriverVersion | None = None
+    host: str | None = None
+    platform: Platform | None = None
+    prefix: str | None = None
+    python: str | None = None
+    built_cuda: str | None = None
+    toolkit: str | None = None
+    frameworks: tuple[str, ...] = ()
+    matrix_directory: Path | None = None
+
+
+def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str]) -> Explanation:
+    """Read ``stream`` to its end and explain it.
+
+    Raises UsageError for options that cannot be understood or a prefix that is no environment, and OSError where the
+    stream cannot be read.
+    """
+    matrix = Matrix(asked.matrix_directory)
+    if asked.matrix_directory is not None:
+        _ = matrix.framework_names  # a directory without a matrix is reported before anything is read
+    tables = Tables()
+    given = _given(asked, matrix, environ)
+    seen = scan(interesting(stream, anchors_of(tables)), tables)
+    case = Case(seen.sightings, seen.clues, _with_this_machine(given, seen, asked, matrix, environ), Knowledge(matrix))
+    findings = tuple(for_installer(it, case) for it in _findings(case, tables))
+    return Explanation(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
+
+
+_ANY_EXCEPTION = "python-error"
+"""The finding on an exception of which nothing is known."""
+
+
+def findings_in(text: str, given: Given, matrix: Matrix) -> tuple[Finding, ...]:
+    """What ``text`` of a probe means where ``given`` is known; the cause of the others first.
+
+    That an exception ended it is no answer: the probe says so itself.
+    """
+    tables = Tables()
+    seen = scan(interesting(io.BytesIO(text.encode()), anchors_of(tables)), tables)
+    found = _findings(Case(seen.sightings, seen.clues, given, Knowledge(matrix)), tables)
+    return tuple(it for it in found if it.id != _ANY_EXCEPTION)
+
+
+def _findings(case: Case, tables: Tables) -> tuple[Finding, ...]:
+    return tuple(_finding(worded, case, case.knowledge.matrix) for worded in diagnoses_of(case, tables))
+
+
+def _notes(seen: Seen, case: Case) -> Iterator[Note]:
+    if seen.left_out:
+        yield Note("lines-left-out", LEFT_OUT.format(seen.left_out))
+    if case.linux_library is not None:
+        text = OF_LINUX.format(library=case.linux_library, given=case.given.platform, platform=case.platform)
+        yield Note("platform-of-text", text)
+
+
+OF_LINUX = (
+    "{library} is a Linux file (WSL is Linux, too), which no program for {given} loads: the answer is for "
+    "{platform}, like the text"
+)
+LEFT_OUT = "{:,} lines in the middle of this log were skipped: it is too long to compare all of them"
+COLLECT = (
+    "the whole output from the first error or warning on, not only the last line",
+    "the first lines of `nvidia-smi`, which show the driver",
+    "`python -m torch.utils.collect_env` with PyTorch, else `pip list` or `conda list`",
+    "the output of `envsolve doctor` and `envsolve validate` in the environment",
+)
+"""What to collect where a text is not recognised."""
+
+
+def _given(asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) -> Given:
+    from envsolve.app.request.targets import detected_host
+    from envsolve.host.host_file import read_host_file
+
+    host: Host | None = None
+    if asked.host is not None:
+        host = read_host_file(Path(asked.host))
+    elif "auto" in asked.gpus:
+        host = detected_host(matrix, environ, thorough=False)
+    names, capabilities = _gpus(asked.gpus, matrix)
+    return Given(
+        host=host,
+        gpus=names,
+        capabilities=capabilities or (host.capabilities if host is not None else ()),
+        driver=asked.driver or (host.driver if host is not None else None),
+        platform=asked.platform or (host.platform if host is not None else None),
+        python=asked.python,
+        built_cuda=asked.built_cuda,
+        toolkit=asked.toolkit,
+        packages={**_packages_in(asked.prefix), **_frameworks(asked.frameworks, matrix)},
+        prefix=asked.prefix,
+    )
+
+
+def _gpus(texts: tuple[str, ...], matrix: Matrix) -> tuple[tuple[str, ...], tuple[ComputeCapability, ...]]:
+    """Product names and capabilities of GPUs as typed. Raises UsageError for an unknown one."""
+    names, capabilities = [], []
+    for text in texts:
+        if text in ("auto", "none"):
+            continue
+        try:
+            capabilities.append(ComputeCapability.parse(text))
+        except ValueError:
+            model = matrix.gpus.find(text)
+            names.append(model.name)
+            capabilities.append(model.capabilities[0])
+    return tuple(names), tuple(capabilities)
+
+
+def _frameworks(texts: tuple[str, ...], matrix: Matrix) -> dict[str, str]:
+    """Frameworks as typed, with the version that they are pinned to."""
+    if not texts:
+        return {}
+    from envsolve.app.solve.solving import framework_requests
+    from envsolve.frameworks import split_dependent
+    from envsolve.model.request import parse_framework
+
+    named, dependent = split_dependent(texts)
+    asked = (*framework_requests(named, matrix), *map(parse_framework, dependent))
+    return {
+        name: next((clause.version for clause in versions if clause.operator == "=="), "") for name, versions in asked
+    }
+
+
+def _packages_in(prefix: str | None) -> dict[str, str]:
+    if prefix is None:
+        return {}
+    from envsolve.diagnose.environment.from_files import inventory_from_files, is_environment
+    from envsolve.model.names import normalized
+
+    if not is_environment(Path(prefix)):
+        hint = Hint("give the directory of a virtual or conda environment", "envsolve explain --prefix .venv TEXT")
+        raise UsageError("no-environment", f"{prefix} is not a Python environment", hints=(hint,))
+    inventory = inventory_from_files(Path(prefix))
+    return {normalized(it.name): it.version or "" for it in inventory.distributions}
+
+
+def _with_this_machine(
+    given: Given, seen: Seen, asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]
+) -> Given:
+    """With this machine's driver and GPUs where the text is plainly of it: an environment that it names is here."""
+    if given.host is not None or asked.gpus or asked.driver is not None or asked.platform is not None:
+        return given
+    if not any(Path(clue.value).is_dir() for clue in seen.clues.get("prefix", ())):
+        return given
+    from envsolve.app.request.targets import detected_host
+
+    return given._replace(host=detected_host(matrix, environ, thorough=False))
+
+
+def _finding(worded: WordedDiagnosis, case: Case, matrix: Matrix) -> Finding:
+    """The finding with the environment for its fix, and without secrets."""
+    about = _framework_of(worded.cause, case)
+    finding = worded.finding._replace(about=about)
+    if worded.solvable:
+        from envsolve.app.explain.remedies import advice_on
+
+        advice = advice_on(worded.cause.remedy or Remedy(), case, matrix, about)
+        finding = finding if advice is None else _with_advice(finding, advice)
+    return finding._replace(evidence=tuple(map(_shown, finding.evidence))).with_texts(masked)
+
+
+def _with_advice(finding: Finding, advice: Advice) -> Finding:
+    """The finding with the solver's advice, which is on its first cause."""
+    advised = finding._replace(
+        fix=f"{finding.fix} {advice.text}".strip(),
+        commands=tuple(dict.fromkeys((*finding.commands, *advice.commands))),
+        more=f"{finding.more} {advice.more}".strip(),
+    )
+    if not finding.possible_causes:
+        return advised
+    first, *others = finding.possible_causes
+    first = first._replace(fix=advised.fix, commands=advised.commands, more=advised.more)
+    return advised._replace(possible_causes=(first, *others))
+
+
+def _framework_of(cause: Cause, case: Case) -> str | None:
+    """The framework that a cause is about: its own where it names one, else the most likely of the text."""
+    named = cause.fields.get("name")
+    return named if named in TITLES else case.mentioned
+
+
+def _shown(line: str) -> str:
+    text = masked(" ".join(line.split()))
+    return text if len(text) <= LONGEST_LINE else f"{text[:LONGEST_LINE]}…"
+
+
+def _recognised(case: Case) -> Iterator[str]:
+    """What the text says of machine and environment, as sentences' ends."""
+    for name in case.frameworks:
+        version = case.version_of(name)
+        yield f"{TITLES.get(name, name)} {version}" if version else TITLES.get(name, name)
+    named = (
+        ("NVIDIA driver", case.driver),
+        ("CUDA of the driver", case.driver_cuda if case.clue("driver_cuda") else None),
+        ("CUDA", case.toolkit),
+        ("cuDNN", case.cudnn),
+        ("Python", case.python),
+        ("platform", case.platform),
+    )
+    yield from (f"{what} {value}" for what, value in named if value is not None)
+    yield from (f"GPU {masked(name)}" for name in case.gpus)
+    yield from (f"compute capability {it}" for it in case.capabilities)

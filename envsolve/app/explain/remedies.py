@@ -1,0 +1,125 @@
+"""From a diagnosis to an environment that fixes it: the solver checks every command before it is advised.
+
+Tried, in order: 1. the framework at the version it has (another build, CUDA or source of it) 2. any version of it.
+Where the GPU is not known there is nothing to solve for, and the command is the one that looks at the machine itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.request.channel_order import solver_of
+from envsolve.app.request.command import command_of
+from envsolve.app.solve.solving import framework_requests, stacks_of
+from envsolve.diagnose.case import Case
+from envsolve.diagnose.cause import Remedy
+from envsolve.errors import EnvsolveError, UnsolvableError, UsageError
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.request import FrameworkRequest, Request, parse_cuda_versions, parse_versions
+from envsolve.model.solution import Solution
+from envsolve.model.versions import parsed_version
+
+_MOST_HINTS = 2
+
+
+class Advice(NamedTuple):
+    """What the solver says to a remedy: a sentence and commands for the fix, and what else there is to say."""
+
+    text: str
+    commands: tuple[str, ...]
+    more: str
+
+
+def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> Advice | None:
+    """The environment for ``remedy`` on the machine of ``case``, of the framework that the finding is about.
+
+    None where no framework is known.
+    """
+    named = remedy.frameworks or (() if about is None else (about,))
+    try:
+        frameworks = framework_requests(named, matrix) if named else ()
+    except UsageError:
+        frameworks = ()
+    if not frameworks:
+        return None
+    request = _request(frameworks, remedy, case)
+    if request is None:
+        command = command_of(Request(frameworks=frameworks, gpus=("auto",)))
+        return Advice("", (), f"On the machine itself, `{command}` chooses the build that fits its GPU and driver.")
+    refused: UnsolvableError | None = None
+    for attempt in _attempts(request, case, keep=not remedy.frameworks):
+        try:
+            _, solutions, _ = stacks_of(attempt, matrix, {}, solver_of(attempt, matrix))
+        except UnsolvableError as error:
+            refused = error
+            continue
+        except EnvsolveError:
+            return None
+        if attempt is not request and _only_compiled_at_start(solutions[0]):
+            continue
+        return Advice("", (command_of(attempt),), _stack_text(solutions[0], request))
+    return None if refused is None else _refused(refused)
+
+
+def _request(frameworks: tuple[FrameworkRequest, ...], remedy: Remedy, case: Case) -> Request | None:
+    """The request, or None where nothing says which GPU it is for."""
+    platform = Platform(remedy.platform) if remedy.platform else case.platform
+    if platform is not None and not platform.has_cuda:
+        return None
+    gpus = tuple(map(str, case.capabilities))
+    if not gpus:
+        return None
+    return Request(
+        frameworks=frameworks,
+        gpus=gpus,
+        driver=case.driver,
+        platforms=() if platform is None or platform is _this_platform() else (platform,),
+        python=None if remedy.python is None else parse_versions(remedy.python),
+        cuda=None if remedy.cuda is None else parse_cuda_versions(remedy.cuda),
+    )
+
+
+def _attempts(request: Request, case: Case, *, keep: bool) -> Iterator[Request]:
+    """The request with the version that is there, then without."""
+    only = request.frameworks[0]
+    version = parsed_version(case.version_of(only.framework)) if keep and len(request.frameworks) == 1 else None
+    if version is not None and not only.specifier:
+        minor = ".".join(map(str, version.release[:2]))
+        yield request._replace(frameworks=(FrameworkRequest(only.framework, SpecifierSet(f"=={minor}.*")),))
+    yield request
+
+
+def _only_compiled_at_start(solution: Solution) -> bool:
+    """Whether some GPU is served by PTX alone, which the driver compiles for minutes: a newer release is better."""
+    return any(code.startswith("compute_") for choice in solution.choices for code in choice.runs_as.values())
+
+
+def _stack_text(solution: Solution, request: Request) -> str:
+    """What was chosen, and for what."""
+    names = " with ".join(choice.release.label for choice in solution.choices)
+    cuda = "" if solution.toolkit is None else f", CUDA {solution.toolkit.version}"
+    cudnn = "" if solution.cudnn is None else f", cuDNN {solution.cudnn.version}"
+    needs = ""
+    if request.driver is None and solution.minimum_driver is not None:
+        needs = f"; it needs NVIDIA driver {solution.minimum_driver} or newer"
+    return f"The solver has checked this environment: {names}{cuda}{cudnn}, Python {solution.python}{needs}."
+
+
+def _refused(error: UnsolvableError) -> Advice:
+    """Why no environment fixes it, and the ways out that the solver has checked."""
+    ways: Sequence[tuple[str, str]] = [(it.text, it.command) for it in error.hints if it.command is not None]
+    others = " ".join(f"Alternative: {text}: `{command}`." for text, command in ways[:_MOST_HINTS])
+    return Advice(f"No environment fits this hardware: {error.message}.", (), others)
+
+
+def _this_platform() -> Platform | None:
+    from envsolve.app.request.targets import this_platform
+
+    try:
+        return this_platform()
+    except UsageError:
+        return None

@@ -1,0 +1,1 @@
+"""Locks of package indexes."""

@@ -1,0 +1,271 @@
+"""The notes beside a Python lock: what is older than it could be and why, and what an installer has to know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.lock.lock_result import said
+from envsolve.app.packages.asked_packages import Given
+from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.packages.stack_wheels import Rivals
+from envsolve.app.request.command import way_out
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, UnsolvableError
+from envsolve.index.metadata import corrected as read_as
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.need import Need
+from envsolve.model.note import Note
+from envsolve.model.package import Pin
+from envsolve.model.request import FrameworkRequest, Request
+from envsolve.model.solution import Solution
+from envsolve.resolve.closure.behind import Behind
+from envsolve.resolve.closure.resolve import Found
+from envsolve.resolve.closure.unknown_builds import goes_with_cuda
+from envsolve.resolve.solver import Solver
+
+_MOST_REASONS = 4
+_FEW_MONTHS = 6
+
+
+class Resolved(NamedTuple):
+    """A stack with every package around it, and the ``best`` stack, whatever packages fit it.
+
+    ``floors`` are the versions that were chosen of the packages in the request. ``undecided`` are the packages of which
+    a newer version was still being tried when the time ran out.
+    """
+
+    attempt: Attempt
+    best: Attempt
+    found: Found
+    floors: Mapping[str, str]
+    undecided: tuple[str, ...] = ()
+
+
+RefusalOf = Callable[[Attempt, Mapping[str, str]], "UnsolvableError | None"]
+"""Why no packages fit a stack if none may be below its floor; None if some do, or if it cannot be found out."""
+
+
+class Notes:
+    """The notes for ``resolved``. ``rivals`` are the requirements that a package of another name meets.
+
+    ``wanted`` is what the request requires on the target.
+    """
+
+    def __init__(
+        self,
+        resolved: Resolved,
+        request: Request,
+        wanted: Given,
+        solver: Solver,
+        rivals: Rivals,
+        refusal_of: RefusalOf,
+        kept: Mapping[str, str],
+    ) -> None:
+        self._resolved, self._request, self._wanted, self._solver = resolved, request, wanted, solver
+        self._rivals, self._refusal_of, self._kept = rivals, refusal_of, kept
+
+    def __iter__(self) -> Iterator[Note]:
+        yield from self._held_back()
+        yield from self._older_cuda()
+        yield from self._newer_needs_glibc()
+        yield from self._met_by_rivals()
+        yield from self._older_than_framework()
+        if self._resolved.undecided:
+            names = ", ".join(self._resolved.undecided)
+            yield Note("not-decided", f"time ran out before newer versions of {names} were tried")
+        yield from notes_of_metadata(self._resolved.found, self._request)
+        yield from self._overridden()
+
+    @property
+    def pins(self) -> tuple[Pin, ...]:
+        """The packages, each with the unmet requirements of it or by it that overrides replaced."""
+        reasons: dict[str, list[str]] = {}
+        for who, need, version in self._replaced:
+            text = f"{who} requires {without_secrets(str(need))}, replaced by an override"
+            reasons.setdefault(need.name if version else who.partition(" ")[0], []).append(text)
+        pins = self._resolved.found.pins
+        return tuple(pin._replace(because=(*pin.because, *reasons.get(pin.name, ()))) for pin in pins)
+
+    def _held_back(self) -> Iterator[Note]:
+        """Frameworks that are not the newest, and other packages that are half a year older, with the reason."""
+        of_stack = {it.package for it in self._resolved.attempt.releases}
+        for it in self._resolved.found.behind:
+            months = it.months or 0
+            if it.name not in of_stack and months < _FEW_MONTHS:
+                continue
+            age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
+            because, command = " and ".join(it.held_by[:_MOST_REASONS]), None
+            if not because:
+                refused = self._refusal_of_newest(it, is_of_stack=it.name in of_stack)
+                because = "newer ones do not fit" if refused is None else said(refused)
+                if refused is None and self._kept.get(it.name) == it.version:
+                    because = f"the existing lock keeps it; -P {it.name} takes a newer one"
+                hints = () if refused is None else refused.hints
+                command = next((hint.command for hint in hints if hint.command), None)
+            note = Note("held-back", f"{it.name} {it.version}{age} {it.newest}: {because}", command)
+            yield note.about(name=it.name, version=it.version, newest=it.newest, months=round(months), because=because)
+
+    def _refusal_of_newest(self, it: Behind, *, is_of_stack: bool) -> UnsolvableError | None:
+        """Why the newest version does not fit: the search for it, or for the best stack, says so."""
+        resolved = self._resolved
+        if is_of_stack:
+            return self._refusal_of(resolved.best, resolved.floors)
+        return self._refusal_of(resolved.attempt, {it.name: it.newest})
+
+    def _older_cuda(self) -> Iterator[Note]:
+        """Builds of the newest version for an older CUDA than the newest that runs on the target."""
+        newest = {it.framework: it for it in self._resolved.best.releases}
+        for it in self._resolved.attempt.releases:
+            better = newest.get(it.framework, it)
+            if better.version == it.version and better.cuda and it.cuda and better.cuda.major > it.cuda.major:
+                refused = self._refusal_of(self._resolved.best, self._resolved.floors)
+                because = "" if refused is None else f": {said(refused)}"
+                yield Note("older-cuda", f"{it.label} is used, not the build for CUDA {better.cuda}{because}")
+
+    def _newer_needs_glibc(self) -> Iterator[Note]:
+        """Newer versions that only a newer C library allows."""
+        for name, version, needed in self._resolved.found.beyond_glibc:
+            have = self._resolved.attempt.interpreter.glibc
+            text = f"{name} {version} needs glibc {needed}, and the target has {have}"
+            hint = way_out(text, self._request._replace(glibc=needed), self._request)
+            note = Note("newer-needs-glibc", hint.text, hint.command)
+            yield note.about(name=name, version=version, glibc=str(needed))
+
+    def _met_by_rivals(self) -> Iterator[Note]:
+        """Packages that require another one, in whose place the lock has one that installs the same module."""
+        for pin in self._resolved.found.pins:
+            if (pin.name, pin.version) in self._rivals:
+                rival, own = self._rivals[pin.name, pin.version]
+                text = f"{pin.name} {pin.version} requires {rival}, and {own} in this lock installs the same module"
+                note = Note("met-by-another-package", f"{text}: install it with pip install --no-deps or uv pip sync")
+                yield note.about(name=pin.name, version=pin.version, required=rival, met_by=own)
+
+    def _older_than_framework(self) -> Iterator[Note]:
+        """Packages for an older framework that do not limit it, with the framework of that time if it runs here."""
+        request, attempt = self._request, self._resolved.attempt
+        of = {it.package: it.framework for it in attempt.releases}
+        for it in self._resolved.found.unlimited:
+            text = (
+                f"{it.name} {it.version} is {it.months:.0f} months older than its {it.framework}, and does not limit it"
+            )
+            older = FrameworkRequest(of[it.framework], SpecifierSet(f"=={it.then}"))
+            others = tuple(other for other in request.frameworks if other.framework != older.framework)
+            earlier = request._replace(frameworks=tuple(sorted((*others, older), key=lambda it: it.framework)))
+            problem = attempt.problem._replace(frameworks=earlier.frameworks, python=request.python)
+            note = Note("older-than-framework", text)
+            if self._solver.can_solve(earlier, problem):
+                hint = way_out(f"{text}: {it.framework} {it.then} was the newest then", earlier, request)
+                note = Note(note.code, hint.text, hint.command)
+            yield note.about(
+                name=it.name, version=it.version, framework=it.framework, months=round(it.months), then=it.then
+            )
+
+    def _overridden(self) -> Iterator[Note]:
+        """Overrides without effect, requirements that overrides replaced and the lock does not meet, how to install."""
+        asker, found = self._request.asker, self._resolved.found
+        used = {need.name for need, _ in self._wanted.replaced} | {need.name for _, need in found.replaced}
+        used |= {pin.name for pin in found.pins}
+        for unused in (it for it in self._wanted.overrides if it.name not in used):
+            option = asker.saying("overrides", without_secrets(str(unused)))
+            note = Note("override-unused", f"{option} has no effect: nothing requires {unused.name}")
+            yield note.about(name=unused.name)
+        for who, need, version in self._replaced:
+            required = without_secrets(str(need))
+            installed = f"{need.name} {version}" if version else f"{need.name} is not installed"
+            text = f"{who} requires {required}, replaced by {asker.named('overrides')}: {installed}"
+            yield Note("overridden", text).about(by=who, name=need.name, required=required, version=version)
+        if self._replaced and self._request.format == "requirements":
+            text = "pip refuses requirements that overrides replace: install with"
+            yield Note("install-without-deps", f"{text} `pip install --no-deps -r FILE` or `uv pip sync FILE`")
+
+    @cached_property
+    def _replaced(self) -> list[tuple[str, Need, str | None]]:
+        """The requirements that overrides replaced and that the lock does not meet, each with who has it.
+
+        The version is the one in the lock, None for none.
+        """
+        found = self._resolved.found
+        versions = {pin.name: pin.version for pin in found.pins}
+        requested = ((origin, need) for need, origin in self._wanted.replaced)
+        every = ((who, need, versions.get(need.name)) for who, need in (*requested, *found.replaced))
+        return list(dict.fromkeys(it for it in every if not _is_met(*it[1:])))
+
+
+def _is_met(need: Need, version: str | None) -> bool:
+    """Whether ``version`` of a project is what is required of it; None is no version."""
+    return version is not None and not need.url and SpecifierSet(need.specifier).contains(version, prereleases=True)
+
+
+def notes_of_metadata(found: Found, request: Request) -> Iterator[Note]:
+    """What an installer has to know of the metadata of packages, and of their builds."""
+    for package, metadata in found.read:
+        for line in metadata.corrected:
+            text = f"{package} requires {line!r}, which is invalid and was read as {read_as(line)!r}"
+            yield Note("metadata-corrected", f"{text}: pip 24.1 and newer refuse this package, uv installs it")
+        if metadata.leads_to:
+            text = f"{package} has only a source distribution that leads to the index {metadata.leads_to}"
+            hint = index_hint(metadata.leads_to, request)
+            note = Note("leads-to-index", f"{text}: {hint.text}", hint.command)
+            yield note.about(package=package, index=metadata.leads_to)
+        if metadata.built_with:
+            text = f"{package} failed to build, and was built with {metadata.built_with}"
+            yield Note("built-with", text).about(package=package, built_with=metadata.built_with)
+        if metadata.build_imports:
+            names = " and ".join(metadata.build_imports)
+            text = f"the build of {package} imports {names}, which its own build environment does not have"
+            way = f"install {names}, setuptools and wheel first, then this lock with --no-build-isolation (pip, uv)"
+            yield Note("build-imports-framework", f"{text}: {way}").about(package=package, imports=names)
+
+
+def index_hint(index: str, request: Request) -> Hint:
+    """How to add the index that the source distribution of a package leads to."""
+    added = request._replace(extra_index_urls=tuple(dict.fromkeys((*request.extra_index_urls, index))))
+    return way_out("add the index that has the wheels", added, request)
+
+
+def gpu_notes(
+    pins: Sequence[Pin], solution: Solution | None, request: Request, platform: Platform, matrix: Matrix
+) -> Iterator[Note]:
+    """What to know of the CUDA code in ``pins`` that they were not judged for; ``solution`` is their stack, if any."""
+    if solution is None:
+        yield from _not_judged(pins, request, platform, matrix)
+    else:
+        yield from _sources(pins, solution, matrix)
+
+
+def _not_judged(pins: Sequence[Pin], request: Request, platform: Platform, matrix: Matrix) -> Iterator[Note]:
+    """What has CUDA code, where a GPU or a driver was named and no framework says which CUDA the lock is for."""
+    is_named = request.driver is not None or bool(request.hosts) or set(request.gpus) - {"auto", "none"}
+    names = [
+        it.name
+        for it in (pins if is_named else ())
+        if goes_with_cuda(it.name, it.requires) or any(of.need_cuda for of in matrix.build_facts(it.name, platform))
+    ]
+    if names:
+        text = f"{', '.join(names)}: not checked for the GPU and the driver, as the lock has no framework"
+        yield Note("not-verified", f"{text}; with -f the framework that they run beside is locked too")
+
+
+def _sources(pins: Sequence[Pin], solution: Solution, matrix: Matrix) -> Iterator[Note]:
+    """What is locked as source because wheels of other releases do not suit the GPU or the rest of the lock."""
+    problem, cuda = solution.problem, None if solution.toolkit is None else solution.toolkit.version
+    versions = {it.name: it.version for it in pins}
+    for pin in pins:
+        if cuda is None or not pin.files or pin.files[0].is_wheel or not pin.files[0].is_archive:
+            continue
+        others = [it for it in matrix.build_facts(pin.name, problem.platform) if not it.loss]
+        reasons = [
+            reason
+            for it in others
+            if not it.covers(pin.version)
+            for gpu in (it.without_code_for(problem.gpus, cuda),)
+            for reason in ([f"has no code for compute capability {gpu}"] if gpu is not None else it.unmet(versions))
+        ]
+        if reasons:
+            text = f"{pin.name} {pin.version} is a source distribution: a wheel of another release {reasons[0]}"
+            yield Note("source-for-gpu", text).about(name=pin.name)

@@ -1,0 +1,441 @@
+"""Why no set of packages goes with a stack, as the error that ends the command."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.lock.lock_notes import RefusalOf, Resolved, index_hint
+from envsolve.app.lock.lock_worlds import Unbuilt
+from envsolve.app.packages.asked_packages import Given
+from envsolve.app.packages.compiling import how_to_compile
+from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.packages.stack_wheels import index_of, strangers
+from envsolve.app.request.command import command_of, way_out
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import ConflictStep, Hint, OutsideError, Refused, UnsolvableError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
+from envsolve.index.fitting import Interpreter
+from envsolve.index.requirement_file import place_of
+from envsolve.model.asker import Asker
+from envsolve.model.need import Need, is_limited, parse_need
+from envsolve.model.package import Pin
+from envsolve.model.reference import gives_address
+from envsolve.model.release import Release, Source
+from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.solution import Solution
+from envsolve.resolve.closure.behind import Behind
+from envsolve.resolve.closure.bounds import THE_STACK
+from envsolve.resolve.closure.explain import (
+    contested,
+    explain,
+    glibc_needed_in,
+    missing,
+    reasons_of,
+    versions,
+    without_gpu_code,
+)
+from envsolve.resolve.closure.provider import Ask
+from envsolve.resolve.closure.releases import Unfit
+from envsolve.resolve.closure.resolve import Conflict, Found
+
+_MANY_MONTHS = 18
+_MOST_CAUSES = 3
+_FEW_NAMES = 3
+_MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
+PACKAGES_CONFLICT = "packages-conflict"
+"""The code where versions of packages do not go together."""
+NOT_ON_INDEX = "release-not-on-index"
+"""The code where the matrix knows a build of a framework that the indexes do not have."""
+
+
+def packages_refusal(
+    conflict: Conflict, request: Request, solution: Solution | None, interpreter: Interpreter
+) -> UnsolvableError:
+    """The error for ``conflict``, met with ``solution`` as the stack."""
+    nowhere = list(_nowhere(conflict))
+    lacking = [*(ask for ask in missing(conflict) if ask.origin), *nowhere]
+    causes = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages))) or explain(conflict)
+    stack = _with(solution, ())
+    target = f"Python {interpreter.full_version} on {interpreter.platform}"
+    unknown = [name for name in _unknown(conflict) if name not in {ask.name for ask in nowhere}]
+    present = conflict.provider.world.present
+    beside = [name for name in contested(conflict) if name in present]
+    is_of_conda = any(present[name].requires is None for name in beside)
+    unfit = {name: found for name in contested(conflict) if (found := reasons_of(name, conflict))}
+    reasons = {it for found in unfit.values() for it in found}
+    if any(conflict.provider.world.limits(name) for name in unfit):
+        reasons -= {Unfit.YANKED, Unfit.PRERELEASE}  # they are what the stack left of the others
+    without_code = " and ".join(without_gpu_code(conflict)[:_FEW_NAMES])
+    if unknown:
+        code, message = "package-not-found", f"no package index has {' or '.join(unknown)}"
+    elif lacking:
+        code, message = _lacking(lacking)
+    elif reasons == {Unfit.YANKED}:
+        code, message = "yanked", f"the required {' and '.join(contested(conflict)[:_FEW_NAMES])} was withdrawn"
+    elif reasons == {Unfit.PRERELEASE}:
+        code = "version-not-found"
+        message = f"the required {' and '.join(contested(conflict)[:_FEW_NAMES])} has only pre-releases"
+    elif Unfit.OTHER_HASHES in reasons:
+        code, message = "hash-mismatch", _of_other_hashes(unfit, beside)
+    elif reasons:
+        code, message = "no-wheel", _cannot_be_installed(unfit, target, solution)
+    elif without_code:
+        code, message = "gpu-not-supported", f"{without_code} cannot run on the GPU, for {target}{stack}"
+    else:
+        code, message = (
+            PACKAGES_CONFLICT,
+            _conflict_text(conflict, beside, target + stack, is_of_conda),
+        )
+    rivals = tuple(_rival_hints(conflict, request, solution))
+    hints = (
+        *rivals,
+        *_framework_hints(contested(conflict), request),
+        *([Hint("install a required version with conda")] if is_of_conda and code != "hash-mismatch" else []),
+        *(() if rivals else _hints(reasons, unknown, lacking, without_code, request, solution)),
+        *_how_to_compile(unfit, solution),
+        *_glibc_hints(conflict, request),
+        *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
+    )
+    error = _refusal(code, message, causes, hints)
+    error.refused = tuple(_refused(conflict, code, message))
+    return error
+
+
+def _conflict_text(conflict: Conflict, beside: list[str], target: str, is_of_conda: bool) -> str:
+    """What does not go together; ``beside`` is what is there already."""
+    if beside:
+        present = conflict.provider.world.present
+        names = [it if is_of_conda else str(present[it]) for it in beside[:_FEW_NAMES]]
+        what = "conda packages" if is_of_conda else "installed"
+        do = "do" if is_of_conda or len(names) > 1 else "does"
+        return f"the {what} {' and '.join(names)} {do} not meet the requirements for {target}"
+    names = contested(conflict)[:_FEW_NAMES]
+    if conflict.provider.world.virtual.isdisjoint(names):
+        return f"the requirements for {' and '.join(names)} conflict, for {target}"
+    return f"only one package may install {' and '.join(names)}, for {target}"
+
+
+def _refused(conflict: Conflict, code: str, message: str) -> Iterator[Refused]:
+    """The requirements of a user that nothing meets which can be installed, but no frameworks."""
+    if code not in ("package-not-found", "no-wheel"):
+        return
+    direct = {ask.name: ask.origin for ask, parent in conflict.causes if parent is None and ask.origin != THE_STACK}
+    for name, origin in direct.items():
+        if origin and name not in FRAMEWORK_OF_WHEEL:
+            yield Refused(name, place_of(origin, name), "is on no index" if code == "package-not-found" else message)
+
+
+def _refusal(code: str, message: str, causes: Sequence[str], hints: tuple[Hint, ...]) -> UnsolvableError:
+    """An error that prints the first of its ``causes``, those that say the most; ``-v`` and JSON have all of them."""
+    steps = tuple(ConflictStep(cause, "", "") for cause in causes)
+    return UnsolvableError(code, message, tuple(causes[:_MOST_CAUSES]), hints, conflict=steps)
+
+
+def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
+    """How little a refusal says beside those for other Pythons: what holds for all of them says the most.
+
+    What an index lacks of the stack, what nobody asked for, and what another Python has say less.
+    """
+    is_asked = any(ask.origin not in ("", THE_STACK) for ask, _ in conflict.causes)
+    about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
+    is_about_python = any(about & reasons_of(name, conflict).keys() for name in contested(conflict))
+    return refused.code == NOT_ON_INDEX, not is_asked, is_about_python
+
+
+def stranger_refusal(release: Release, stranger: Pin, request: Request) -> UnsolvableError:
+    """The error where no index has a build of ``stranger`` that goes with ``release``, which is one of PyTorch.
+
+    See envsolve.app.packages.stack_wheels.strangers.
+    """
+    folder = without_secrets(index_of(release, request.packages) or "").rstrip("/")
+    build = release.full_version.local
+    named = request.asker.named("pytorch-index-url")
+    return _refusal(
+        NOT_ON_INDEX,
+        f"no package index has a {stranger.name} that works with torch {release.full_version}",
+        (
+            f"{folder} does not have {stranger.name}",
+            f"{stranger.index_url} has {stranger.name} {stranger.version}, which is not built for {build}",
+        ),
+        (Hint(f"name a PyTorch index or mirror that has {stranger.name} for {build} with {named}"),),
+    )
+
+
+def refuse_strangers(solution: Solution | None, pins: Iterable[Pin], request: Request) -> None:
+    """Raise that error where one of ``pins`` does not go with a PyTorch of the stack."""
+    for release, stranger in strangers(solution, pins, request.packages):
+        raise stranger_refusal(release, stranger, request)
+
+
+def unbuilt_refusal(
+    unbuilt: Sequence[Unbuilt], interpreter: Interpreter, request: Request, wanted: Given
+) -> UnsolvableError:
+    """The error where an answer has packages of which only a build tells what they require; it shows all of them."""
+    origins = {need.name: origin for need, origin in wanted.needs}
+    why = "must be built to read its requirements"
+    refused = (Refused(it.name, place_of(origins[it.name], it.name), why) for it in unbuilt if it.name in origins)
+    names = [f"{it.name} {it.version}".strip() for it in unbuilt]
+    more = f" and {len(names) - _FEW_NAMES} more" if len(names) > _FEW_NAMES else ""
+    message = (
+        f"{', '.join(names[:_FEW_NAMES])}{more} must be built to read their requirements"
+        if len(names) > 1
+        else f"{names[0]} must be built to read its requirements"
+    )
+    causes = tuple(
+        (f"{it.address} has no static metadata" if it.address else f"{named} has only a source distribution")
+        + f" (required by {', '.join(it.askers)})"
+        + (f", which leads to the index {it.leads_to}" if it.leads_to else "")
+        for named, it in zip(names, unbuilt, strict=True)
+    )
+    building = request._replace(packages=request.packages._replace(allow_builds=True))
+    if request.python is None and not any(it.address for it in unbuilt):  # what these require may be for other Pythons
+        building = building._replace(python=SpecifierSet(f"=={'.'.join(map(str, interpreter.python[:2]))}.*"))
+    hint = way_out("allow building packages from source, which runs their code", building, request)
+    others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
+    hints = (*(index_hint(it, request) for it in others), hint)
+    return UnsolvableError("needs-build", message, causes, hints, refused=tuple(refused))
+
+
+def _outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:
+    """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not."""
+    assert old.months is not None
+    causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
+    why = _asking_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
+    return _refusal(
+        "outdated",
+        f"the newest {old.name} that fits this request is {old.version}, {old.months:.0f} months older than "
+        f"{old.newest}",
+        causes,
+        (
+            *((why,) if refused is None else refused.hints),
+            _asking_for(old.name, f"=={old.version}", "use it anyway", request),
+        ),
+    )
+
+
+def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> UnsolvableError | None:
+    """Why a ``search`` for packages around a stack finds none; None where it does, or where it cannot be found out."""
+    try:
+        search()
+    except Conflict as conflict:
+        return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+    except UnsolvableError as error:
+        return error
+    except OutsideError:
+        return None  # what only explains an answer does not end it
+    return None
+
+
+def require_recent(
+    made: Resolved, wanted: Given, request: Request, kept: Mapping[str, str], refusal_of: RefusalOf
+) -> None:
+    """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
+
+    What a package requires in an older version is right so, and what the request bounds may be old because of it;
+    so may what goes with a framework of which the machine runs no release of the last years, and what an existing
+    lock keeps. A version from before a package began to limit its framework is never right for a framework of years
+    later. ``kept`` are the versions of an existing lock.
+    """
+    of_stack = {it.package for it in made.attempt.releases}
+    behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
+    old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)]
+    typed = [need for need, _ in (*wanted.needs, *wanted.constraints)]
+    limited = {need.name for need in typed if is_limited(need.specifier)}
+    of_request = (request.python, request.cuda, request.packages.exclude_newer)
+    is_bounded = (
+        bool(limited)
+        or any(it is not None for it in of_request)
+        or any(is_limited(str(it.specifier)) for it in request.frameworks)
+        or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
+    )
+    outgrown = {it.name for it in made.found.unlimited if it.is_outgrown} - limited
+    if outgrown or is_bounded:
+        old = [it for it in made.found.behind if it.name in outgrown and it.months is not None]
+    if old:
+        raise _outdated(old[0], refusal_of(made.attempt, {old[0].name: old[0].newest}), request)
+
+
+def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
+    """A hint to ask for other versions of ``name``; a command where it was typed."""
+    typed = {line for line, need in _typed(request) if need.name == name}
+    if not typed:
+        return Hint(f"{text}: require {name}{specifier}")
+    asked = tuple(
+        str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
+        for line in request.packages.requirements
+    )
+    return way_out(text, request._replace(packages=request.packages._replace(requirements=asked)), request)
+
+
+def _with(solution: Solution | None, but: Collection[str]) -> str:
+    """The stack by its frameworks, without those whose packages are in ``but``."""
+    labels = [it.release.label for it in solution.choices if it.release.package not in but] if solution else []
+    return f" with {' and '.join(labels)}" if labels else ""
+
+
+def _of_other_hashes(unfit: Mapping[str, Mapping[Unfit, str]], of_conda: Collection[str]) -> str:
+    names = [f"{name} {found[Unfit.OTHER_HASHES]}" for name, found in unfit.items() if Unfit.OTHER_HASHES in found]
+    if of_conda:
+        return f"conda installs {' and '.join(of_conda)}, and the required hashes are those of a wheel"
+    return f"the index has other hashes for {' and '.join(names[:_FEW_NAMES])} than required"
+
+
+def _hash_hints(
+    unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None, of_conda: Collection[str], asker: Asker
+) -> Iterator[Hint]:
+    if of_conda:
+        yield Hint(f"remove the hashes of {' and '.join(of_conda)}: the lock has those of the conda package")
+        return
+    yield Hint("find out who changed the file on the index before you trust it")
+    yield Hint("remove --hash, or replace the hashes by those of this index")
+    stack = {} if solution is None else {it.release.package: it.release.source for it in solution.choices}
+    if any(stack.get(name) is Source.PYTORCH for name in unfit):
+        yield Hint(f"if the hashes are those of the builds on PyPI, use them: {asker.saying('sources', 'pypi')}")
+
+
+def _how_to_compile(unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None) -> Iterator[Hint]:
+    for name, found in unfit.items():
+        if solution is not None and Unfit.SOURCE_ONLY in found:
+            yield from how_to_compile(name, found[Unfit.SOURCE_ONLY], solution)
+
+
+def _glibc_hints(conflict: Conflict, request: Request) -> Iterator[Hint]:
+    needed = glibc_needed_in(conflict)
+    if needed is not None:
+        yield way_out(f"for a machine with glibc {needed} or newer", request._replace(glibc=needed), request)
+
+
+def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, solution: Solution | None) -> str:
+    """What has no file for the target, and why not its newest version; a package of the stack is its one version."""
+    stack = {} if solution is None else {it.release.package: it.release.full_version for it in solution.choices}
+    names = [f"{name} {stack[name]}" if name in stack else name for name in unfit]
+    why = list(dict.fromkeys(next(iter(found)) for found in unfit.values()))
+    beside = _with(solution, unfit.keys())
+    return (
+        f"{' and '.join(names[:_FEW_NAMES])} cannot be installed on {target}{beside}: {' and '.join(why[:_FEW_NAMES])}"
+    )
+
+
+def _lacking(asks: list[Ask]) -> tuple[str, str]:
+    asked = " and ".join(dict.fromkeys(versions(ask) for ask in asks))
+    if all(ask.origin == THE_STACK for ask in asks):
+        return NOT_ON_INDEX, f"no package index has {asked}, the best build for this machine"
+    return "version-not-found", f"no package index has {asked}"
+
+
+def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | None, packages: Packages) -> Iterator[str]:
+    """What is asked of folders of PyTorch's index that do not know it, so that another index was asked for it."""
+    indexes = conflict.provider.world.indexes
+    releases = {it.release.package: it.release for it in (solution.choices if solution else ())}
+    for ask in lacking:
+        own = index_of(releases[ask.name], packages) if ask.name in releases else None
+        folder = "" if own is None else without_secrets(own).rstrip("/")
+        if ask.releases is None:
+            yield f"{ask.origin} requires {versions(ask)}"
+            yield (
+                f"{folder} does not have {ask.name}, and no other index has it"
+                if folder
+                else f"no index other than PyTorch's has {ask.name}"
+            )
+            continue
+        if not folder:
+            continue
+        project = ask.releases.project
+        other = indexes.index_url(project)
+        if other != folder:
+            held = (
+                " to ".join(dict.fromkeys((project.versions[0], project.versions[-1]))) if project.versions else "none"
+            )
+            yield f"{ask.origin} requires {versions(ask)}"
+            yield f"{folder} does not have {ask.name}, and {other} has {held}"
+
+
+def _nowhere(conflict: Conflict) -> Iterator[Ask]:
+    """What a stack asks for and no index that was asked knows, where a folder of PyTorch's index for another may."""
+    for ask, _ in conflict.causes:
+        if ask.origin == THE_STACK and ask.releases is None and ask.name in OWN_INDEX:
+            yield ask
+
+
+def _unknown(conflict: Conflict) -> list[str]:
+    return [name for name in contested(conflict) if conflict.provider.world.releases(name) is None]
+
+
+def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None) -> Iterator[Hint]:
+    """What to do where the build of a framework that is asked for by name is not that of the stack."""
+    for release in (choice.release for choice in (() if solution is None else solution.choices)):
+        others = set(rivals_of(release.framework)) - {release.package}
+        framework = request.asker.saying("frameworks", release.framework)
+        for ask, parent in conflict.causes:
+            if ask.name not in others:
+                continue
+            if parent is None:
+                wanted = f"{release.package}{ask.specifier}"
+                yield Hint(
+                    f"require {wanted} instead of {versions(ask)} ({ask.origin}): it is the build for this machine"
+                )
+            else:
+                yield Hint(
+                    f"{parent.name} requires {ask.name} by that name: to install that build, request neither "
+                    f"{framework} nor {release.package}"
+                )
+
+
+def _typed(request: Request) -> Iterator[tuple[str, Need]]:
+    """The requirements on the command line that have a name, as they were typed."""
+    yield from ((text, parse_need(text)) for text in request.packages.requirements if not gives_address(text))
+
+
+def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
+    """People call some frameworks by names that are not, or not any more, those of their packages."""
+    typed = {need.name: (line, need) for line, need in _typed(request)}
+    for name in (it for it in names if it in _MEANT):
+        command = None
+        if name in typed:
+            line, need = typed[name]
+            rest = tuple(it for it in request.packages.requirements if it != line)
+            meant = FrameworkRequest(_MEANT[name], SpecifierSet(need.specifier))
+            asked = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
+            meaning = request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
+            command = None if request.asker.file else command_of(meaning)
+        yield Hint(f"request the framework with {request.asker.saying('frameworks', _MEANT[name])}", command)
+
+
+def _hints(
+    reasons: set[Unfit],
+    unknown: list[str],
+    lacking: list[Ask],
+    without_code: str,
+    request: Request,
+    solution: Solution | None,
+) -> Iterator[Hint]:
+    named = request.asker.named
+    of_pytorch = {
+        it.release.package for it in (solution.choices if solution else ()) if it.release.source is Source.PYTORCH
+    }
+    if of_pytorch & {*unknown, *(ask.name for ask in lacking)}:
+        yield Hint(f"name a PyTorch index or mirror that has this build with {named('pytorch-index-url')}")
+        return
+    if unknown:
+        yield Hint(f"check the spelling, or add the index that has it with {named('extra-index-urls')}")
+        return
+    if lacking:
+        yield Hint(f"require other versions, or add the index that has these with {named('extra-index-urls')}")
+        return
+    if reasons & {Unfit.SOURCE_ONLY, Unfit.NEEDS_BUILD} and not request.packages.allow_builds:
+        building = request._replace(packages=request.packages._replace(allow_builds=True))
+        yield way_out("allow building packages from source, which runs their code", building, request)
+    if reasons & {Unfit.OTHER_PYTHON, Unfit.OTHER_PLATFORM}:
+        yield Hint(f"try another Python ({named('python')}) or another version of the package")
+    if Unfit.YANKED in reasons:
+        yield Hint("pin it with == to install a withdrawn version")
+    if reasons == {Unfit.PRERELEASE}:
+        pre = request._replace(packages=request.packages._replace(pre=True))
+        yield way_out("allow pre-releases, or name one behind >=", pre, request)
+    if Unfit.TOO_NEW in reasons:
+        yield Hint(f"set a later date with {named('exclude-newer')}")
+    if not reasons:
+        gpu = f"leave out {without_code}, or require another version: no other PyTorch, CUDA or Python changes this"
+        yield Hint(gpu if without_code else "relax one of these requirements, or move one into a separate environment")

@@ -1,0 +1,418 @@
+"""The worlds that a Python lock is looked for in: one for each Python, with builds of frameworks among the packages.
+
+Here a framework is one package of the request: its builds are the candidates of a virtual project, the
+majors of CUDA those of another that the builds depend on, and a package that pins torch moves torch. GPUs, driver and C
+library are constants: a build that does not run with them is no candidate. See
+:mod:`envsolve.resolve.closure.newest` for which answer is the best.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from functools import cached_property, partial
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envsolve.app.packages.asked_packages import Given, for_target
+from envsolve.app.packages.lock_frameworks import python_of
+from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.stack_in_search import StackInSearch
+from envsolve.app.packages.stack_wheels import Limits, files_for, index_of, is_lockable
+from envsolve.app.request.targets import glibc_of
+from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX
+from envsolve.index.client import Indexes
+from envsolve.index.extended import Elsewhere, More
+from envsolve.index.fitting import Interpreter
+from envsolve.index.page import RawFile
+from envsolve.matrix.load import Matrix
+from envsolve.model.need import Need
+from envsolve.model.reference import as_typed
+from envsolve.model.release import Release, Source
+from envsolve.model.request import Held, Packages, Request
+from envsolve.model.solution import Problem
+from envsolve.resolve.closure.ages import days_of
+from envsolve.resolve.closure.bounds import THE_STACK
+from envsolve.resolve.closure.explain import contested
+from envsolve.resolve.closure.newest import Ages, Answer, Candidates, Newest, newest_positions
+from envsolve.resolve.closure.releases import Fit, Sources
+from envsolve.resolve.closure.resolve import Conflict, Progress
+from envsolve.resolve.closure.virtual import among
+from envsolve.resolve.closure.world import Known, World
+from envsolve.resolve.parts import framework_identifier, minor_lies_in
+from envsolve.resolve.preference import is_a_year_old
+from envsolve.resolve.solver import Solver
+
+_DEPTH = 4
+"""How far dependencies are followed to a framework."""
+
+
+class Unbuilt(NamedTuple):
+    """A package of which only a build tells what it requires, what requires it, and the index that it leads to.
+
+    ``address`` is "" for a package of an index, ``version`` where nothing states it.
+    """
+
+    name: str
+    version: str
+    address: str
+    askers: tuple[str, ...]
+    leads_to: str
+
+
+class Chosen(NamedTuple):
+    """The best answer, the Python it is for, and the build of each framework in it."""
+
+    answer: Answer
+    interpreter: Interpreter
+    builds: Mapping[str, Release]
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """The version of each package."""
+        virtual = self.answer.provider.world.virtual
+        return {name: it.version for name, it in self.answer.picks.items() if name not in virtual}
+
+    @property
+    def sources(self) -> Sources:
+        """Which source distributions counted."""
+        return self.answer.provider.world.wanted.sources
+
+    @property
+    def unbuilt(self) -> list[Unbuilt]:
+        """The packages of which only a build tells what they require."""
+        provider = self.answer.provider
+        world = provider.world
+        picks = [it for name, it in sorted(self.answer.picks.items()) if name not in world.virtual]
+        found = []
+        for it in picks:
+            metadata, direct = world.metadata(it.releases, it.fit.best), world.indexes.direct(it.name)
+            if metadata.needs_build:
+                version, address = (it.version, "") if direct is None else (direct.version, as_typed(direct.asked))
+                askers = tuple(provider.askers_of(it.name))
+                found.append(Unbuilt(it.name, version, address, askers, metadata.leads_to))
+        return found
+
+    def is_exact(self, limits: Limits, packages: Packages) -> bool:
+        """Whether what was picked is what would be installed, and lies within ``limits``.
+
+        Not where wheels are from another index than the search used, or the metadata of another wheel of the
+        same version were read.
+        """
+        if any(index_of(row, packages) is not None for row in self.builds.values()):
+            return False
+        world = self.answer.provider.world
+        picks = [it for name, it in self.answer.picks.items() if name not in world.virtual]
+        return all(world.reads_what_it_takes(it.releases, it.fit.best) for it in picks) and all(
+            limit.admitted(it.releases) >> it.position & 1 for it in picks for limit in limits(it.name)
+        )
+
+
+class Worlds:
+    """The worlds of a problem, and the search for the best answer in them.
+
+    ``requested`` are the frameworks of the request; others of the problem came in as dependencies. With ``in_part``
+    packages will do that lose something with the CUDA of a build. With ``as_if_built`` what only a build tells of
+    packages is taken for nothing, as it is anyway until they are built.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        problem: Problem,
+        requested: Iterable[str],
+        wanted: Given,
+        solver: Solver,
+        matrix: Matrix,
+        where: Places,
+        lines: Lines,
+        *,
+        more: More,
+        in_part: bool = False,
+        as_if_built: bool = False,
+    ) -> None:
+        self._matrix = matrix
+        self._request, self._problem, self._wanted = request, problem, wanted
+        self._requested = frozenset(requested)
+        self._solver, self._where, self._lines = solver, where, lines
+        self.in_part = in_part
+        self._more = more
+        self._as_if_built = as_if_built or request.packages.allow_builds
+        self.conflicts: tuple[Conflict, ...] = ()
+        """Why there is no answer, world by world."""
+        self._worlds: list[World] = []
+        self._alike: dict[tuple[str, str], RawFile] = {}
+        self._known: dict[Interpreter, Known] = {}
+
+    def close(self) -> None:
+        """End the threads that look ahead. Raises OutsideError where one of them failed."""
+        for world in self._worlds:
+            world.close()
+
+    @cached_property
+    def builds(self) -> Mapping[str, tuple[Release, ...]]:
+        """The builds of each framework that run on the machines, the best one last."""
+        return builds_of(self._solver, self._request, self._problem)
+
+    @cached_property
+    def stack(self) -> StackInSearch:
+        """The same builds among the packages of the search."""
+        return StackInSearch(
+            self.builds, self._request, self._problem, self._solver, self._matrix, in_part=self.in_part
+        )
+
+    @cached_property
+    def pythons(self) -> list[Version]:
+        """The Pythons that some build was made for, the newest first, those younger than a year last."""
+        minors = {Version(it) for rows in self.builds.values() for row in rows for it in row.pythons}
+        return sorted(sorted(filter(self._is_requested, minors), reverse=True), key=self._is_young)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The packages of the request by name, without frameworks and direct references."""
+        named = (need.name for need, _ in self._wanted.needs if not need.url)
+        return tuple(dict.fromkeys(it for it in named if it not in FRAMEWORK_OF_WHEEL))
+
+    def seen(self, *, as_source: bool) -> Iterator[str]:
+        """The packages that the search came to; with ``as_source`` those without a wheel of the newest version."""
+        for known in self._known.values():
+            for name, releases in tuple(known.releases.items()):  # threads add to them
+                if not as_source or releases is None or releases.newest_is_source(releases.mask("")):
+                    yield name
+
+    def floors_of(self, chosen: Chosen) -> dict[str, str]:
+        """The chosen versions of the packages of the request."""
+        picks = chosen.answer.picks
+        return {name: picks[name].version for name in self.names if name in picks}
+
+    def newest_beside(self, chosen: Chosen) -> dict[str, str]:
+        """The newest versions in any world of the packages of the request, and of the packages of the frameworks."""
+        settled = [it for it in self._candidates if not it.is_last_resort]
+        found = newest_positions(settled or self._candidates, self.names)
+        world = self._candidates[0].world
+        releases = {name: world.releases(name) for name in found}
+        versions = {name: it.project.versions[found[name]] for name, it in releases.items() if it is not None}
+        return versions | {row.package: str(self.builds[it][-1].version) for it, row in chosen.builds.items()}
+
+    def best(self, versions: Mapping[str, str], held: Held, end: float, progress: Progress | None) -> Chosen | None:
+        """The best answer; None where there is none.
+
+        Raises OutsideError, and UnsolvableError ``search-too-long`` where it is not found until ``end``.
+        """
+        kept = {**versions, **dict(self._held_builds(held))} if versions else {}
+        order = self._with_first(held.python if versions else None)
+        worlds = [self._candidates[number] for number in order]
+        identifiers = {framework_identifier(it): it for it in self.builds}
+        named = [it for it in (*self.names, *identifiers) if not self._stays(it, kept)]
+        windowed = [it for it in named if identifiers.get(it, "") in ("", *self._requested)]
+        ages = {it: self._ages_of(self.builds[name]) for it, name in identifiers.items()}
+        rank = partial(self._ranked, worlds[0].world)
+        search = Newest(worlds, named, windowed, rank, ages, end, kept, progress)
+        found = search.answer()
+        self.conflicts = tuple(search.conflicts.values())
+        return None if found is None else self._chosen(found)
+
+    @property
+    def have_to_build(self) -> bool:
+        """Whether of some package only a build tells what it requires."""
+        return any(world.to_build for world in self._worlds)
+
+    def is_about_builds(self, conflict: Conflict) -> bool:
+        """Whether builds of frameworks, or what they need of CUDA, take part in a conflict."""
+        names = set(contested(conflict))
+        return not names.isdisjoint(self.stack.framework_of) or not names.isdisjoint(conflict.provider.world.virtual)
+
+    def _chosen(self, answer: Answer) -> Chosen:
+        picks = answer.picks
+        identifiers = {name: framework_identifier(name) for name in self.builds}
+        builds = {name: self.builds[name][picks[it].position] for name, it in identifiers.items() if it in picks}
+        return Chosen(answer, answer.provider.world.wanted.interpreter, builds)
+
+    def _stays(self, name: str, kept: Mapping[str, str]) -> bool:
+        """Whether an existing lock has a version of ``name`` that meets the request."""
+        if name not in kept:
+            return False
+        specifiers = [
+            need.specifier for need, _ in (*self._wanted.needs, *self._wanted.constraints) if need.name == name
+        ]
+        return all(SpecifierSet(it).contains(kept[name], prereleases=True) for it in specifiers)
+
+    def _with_first(self, python: str | None) -> list[int]:
+        """The numbers of the worlds, those for ``python`` first."""
+        minors = [".".join(map(str, it.world.wanted.interpreter.python[:2])) for it in self._candidates]
+        return sorted(range(len(minors)), key=lambda number: minors[number] != python)
+
+    def _held_builds(self, held: Held) -> Iterator[tuple[str, str]]:
+        for name, rows in self.builds.items():
+            number = _held_among(rows, held)
+            if number is not None:
+                yield framework_identifier(name), str(number)
+
+    @cached_property
+    def _candidates(self) -> list[Candidates]:
+        """Worlds of wheels for each Python, then those with source distributions, as far as they are allowed."""
+        wheels = list(self._for_pythons(Sources.NONE))
+        pairs = zip(wheels, self._for_pythons(Sources.WITHOUT_WHEELS), strict=True)
+        with_source = [it._replace(is_needed=partial(_lacks_wheels, of_wheels.world)) for of_wheels, it in pairs]
+        builds = self._for_pythons(Sources.ANY) if self._request.packages.allow_builds else ()
+        return [*wheels, *with_source, *builds]
+
+    def _for_pythons(self, sources: Sources) -> Iterator[Candidates]:
+        """A world for each Python; where nothing says which, for the one that runs envsolve."""
+        pythons: Sequence[Version | None] = self.pythons or (None,)
+        for minor in pythons:
+            python = python_of(self._problem.python, minor)
+            interpreter = Interpreter(python, self._problem.platform, glibc_of(self._problem))
+            wanted = for_target(self._wanted, self._lines.pool.markers(interpreter.marker_values()))
+            of_builds = [
+                (among(framework_identifier(it), _for_python(rows, minor)), THE_STACK)
+                for it, rows in self.builds.items()
+            ]
+            is_young = minor is not None and self._is_young(minor) and self._problem.python is None
+            is_last_resort = is_young or (sources is Sources.ANY and len(pythons) > 1)  # another Python has the wheels
+            world = self._world(interpreter, wanted, sources)
+            yield Candidates(world, (*wanted.needs, *of_builds), is_last_resort)  # frameworks follow the packages
+
+    def _world(self, interpreter: Interpreter, wanted: Given, sources: Sources) -> World:
+        indexes = Indexes(
+            (*self._where.extra, self._where.default),
+            self._lines.pool,
+            self._where.mapped,
+            wanted.by_name,
+            {**self._more, **self._elsewhere},
+        )
+        files = files_for(wanted, interpreter, self._request.packages, sources, self._more)
+        world = World(
+            indexes,
+            files._replace(as_if_built=self._as_if_built),
+            Limits(None, wanted),
+            {},
+            self.stack.virtual,
+            self.stack.judged,
+            self._alike,
+            self.stack.framework_of,
+            None if sources is Sources.ANY else self._known.setdefault(interpreter, Known({}, set())),
+        )
+        self._worlds.append(world)
+        return world
+
+    @cached_property
+    def _elsewhere(self) -> Mapping[str, Mapping[str, Sequence[Elsewhere]]]:
+        """The builds of PyTorch in folders of PyTorch's own index, and the versions there of what is built with it."""
+        found: dict[str, dict[str, list[Elsewhere]]] = {}
+        for row in (row for rows in self.builds.values() for row in reversed(rows)):
+            if row.source is not Source.PYTORCH:
+                continue
+            index = index_of(row, self._request.packages)
+            if index is None:
+                continue
+            full = str(row.full_version)
+            found.setdefault(row.package, {}).setdefault(full, []).append(Elsewhere(index, full))
+            local = row.full_version.local
+            for package, versions in row.companions:
+                version = versions.removeprefix("==")
+                if package in OWN_INDEX and version != versions and local:
+                    place = Elsewhere(index, f"{version}+{local}")
+                    found.setdefault(package, {}).setdefault(version, []).append(place)
+        return found
+
+    def _is_requested(self, minor: Version) -> bool:
+        return self._problem.python is None or minor_lies_in(minor, self._problem.python)
+
+    def _is_young(self, minor: Version) -> bool:
+        return not is_a_year_old(minor, self._solver.catalogue(self._problem).day_of(self._request))
+
+    def _ranked(self, world: World) -> Sequence[str]:
+        """The requested packages: those that depend on a framework, the frameworks, then the others, each by name."""
+        packages = {row.package for rows in self.builds.values() for row in rows}
+        dependent = {name for name in self.names if packages and _leads_to(packages, name, world)}
+        frameworks = sorted(map(framework_identifier, self.builds))
+        return [*sorted(dependent), *frameworks, *sorted(set(self.names) - dependent)]
+
+    def _ages_of(self, rows: Sequence[Release]) -> Ages:
+        older = [number for number, row in enumerate(rows) if row.version != rows[-1].version]
+        return Ages(max(older, default=-1) + 1, partial(self._days_of, rows))
+
+    def _days_of(self, rows: Sequence[Release]) -> list[float]:
+        """Since when each build, or a newer one, is there."""
+        world = self._candidates[0].world
+        known: dict[str, list[float]] = {}
+        found: list[float] = []
+        day = float("inf")
+        for row in reversed(rows):
+            releases = world.releases(row.package)
+            position = None if releases is None else releases.position(str(row.version))
+            if releases is not None and position is not None:
+                if row.package not in known:
+                    known[row.package] = days_of(releases)
+                day = min(day, known[row.package][position])
+            found.append(day)
+        return found[::-1]
+
+
+def builds_of(solver: Solver, request: Request, problem: Problem) -> dict[str, tuple[Release, ...]]:
+    """The builds of each framework that run on the machines, the best one last; of those alike the best alone."""
+    found: dict[str, dict[tuple[object, ...], Release]] = {it.framework: {} for it in problem.frameworks}
+    for provider in solver.providers(request, problem):
+        for framework, rows in found.items():
+            for candidate in provider.running(framework_identifier(framework)):
+                row = candidate.thing
+                assert isinstance(row, Release)
+                for each in _under_each_name(row) if row.source.is_wheel and is_lockable(row) else ():
+                    rows.setdefault((each.package, each.version, each.cuda, each.pythons), each)
+    return {framework: tuple(reversed(rows.values())) for framework, rows in found.items()}
+
+
+def held_builds(solver: Solver, request: Request, problem: Problem, held: Held) -> dict[str, Release]:
+    """The builds of an existing lock by their framework, as far as they run on the machines."""
+    builds = builds_of(solver, request, problem)
+    numbers = {framework: _held_among(rows, held) for framework, rows in builds.items()}
+    return {framework: builds[framework][number] for framework, number in numbers.items() if number is not None}
+
+
+def _held_among(rows: Sequence[Release], held: Held) -> int | None:
+    for package, version, build in held.packages:
+        for number, row in enumerate(rows):
+            is_it = row.package == package and str(row.full_version) == version
+            if is_it and fnmatchcase(row.build, build or "*"):
+                return number
+    return None
+
+
+def _under_each_name(row: Release) -> Iterator[Release]:
+    """``row``, and the same under the name that others require it by, where it has one of its own for the CPU."""
+    yield row
+    if row.package in ASKED_FOR_AS:
+        yield row._replace(package=ASKED_FOR_AS[row.package])
+
+
+def _lacks_wheels(world: World) -> bool:
+    return world.lacks_wheels
+
+
+def _for_python(rows: Sequence[Release], minor: Version | None) -> Iterator[int]:
+    return (number for number, row in enumerate(rows) if str(minor) in row.pythons)
+
+
+def _leads_to(packages: Iterable[str], name: str, world: World) -> bool:
+    """Whether the newest release of ``name`` requires one of ``packages``, or something that does."""
+    wanted, seen = set(packages), {name}
+    names = [name]
+    for _ in range(_DEPTH):
+        needs = {need.name for it in names for need in _newest_needs(it, world)} - seen
+        if needs & wanted:
+            return True
+        seen |= needs
+        names = sorted(needs)
+    return False
+
+
+def _newest_needs(name: str, world: World) -> tuple[Need, ...]:
+    if name in world.virtual:
+        return ()
+    releases = world.releases(name)
+    position = None if releases is None else releases.newest(world.limited(releases))
+    fit = None if releases is None or position is None else releases.fit(position)
+    return (world.needs(releases, fit.best, "") or ()) if releases is not None and isinstance(fit, Fit) else ()

@@ -1,0 +1,99 @@
+"""Why no stack of frameworks can be had, as the error that ends the command."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from envsolve.app.packages.asked_packages import Given
+from envsolve.app.request.refusal import refusal
+from envsolve.errors import Hint, UnsolvableError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
+from envsolve.model.asker import Asker
+from envsolve.model.request import Request
+from envsolve.model.solution import Problem
+from envsolve.resolve.solver import Solver
+
+_OTHER_VERSIONS = ("other-version", "any-release")
+"""Ways out that ask for a framework in another version than what stands in a file of requirements."""
+_CUDA_BUILD = re.compile(r"cu\d+")
+
+
+def stack_refusal(
+    request: Request, problem: Problem, solver: Solver, wanted: Given, *, typed: Request, on_python: bool
+) -> UnsolvableError:
+    """The error where the stack itself has no solution; ``on_python``: what is asked for depends on the Python.
+
+    A way out is a command where it is all on the command line; a framework in a file has to be changed there.
+    """
+    frameworks = problem.frameworks
+    error = _stack_refusal(request._replace(frameworks=frameworks), problem, solver, typed)
+    bounds = dict.fromkeys(
+        f"{need} ({origin})" for need, origin in wanted.needs if need.name in FRAMEWORK_OF_WHEEL and need.specifier
+    )
+    if bounds:
+        change = f": change {' and '.join(bounds)}"
+        error.hints = tuple(
+            Hint(f"{it.text}{change}", kind=it.kind) if it.kind in _OTHER_VERSIONS else it for it in error.hints
+        )
+    error.hints = (*error.hints, *_cpu_hints(request, problem, solver, wanted, typed))
+    if on_python and typed.python is None:
+        named = typed.asker.named("python")
+        error.hints = (Hint(f"the framework requirements depend on the Python version: choose one with {named}"),)
+    return error
+
+
+def _cpu_hints(request: Request, problem: Problem, solver: Solver, wanted: Given, typed: Request) -> Iterator[Hint]:
+    """The CPU build in place of a framework that is only a requirement, where the others have a stack without it.
+
+    It is never chosen without being asked for: beside the CUDA libraries of the others, a build for other GPUs uses the
+    GPU and fails.
+    """
+    for asked in problem.frameworks:
+        others = tuple(it for it in problem.frameworks if it is not asked)
+        needs = [
+            (need, origin) for need, origin in wanted.needs if FRAMEWORK_OF_WHEEL.get(need.name) == asked.framework
+        ]
+        builds = FRAMEWORKS[asked.framework].cpu_wheels if asked.framework in FRAMEWORKS else {}
+        is_named = asked.framework in {it.framework for it in typed.frameworks}
+        if is_named or not (others and needs and builds):
+            continue
+        if solver.can_solve(request._replace(frameworks=others), problem._replace(frameworks=others)):
+            requirements = " and ".join(f"{need} ({origin})" for need, origin in needs)
+            text = f"require {next(iter(builds))} instead of {requirements} to run it on the CPU"
+            yield Hint(text, kind="cpu")
+
+
+def _stack_refusal(request: Request, problem: Problem, solver: Solver, typed: Request) -> UnsolvableError:
+    other = _build_of_other_kind(request, problem)
+    if other is not None:
+        return other
+    if {it.framework for it in request.frameworks} != {it.framework for it in typed.frameworks}:
+        error = refusal(request._replace(asker=Asker()), problem, solver)
+        error.hints = tuple(hint._replace(command=None) for hint in error.hints)
+        return error
+    return refusal(request, problem, solver)
+
+
+def _build_of_other_kind(request: Request, problem: Problem) -> UnsolvableError | None:
+    """The error where a version names a build for CUDA without a GPU, or one for the CPU beside a GPU."""
+    asked = (
+        (f"{it.framework}{clause}", local)
+        for it in problem.frameworks
+        for clause in it.specifier
+        if (local := clause.version.partition("+")[2]) and clause.operator in ("==", "===")
+    )
+    for_cpu = request.asker.saying("gpus", "none")
+    for spelled, local in asked:
+        if problem.cpu and _CUDA_BUILD.fullmatch(local):
+            code, kind = "gpu-build-without-gpu", "a CUDA build"
+            why = f"{for_cpu} requests a CPU build" if request.wants_cpu else "no GPU was found or named"
+            way = f"name the target GPU with {request.asker.named('gpus')}"
+        elif local == "cpu" and not problem.cpu:
+            code, kind, why = "cpu-build-with-gpu", "a CPU build", "the request is for a GPU"
+            way = f"use {for_cpu} for CPU builds"
+        else:
+            continue
+        hints = (Hint(way), Hint(f"or omit +{local}: envsolve chooses the build for the machine"))
+        return UnsolvableError(code, f"{spelled} is {kind}, and {why}", (f"{spelled} is required",), hints)
+    return None

@@ -1,0 +1,306 @@
+"""What a conda lock is asked to hold beside the stack: requirements that people type, and what their files hold.
+
+What is asked of a framework, of Python and of CUDA counts for the stack. What is asked of Python packages is read in
+:mod:`envsolve.app.packages.conda_needs`, which is loaded where anything is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os.path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.request.channel_order import WHEELS, sources_of
+from envsolve.app.request.command import recorded_options, way_out
+from envsolve.app.request.targets import Target
+from envsolve.boundary.secrets import without_secrets
+from envsolve.conda.session import Listed
+from envsolve.conda.specs import conda_versions, specifier_of
+from envsolve.errors import Hint, UsageError
+from envsolve.frameworks import FRAMEWORK_OF_CONDA
+from envsolve.lockfile.conda_specs import conda_specs
+from envsolve.lockfile.lock import MAIN, Asked
+from envsolve.lockfile.options import Options
+from envsolve.model.cuda_packages import CUDA_PACKAGES
+from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
+from envsolve.model.match_spec import parse_match_spec
+from envsolve.model.note import Note
+from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.solution import Problem, Solution
+
+if TYPE_CHECKING:
+    from envsolve.app.packages.asked_packages import Given
+    from envsolve.lockfile.environment_request import EnvironmentFile
+    from envsolve.lockfile.pip_section import PipSection
+    from envsolve.model.package import Hashes
+
+_SUFFIXES = (".yml", ".yaml")
+PIP_SECTION = "the pip section of "
+"""Where a requirement comes from that is to be pip's, whatever channels have."""
+
+Listing = Callable[[frozenset[str]], Mapping[str, Sequence[Listed]]]
+"""What the channels have of some names."""
+
+
+class CondaAsked(NamedTuple):
+    """What is requested on one platform. ``conda`` are match specs, ``python`` the requirements of Python, if any.
+
+    ``channels`` are those that files name, with what opens them. ``categories`` are those of Python requirements that
+    are not of the main one.
+    """
+
+    conda: tuple[Asked, ...] = ()
+    python: Given | None = None
+    channels: tuple[str, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+    categories: Mapping[str, str] = {}
+    notes: tuple[Note, ...] = ()
+
+    def as_recorded(self, request: Request) -> tuple[tuple[str, ...], Options]:
+        """The frameworks and requirements of ``request`` as a lock records them, and its options, without logins."""
+        python, constraints = ((), ()) if self.python is None else self.python.as_recorded
+        channels = () if request.format in PYTHON_FORMATS else (*request.channels, *self.channels)
+        options = recorded_options(request._replace(channels=tuple(dict.fromkeys(channels))))
+        requirements = (*map(str, request.frameworks), *(it.spec for it in self.conda), *python)
+        return tuple(dict.fromkeys(requirements)), (*options, *constraints)
+
+    @property
+    def digest(self) -> str:
+        """A digest of all that is requested, as ``sha256:0a...``, without logins."""
+        asked = [
+            sorted((it.spec, it.category) for it in self.conda),
+            None if self.python is None else self.python.digest,
+            self.channels,
+            self.variables,
+            sorted(self.categories.items()),
+        ]
+        text = without_secrets(json.dumps(asked, separators=(",", ":")))
+        return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+class Split(NamedTuple):
+    """What goes to conda as match specs and what to pip as requirements; ``python`` holds the latter as needs.
+
+    ``needs_pip`` says that there are wheels to install, those of a stack among them. ``elsewhere`` are projects among
+    ``by_pip`` that a channel has for another Python than the stack's. ``constraints`` are match specs out of the user's
+    files of constraints, which hold for what comes in.
+    """
+
+    conda: tuple[Asked, ...]
+    by_pip: tuple[Asked, ...] = ()
+    python: Given | None = None
+    needs_pip: bool = False
+    elsewhere: frozenset[str] = frozenset()
+    constraints: tuple[str, ...] = ()
+
+
+def is_environment_file(name: str) -> bool:
+    """Whether a file of ``-r`` is one of conda's: an environment.yml."""
+    return name.lower().endswith(_SUFFIXES)
+
+
+def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
+    """Everything that is requested on ``platform``. Raises UsageError where it cannot be read."""
+    if not packages.are_named:
+        return CondaAsked()
+    files = list(_environments(packages, platform))
+    asked = [it for file in files for it in file.asked]
+    python = _python(packages, files)
+    return CondaAsked(
+        conda=tuple(it for it in asked if not it.by_pip and parse_match_spec(it.spec).name not in packages.exclude),
+        python=python,
+        channels=tuple(dict.fromkeys(_opened(channel, file) for file in files for channel in file.channels)),
+        variables=tuple({key: value for file in files for key, value in file.variables}.items()),
+        categories=_categories(asked),
+        notes=tuple(Note("environment-file", text) for file in files for text in file.notes),
+    )
+
+
+def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
+    """What of ``request`` is left out, and what is to be left out and is not there."""
+    from envsolve.app.packages.asked_packages import given
+    from envsolve.index.requirement_file import place_of
+
+    packages = request.packages
+    if not packages.exclude:
+        return
+    if request.format in PYTHON_FORMATS:
+        found = dict(given(packages).excluded)
+    else:
+        files = list(_environments(packages, platform))
+        found = dict(_python(packages, files).excluded)
+        names = {parse_match_spec(it.spec).name for file in files for it in file.asked if not it.by_pip}
+        origin = next((f"-r {name}" for name in packages.files if is_environment_file(name)), "")
+        found |= {it: place_of(origin, it) for it in packages.exclude if it in names}
+    for name in packages.exclude:
+        if name in found:
+            yield Note("excluded", f"{name} is excluded ({found[name]})").about(name=name, where=found[name])
+        else:
+            yield Note("exclude-unused", f"exclude = [{json.dumps(name)}] has no effect: nothing requires it").about(
+                name=name
+            )
+
+
+def refuse_overrides(request: Request) -> None:
+    """Raise UsageError where a file whose packages conda may install is to have overrides."""
+    if request.packages.overrides:
+        named = request.asker.named("overrides")
+        message = f"the format {request.format!r} does not support {named}"
+        why = "conda solves with the requirements in its packages, and pip with those in the wheels"
+        instead = request._replace(format="requirements", channels=())
+        hint = way_out(f"use a Python lock: {', '.join(PYTHON_FORMATS)}", instead, request)
+        raise UsageError("requirements-not-supported", message, (why,), (hint,))
+
+
+def asked_in(request: Request, platform: Platform, python: str) -> CondaAsked:
+    """What ``request`` requires on ``platform`` with ``python``; for a Python lock no file is one of conda's.
+
+    Raises UsageError where it cannot be read.
+    """
+    from envsolve.app.packages.asked_packages import given, on_python
+
+    if request.format in PYTHON_FORMATS:
+        found = CondaAsked(python=given(request.packages))
+    else:
+        found = asked_on(request.packages, platform)
+    return found._replace(python=None if found.python is None else on_python(found.python, python, platform))
+
+
+def _environments(packages: Packages, platform: Platform) -> Iterator[EnvironmentFile]:
+    for name in filter(is_environment_file, packages.files):
+        from envsolve.lockfile.environment_request import read_environment
+
+        _refuse_lock(name)
+        yield read_environment(Path(name), platform)
+
+
+def _refuse_lock(name: str) -> None:
+    """Raise UsageError for a conda-lock.yml: it says what is installed, and not what is requested."""
+    from envsolve.lockfile.reading import format_at
+
+    if format_at(Path(name)) == "conda-lock":
+        raise UsageError(
+            "environment-invalid",
+            f"{name} is a lock, and -r reads requirements",
+            hints=(Hint(f"to keep its versions, name it with -o: -r environment.yml -o {name}"),),
+        )
+
+
+def _opened(channel: str, file: EnvironmentFile) -> str:
+    """A channel as the file writes it, with variables replaced as conda does it: a token is best kept in one."""
+    return os.path.expandvars(dict(file.logins).get(channel, channel))
+
+
+def _python(packages: Packages, files: Sequence[EnvironmentFile]) -> Given:
+    """The requirements of Python: as typed, in files of pip's, and in the pip sections of files of conda's."""
+    from envsolve.app.packages.asked_packages import given
+    from envsolve.index.requirement_file import Line
+
+    found = given(
+        packages._replace(
+            files=(
+                *(name for name in packages.files if not is_environment_file(name)),
+                *(name for file in files for name in file.pip.requirement_files),
+            ),
+            constraints=(*packages.constraints, *(name for file in files for name in file.pip.constraint_files)),
+        ),
+        [
+            Line(requirement, f"{PIP_SECTION}{Path(name).name}", hashes)
+            for name, file in zip(filter(is_environment_file, packages.files), files, strict=True)
+            for requirement, hashes in _with_hashes(file.pip)
+        ],
+    )
+    return found._replace(
+        index_url=found.index_url or next((it.pip.index_url for it in files if it.pip.index_url), None),
+        extra_index_urls=(*found.extra_index_urls, *(url for it in files for url in it.pip.extra_index_urls)),
+    )
+
+
+def _with_hashes(section: PipSection) -> Iterator[tuple[str, Hashes]]:
+    """Each requirement with the hashes that its file may have; once for each entry where several name some."""
+    for requirement in section.requirements:
+        named = [hashes for hashed, hashes in section.hashed if hashed == requirement]
+        yield from ((requirement, hashes) for hashes in named or [()])
+
+
+def _categories(asked: Sequence[Asked]) -> Mapping[str, str]:
+    """The category of each Python requirement that is not of the main one."""
+    from envsolve.model.need import parse_need
+
+    return {parse_need(it.spec).name: it.category for it in asked if it.by_pip and it.category != MAIN}
+
+
+def with_stack(target: Target, asked: CondaAsked, channels: tuple[str, ...]) -> Target:
+    """``target`` with the frameworks, the Python and the CUDA among what is requested, and with all channels."""
+    request, problem = target.request, target.problem
+    python, cuda = request.python, request.cuda
+    for it in asked.conda:
+        spec = parse_match_spec(it.spec)
+        specifier = specifier_of(spec.version) or SpecifierSet()
+        if spec.name == "python" and len(specifier):
+            python = specifier if python is None else python & specifier
+        if spec.name in CUDA_PACKAGES and len(specifier) and not problem.cpu:
+            cuda = specifier if cuda is None else cuda & specifier
+    frameworks = {it.framework: it.specifier for it in request.frameworks}
+    for name, specifier in _of_frameworks(asked):
+        frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
+    sources = request.sources or sources_of(channels)
+    if asked.python is not None:
+        from envsolve.app.packages.conda_needs import frameworks_in
+
+        found = frameworks_in(asked.python, frozenset(frameworks), problem._replace(python=python))
+        python = found.python
+        for name, specifier in found.frameworks:
+            frameworks[name] = frameworks.get(name, SpecifierSet()) & specifier
+        sources = WHEELS if found.as_wheels and not request.sources else sources
+    named = tuple(FrameworkRequest(name, specifier) for name, specifier in sorted(frameworks.items()))
+    target = target._replace(request=request._replace(channels=channels, sources=sources))
+    return target.asking(frameworks=named, python=python, cuda=cuda)
+
+
+def _of_frameworks(asked: CondaAsked) -> Iterator[tuple[str, SpecifierSet]]:
+    for it in asked.conda:
+        spec = parse_match_spec(it.spec)
+        if spec.name in FRAMEWORK_OF_CONDA:
+            yield FRAMEWORK_OF_CONDA[spec.name], specifier_of(spec.version) or SpecifierSet()
+
+
+def with_frameworks(target: Target, names: Sequence[str]) -> Target:
+    """``target`` with further frameworks, in whatever version."""
+    added = tuple(FrameworkRequest(name, SpecifierSet()) for name in names)
+    return target.asking(frameworks=tuple(sorted((*target.problem.frameworks, *added), key=lambda it: it.framework)))
+
+
+def with_cuda(target: Target, cuda: SpecifierSet | None) -> Target:
+    """``target`` with CUDA restricted further; as it is for None."""
+    if cuda is None:
+        return target
+    return target.asking(cuda=cuda if target.problem.cuda is None else target.problem.cuda & cuda)
+
+
+def split(
+    asked: CondaAsked, problem: Problem, solution: Solution | None, listed: Listing, anyway: frozenset[str]
+) -> Split:
+    """What of ``asked`` is conda's and what is pip's, after what the stack asks of conda.
+
+    ``anyway`` are projects that go to conda though it has them for another Python than the stack's alone.
+    """
+    found = Split(())
+    if asked.python is not None:
+        from envsolve.app.packages.conda_needs import split_needs
+
+        found = split_needs(asked, asked.python, problem, solution, listed, anyway)
+    stack = [Asked(*it, of_stack=True) for it in conda_specs(solution)] if solution else []
+    if solution is None and (found.conda or found.by_pip or problem.python is not None):
+        versions = conda_versions(str(problem.python or ""))
+        stack.append(Asked(f"python {versions}".strip(), "runs the requested packages"))
+    needs_pip = bool(found.by_pip) or any(it.release.source.is_wheel for it in (solution.choices if solution else ()))
+    if needs_pip:
+        stack.append(Asked("pip", "installs the wheels"))
+    return found._replace(conda=(*stack, *asked.conda, *found.conda), needs_pip=needs_pip)

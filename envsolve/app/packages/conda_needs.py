@@ -1,0 +1,188 @@
+"""Which requirements of Python become conda packages: those that a channel has in a version that they admit.
+
+The others are wheels beside them. A file by its address, a project with extras and one with hashes are pip's:
+conda has no word for the former, and the hashes are those of files on package indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from envsolve.app.packages.asked_packages import Given, for_target
+from envsolve.app.packages.channel_builds import takes
+from envsolve.app.packages.conda_asked import PIP_SECTION, CondaAsked, Listing, Split
+from envsolve.app.packages.lock_frameworks import pythons_of_stack
+from envsolve.app.packages.lock_stacks import interpreter_of
+from envsolve.conda.names import conda_names
+from envsolve.conda.session import Listed
+from envsolve.conda.specs import conda_versions
+from envsolve.errors import Hint, UnsolvableError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
+from envsolve.lockfile.lock import MAIN, Asked
+from envsolve.model.asker import Asker
+from envsolve.model.need import Markers, Need, parse_need
+from envsolve.model.release import Source
+from envsolve.model.solution import Problem, Solution
+
+
+class FrameworksIn(NamedTuple):
+    """The frameworks that are requested by the names of their projects, with what is asked of their versions.
+
+    ``python`` are the Pythons on which their markers hold. ``as_wheels`` says that one is to be a wheel: it is in a pip
+    section, or its hashes are those of files on package indexes.
+    """
+
+    frameworks: tuple[tuple[str, SpecifierSet], ...]
+    python: SpecifierSet | None
+    as_wheels: bool
+
+
+def frameworks_in(given: Given, anyway: frozenset[str], problem: Problem) -> FrameworksIn:
+    """What of ``given`` is asked of the stack of ``problem``, beside the frameworks ``anyway``."""
+    python, holds = pythons_of_stack(given, anyway, problem)
+    found = [(need, origin) for need, origin in given.needs if _is_of_stack(need) and holds(need.marker)]
+    frameworks = tuple((FRAMEWORK_OF_WHEEL[need.name], SpecifierSet(need.specifier)) for need, _ in found)
+    hashed = {FRAMEWORK_OF_WHEEL[need.name] for need, _ in given.hashed if _is_of_stack(need) and holds(need.marker)}
+    in_section = any(origin.startswith(PIP_SECTION) for _, origin in found)
+    asked = anyway.union(name for name, _ in frameworks)
+    return FrameworksIn(frameworks, python, as_wheels=in_section or bool(hashed & asked))
+
+
+def _is_of_stack(need: Need) -> bool:
+    return need.name in FRAMEWORK_OF_WHEEL and not need.url
+
+
+def split_needs(
+    asked: CondaAsked,
+    given: Given,
+    problem: Problem,
+    solution: Solution | None,
+    listed: Listing,
+    anyway: frozenset[str],
+) -> Split:
+    """The requirements that hold on the target, as match specs where the channels have what they admit.
+
+    A wheel for the Python of the stack is better than a conda package for another, which would take an older stack; but
+    for those of ``anyway``.
+    """
+    python = for_target(given, Markers(interpreter_of(problem, solution).marker_values()))
+    hashed = python.hashes
+    _refuse_hashes_of_conda(hashed, solution)
+
+    def is_for_conda(need: Need, origin: str) -> bool:
+        return need.name not in hashed and may_be_conda(need, origin)
+
+    needs = [it for it in python.needs if it[0].name not in FRAMEWORK_OF_WHEEL or it[0].url]
+    names = frozenset(name for it in needs if is_for_conda(*it) for name in conda_names(it[0].name))
+    found = listed(names) if names else {}
+    conda, by_pip, left, elsewhere = [], [], [], set()
+    for need, origin in needs:
+        companion = _is_companion(need.name, solution)
+        of_stack = None if solution is None or companion or need.name in anyway else str(solution.python)
+        spec = as_conda(need, found, of_stack) if is_for_conda(need, origin) else None
+        category, reason = asked.categories.get(need.name, MAIN), f"requested by {origin}"
+        if spec is not None:
+            conda.append(Asked(spec, reason, category))
+            continue
+        if companion and solution is not None:
+            raise _no_companion(need, solution.request.asker, None if is_for_conda(need, origin) else origin)
+        by_pip.append(Asked(str(need), reason, category, by_pip=True))
+        left.append((need, origin))
+        if is_for_conda(need, origin) and as_conda(need, found, None) is not None:
+            elsewhere.add(need.name)
+    return Split(
+        tuple(conda),
+        tuple(by_pip),
+        python._replace(needs=tuple(left)),
+        elsewhere=frozenset(elsewhere),
+        constraints=tuple(_constraints(python)),
+    )
+
+
+def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) -> None:
+    """Raise UnsolvableError where a framework is to have the hashes of a wheel, and the stack has conda's build."""
+    if solution is None:
+        return
+    for choice in solution.choices:
+        release = choice.release
+        names = sorted(it for it in hashed if FRAMEWORK_OF_WHEEL.get(it) == release.framework)
+        if names and not release.source.is_wheel:
+            raise UnsolvableError(
+                "hash-mismatch",
+                f"conda installs {names[0]}, and the required hashes are those of a wheel",
+                (f"{names[0]} is required with file hashes (--hash), and the stack has {release.label}",),
+                (
+                    Hint(f"remove the hashes of {names[0]}: the lock has those of the conda package"),
+                    Hint(f"or use the wheel: {_of_wheels(solution.request.asker)}"),
+                ),
+            )
+
+
+def _constraints(given: Given) -> Iterator[str]:
+    """What constraint files say of versions, for every conda package that may be the project."""
+    for need, _ in given.constraints:
+        if need.specifier:
+            yield from (f"{name} {conda_versions(need.specifier)}" for name in conda_names(need.name))
+
+
+def _is_companion(name: str, solution: Solution | None) -> bool:
+    """Whether ``name`` is built against a PyTorch that conda installs: its wheels are built against PyTorch's own."""
+    choices = () if solution is None else solution.choices
+    framework = OWN_INDEX.get(name)
+    return any(it.release.framework == framework and not it.release.source.is_wheel for it in choices)
+
+
+def companions(names: frozenset[str], listed: Listing, asker: Asker) -> Iterator[Asked]:
+    """What wheels need of PyTorch's family, as conda has it, for a PyTorch that conda installs.
+
+    Raises UnsolvableError where no channel has it.
+    """
+    found = listed(frozenset(it for name in names for it in conda_names(name)))
+    for name in sorted(names):
+        need = parse_need(name)
+        spec = as_conda(need, found, None)
+        if spec is None:
+            raise _no_companion(need, asker)
+        yield Asked(spec, "required by wheels; its own wheels need the wheel of PyTorch")
+
+
+def _no_companion(need: Need, asker: Asker, wheel_for: str | None = None) -> UnsolvableError:
+    """``wheel_for`` is who wants a wheel of it, whatever the channels have."""
+    who = f"no channel has {need}" if wheel_for is None else f"{wheel_for} requires a wheel of {need.name}"
+    message = f"{who}, and its wheels are built against PyTorch's wheels, not conda's build"
+    hint = Hint(f"use a PyTorch wheel too: {_of_wheels(asker)}")
+    if wheel_for is None:
+        return UnsolvableError("no-companion", message, hints=(hint,))
+    return UnsolvableError("no-companion", message, hints=(Hint(f"install {need.name} with conda"), hint))
+
+
+def _of_wheels(asker: Asker) -> str:
+    return f"{asker.saying('sources', Source.PYTORCH)}, or {asker.saying('sources', Source.PYPI)}"
+
+
+def may_be_conda(need: Need, origin: str) -> bool:
+    """Whether conda has words for a requirement, and its place leaves it to conda."""
+    return not need.url and not need.extras and not origin.startswith(PIP_SECTION)
+
+
+def as_conda(need: Need, listed: Mapping[str, Sequence[Listed]], python: str | None) -> str | None:
+    """``need`` as a match spec of the first package that provides it in a version it admits; None where none does.
+
+    With ``python`` only packages for it count.
+    """
+    for name in conda_names(need.name):
+        fitting = (it for it in listed.get(name, ()) if python is None or takes(it, python))
+        if any(_admits(need.specifier, package.version) for package in fitting):
+            return f"{name} {conda_versions(need.specifier)}".strip()
+    return None
+
+
+def _admits(specifier: str, version: str) -> bool:
+    try:
+        return not specifier or SpecifierSet(specifier).contains(Version(version))
+    except ValueError:
+        return False

@@ -1,0 +1,315 @@
+"""Which package indexes a lock asks: those that the request names, else those of uv's and pip's settings.
+
+An index that is named replaces the settings, so that the command in the head of a lock means the same elsewhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, NamedTuple
+
+from envsolve.app.packages.asked_packages import Given, given
+from envsolve.app.request.network import Network
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.frameworks import OWN_INDEX
+from envsolve.index.address import address_of
+from envsolve.index.build_environments import BuildEnvironments
+from envsolve.index.client import Indexes, Pool
+from envsolve.index.fetch import PAGE_LIMIT, Response
+from envsolve.index.file_metadata import FileMetadata
+from envsolve.index.local import WithFolders, path_of
+from envsolve.index.one_index import Trust
+from envsolve.index.settings import IndexSettings, default_index, read_settings
+from envsolve.index.store import Store, store_at
+from envsolve.model.note import Note
+from envsolve.model.package import PackageFile
+from envsolve.model.release import PYTORCH_INDEX
+from envsolve.model.request import Request
+from envsolve.resolve.closure.workers import Workers
+
+if TYPE_CHECKING:
+    from envsolve.app.packages.wheel_facts import WheelReader
+    from envsolve.index.direct import DirectReader
+    from envsolve.index.http import HttpFetcher
+    from envsolve.releases.reader import Reader
+    from envsolve.releases.remote import Observations
+
+_EARLY = 16
+
+
+class Places(NamedTuple):
+    """The indexes by address, in the order they are asked; ``default`` is the last of them.
+
+    ``is_plain`` says that nobody named the default; ``origin`` is the setting that does, "" where the request or a
+    file of requirements names it. ``mapped`` ties packages to an index of their own.
+    """
+
+    extra: tuple[str, ...]
+    default: str
+    is_plain: bool
+    mapped: Mapping[str, str]
+    notes: tuple[Note, ...] = ()
+    origin: str = ""
+
+    @property
+    def default_shown(self) -> str:
+        """The default as a lock names it, without credentials."""
+        return without_secrets(self.default).rstrip("/")
+
+
+class Lines:
+    """The connection to the indexes for one command: fetcher, cache, and the indexes that were asked."""
+
+    def __init__(
+        self,
+        network: Network,
+        settings: IndexSettings,
+        environ: Mapping[str, str],
+        *,
+        builds: bool,
+        build_constraints: tuple[str, ...] = (),
+    ) -> None:
+        self._store: Store | None = None if network.no_cache else store_at(network.cache_directory, environ)
+        self._fetcher = _Nobody() if network.offline else _WhenNeeded(settings)
+        shelf = _Nothing() if self._store is None else self._store
+        trust = Trust(offline=network.offline, refresh=network.refresh)
+        self._early = Workers(_EARLY)
+        self._is_closed = False
+        self._environments = BuildEnvironments(build_constraints) if builds else None
+        reader = FileMetadata(self._environments)
+        self.pool = Pool(WithFolders(self._fetcher), shelf, reader, trust)
+        self._of_direct = WithFolders(self._fetcher), shelf, environ, trust.offline, self._environments
+
+    def have_pages(self, names: Sequence[str], where: Places) -> None:
+        """Have the pages of ``names`` fetched while the stack is solved, as far as they are not at hand.
+
+        Of PyTorch's packages nobody knows yet which index they are from, unless there is only one.
+        """
+        indexes = Indexes((*where.extra, where.default), self.pool, where.mapped)
+        known = [name for name in names if not (where.is_plain and name in OWN_INDEX)]
+        asked = [name for name in known if not indexes.at_hand(name)[0]]
+        if asked and not all(it.startswith("file:") for it in (*where.extra, where.default)):
+            self._fetcher.prepare()
+        for name in asked:
+            self._early.submit(partial(_ask, indexes, name))
+
+    @cached_property
+    def direct(self) -> DirectReader:
+        """Reads packages by their address."""
+        from envsolve.index.direct import DirectReader
+
+        fetcher, shelf, environ, offline, environments = self._of_direct
+        return DirectReader(fetcher, shelf, environ, environments, offline=offline)
+
+    @cached_property
+    def wheels(self) -> WheelReader:
+        """Reads what wheels hold."""
+        from envsolve.app.packages.wheel_facts import WheelReader
+
+        fetcher, shelf, _, offline, _ = self._of_direct
+        return WheelReader(fetcher, shelf, offline=offline)
+
+    def with_digest(self, file: PackageFile, tell: Callable[[int, int], None]) -> PackageFile:
+        """See :func:`envsolve.index.wheel_member.with_digest`."""
+        from envsolve.index.wheel_member import with_digest
+
+        return with_digest(self._of_direct[0], file, tell)
+
+    def observations(self, reader: Reader, largest: int | None, progress: Callable[[str], None]) -> Observations:
+        """Reads the wheels of a framework; see Observations."""
+        from envsolve.releases.remote import Observations
+
+        fetcher, shelf, _, offline, _ = self._of_direct
+        return Observations(reader, fetcher, shelf, offline=offline, largest=largest, progress=progress)
+
+    def close(self) -> None:
+        """End all connections; once."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._early.close()
+        if self._environments is not None:
+            self._environments.close()
+        self._fetcher.close()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the user should know of settings and cache."""
+        failure = None if self._store is None else self._store.failure
+        settings = (Note("setting-not-used", text) for text in self._fetcher.notes)
+        return (*settings, *([] if failure is None else [Note("cache-not-used", failure)]))
+
+
+def _ask(indexes: Indexes, name: str) -> None:
+    indexes.project(name)
+
+
+class _WhenNeeded:
+    """The fetcher, made when somebody has to be asked: a lock from the cache loads no HTTP library."""
+
+    def __init__(self, settings: IndexSettings) -> None:
+        self._settings = settings
+        self._making = Lock()
+        self._made: HttpFetcher | None = None
+        self._is_closed = False
+
+    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
+        """See Fetcher."""
+        return self._fetcher().fetch(url, headers, limit=limit)
+
+    def prepare(self) -> None:
+        """Load the HTTP library here and now, for threads that are to ask at once.
+
+        A thread that loads it while this one loads the solver gets to its first request 10 ms later (measured).
+        """
+        self._fetcher()
+
+    def close(self) -> None:
+        """End all connections, those included that a thread is about to make."""
+        with self._making:
+            self._is_closed = True
+        if self._made is not None:
+            self._made.close()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Which settings could not be used."""
+        return () if self._made is None else tuple(self._made.notes)
+
+    def _fetcher(self) -> HttpFetcher:
+        with self._making:
+            if self._made is None:
+                if self._is_closed:
+                    raise OutsideError("fetch-cancelled", "the fetch was cancelled because the command is ending")
+                self._made = self._make()
+            return self._made
+
+    def _make(self) -> HttpFetcher:
+        from envsolve.index.http import HttpFetcher
+
+        certificate = self._settings.client_cert
+        return HttpFetcher(
+            trusted_hosts=frozenset(self._settings.trusted_hosts),
+            client_certificate=None if certificate is None else Path(certificate),
+        )
+
+
+def settings_of(environ: Mapping[str, str]) -> IndexSettings:
+    """What is configured for this user here. Raises UsageError."""
+    home = environ.get("HOME") or environ.get("USERPROFILE")
+    return read_settings(environ, Path(home) if home else None, Path.cwd(), prefix=Path(sys.prefix))
+
+
+def places(request: Request, given: Given, settings: IndexSettings) -> Places:
+    """The indexes of ``request``. Those on the command line come before those in files.
+
+    Raises UsageError where what it names is no address, or a folder that is not there.
+    """
+    for key, url in (("index-url", request.index_url), *(("extra-index-urls", it) for it in request.extra_index_urls)):
+        if url is not None:
+            _require_place(url, request.asker.named(key))
+    named = request.index_url or given.index_url
+    if named is not None:
+        settings = IndexSettings()
+    named = named or settings.index_url
+    extra = (*request.extra_index_urls, *given.extra_index_urls, *settings.extra_index_urls)
+    unread = settings.find_links and f"find-links in {settings.find_links_origin} is ignored"
+    default = named or default_index()
+    if settings.index_url and default.startswith("file:"):
+        _require_place(default, settings.origin)
+    return Places(
+        extra=tuple(dict.fromkeys(url for url in extra if url != default)),
+        default=default,
+        is_plain=named is None,
+        mapped=dict(settings.package_indexes),
+        notes=(Note("find-links-not-read", unread),) if unread else (),
+        origin=settings.origin if settings.index_url else "",
+    )
+
+
+def _require_place(url: str, named_by: str) -> None:
+    """Raise UsageError where ``url`` is no address of an index, or that of a folder which is not there.
+
+    A page that a folder lacks is only a package that the index does not have.
+    """
+    if not url.startswith("file:"):
+        address_of(url)
+    elif not path_of(url).is_dir():
+        message = f"the folder of an index does not exist: {path_of(url)}"
+        raise UsageError("url-invalid", message, (f"it is set by {named_by}",), (Hint("check the name of the folder"),))
+
+
+def name_index(error: OutsideError, request: Request, where: Places | None) -> None:
+    """Have ``error`` of a server of ``where`` say who named that index, and how another is named in ``request``."""
+    from envsolve.index.failures import ANOTHER_INDEX
+
+    of_pytorch = (request.packages.pytorch_index_url or PYTORCH_INDEX).rstrip("/")
+    key, what = "index-url", "use another index, such as a mirror,"
+    if error.address.startswith(f"{without_secrets(of_pytorch)}/"):
+        key, what = "pytorch-index-url", "use another PyTorch index, such as a mirror,"
+    if where is not None and where.origin and _lies_below(error.address, where.default):
+        error.cause = (*error.cause, f"that index is set in {where.origin}")
+    hint = Hint(f"{what} with {request.asker.named(key)}")
+    error.hints = tuple(hint if it == ANOTHER_INDEX else it for it in error.hints)
+
+
+def _lies_below(address: str, index: str) -> bool:
+    if index.startswith("file:"):
+        return False
+    folder, _, _ = without_secrets(address_of(index).url).partition("?")
+    return address.startswith(f"{folder.rstrip('/')}/")
+
+
+class _Nothing:
+    """A cache that holds nothing and keeps nothing."""
+
+    def read(self, bucket: str, key: str) -> bytes | None:
+        return None
+
+    def write(self, bucket: str, key: str, content: bytes) -> None:
+        return None
+
+
+class _Nobody:
+    """A fetcher that is never asked: offline, what is not kept is an error before."""
+
+    notes: tuple[str, ...] = ()
+
+    def prepare(self) -> None:
+        """There is nobody to ask."""
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+    def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
+        raise OutsideError("offline", f"{without_secrets(url)} is not cached, and --offline is set")
+
+
+class Start(NamedTuple):
+    """What a request asks of which indexes, and the connection to them.
+
+    Who has one closes its ``lines``.
+    """
+
+    wanted: Given
+    where: Places
+    lines: Lines
+
+
+def start(request: Request, network: Network, environ: Mapping[str, str]) -> Start:
+    """Read what the packages of ``request`` ask for, and ask for their pages; its frameworks do not count yet.
+
+    Raises UsageError where a file or a setting cannot be read.
+    """
+    wanted = given(request.packages)
+    settings = settings_of(environ)
+    where = places(request, wanted, settings)
+    builds, constraints = request.packages.allow_builds, wanted.build_constraints
+    lines = Lines(network, settings, environ, builds=builds, build_constraints=constraints)
+    lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
+    return Start(wanted, where, lines)

@@ -1,0 +1,1 @@
+"""The requests of a project, and the locks that it has."""

@@ -1,0 +1,79 @@
+"""What a pyproject.toml says beside its dependencies, and a project leaves out: groups, extras, [tool.uv].
+
+https://docs.astral.sh/uv/reference/settings has uv's tables. Its indexes are no matter here: locking reads them itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from envsolve.app.project.adopting_packages import OF_PYTORCH, counted, is_of_pytorch, table_of, texts_of
+
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_LEFT_OUT = {
+    "constraint-dependencies": 'ignored: put them into a file and add constraint-files = ["constraints.txt"]',
+    "build-constraint-dependencies": (
+        'ignored: put them into a file and add build-constraint-files = ["build-constraints.txt"]'
+    ),
+    "dev-dependencies": "ignored: move them to [dependency-groups] to include them",
+}
+
+
+def overrides_of(document: Mapping[str, Any]) -> list[str]:
+    """The overrides of uv in ``document``; those for one package alone, which are tables, are none of them."""
+    return texts_of(table_of(table_of(document.get("tool")).get("uv")).get("override-dependencies", []))
+
+
+def left_of_pyproject(document: Mapping[str, Any]) -> Iterator[str]:
+    """What to note of ``document``, whose [project] dependencies are taken over."""
+    extras = table_of(table_of(document.get("project")).get("optional-dependencies"))
+    if extras:
+        yield f"{counted(extras, 'extra', 'extras')} ignored: add extras = {_listed(extras)} to include them"
+    groups = table_of(document.get("dependency-groups"))
+    if groups:
+        includes = f"add dependency-groups = {_listed(groups)} to include them"
+        yield f"{counted(groups, 'group', 'groups')} ignored: {includes}"
+    tool = table_of(document.get("tool"))
+    yield from _of_uv(table_of(tool.get("uv")))
+    poetry = [it for it in table_of(table_of(tool.get("poetry")).get("dependencies")) if it != "python"]
+    if poetry:
+        yield f"[tool.poetry.dependencies] is ignored because [project] has dependencies: {', '.join(poetry)}"
+
+
+def _of_uv(uv: Mapping[str, Any]) -> Iterator[str]:
+    if uv:
+        yield "[tool.uv] stays as it is: add uv-settings = true, and envsolve lock writes the locked versions into it"
+    for key, why in _LEFT_OUT.items():
+        names = [found[0] for it in texts_of(uv.get(key, [])) if (found := _NAME.match(it)) is not None]
+        if names:
+            yield f"[tool.uv] {key} ({', '.join(names)}) are {why}"
+    overrides = uv.get("override-dependencies")
+    if isinstance(overrides, list) and len(overrides) > len(texts_of(overrides)):
+        yield "[tool.uv] override-dependencies for one package alone are ignored: overrides here are for all packages"
+    listed = uv.get("index")
+    indexes = [table_of(it) for it in listed] if isinstance(listed, list) else []
+    addresses = {str(it.get("name")): str(it.get("url", "")) for it in indexes}
+    places: dict[str, list[str]] = {}
+    for name, sources in table_of(uv.get("sources")).items():
+        for source in map(table_of, sources if isinstance(sources, list) else [sources]):
+            places.setdefault(_place(source, addresses), []).append(name)
+    for place, packages in places.items():
+        yield f"[tool.uv.sources] for {', '.join(dict.fromkeys(packages))}: {place}"
+
+
+def _place(source: Mapping[str, Any], addresses: Mapping[str, str]) -> str:
+    """Where a source is, and what becomes of it."""
+    index = source.get("index")
+    if index is None:
+        kind = next((key for key in ("git", "url", "path", "workspace") if key in source), "elsewhere")
+        return f"the {kind} is ignored: the lock uses an index"
+    if is_of_pytorch(addresses.get(str(index), "")):
+        return f"the index {index} {OF_PYTORCH}"
+    return f"the restriction to the index {index} is ignored: every index can provide every package"
+
+
+def _listed(names: Mapping[str, Any]) -> str:
+    return json.dumps(list(names), ensure_ascii=False)

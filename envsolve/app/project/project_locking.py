@@ -1,0 +1,407 @@
+"""All files of a project, locked as one: each near to what it holds already, and none written unless all can be.
+
+What is in a file stays as far as it fits (the stack, then the packages around it), so that a new driver changes nothing
+that still runs; what it makes possible is noted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
+
+from envsolve.app.lock.held_locks import LockFor, as_far_as_read, held_by_answer, held_in_python_lock, is_gone, locks_in
+from envsolve.app.lock.lock_request import LockRequest
+from envsolve.app.matrix.unknown_releases import knowing_new_releases
+from envsolve.app.packages.conda_asked import excluded_notes
+from envsolve.app.packages.lock_stacks import stays
+from envsolve.app.project.project_requests import Asked, asked_by, key_of
+from envsolve.app.request.network import Network
+from envsolve.app.request.targets import platforms_of, targets_of
+from envsolve.app.solve.solving import Solved, solve_request
+from envsolve.app.status.status import Verdict
+from envsolve.boundary.files import FileError, link_in, read_text
+from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
+from envsolve.host.machine import this_platform
+from envsolve.lockfile.formats import stack_lock, write_conda_lock, write_python_lock
+from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
+from envsolve.lockfile.reading import lock_in
+from envsolve.lockfile.same_file import same_file
+from envsolve.matrix.load import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.lock_format import (
+    CONDA_FORMATS,
+    IMAGE_FORMATS,
+    PLATFORM,
+    PYTHON_FORMATS,
+    VENV_FORMATS,
+    format_for_file,
+)
+from envsolve.model.names import normalized
+from envsolve.model.note import Note
+from envsolve.model.request import Packages, Policy
+from envsolve.model.solution import Solution
+from envsolve.project import Project
+from envsolve.project.reading import refuse_value
+
+if TYPE_CHECKING:
+    from envsolve.lockfile.lock import Lock
+
+_FEW = 4
+_NOT_RIGHT = (Verdict.STALE, Verdict.DOES_NOT_RUN, Verdict.MISSING)
+_KEEP = Hint("rename it, for example to requirements.in, and list it in requirement-files")
+
+
+class ProjectLock(NamedTuple):
+    """How a project is to be locked. ``show`` and ``counted`` report progress.
+
+    ``upgrade`` drops all pins, ``upgraded`` of those of the packages or frameworks named. ``replaces`` says that
+    files that envsolve did not write may be overwritten, or that the caller looks after them. ``checks`` says that it
+    matters only whether files are as they should be, so that what becomes of others is not worked out. ``around`` is an
+    environment whose packages the locks do without.
+    """
+
+    network: Network = Network()
+    upgrade: bool = False
+    upgraded: tuple[str, ...] = ()
+    show: Callable[[str], None] = lambda _: None
+    counted: Callable[[int, str], None] = lambda _, __: None
+    replaces: bool = False
+    checks: bool = False
+    around: str | None = None
+
+
+class LockedFile(NamedTuple):
+    """A file as it is and as it should be; ``before`` is None where it is not there yet.
+
+    ``lock`` is what it should hold for its platform, None where that was not worked out. ``solution`` is its stack,
+    None where it holds no framework.
+    ``is_current`` says that the file says what it should: see :mod:`envsolve.lockfile.same_file`.
+    """
+
+    asked: Asked
+    path: str
+    platform: Platform
+    before: str | None
+    text: str
+    lock: Lock | None
+    solution: Solution | None
+    is_current: bool
+
+    @property
+    def held(self) -> Lock | None:
+        """What the file holds as it is; None where it holds nothing for its platform, or cannot be read."""
+        try:
+            return None if self.before is None else lock_in(PurePath(self.path), self.before, self.platform)
+        except FileError:
+            return None
+
+
+class LockedProject(NamedTuple):
+    """Every file of a project, what to note beside them."""
+
+    files: tuple[LockedFile, ...]
+    notes: tuple[Note, ...]
+
+
+class _Written(NamedTuple):
+    """The text of a file, the platform that it is named after, and the locks in it, one for each platform."""
+
+    platform: Platform
+    text: str
+    locks: tuple[Lock, ...]
+
+
+_Files = tuple[tuple[_Written, ...], tuple[Solution, ...]]
+"""Files to be, and the stacks in them."""
+
+
+def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> LockedProject:
+    """What every file of the project should hold; the current directory is that of the project. Nothing is written.
+
+    Raises UsageError, UnsolvableError, OutsideError as the locks of each format do, with the name of the file.
+    """
+    packages = Packages(upgrade=how.upgrade, upgraded=how.upgraded)
+    asked = list(asked_by(project, matrix, environ, packages))
+    _refuse_outputs(project, asked, matrix, overwrites=how.replaces)
+    locking = _Locking(how, matrix, environ)
+    for it in asked:
+        locking.lock(project, it)
+    files = tuple(locking.files)
+    excluded = (note for it in asked for note in excluded_notes(it.request, this_platform()))
+    notes = tuple(dict.fromkeys((*locking.notes, *excluded, *_let_go_in_vain(how, files))))
+    return LockedProject(files, notes)
+
+
+class _Locking:
+    """The files of one project while they are locked."""
+
+    def __init__(self, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> None:
+        self._how, self._matrix, self._environ = how, matrix, environ
+        self._locked: dict[str, LockFor] = {}
+        self.files: list[LockedFile] = []
+        self.notes: list[Note] = []
+
+    def lock(self, project: Project, asked: Asked) -> None:
+        """Take the file of ``asked``, or its files for several platforms, in."""
+        solve = partial(self._found, asked)
+        try:
+            found = knowing_new_releases(solve, asked.request, self._matrix, self._how.network, self._environ)
+        except EnvsolveError as error:
+            raise _named(error, asked) from error
+        if found is None:
+            return
+        files, solutions = found
+        apart = PLATFORM in asked.output.file
+        if len(files) > 1 and not apart:
+            _refuse_one_file(project, asked, [it.platform for it in files])
+        stacks = {it.problem.platform: it for it in solutions}
+        for it in files:
+            path = asked.path(it.platform)
+            before, is_current = self._before(Path(path)), self._is_current(asked, it)
+            lock, solution = it.locks[0], stacks.get(it.platform)
+            self.files.append(LockedFile(asked, path, it.platform, before, it.text, lock, solution, is_current))
+
+    def _found(self, asked: Asked, matrix: Matrix) -> _Files | None:
+        self._matrix = matrix
+        if self._how.around is not None:
+            return self._around(asked, self._how.around)
+        if asked.request.format in PYTHON_FORMATS:
+            return self._python(asked)
+        return self._conda(asked) if asked.request.format in CONDA_FORMATS else self._stack(asked)
+
+    def _is_stale(self, asked: Asked) -> bool:
+        """Whether files themselves show that they are not as they should be; they are taken in as they are."""
+        from envsolve.app.project.project_status import status_in_project
+
+        targets = targets_of(asked.request, self._matrix, self._environ) if self._how.checks else ()
+        found = [
+            (it.problem.platform, status_in_project(asked, it, self._matrix, self._environ).verdict) for it in targets
+        ]
+        if not any(verdict in _NOT_RIGHT for _, verdict in found):
+            return False
+        for platform, verdict in found:
+            path = asked.path(platform)
+            before, is_current = self._before(Path(path)), verdict not in _NOT_RIGHT
+            self.files.append(LockedFile(asked, path, platform, before, "", None, None, is_current))
+        return True
+
+    def _is_current(self, asked: Asked, file: _Written) -> bool:
+        path = asked.path(file.platform)
+        before = self._before(Path(path))
+        if before is None:
+            return False
+        return same_file(path, asked.request.format, before, file.text, file.locks)
+
+    def _before(self, path: Path) -> str | None:
+        """The lock that is there; none where the file is empty, or is not ours and may be overwritten."""
+        text = _read(path)
+        if text is None or not text.strip():
+            return None
+        return None if self._how.replaces and not is_own(text) else text
+
+    def _readable(self, there: LockFor) -> LockFor:
+        return as_far_as_read(there) if self._how.replaces else there
+
+    def _question(self, asked: Asked, there: LockFor) -> LockRequest:
+        how, apart = self._how, PLATFORM in asked.output.file
+        readable = self._readable(there)
+        return LockRequest(asked.request, how.network, readable, how.show, how.counted, asked.recorded, apart)
+
+    def _python(self, asked: Asked) -> _Files | None:
+        from envsolve.app.lock.lock_result import PYTHON_CHOSEN
+        from envsolve.app.lock.locking import lock, locked_again
+
+        request, there = asked.request._replace(channels=()), self._any_lock(asked)
+        if (
+            asked.part.name in self._locked
+        ):  # a project has one answer: what was locked first is kept in its other files
+            request = request._replace(packages=request.packages._replace(upgrade=False, upgraded=()))
+            there = self._locked[asked.part.name]
+        recorded = None if asked.recorded is None else asked.recorded._replace(channels=())
+        question = self._question(asked, there)._replace(request=request, recorded=recorded)
+        locked = None
+        if not self._how.upgrade and not self._how.upgraded:
+            locked = locked_again(question, self._unchanged(asked), self._matrix, self._environ)
+            if locked is None and self._is_stale(asked):
+                return None
+        locked = locked or lock(question, self._matrix, self._environ)
+        exist = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
+        self.notes += [it for it in locked.notes if not (exist and it.code == PYTHON_CHOSEN)]
+        files, solutions = _written(locked, [it.restricted_to(request.format) for it in locked.locks])
+        self._locked.setdefault(asked.part.name, {it.platform: it.locks[0] for it in files}.get)
+        return files, solutions
+
+    def _around(self, asked: Asked, prefix: str) -> _Files:
+        from envsolve.app.environment.around import AddRequest, lock_around
+
+        request = asked.request
+        if request.format not in VENV_FORMATS:
+            message = f"a lock around an environment is for its wheels, and {request.format} is not"
+            raise UsageError(
+                "contradictory-options", message, hints=(Hint(f"formats for it: {', '.join(VENV_FORMATS)}"),)
+            )
+        there = self._locked.get(asked.part.name) or self._any_lock(asked)
+        pins, _ = held_in_python_lock(self._readable(there)(this_platform()))
+        held = {it.name: it.version for it in pins if stays(request.packages, it.name)}
+        how = self._how
+        question = AddRequest(prefix, request, how.network, self._matrix, how.show, how.counted, held)
+        platform, lock, notes = lock_around(question, asked.as_recorded, self._environ)
+        self._locked.setdefault(asked.part.name, {platform: lock}.get)
+        self.notes += notes
+        text = write_python_lock(lock, request.format)
+        return (_Written(platform, text, (lock.restricted_to(request.format),)),), ()
+
+    def _unchanged(self, asked: Asked) -> LockFor:
+        """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part.
+
+        An image has none: by the names of files, which it does not hold, its base is chosen.
+        """
+        own, first = locks_in(asked.path), self._locked.get(asked.part.name)
+
+        def found(platform: Platform) -> Lock | None:
+            if asked.request.format in IMAGE_FORMATS:
+                return None
+            lock = own(platform)
+            other = lock if first is None else first(platform)
+            return lock if lock is not None and other is not None and lock.versions == other.versions else None
+
+        return as_far_as_read(found)
+
+    def _any_lock(self, asked: Asked) -> LockFor:
+        """The lock in the file of ``asked``, or where it is not there yet in another of the same part."""
+        names = [
+            it.file for it in asked.part.outputs if (it.format or format_for_file(PurePath(it.file))) in PYTHON_FORMATS
+        ]
+
+        def file_for(platform: Platform) -> str:
+            own = asked.path(platform)
+            paths = (own, *(name.replace(PLATFORM, platform) for name in names))
+            return next((path for path in paths if Path(path).is_file()), own)
+
+        return locks_in(file_for)
+
+    def _conda(self, asked: Asked) -> _Files | None:
+        from envsolve.app.conda.conda_locking import lock_conda
+        from envsolve.app.packages.conda_sessions import conda_session
+
+        request, how = asked.request, self._how
+        if not how.upgrade and not how.upgraded:
+            again = self._conda_again(asked)
+            if again is not None or self._is_stale(asked):
+                return again
+        with conda_session(how.network, request.channels, request.platforms, self._environ) as session:
+            question = self._question(asked, locks_in(asked.path))
+            locked = lock_conda(question, session, self._matrix, self._environ)
+        self.notes += locked.notes
+        return _written(locked, [it.restricted_to(request.format) for it in locked.locks])
+
+    def _conda_again(self, asked: Asked) -> _Files | None:
+        """The files with the packages that they hold, where these answer the request."""
+        from envsolve.app.conda.conda_again import conda_again
+
+        own = locks_in(asked.path)
+
+        def found_in(platform: Platform) -> Lock | None:
+            return None if self._before(Path(asked.path(platform))) is None else own(platform)
+
+        there = as_far_as_read(found_in)
+        found = conda_again(asked.request, asked.as_recorded, there, self._matrix, self._environ)
+        if found is None:
+            return None
+        self.notes += found.notes
+        locks: dict[str, dict[Platform, Lock]] = {}
+        for platform, lock in found.locks.items():
+            locks.setdefault(asked.path(platform), {})[platform] = lock
+        files = []
+        for path, of in locks.items():
+            platform, together = next(iter(of)), tuple(of.values())
+            text = _read(Path(path)) or ""
+            if not found.is_recorded:
+                ((_, text),) = write_conda_lock(together, asked.request.format)
+            together = tuple(lock.restricted_to(asked.request.format) for lock in together)
+            files.append(_Written(platform, text, together))
+        return tuple(files), found.solutions
+
+    def _stack(self, asked: Asked) -> _Files:
+        request = asked.request
+        keeps = request.prefer is Policy.NEWEST_FRAMEWORK
+        near = request._replace(prefer=Policy.LOCKED) if keeps else request
+        kept = held_by_answer(self._readable(locks_in(asked.path)), request.packages) if keeps else None
+        try:
+            solved = solve_request(near, self._matrix, self._environ, kept, recorded=asked.as_recorded)
+        except UnsolvableError:
+            if keeps:
+                solve_request(request, self._matrix, self._environ)  # refuses too, without asking for what is held
+            raise
+        self.notes += solved.notes
+        return _written(solved, [stack_lock(answer, request.format) for answer in solved.answers])
+
+
+def _written(solved: Solved, locks: Sequence[Lock]) -> _Files:
+    """The files with ``locks``: one for all platforms, or one for each."""
+    groups = [tuple(locks)] if len(solved.texts) == 1 else [(lock,) for lock in locks]
+    return tuple(_Written(*it, group) for it, group in zip(solved.texts, groups, strict=True)), solved.solutions
+
+
+def _read(path: Path) -> str | None:
+    """The file as it is; None where there is none. Raises UsageError where it cannot be read."""
+    try:
+        return read_text(path, LONGEST)
+    except FileError as error:
+        raise UsageError("file-unreadable", f"cannot read {path}: {error.reason}") from None
+
+
+def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[Note]:
+    """What -P names and no file holds: most likely a slip."""
+    locks = [lock for it in files for lock in (it.held, it.lock) if lock is not None] if how.upgraded else []
+    for name in how.upgraded:
+        if not any(is_gone(package, (normalized(name),)) for lock in locks for package in lock.versions):
+            yield Note("not-locked", f"-P {name}: not in any lock of the project").about(name=name)
+
+
+def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *, overwrites: bool) -> None:
+    """Raise UsageError where a file to be written is reached through a link or, unless ``overwrites``, is not ours."""
+    for it in asked:
+        for path in dict.fromkeys(map(it.path, platforms_of(it.request, matrix))):
+            try:
+                refuse_link(project.directory, path)
+                if not overwrites:
+                    refuse_to_overwrite(Path(path), _KEEP, BY_FORCE)
+            except UsageError as error:
+                refuse_value(project, key_of(it.part, "outputs"), error)
+
+
+def refuse_link(directory: Path, name: str) -> None:
+    """Raise UsageError ``output-not-writable`` where ``name`` in a project's ``directory`` has a link or is no path.
+
+    A link may lead out of the project, or to a file that something else made.
+    """
+    try:
+        link = link_in(directory, name)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        message = f"{name} was not written: {reason}"
+        raise UsageError("output-not-writable", message, hints=(Hint("choose another file"),)) from None
+    if link is not None:
+        message = f"{name} was not written: {link} is a link"
+        raise UsageError("output-not-writable", message, hints=(Hint("remove the link, or choose another file"),))
+
+
+def _named(error: EnvsolveError, asked: Asked) -> EnvsolveError:
+    """``error`` with the file that it is about. What a project names is no word of the command line."""
+    part = f" of target {asked.part.name}" if asked.part.name else ""
+    error.message = f"{asked.output.file}{part}: {error.message}"
+    if asked.as_recorded.named_hosts and isinstance(error, UnsolvableError):
+        error.hints = (
+            *(hint._replace(command=None) for hint in error.hints),
+            Hint("give this target its own `outputs`: [tool.envsolve.targets.NAME] outputs = [...]"),
+        )
+    return error
+
+
+def _refuse_one_file(project: Project, asked: Asked, platforms: list[Platform]) -> NoReturn:
+    message = f"{asked.output.file} is for one platform, but the lock is for {' and '.join(platforms)}"
+    hint = Hint(f"put {PLATFORM} into the file name to write one file for each")
+    refuse_value(project, key_of(asked.part, "outputs"), UsageError("several-platforms", message, hints=(hint,)))

@@ -1,0 +1,94 @@
+"""Whether the files of a project are what it requires now, and run on the machines that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.project.project_requests import Asked, asked_by
+from envsolve.app.project.uv_settings import PartLock, uv_settings
+from envsolve.app.request.targets import Target, targets_of
+from envsolve.app.solve.solving import request_without_secrets
+from envsolve.app.status.held_stack import HeldStack
+from envsolve.app.status.lock_satisfies import differences
+from envsolve.app.status.status import FileStatus, Verdict, file_status, require_settled, unreadable
+from envsolve.errors import UsageError
+from envsolve.matrix.load import Matrix
+from envsolve.model.note import Note
+from envsolve.model.request import Packages
+from envsolve.project import Project
+from envsolve.project.reading import PYPROJECT
+from envsolve.resolve.solver import Solver
+
+
+def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
+    """The status of every file of the project; the current directory is that of the project.
+
+    Raises UsageError where what the project names, or a machine, cannot be made out, UnsolvableError for a GPU that is
+    not identified.
+    """
+    found: list[FileStatus] = []
+    locks: list[PartLock] = []
+    for asked in asked_by(project, matrix, environ, Packages()):
+        for target in targets_of(asked.request, matrix, environ):
+            known = status_in_project(asked, target, matrix, environ)
+            held = known.held
+            if held is not None:
+                newer, notes = tuple(_newer(held, target, matrix)), (*known.notes, *target.notes)
+                known = known._replace(newer=newer, notes=notes)
+                locks.append(PartLock(asked, target.problem.platform, held.lock))
+            found.append(known)
+    return [*found, *_uv_status(project, locks, matrix, environ)]
+
+
+def _uv_status(
+    project: Project, locks: Sequence[PartLock], matrix: Matrix, environ: Mapping[str, str]
+) -> Iterator[FileStatus]:
+    """Whether [tool.uv] says what ``locks`` do, where the project wants that."""
+    settings = uv_settings(project, locks, matrix, environ)
+    if settings is not None:
+        verdict = Verdict.FITS if settings.is_current else Verdict.STALE
+        reasons = () if settings.is_current else (Note("uv-settings", "[tool.uv] has other versions than the locks"),)
+        yield FileStatus(PYPROJECT, settings.platform, verdict, reasons=reasons)
+
+
+def status_in_project(asked: Asked, target: Target, matrix: Matrix, environ: Mapping[str, str]) -> FileStatus:
+    """Whether the file of ``asked`` is right for the platform of ``target``, judged from the file alone.
+
+    Raises UsageError where what the project names cannot be read.
+    """
+    platform = target.problem.platform
+    path = asked.path(platform)
+    if not Path(path).is_file():
+        return FileStatus(
+            path, platform, Verdict.MISSING, reasons=(Note(Verdict.MISSING.value, "it is not written yet"),)
+        )
+    try:
+        require_settled(Path(path))
+        known = file_status(path, target, matrix, environ)
+    except UsageError as error:
+        return unreadable(path, target, error)
+    if known.held is None:
+        return known
+    bare, _ = request_without_secrets(asked.as_recorded)
+    differing = tuple(it.note for it in differences(known.held.lock, bare, target))
+    is_stale = differing and known.verdict in (Verdict.FITS, Verdict.UNKNOWN, Verdict.NO_FRAMEWORK)
+    verdict = Verdict.STALE if is_stale else known.verdict
+    return known._replace(verdict=verdict, reasons=(*known.reasons, *differing))
+
+
+def _newer(held: HeldStack, target: Target, matrix: Matrix) -> Iterator[str]:
+    """Newer releases of the frameworks in the file that the project would take and its machines run."""
+    rows = [row for rows in held.releases.values() for row in rows]
+    wanted = target.problem.frameworks
+    if not rows or not wanted or {it.framework for it in wanted} - set(held.releases):
+        return
+    python = target.problem.python or (None if held.python is None else SpecifierSet(f"=={held.python}.*"))
+    asked = target.asking(python=python)
+    best = Solver(matrix).solve(asked.request, asked.problem)
+    for choice in best.choices if best is not None else ():
+        versions = [row.version for row in held.releases.get(choice.release.framework, ())]
+        if versions and all(choice.release.version > version for version in versions):
+            yield f"{choice.release.label} is newer and also runs there: envsolve lock -P {choice.release.framework}"

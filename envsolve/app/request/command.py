@@ -1,0 +1,136 @@
+"""The command line that stands for a request: for headers, and for the ways out that an error offers."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint
+from envsolve.lockfile.options import UNRECORDED, Options
+from envsolve.model.asker import key_of
+from envsolve.model.need import parse_need
+from envsolve.model.reference import editable_folder
+from envsolve.model.request import Audit, Policy, Request, spoken
+
+_FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-lock": "conda-lock.yml"}
+
+
+def command_of(request: Request) -> str:
+    """The envsolve command a person would type for ``request``, quoted for a POSIX shell and without secrets."""
+    words = ["envsolve"]
+    for option, values in _options(request):
+        for value in values:
+            words += [option, value]
+    words += ["--exact"] if request.packages.exact else []
+    words += ["--allow-builds"] if request.packages.allow_builds else []
+    words += ["--extensions"] if request.packages.extensions else []
+    words += ["--pre"] if request.packages.pre else []
+    for text in request.packages.requirements:
+        folder = editable_folder(text)
+        words += [text] if folder is None else ["-e", folder]
+    return shlex.join(map(without_secrets, words))
+
+
+def way_out(text: str, instead: Request, asked: Request, kind: str | None = None) -> Hint:
+    """``text`` with how ``instead`` is requested: by a command, or by what changes in a project that has ``asked``."""
+    if not asked.asker.file:
+        return Hint(text, command_of(instead), kind)
+    changes = [] if instead.hosts != asked.hosts else list(_changes(instead, asked))
+    return Hint(f"{text}: {' and '.join(changes)}" if changes else text, kind=kind)
+
+
+def _changes(instead: Request, asked: Request) -> Iterator[str]:
+    """How a project that requires one thing requires another, key by key."""
+    before = {option: tuple(values) for option, values in _options(asked)}
+    for option, values in _options(instead):
+        found, key = tuple(values), key_of(option)
+        if found == before[option]:
+            continue
+        if option == "--format":
+            yield from (asked.asker.saying("outputs", _FILE_OF[it]) for it in found if it in _FILE_OF)
+        elif found:
+            dependent = _dependent(instead) if option == "--framework" else ()
+            yield asked.asker.saying(key, *found, *dependent)
+        else:
+            yield f"without {asked.asker.named(key)}"
+    if instead.packages.allow_builds and not asked.packages.allow_builds:
+        yield asked.asker.saying("allow-builds")
+    if instead.packages.extensions and not asked.packages.extensions:
+        yield asked.asker.saying("extensions")
+    if instead.packages.pre and not asked.packages.pre:
+        yield asked.asker.saying("pre")
+
+
+def _dependent(request: Request) -> Iterator[str]:
+    """The dependent frameworks of a request, which a project may have among its frameworks."""
+    from envsolve.frameworks import DEPENDENT_FRAMEWORKS  # where a project needs a change; all else does without
+
+    for text in request.packages.requirements:
+        with suppress(ValueError):
+            if parse_need(text).name in DEPENDENT_FRAMEWORKS:
+                yield text
+
+
+def recorded_options(request: Request) -> Options:
+    """What an answer records of the options of a request, beside the machines: values by the keys of a project."""
+    flags = {
+        "exact": request.packages.exact,
+        "allow-builds": request.packages.allow_builds,
+        "extensions": request.packages.extensions,
+        "pre": request.packages.pre,
+    }
+    given = (
+        (key_of(option), tuple(map(without_secrets, it)))
+        for option, it in _options(request)
+        if option not in UNRECORDED
+    )
+    return (*(it for it in given if it[1]), *((flag, ("true",)) for flag, is_set in flags.items() if is_set))
+
+
+def recorded_command(request: Request) -> str:
+    """The command that an answer says it was made with. Machines that a project names are named as there."""
+    if not request.named_hosts:
+        return command_of(request)
+    options = command_of(request._replace(hosts=(), platforms=())).removeprefix("envsolve ")
+    machines = "; ".join(f"{it.name}: {it.typed}" for it in request.named_hosts)
+    return f"envsolve lock  # {options} for {machines}"
+
+
+def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
+    """Every option with its values; what is left to its default has none."""
+    yield "--framework", map(str, request.frameworks)
+    yield "--requirement", request.packages.files
+    yield "--constraint", request.packages.constraints
+    yield "--override", request.packages.overrides
+    yield "--build-constraint", request.packages.build_constraints
+    yield "--python", () if request.python is None else (spoken(request.python),)
+    yield "--cuda", () if request.cuda is None else (spoken(request.cuda),)
+    yield "--driver", () if request.driver is None else (str(request.driver),)
+    yield "--glibc", () if request.glibc is None else (str(request.glibc),)
+    yield "--gpu", request.gpus
+    yield "--host", _hosts(request.hosts)
+    yield "--source", (source.value for source in request.sources)
+    yield "--channel", request.channels
+    yield "--extra-index-url", request.extra_index_urls
+    yield "--index-url", () if request.index_url is None else (request.index_url,)
+    yield "--pytorch-index-url", _given(request.packages.pytorch_index_url)
+    yield "--exclude-newer", _given(request.packages.exclude_newer)
+    yield "--audit", () if request.packages.audit is Audit.AUTO else (request.packages.audit.value,)
+    yield "--platform", (platform.value for platform in request.platforms)
+    yield "--prefer", () if request.prefer is Policy.NEWEST_FRAMEWORK else (request.prefer.value,)
+    yield "--format", () if request.format == "environment" else (request.format,)
+
+
+def _given(value: str | None) -> tuple[str, ...]:
+    return () if value is None else (value,)
+
+
+def _hosts(names: Sequence[str]) -> Sequence[str]:
+    """``names``, with one for a list of nodes of which all are there."""
+    if not any(":" in it for it in names):
+        return names
+    from envsolve.fleet.inventory import together
+
+    return together(names)

@@ -1,0 +1,1 @@
+"""Stacks without packages: the answer, the builds that were passed over, and why."""

@@ -1,0 +1,276 @@
+"""The main job: a request becomes the text of an environment, or an error that says why not and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from envsolve import __version__
+from envsolve.app.request.channel_order import in_order, solver_of
+from envsolve.app.request.command import command_of, recorded_command, recorded_options
+from envsolve.app.request.own_rows import notes_on_own_rows, stack_is_own
+from envsolve.app.request.targets import Target, targets_of
+from envsolve.boundary.secrets import without_secrets
+from envsolve.errors import Hint, UnsolvableError, UsageError
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS
+from envsolve.lockfile import Answer, write
+from envsolve.matrix.load import Matrix
+from envsolve.model.fact import Fact
+from envsolve.model.host import Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
+from envsolve.model.note import Note
+from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
+from envsolve.model.solution import Problem, Solution
+from envsolve.resolve.solver import Solver, source_groups
+
+if TYPE_CHECKING:
+    from envsolve.lockfile.lock import Lock
+
+LEFT_OUT = Note(
+    "logins-left-out", "logins and tokens in URLs are not written: store them in .netrc, .condarc or a keyring"
+)
+
+
+class Solved(NamedTuple):
+    """The texts to write, each with the platform it is for, and what to note beside them.
+
+    One text may be for all platforms that were requested; its platform is the first of them. ``locks`` are those that
+    the texts were written from, one for each platform, if they are such; ``answers`` are the stacks.
+    """
+
+    texts: tuple[tuple[Platform, str], ...]
+    notes: tuple[Note, ...]
+    answers: tuple[Answer, ...]
+    locks: tuple[Lock, ...] = ()
+
+    @property
+    def solutions(self) -> tuple[Solution, ...]:
+        """The stacks alone."""
+        return tuple(it.solution for it in self.answers)
+
+    @property
+    def because(self) -> tuple[Fact, ...]:
+        """The facts behind the answer, each once."""
+        return tuple(dict.fromkeys(fact for solution in self.solutions for fact in solution.because))
+
+
+HeldOn = Callable[[Platform], Held]
+"""What an earlier answer holds for a platform, for the policy that keeps it."""
+
+
+def solve_request(
+    request: Request,
+    matrix: Matrix,
+    environ: Mapping[str, str],
+    held_on: HeldOn | None = None,
+    *,
+    recorded: Request | None = None,
+) -> Solved:
+    """The environment for ``request`` in its format, for each of its platforms.
+
+    ``recorded`` is the request that the answer says it was made for, where that is another one.
+
+    Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
+    """
+    answers, notes = answers_to(request, matrix, environ, solver_of(request, matrix), held_on, recorded=recorded)
+    return Solved(tuple(write(answers, request.format)), notes, answers)
+
+
+def answers_to(
+    request: Request,
+    matrix: Matrix,
+    environ: Mapping[str, str],
+    solver: Solver,
+    held_on: HeldOn | None = None,
+    *,
+    recorded: Request | None = None,
+) -> tuple[tuple[Answer, ...], tuple[Note, ...]]:
+    """The stacks of :func:`solve_request` before they are written, and what to note beside them. Errors as there."""
+    request, hidden = request_without_secrets(request)
+    targets, solutions, differing = stacks_of(request, matrix, environ, solver, held_on)
+    bare = request if recorded is None else request_without_secrets(recorded)[0]
+    options, command = recorded_options(bare), _command_of(bare, targets)
+
+    def answer(target: Target, solution: Solution, command: str) -> Answer:
+        date, own = matrix_date_of(target.problem, matrix), stack_is_own(matrix, solution)
+        return Answer(solution, target.hosts, command, date, __version__, own, options)
+
+    answers = []
+    beside: list[Note] = []
+    for target, solution in zip(targets, solutions, strict=True):
+        found = answer(target, solution, command)
+        if request.packages.are_named:
+            from envsolve.app.solve.unpinned import beside_stack
+
+            more = beside_stack(target, solution)
+            beside += more.notes(request)
+            found = found._replace(asked=more.asked, variables=more.variables)
+        if request.format == "json":
+            others = _alternatives(target, solution, solver)
+            found = found._replace(alternatives=tuple(answer(target, it, command_of(it.request)) for it in others))
+        answers.append(found)
+    notes = [*notes_of(targets, solutions), *differing, *beside, *hidden, *matrix.notes]
+    return tuple(answers), tuple(dict.fromkeys(notes))
+
+
+def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:
+    """The stacks that the other kind of output and other sources would give, each once."""
+    request = target.request
+    ways = [request._replace(format="requirements")]
+    ways += [request._replace(sources=group) for group in source_groups(request._replace(sources=()))]
+    known = {_releases(solution)}
+    for it in ways:
+        found = solver.solve(it, target.problem)
+        if found is not None and _releases(found) not in known:
+            known.add(_releases(found))
+            yield found
+
+
+def _releases(solution: Solution) -> tuple[str, ...]:
+    return tuple(choice.release.label for choice in solution.choices)
+
+
+def stacks_of(
+    request: Request, matrix: Matrix, environ: Mapping[str, str], solver: Solver, held_on: HeldOn | None = None
+) -> tuple[tuple[Target, ...], tuple[Solution, ...], tuple[Note, ...]]:
+    """The targets of a request, the stack of each, and where their releases differ. Errors as in solve_request."""
+    try:
+        targets = tuple(map(_with_packages, targets_of(request, matrix, environ)))
+        if held_on is not None:
+            targets = tuple(
+                target._replace(request=target.request._replace(held=held_on(target.problem.platform)))
+                for target in targets
+            )
+        return (targets, *solutions_of(targets, solver))
+    except UnsolvableError as error:
+        names = ("cuda", *(asked.framework for asked in request.frameworks))
+        error.matrix_date = max(str(matrix.document(name).get("updated")) for name in names)
+        raise
+
+
+def _with_packages(target: Target) -> Target:
+    """``target`` with the sources that its channels mean, and with the frameworks among its packages."""
+    if not target.request.packages.are_named:
+        return target._replace(request=in_order(target.request))
+    from envsolve.app.solve.unpinned import with_packages
+
+    return with_packages(target)
+
+
+def solutions_of(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[Note, ...]]:
+    """The stack of each target, and where their releases differ. Raises UnsolvableError where one has none."""
+    found = [solver.solve(target.request, target.problem) for target in targets]
+    for target, solution in zip(targets, found, strict=True):
+        if solution is None:
+            raise _refusal(target, solver, several=len(targets) > 1)
+    solutions = [solution for solution in found if solution is not None]
+    if len(targets) == 1:
+        return tuple(solutions), ()
+    from envsolve.resolve.platforms import agreed, differing
+
+    same = agreed([(target.request, target.problem) for target in targets], solver)
+    return tuple(same), tuple(differing(same))
+
+
+def _refusal(target: Target, solver: Solver, *, several: bool) -> UnsolvableError:
+    """Why a target has no stack; the main job never pays for explanations."""
+    from envsolve.app.request.refusal import refusal
+
+    error = refusal(target.request, target.problem, solver)
+    if several:
+        error.message = f"{target.problem.platform}: {error.message}"
+    return error
+
+
+def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) -> Iterator[Note]:
+    """What to note of each target and its stack, if there is one."""
+    request = targets[0].request
+    if request.packages.extensions and request.format not in PYTHON_FORMATS:
+        said = request.asker.saying("extensions")
+        text = f"{said} is ignored: only Python locks have wheels that are on no index, and they go with PyTorch's own"
+        yield Note("extensions-ignored", text, command_of(request._replace(format="pylock")))
+    for target, solution in zip(targets, solutions, strict=True):
+        newer = () if solution is None or target.fell_to_cpu else solution.newer_elsewhere
+        of_stack = () if solution is None else solution.notes
+        own = () if solution is None else notes_on_own_rows(solution)
+        found = (*target.notes, *of_stack, *own, *(it.note for it in newer))
+        yield from (it.of(target.problem.platform) for it in found) if len(targets) > 1 else found
+
+
+_MOST_HOSTS = 8
+
+
+def _command_of(request: Request, targets: Sequence[Target]) -> str:
+    """The command that gives this answer again. Of many hosts one of each kind does, which is all a header can hold."""
+    kinds = [machine.hosts[0] for target in targets for machine in target.problem.machines if machine.hosts]
+    if request.named_hosts or len(request.hosts) <= _MOST_HOSTS or len(kinds) == len(request.hosts):
+        return recorded_command(request)
+    left = len(request.hosts) - len(kinds)
+    return f"{command_of(request._replace(hosts=tuple(kinds)))}  # and {left} more hosts like these"
+
+
+def request_without_secrets(request: Request) -> tuple[Request, tuple[Note, ...]]:
+    """``request`` with bare addresses, and a note where something was left out of them."""
+    of_pytorch = request.packages.pytorch_index_url
+    bare = request._replace(
+        channels=tuple(map(without_secrets, request.channels)),
+        index_url=None if request.index_url is None else without_secrets(request.index_url),
+        extra_index_urls=tuple(map(without_secrets, request.extra_index_urls)),
+    )
+    if of_pytorch is not None:
+        bare = bare._replace(packages=bare.packages._replace(pytorch_index_url=without_secrets(of_pytorch)))
+    return bare, (LEFT_OUT,) if bare != request else ()
+
+
+def framework_request(text: str, matrix: Matrix) -> FrameworkRequest:
+    """A framework as typed, by its name or an alias. Raises UsageError, with the nearest name, for an unknown one."""
+    try:
+        name, specifier = parse_framework(text)
+    except ValueError as error:
+        raise UsageError("invalid-framework", str(error)) from error
+    normalized = name.lower().replace("_", "-").replace(".", "-")
+    known = {name: name for name in matrix.framework_names}
+    if normalized not in known:
+        known = framework_names(matrix)
+    if normalized in known:
+        return FrameworkRequest(known[normalized], specifier)
+    if normalized in DEPENDENT_FRAMEWORKS:
+        on = DEPENDENT_FRAMEWORKS[normalized].on
+        raise UsageError(
+            "unknown-framework",
+            f"the matrix has no builds of {normalized}: it is a package for builds of {on}",
+            hints=(Hint("list these", f"envsolve matrix list -f {on}"),),
+        )
+    import difflib
+
+    close = difflib.get_close_matches(normalized, (*known, *DEPENDENT_FRAMEWORKS), n=1)
+    hints = tuple(Hint(f"did you mean {found}?") for found in close)
+    raise UsageError(
+        "unknown-framework",
+        f"{name!r} is not a framework that envsolve knows",
+        (f"known: {', '.join(sorted((*matrix.framework_names, *DEPENDENT_FRAMEWORKS)))}",),
+        hints,
+    )
+
+
+def framework_requests(texts: Sequence[str], matrix: Matrix) -> tuple[FrameworkRequest, ...]:
+    """Every framework that is typed, by name, as their order decides nothing; one named twice must meet both ranges."""
+    asked: dict[str, FrameworkRequest] = {}
+    for text in texts:
+        request = framework_request(text, matrix)
+        known = asked.get(request.framework)
+        specifier = request.specifier if known is None else known.specifier & request.specifier
+        asked[request.framework] = FrameworkRequest(request.framework, specifier)
+    return tuple(sorted(asked.values(), key=lambda it: it.framework))
+
+
+def framework_names(matrix: Matrix) -> dict[str, str]:
+    """The frameworks by each of their names."""
+    tables = [matrix.framework(name, Platform.LINUX_64) for name in matrix.framework_names]
+    return {name: table.name for table in tables for name in (*table.aliases, table.name)}
+
+
+def matrix_date_of(problem: Problem, matrix: Matrix) -> str:
+    """The day of the newest table that an answer to ``problem`` rests on."""
+    dates = [matrix.framework(asked.framework, problem.platform).updated for asked in problem.frameworks]
+    return max([matrix.cuda.updated, *dates])

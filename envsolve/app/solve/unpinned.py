@@ -1,0 +1,113 @@
+"""Packages in an environment.yml or a pixi.toml whose versions conda, pixi or pip choose when they install them.
+
+Where conda installs the frameworks, conda installs them too, by the name that channels usually have for a project.
+Where pip does, they are wheels as well, since wheels are built against the wheels of PyTorch and TensorFlow. A file by
+its address and a project with extras are always pip's: conda has no way to require them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from envsolve.app.packages.asked_packages import Given, for_target, is_unnamed
+from envsolve.app.packages.conda_asked import CondaAsked, asked_on, refuse_overrides, with_stack
+from envsolve.app.packages.conda_needs import may_be_conda
+from envsolve.app.packages.lock_stacks import interpreter_of
+from envsolve.app.request.command import command_of, way_out
+from envsolve.app.request.targets import Target
+from envsolve.conda.names import conda_names
+from envsolve.conda.specs import conda_versions
+from envsolve.errors import Hint, UsageError
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL
+from envsolve.lockfile.lock import Asked
+from envsolve.lockfile.restriction import require_sources
+from envsolve.model.need import Markers
+from envsolve.model.note import Note
+from envsolve.model.reference import AddressKind, kind_of, named
+from envsolve.model.request import Request
+from envsolve.model.solution import Solution
+
+_FEW = 4
+
+
+class Beside(NamedTuple):
+    """The packages that a file lists in addition to the frameworks, and the variables that it sets."""
+
+    asked: tuple[Asked, ...] = ()
+    variables: tuple[tuple[str, str], ...] = ()
+
+    def notes(self, request: Request) -> Iterator[Note]:
+        """A note that the versions are not chosen yet, with the command that pins them."""
+        names = [it.spec for it in self.asked]
+        if names:
+            few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
+            is_pips = all(it.by_pip for it in self.asked)
+            installer, lock = ("pip", "requirements") if is_pips else ("conda", "conda-lock")
+            ignored = (
+                "" if request.packages.exclude_newer is None else f", not by {request.asker.named('exclude-newer')}"
+            )
+            text = f"{installer} chooses the versions of {few} later{ignored}: a lock pins them now"
+            hint = way_out(text, request._replace(format=lock), request)
+            yield Note("not-pinned", hint.text, hint.command).about(packages=", ".join(names))
+
+
+def with_packages(target: Target) -> Target:
+    """``target`` with the frameworks among the packages of its request, and the indexes of its files.
+
+    Raises UsageError if the packages cannot be read, or include hashes, constraints or overrides.
+    """
+    request = target.request
+    refuse_overrides(request)
+    asked = asked_on(request.packages, target.problem.platform)
+    if asked.python is not None and (asked.python.hashed or asked.python.constraints):
+        what = "hashes" if asked.python.hashed else "constraints"
+        raise UsageError(
+            "requirements-not-supported",
+            f"the format {request.format!r} does not support {what}: it pins no packages",
+            hints=(Hint("write a lock", command_of(request._replace(format="conda-lock"))),),
+        )
+    target = with_stack(target, asked, (*request.channels, *asked.channels))
+    if not target.request.frameworks:
+        raise UsageError(
+            "no-framework",
+            "which framework?",
+            (f"the format {request.format!r} needs a framework, and the request includes none",),
+            (
+                Hint("name one: -f pytorch"),
+                Hint("or lock only the packages", command_of(request._replace(format="conda-lock"))),
+            ),
+        )
+    return target if asked.python is None else _with_indexes(target, asked.python)
+
+
+def _with_indexes(target: Target, given: Given) -> Target:
+    """``target`` with the indexes from its requirement files."""
+    request = target.request
+    extra = tuple(dict.fromkeys((*request.extra_index_urls, *given.extra_index_urls)))
+    return target._replace(
+        request=request._replace(index_url=request.index_url or given.index_url, extra_index_urls=extra)
+    )
+
+
+def beside_stack(target: Target, solution: Solution) -> Beside:
+    """The packages that a file with ``solution`` lists in addition."""
+    asked = asked_on(target.request.packages, target.problem.platform)
+    return Beside((*asked.conda, *_of_python(asked, target, solution)), asked.variables)
+
+
+def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterator[Asked]:
+    if asked.python is None:
+        return
+    found = for_target(asked.python, Markers(interpreter_of(target.problem, solution).marker_values()))
+    by_pip = any(choice.release.source.is_wheel for choice in solution.choices)
+    needs = {need: origin for need, origin in found.needs if need.name not in FRAMEWORK_OF_WHEEL or need.url}
+    is_pixi = target.request.format == "pixi"  # a line of pip may be a repository
+    urls = {it.name: it.url for it in needs if it.url and (is_pixi or kind_of(it.url) is AddressKind.FOLDER)}
+    require_sources(urls, "pixi" if is_pixi else "environment", beside_conda=bool(asked.conda))
+    for need, origin in needs.items():
+        reason = f"requested by {origin}"
+        if by_pip or not may_be_conda(need, origin):
+            yield Asked(named(need.url) if is_unnamed(need) else str(need), reason, by_pip=True)
+        else:
+            yield Asked(f"{conda_names(need.name)[0]} {conda_versions(need.specifier)}".strip(), reason)

@@ -1,0 +1,385 @@
+"""``envsolve fleet``: one environment for many machines, or the fewest, and a validation on each of them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from envsolve.boundary.files import FileError, decoded, json_value, read_argument
+from envsolve.cli.interrupts import interruptible
+from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, option, output_option, output_options
+from envsolve.cli.output import deliver, json_text
+from envsolve.cli.output_formats import (
+    Case,
+    Item,
+    Level,
+    Outcome,
+    output_format,
+    output_format_options,
+    rendered,
+)
+from envsolve.cli.report import note_each
+from envsolve.cli.solve_options import options_of_solve
+from envsolve.errors import Hint, UsageError
+from envsolve.model.request import Request
+
+if TYPE_CHECKING:
+    from envsolve import documents
+    from envsolve.app.fleet.drift import OnNodes
+    from envsolve.app.fleet.plan import Plan, Upgrade
+    from envsolve.app.fleet.proof import Answer
+    from envsolve.fleet.node import Node
+    from envsolve.model.solution import Solution
+
+_FEW = 6
+_LONGEST = 1 << 28
+_LISTS = FileName("file")
+_nodes_argument = click.argument("nodes", metavar="NODES", type=_LISTS)
+
+
+@click.group()
+def fleet() -> None:
+    """Plan and validate environments for the nodes of a cluster."""
+
+
+@fleet.command("import", cls=Command, short_help="Make one list of nodes of what cluster tools print.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", type=_LISTS)
+@option("--map", "site", metavar="FILE", type=_LISTS, help="What the site calls its GPUs, and drivers by partition.")
+@output_option
+@matrix_option
+@output_options
+def import_(**options: Any) -> int:
+    """Make the list of nodes that --host and the other commands of fleet read, as JSON.
+
+    FILE is the output of `scontrol show node` or `sinfo -N -o '%N %G %P'`, of nvidia-smi on one or many nodes, of
+    `kubectl get nodes -o json`, of dcgm-exporter or of Ray, or a host file. Several files complete each other.
+
+    \b
+    Examples:
+      scontrol show node > nodes.txt; envsolve fleet import nodes.txt --map fleet.toml -o nodes.json
+      pdsh -w n[1-9] nvidia-smi -q -x > smi.txt; envsolve fleet import smi.txt -o nodes.json
+    """
+    from envsolve.app.fleet.importing import imported
+    from envsolve.fleet.inventory import inventory_as_json
+
+    found, notes = imported(options["files"], options["site"], matrix_of(options))
+    deliver(json_text(inventory_as_json(found)), options["output"])
+    note_each(notes, options)
+    return 0
+
+
+@fleet.command("plan", cls=Command, short_help="Find the fewest environments that serve all nodes.")
+@_nodes_argument
+@options_of_solve(("frameworks", "python", "cuda", "sources", "prefer", "channels", "format_name"))
+@output_format_options
+@matrix_option
+@output_options
+def plan_(**options: Any) -> int:
+    """Find one environment for all nodes, or the fewest, and what newer drivers would give; exit 1 if a node has none.
+
+    \b
+    Examples:
+      envsolve fleet plan nodes.json -f pytorch
+      envsolve fleet plan nodes.json -f 'jax>=0.7' --source pypi --output-format markdown
+    """
+    from envsolve.app.fleet.plan import plan
+    from envsolve.app.solve.solving import framework_requests
+    from envsolve.frameworks import split_dependent
+
+    matrix = matrix_of(options)
+    named, dependent = split_dependent(options["frameworks"])
+    if dependent:
+        hint = Hint("lock it for all nodes", shlex.join(["envsolve", "-f", *dependent, "--host", options["nodes"]]))
+        raise UsageError("needs-a-lock", f"a plan has frameworks alone, and {dependent[0]} is a package", hints=(hint,))
+    asked = framework_requests(named, matrix)
+    if not asked:
+        raise UsageError("no-framework", "which framework?", hints=(Hint("name one: --framework pytorch"),))
+    request = Request(
+        frameworks=asked,
+        hosts=(options["nodes"],),
+        python=options["python"],
+        cuda=options["cuda"],
+        sources=options["sources"],
+        channels=options["channels"],
+        prefer=options["prefer"],
+        format=options["format_name"] or "environment",
+    )
+    found = plan(request, matrix, os.environ)
+    return _deliver(options, found.ok, _plan_text(found), _plan_json(found), _plan_outcome(found))
+
+
+@fleet.command("status", cls=Command, short_help="Say what changed, and which locks no longer run on which nodes.")
+@_nodes_argument
+@click.argument("locks", nargs=-1, metavar="[LOCK]...", type=_LISTS)
+@option("--was", metavar="FILE", type=_LISTS, help="The list of nodes of the time when the locks were made.")
+@output_format_options
+@matrix_option
+@output_options
+def status_(**options: Any) -> int:
+    """Say what changed between two lists of nodes, and on which nodes locks run; exit 1 if one does not run on a node.
+
+    \b
+    Example:
+      envsolve fleet status today.json --was nodes.json pylock.toml
+    """
+    from envsolve.app.fleet.drift import changes, locks_on
+
+    was, now = options["was"], options["nodes"]
+    found = [] if was is None else changes(was, now)
+    locks = locks_on(options["locks"], was, now, matrix_of(options), os.environ)
+    shown = [f"{it.node}: {it.what} {it.was or '(new)'} -> {it.now or '(gone)'}" for it in found]
+    lines = [*shown, *map(_lock_line, locks)]
+    ok = not any(it.is_broken for it in locks)
+    data: documents.FleetStatus = {
+        "schema_version": 1,
+        "ok": ok,
+        "changes": [{"node": it.node, "what": it.what, "was": it.was, "now": it.now} for it in found],
+        "locks": [
+            {
+                "path": it.now.path,
+                "nodes": list(it.nodes),
+                "status": it.now.verdict.value,
+                "was": None if it.was is None else it.was.verdict.value,
+                "reasons": [reason.text for reason in it.now.reasons],
+            }
+            for it in locks
+        ],
+    }
+    items = [Item(Level.NOTE, "node-changed", it) for it in shown]
+    cases = [Case("nodes", tuple(items)), *map(_lock_case, locks)]
+    return _deliver(options, ok, "".join(f"{it}\n" for it in lines), data, Outcome("fleet status", tuple(cases)))
+
+
+@fleet.command("validate", cls=Command, short_help="Run `envsolve validate` on every node.")
+@_nodes_argument
+@option("--prefix", metavar="DIR", type=FileName("directory"), help="The environment, as the nodes see it.")
+@option(
+    "--launcher",
+    metavar="COMMAND",
+    required=True,
+    help="How a command runs on a node: slurm, or words such as 'ssh {node} {command}' or 'srun -w {node} -G {gpus}'.",
+)
+@option("--jobs", metavar="N", type=click.IntRange(1, 1000), default=16, show_default=True, help="Nodes at a time.")
+@option("--timeout", metavar="SECONDS", type=click.FloatRange(1, 86400), default=900, help="For each node.")
+@option("--again", metavar="FILE", type=_LISTS, help="An earlier report: run only on nodes that did not pass.")
+@option("--envsolve", "program", metavar="COMMAND", help="envsolve on the nodes; default: the one that runs here.")
+@option("--no-progress", is_flag=True, help="Do not show progress.")
+@output_format_options
+@matrix_option
+@output_options
+def validate_(**options: Any) -> int:
+    """Run `envsolve validate` on every node, through Slurm, ssh or any other launcher; exit 1 if a node does not pass.
+
+    A node that does not answer in time, or has another driver than its list says, is named. Save the result with --json
+    for `fleet report` and --again.
+
+    \b
+    Examples:
+      envsolve fleet validate nodes.json --prefix /shared/env --launcher slurm --json > report.json
+      envsolve fleet validate nodes.json --prefix /shared/env --launcher 'ssh {node} {command}'
+    """
+    from envsolve.app.fleet.proof import SLURM, Prover, State
+    from envsolve.cli.progress import Progress
+    from envsolve.fleet.inventory import nodes_named
+
+    program = shlex.split(options["program"]) if options["program"] else [sys.executable, "-m", "envsolve"]
+    prefix = [] if options["prefix"] is None else ["--prefix", options["prefix"]]
+    launcher = SLURM if options["launcher"] == "slurm" else options["launcher"]
+    prover = Prover(launcher, (*program, "validate", *prefix, "--json", "-q"), options["jobs"], options["timeout"])
+    earlier = {} if options["again"] is None else {it.node: it for it in _report(options["again"])}
+    done = {name: it for name, it in earlier.items() if it.state is State.PASSED}
+    nodes = [node for _, node in nodes_named(options["nodes"])]
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
+    with interruptible():
+        try:
+            for it in prover.prove([it for it in nodes if it.name not in done], os.environ, progress.show):
+                done[it.node] = it
+        finally:
+            progress.clear()
+    return _deliver_report([done[it.name] for it in nodes], options)
+
+
+@fleet.command("report", cls=Command, short_help="Show a saved report of fleet validate.")
+@click.argument("report", metavar="REPORT", type=_LISTS)
+@output_format_options
+@output_options
+def report_(**options: Any) -> int:
+    """Show what `envsolve fleet validate --json` printed, in any format; exit 1 if a node did not pass.
+
+    \b
+    Example:
+      envsolve fleet report report.json --output-format junit
+    """
+    return _deliver_report(_report(options["report"]), options)
+
+
+def _deliver(options: dict[str, Any], ok: bool, text: str, data: object, outcome: Outcome) -> int:
+    format_name = output_format(options)
+    if format_name == "json":
+        text = json_text(data)
+    elif format_name != "text":
+        text = rendered(outcome, format_name)
+    deliver(text, None)
+    return 0 if ok else 1
+
+
+def _named(nodes: Iterable[Node]) -> str:
+    """Some nodes: how many of which group, and the first few by name."""
+    from envsolve.app.fleet.plan import counted
+
+    listed = list(nodes)
+    groups = ", ".join(f"{count} in {group}" for group, count in sorted(counted(listed).items()) if group)
+    return f"{_count(listed)}{f' ({groups})' if groups else ''}: {_few([it.name for it in listed])}"
+
+
+def _count(nodes: Sequence[object]) -> str:
+    return f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    return f"{', '.join(names[:_FEW])}{more}"
+
+
+def _stack(solution: Solution) -> str:
+    builds = " with ".join(it.release.label for it in solution.choices)
+    driver = "" if solution.minimum_driver is None else f", from driver {solution.minimum_driver}"
+    return f"{builds}, Python {solution.python}{driver}"
+
+
+def _plan_text(plan: Plan) -> str:
+    lines = []
+    if plan.groups:
+        many = f"{len(plan.groups)} environments" if len(plan.groups) > 1 else "one environment"
+        total = sum(len(it.nodes) for it in plan.groups)
+        lines.append(f"{many} for {total} node{'' if total == 1 else 's'}")
+    for number, it in enumerate(plan.groups, 1):
+        lines += [f"{number}. {_stack(it.solution)}", f"   {_named(it.nodes)}", f"   {it.command}"]
+    for refused in plan.refused:
+        lines += [f"none for {_named(refused.nodes)}", f"   because: {refused.error.message}"]
+    for upgrade in plan.upgrades:
+        lines.append(f"with newer drivers: {_upgraded(upgrade)}")
+        lines += [f"   {_stack(solution)} on {_count(nodes)}" for nodes, solution in upgrade.groups]
+    return "".join(f"{it}\n" for it in lines)
+
+
+def _upgraded(upgrade: Upgrade) -> str:
+    """Which nodes need which driver."""
+    by_driver: dict[str, list[Node]] = {}
+    for node, driver in upgrade.nodes:
+        by_driver.setdefault(str(driver), []).append(node)
+    return "; ".join(f"{driver} or newer on {_named(nodes)}" for driver, nodes in by_driver.items())
+
+
+def _stack_json(nodes: Iterable[Node], solution: Solution) -> documents.FleetStack:
+    return {
+        "nodes": [it.name for it in nodes],
+        "frameworks": [
+            {"framework": it.release.framework, "version": str(it.release.version), "build": it.release.label}
+            for it in solution.choices
+        ],
+        "python": str(solution.python),
+        "cuda": None if solution.toolkit is None else str(solution.toolkit.version),
+        "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
+    }
+
+
+def _plan_json(plan: Plan) -> documents.FleetPlan:
+    return {
+        "schema_version": 1,
+        "ok": plan.ok,
+        "groups": [
+            {**_stack_json(it.nodes, it.solution), "platform": it.platform.value, "command": it.command}
+            for it in plan.groups
+        ],
+        "refused": [
+            {"platform": it.platform.value, "nodes": [node.name for node in it.nodes], "error": it.error.as_json()}
+            for it in plan.refused
+        ],
+        "upgrades": [
+            {
+                "platform": it.platform.value,
+                "drivers": [{"node": node.name, "driver": str(driver)} for node, driver in it.nodes],
+                "groups": [_stack_json(nodes, solution) for nodes, solution in it.groups],
+            }
+            for it in plan.upgrades
+        ],
+    }
+
+
+def _plan_outcome(plan: Plan) -> Outcome:
+    cases = [
+        Case(f"environment {number}", (Item(Level.NOTE, "group", _stack(it.solution), it.command),), _named(it.nodes))
+        for number, it in enumerate(plan.groups, 1)
+    ]
+    cases += [
+        Case(_named(it.nodes), (Item(Level.ERROR, it.error.code, it.error.message),), "no environment")
+        for it in plan.refused
+    ]
+    upgrades = tuple(Item(Level.NOTE, "upgrade", f"with newer drivers: {_upgraded(it)}") for it in plan.upgrades)
+    cases[-1:] = [it._replace(items=(*it.items, *upgrades)) for it in cases[-1:]]
+    return Outcome("fleet plan", tuple(cases), _plan_text(plan))
+
+
+def _lock_line(it: OnNodes) -> str:
+    is_turned = it.is_new and it.was is not None
+    word = (
+        ("no longer runs" if is_turned else "does not run") if it.is_broken else ("now runs" if is_turned else "runs")
+    )
+    why = "".join(f"\n  because: {reason.text}" for reason in it.now.reasons)
+    return f"{it.now.path} {word} on {_count(it.nodes)}: {_few(it.nodes)}{why}"
+
+
+def _lock_case(it: OnNodes) -> Case:
+    level = Level.ERROR if it.is_broken else Level.NOTE
+    return Case(f"{it.now.path} on {_few(it.nodes)}", (Item(level, it.now.verdict.value, _lock_line(it)),))
+
+
+def _report(file: str) -> list[Answer]:
+    from envsolve.app.fleet.proof import answers_in
+
+    try:
+        content = read_argument(file, _LONGEST)
+        if content is None:
+            raise FileError("there is no such file")
+        return answers_in(json_value(decoded(content)))
+    except FileError as error:
+        raise UsageError("report-unreadable", f"cannot read {Path(file)}: {error.reason}") from None
+
+
+def _deliver_report(answers: Sequence[Answer], options: dict[str, Any]) -> int:
+    from envsolve.app.fleet.proof import State
+
+    passed = [it for it in answers if it.state is State.PASSED]
+    others = [it for it in answers if it.state is not State.PASSED]
+    lines = [f"{len(passed)} of {_count(answers)} passed"]
+    lines += [f"{it.node}: {it.state}{_why(it)}" for it in others]
+    lines += [f"{it.node}: has {', '.join(it.differs)} as its list says" for it in answers if it.differs]
+    data: documents.FleetReport = {
+        "schema_version": 1,
+        "ok": not others,
+        "nodes": [it.as_json() for it in answers],
+    }
+    outcome = Outcome("fleet validate", tuple(map(_answer_case, answers)))
+    return _deliver(options, not others, "".join(f"{it}\n" for it in lines), data, outcome)
+
+
+def _why(it: Answer) -> str:
+    findings = [] if it.report is None else [finding["title"] for finding in it.report.get("findings", ())]
+    said = "; ".join(filter(None, (it.why, *findings)))
+    return f", {said}" if said else ""
+
+
+def _answer_case(it: Answer) -> Case:
+    from envsolve.app.fleet.proof import State
+
+    items = [Item(Level.WARNING, "differs-from-list", f"{it.node} has {text} as its list says") for text in it.differs]
+    if it.state is not State.PASSED:
+        items.append(Item(Level.ERROR, it.state.value, f"{it.node}: {it.state}{_why(it)}"))
+    return Case(it.node, tuple(items), it.state.value, it.seconds)

@@ -1,0 +1,34 @@
+"""``envsolve mcp``: the commands that change nothing, as tools for agents."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+import click
+
+from envsolve.boundary.programs import command_to_install
+from envsolve.cli.options import Command
+from envsolve.errors import Hint, OutsideError
+
+
+@click.command(cls=Command, short_help="Serve the commands that change nothing as tools for agents.")
+def mcp(**_: Any) -> int:
+    """Serve detect, solve, lock, status, explain and doctor to a program that speaks the Model Context Protocol.
+
+    The program starts this command, and the two talk over standard input and output. Nothing is installed or written.
+
+    \b
+    Example, in the configuration of an agent:
+      {"mcpServers": {"envsolve": {"command": "envsolve", "args": ["mcp"]}}}
+    """
+    if find_spec("mcp") is None:
+        raise OutsideError(
+            "mcp-extra-missing",
+            "`envsolve mcp` needs the package mcp, which is not installed",
+            hints=(Hint("install it beside envsolve", command_to_install("mcp")),),
+        )
+    from envsolve.cli.mcp_server import server
+
+    server().run("stdio")
+    return 0

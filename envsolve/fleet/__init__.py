@@ -1,0 +1,1 @@
+"""The machines of a cluster, as the tools that run it list them."""

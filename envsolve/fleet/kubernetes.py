@@ -1,0 +1,68 @@
+"""Nodes of Kubernetes, ``kubectl get nodes -o json``, by the labels of NVIDIA's GPU Feature Discovery.
+
+https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from envsolve.fleet.node import Node, node
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.host import Gpu
+
+_SOURCE = "labels of GPU Feature Discovery"
+_ADDED = re.compile(r"(?P<mig>-MIG-[\w.+]+)?(?:-SHARED)?\Z")
+"""What a product is called where its GPUs are partitioned or shared."""
+_DRIVERS = (
+    ("cuda.driver-version.full",),
+    ("cuda.driver-version.major", "cuda.driver-version.minor", "cuda.driver-version.revision"),
+    ("cuda.driver.major", "cuda.driver.minor", "cuda.driver.rev"),
+)
+"""The labels of the driver's version, those of older releases last."""
+_POOLS = ("cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "kubernetes.azure.com/agentpool")
+
+
+def nodes_of_json(data: object) -> list[Node] | None:
+    """The nodes of a list of Kubernetes; None if ``data`` is none."""
+    listed = data.get("items") if isinstance(data, Mapping) else None
+    if not isinstance(listed, list) or not all(isinstance(it, Mapping) and it.get("kind") == "Node" for it in listed):
+        return None
+    return [_node(it) for it in listed]
+
+
+def _node(item: Mapping[str, Any]) -> Node:
+    labels: Mapping[str, str] = item.get("metadata", {}).get("labels") or {}
+    nvidia = {key.removeprefix("nvidia.com/"): value for key, value in labels.items() if key.startswith("nvidia.com/")}
+    return node(
+        item["metadata"]["name"],
+        _gpus(nvidia, item.get("status", {}).get("capacity") or {}),
+        _SOURCE,
+        driver=_driver(nvidia),
+        processor=labels.get("kubernetes.io/arch"),
+        groups=[labels[it] for it in _POOLS if it in labels],
+    )
+
+
+def _gpus(nvidia: Mapping[str, str], capacity: Mapping[str, str]) -> list[Gpu]:
+    product = nvidia.get("gpu.product")
+    if product is None:  # the device plugin alone says that there are some
+        count = int(capacity.get("nvidia.com/gpu", "0"))
+        return [Gpu("gpu", None, count=count)] if count else []
+    added = _ADDED.search(product)
+    assert added is not None
+    major, minor = nvidia.get("gpu.compute.major"), nvidia.get("gpu.compute.minor")
+    capability = None if major is None or minor is None else ComputeCapability(int(major), int(minor))
+    is_mig = added["mig"] is not None
+    count = max(int(nvidia.get("gpu.count", "1")), 1)
+    return [Gpu(product[: added.start()].replace("-", " "), capability, count=count, mig=is_mig)]
+
+
+def _driver(nvidia: Mapping[str, str]) -> str | None:
+    for labels in _DRIVERS:
+        parts = [nvidia[it] for it in labels if nvidia.get(it)]
+        if parts:
+            return ".".join(parts)
+    return None

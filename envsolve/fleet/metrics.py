@@ -1,0 +1,41 @@
+"""Nodes as NVIDIA's dcgm-exporter names them in its metrics: its own page, or an answer of Prometheus."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from envsolve.fleet.node import Node, node
+from envsolve.model.host import Gpu
+
+_SOURCE = "dcgm-exporter"
+_SERIES = re.compile(r"^DCGM_\w+\{(.*)\}", re.MULTILINE)
+_LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
+
+
+def nodes_of_text(text: str) -> list[Node] | None:
+    """The nodes in the text of an exporter; None if it has no metric of DCGM."""
+    found = [dict(_LABEL.findall(it)) for it in _SERIES.findall(text)]
+    return list(_nodes(found)) if found else None
+
+
+def nodes_of_json(data: object) -> list[Node] | None:
+    """The nodes in an answer of Prometheus to a query such as ``DCGM_FI_DEV_GPU_TEMP``; None if it is none."""
+    result = data.get("data", {}) if isinstance(data, Mapping) and data.get("status") == "success" else {}
+    series = result.get("result") if isinstance(result, Mapping) else None
+    if not isinstance(series, list):
+        return None
+    return list(_nodes(it["metric"] for it in series if isinstance(it, Mapping) and "modelName" in it["metric"]))
+
+
+def _nodes(series: Iterable[Mapping[str, str]]) -> Iterable[Node]:
+    """Each GPU has many series, and each of its MIG instances too."""
+    drivers: dict[str, str] = {}
+    gpus: dict[str, dict[str, Gpu]] = {}
+    for it in series:
+        name = it.get("Hostname") or it.get("instance", "")
+        drivers.setdefault(name, it.get("DCGM_FI_DRIVER_VERSION", ""))
+        gpu = Gpu(it["modelName"], None, mig="GPU_I_PROFILE" in it)
+        gpus.setdefault(name, {})[it.get("UUID") or it["gpu"]] = gpu
+    for name, found in gpus.items():
+        yield node(name, found.values(), _SOURCE, driver=drivers[name])

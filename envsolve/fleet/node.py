@@ -1,0 +1,56 @@
+"""One machine of a fleet, and what is common to all lists of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from envsolve.host.gpus import grouped
+from envsolve.model.host import Gpu, GpuStatus, Host, Platform
+from envsolve.model.versions import DriverVersion
+
+_PLATFORMS = {
+    "x86_64": Platform.LINUX_64,
+    "amd64": Platform.LINUX_64,
+    "aarch64": Platform.LINUX_AARCH64,
+    "arm64": Platform.LINUX_AARCH64,
+}
+"""As Slurm (`uname -m`) and Kubernetes (GOARCH) spell processors."""
+
+
+class Node(NamedTuple):
+    """A machine by its name in the cluster, and the ``groups`` it is in: partitions of Slurm, pools of Kubernetes."""
+
+    name: str
+    host: Host
+    groups: tuple[str, ...] = ()
+
+
+def node(
+    name: str,
+    gpus: Iterable[Gpu],
+    source: str,
+    *,
+    driver: str | None = None,
+    processor: str | None = None,
+    groups: Iterable[str] = (),
+) -> Node:
+    """A node as ``source`` lists it; what cannot be read as a driver or a processor counts as not said."""
+    found = grouped(gpus)
+    known = _driver(driver)
+    facts: Mapping[str, object] = {"platform": processor, "gpus": found, "driver": known}
+    host = Host(
+        platform=_PLATFORMS.get(processor or "", Platform.LINUX_64),
+        driver=known,
+        gpus=found,
+        status=GpuStatus.READY if found else GpuStatus.NO_HARDWARE,
+        origin={key: source for key, value in facts.items() if value},
+    )
+    return Node(name, host, tuple(groups))
+
+
+def _driver(text: str | None) -> DriverVersion | None:
+    try:
+        return None if text is None else DriverVersion.parse(text)
+    except ValueError:
+        return None

@@ -1,0 +1,29 @@
+"""SGLang, whose kernels are in sgl_kernel: a package of its own, called sgl-kernel or, from 0.4 on, sglang-kernel."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from . import silu_and_mul
+from .channel import Channel
+from .silu_and_mul import ServerKernels
+
+
+def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
+    """Run a kernel of SGLang."""
+    return silu_and_mul.run(job, channel, "sglang", SgLang)
+
+
+class SgLang(ServerKernels):
+    """sgl_kernel, from 0.1 on; its RMS norm may be FlashInfer's, this kernel is its own."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
+        import sgl_kernel
+
+        self.kernels = sgl_kernel
+        self.version = str(sgl_kernel.__version__)
+
+    def activated(self, halves: Any) -> Any:
+        """By its Python function, which passes what the kernel of a release needs beside the tensors."""
+        return self.kernels.silu_and_mul(halves)

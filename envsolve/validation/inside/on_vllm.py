@@ -1,0 +1,32 @@
+"""vLLM, whose import alone loads none of its libraries: ``vllm._custom_ops`` does, and registers the kernels."""
+
+from __future__ import annotations
+
+from typing import Any, Dict
+
+from . import silu_and_mul
+from .channel import Channel
+from .silu_and_mul import ServerKernels
+
+
+def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
+    """Run a kernel of vLLM."""
+    return silu_and_mul.run(job, channel, "vllm", Vllm)
+
+
+class Vllm(ServerKernels):
+    """vLLM, from 0.6 on. Where a library cannot be loaded it warns, and the kernel is missing."""
+
+    def __init__(self, device: str) -> None:
+        super().__init__(device)
+        import vllm
+        import vllm._custom_ops
+
+        self.version = str(vllm.__version__)
+
+    def activated(self, halves: Any) -> Any:
+        """As SiluAndMul of vllm/model_executor/layers/activation.py calls it."""
+        rows, columns = halves.shape
+        result = halves.new_empty((rows, columns // 2))
+        self.torch.ops._C.silu_and_mul(result, halves)  # noqa: SLF001 - the name of its library
+        return result

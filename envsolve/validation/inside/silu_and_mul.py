@@ -1,0 +1,40 @@
+"""SiLU and a product in one kernel: servers of language models for PyTorch have one of their own, in half precision."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict
+
+from . import operations, reference
+from .channel import Channel
+from .framework import Outcome
+from .on_pytorch import PyTorch
+from .reference import Array
+
+TOLERANCE = 5e-3
+"""Inputs and results are rounded to eleven bits, each by up to 5e-4 of itself."""
+OPERATIONS = (
+    operations.Operation(
+        "silu_and_mul",
+        "silu_and_mul",
+        lambda: (reference.numbers((16, 256), 13),),
+        reference.silu_and_mul,
+        TOLERANCE,
+    ),
+)
+
+
+def run(job: Dict[str, object], channel: Channel, name: str, load: Callable[[str], ServerKernels]) -> Dict[str, object]:
+    """Run the kernel of the package ``name``; ``load`` imports it. A burn is left to PyTorch's own probe."""
+    return operations.run(dict(job, burn=0), channel, name, load, OPERATIONS)
+
+
+class ServerKernels(PyTorch):
+    """A package with such a kernel, and the PyTorch that it is for."""
+
+    def silu_and_mul(self, values: Array) -> Outcome:
+        """SiLU of the left half of each row, times the right half."""
+        return self._outcome(self.activated(self._tensor(values).half()).float())
+
+    def activated(self, halves: Any) -> Any:
+        """The same for a tensor of float16."""
+        raise NotImplementedError

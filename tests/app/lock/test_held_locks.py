@@ -1,0 +1,197 @@
+"""What an answer or a lock holds of a stack, and staying near it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path, PurePath
+
+import pytest
+
+from envsolve.app.lock.held_locks import held_in
+from envsolve.lockfile.reading import lock_at, lock_in
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.request import Held
+from tests.conftest import Envsolve
+from tests.lockfile.locks import rtx_3090
+
+NEWER = ("-f", "pytorch", "-f", "tensorflow", "--gpu", "8.6", "--driver", "580.95.05")
+OLDER = ("-f", "pytorch==2.9.*", "-f", "tensorflow", "--gpu", "8.6", "--driver", "580.65.06")
+
+
+def held_at(path: Path, platform: Platform = Platform.LINUX_64) -> Held:
+    """The stack in the file at ``path``."""
+    return held_in(lock_at(path, platform))
+
+
+def picks(text: str) -> list[str]:
+    """The lines of an environment file below its header, without their comments."""
+    return [line.partition("#")[0].rstrip() for line in text.splitlines() if not line.startswith("#")]
+
+
+def test_what_is_written_is_read_back(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    assert envsolve(*OLDER, "-o", str(path)).code == 0
+    held = held_at(path)
+    assert {name: version for name, version, _ in held.packages}["pytorch"] == "2.9.1"
+    assert ("pytorch", "2.9.1", "cuda129*") in held.packages
+    assert (held.python, held.cuda) == ("3.12", "12.9")
+
+
+def test_wheels_are_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    assert (
+        envsolve(
+            "-f",
+            "torch==2.14.1",
+            "-f",
+            "tf",
+            "--gpu",
+            "8.6",
+            "--source",
+            "pypi",
+            "--source",
+            "pytorch",
+            "-o",
+            str(path),
+        ).code
+        == 0
+    )
+    packages = {name: version for name, version, _ in held_at(path).packages}
+    assert packages["torch"] == "2.14.1+cu126"
+    assert packages["tensorflow"] == "2.21.0"
+
+
+def test_json_is_read_back_too(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    assert envsolve(*OLDER, "-o", str(path)).code == 0
+    held = held_at(path)
+    assert {name for name, _, _ in held.packages} == {"pytorch", "tensorflow"}
+    assert held.python is not None
+
+
+@pytest.mark.parametrize("name", ["environment.yml", "answer.json"])
+def test_locked_changes_nothing_that_still_fits(name: str, envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / name
+    assert envsolve(*OLDER, "-o", str(path)).code == 0
+    before = path.read_text(encoding="utf-8")
+    assert envsolve(*NEWER, "--prefer", "locked", "-o", str(path)).code == 0
+    after = path.read_text(encoding="utf-8")
+    if name == "environment.yml":
+        assert picks(after) == picks(before)
+        assert "--prefer locked" in after
+    else:
+        assert json.loads(after)["frameworks"] == json.loads(before)["frameworks"]
+    newest = envsolve(*NEWER).out
+    assert picks(newest) != picks(before)
+
+
+def test_locked_changes_what_no_longer_fits_and_only_that(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    assert envsolve(*OLDER, "-o", str(path)).code == 0
+    assert envsolve("-f", "pytorch>=2.10", *NEWER[2:], "--prefer", "locked", "-o", str(path)).code == 0
+    packages = {name: version for name, version, _ in held_at(path).packages}
+    assert packages["tensorflow"] == "2.19.1"
+    assert packages["pytorch"] != "2.9.1"
+
+
+def test_without_an_earlier_answer_locked_takes_the_newest(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    assert envsolve(*NEWER, "--prefer", "locked", "-o", str(path)).code == 0
+    assert picks(path.read_text(encoding="utf-8")) == picks(envsolve(*NEWER).out)
+
+
+def test_lines_that_say_nothing_are_passed_over(tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text(
+        "name: x\ndependencies:\n  - python=3.12\n  - numpy\n  - pytorch>=2\n  - strange one two three\n",
+        encoding="utf-8",
+    )
+    assert held_at(path) == Held(python="3.12")
+
+
+@pytest.mark.parametrize(
+    "stack",
+    [
+        {"frameworks": [{"package": 5, "version": 7, "build": None}], "python": 3.11, "cuda": "abc"},
+        {"frameworks": 3, "python": "3.12", "cuda": None},
+    ],
+)
+def test_json_of_another_shape_is_no_answer_and_stays(
+    stack: dict[str, object], envsolve: Envsolve, tmp_path: Path
+) -> None:
+    path = tmp_path / "answer.json"
+    document = {"envsolve_version": "1.0", **stack}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    result = envsolve("-f", "pytorch", "--gpu", "8.6", "--prefer", "locked", "-o", str(path))
+    assert result.code == 2
+    assert result.err.startswith(f"error: held-unreadable\n  cannot read {path}: it is JSON, but not from envsolve\n")
+    assert json.loads(path.read_text(encoding="utf-8")) == document
+
+
+def test_each_platform_keeps_what_its_own_file_holds(envsolve: Envsolve, tmp_path: Path) -> None:
+    both = ("--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "-o", str(tmp_path / "p.{platform}.yml"))
+    assert envsolve("-f", "pytorch<2.10", *both).code == 0
+    before = {path.name: picks(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()}
+    assert envsolve("-f", "pytorch", "--prefer", "locked", *both).code == 0
+    assert {path.name: picks(path.read_text(encoding="utf-8")) for path in tmp_path.iterdir()} == before
+
+
+def test_of_an_answer_for_several_platforms_each_keeps_its_own_part(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    both = ("--gpu", "8.6", "--platform", "linux-64", "--platform", "win-64", "-o", str(path))
+    assert envsolve("-f", "pytorch<2.10", *both).code == 0
+    before = json.loads(path.read_text(encoding="utf-8"))["platforms"]
+    builds = [(part["frameworks"][0]["package"], part["frameworks"][0]["build"]) for part in before]
+    assert [held_at(path, Platform(name)).packages[0][::2] for name in ("linux-64", "win-64")] == [
+        (package, f"{build}*") for package, build in builds
+    ]
+    assert held_at(path, Platform.OSX_64) == Held()
+    assert envsolve("-f", "pytorch", "--prefer", "locked", *both).code == 0
+    after = json.loads(path.read_text(encoding="utf-8"))["platforms"]
+    assert [part["frameworks"] for part in after] == [part["frameworks"] for part in before]
+
+
+def test_a_conda_build_of_a_json_answer_is_kept_by_its_build(envsolve: Envsolve, tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    older = ("-f", "pytorch==2.10.0", "--gpu", "8.6", "--source", "conda-forge", "--cuda", "12", "-o", str(path))
+    assert envsolve(*older).code == 0
+    build = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]["build"]
+    again = ("-f", "pytorch", "--gpu", "8.6", "--source", "conda-forge", "--prefer", "locked", "-o", str(path))
+    assert envsolve(*again).code == 0
+    kept = json.loads(path.read_text(encoding="utf-8"))["frameworks"][0]
+    assert (kept["version"], kept["build"]) == ("2.10.0", build)
+
+
+@pytest.mark.parametrize(
+    ("line", "pin"),
+    [
+        ("  - pytorch=2.9.1=cuda129*   # sm_86 runs on 8.6", ("pytorch", "2.9.1", "cuda129*")),
+        ('  - "pytorch=2.9.1=cuda129*"', ("pytorch", "2.9.1", "cuda129*")),
+        ("  - 'pytorch=2.9.1'  # mine", ("pytorch", "2.9.1", "")),
+        ("- pytorch =2.9.1", ("pytorch", "2.9.1", "")),
+        ("- pip:\n    - torch==2.14.0+cu126", ("torch", "2.14.0+cu126", "")),
+        ("- pip:\n    - tensorflow[and-cuda]==2.21.0       # sm_80", ("tensorflow", "2.21.0", "")),
+        ("- pip: ['torch @ https://example.org/torch-1.1.0-cp37-cp37m-linux_x86_64.whl']", ("torch", "1.1.0", "")),
+        ("  - pytorch>=2.9", None),
+        ("  - cudnn>=9.10.2.21,<10", None),
+        ("- pip:\n    - --extra-index-url https://download.pytorch.org/whl/cu126", None),
+        ("# - pytorch=2.9.1", None),
+    ],
+)
+def test_an_entry_that_pins_one_version_is_held(line: str, pin: tuple[str, str, str] | None, tmp_path: Path) -> None:
+    path = tmp_path / "environment.yml"
+    path.write_text(f"dependencies:\n{line}\n", encoding="utf-8")
+    assert held_at(path).packages == (() if pin is None else (pin,))
+
+
+def test_what_an_upgrade_names_is_let_go_with_the_python_and_the_cuda_of_its_stack() -> None:
+    text = "dependencies: [python=3.12, pytorch=2.9.1=cuda129*, tensorflow=2.19.1, cuda-version=12.9, numpy=2.3]"
+    lock = lock_in(PurePath("environment.yml"), text, Platform.LINUX_64)
+    assert held_in(lock, ["numpy"]).packages == held_in(lock).packages[:1] + held_in(lock).packages[2:]
+    assert held_in(lock, ["numpy"]).cuda == "12.9"
+    assert held_in(lock, ["PyTorch"]) == Held((("tensorflow", "2.19.1", ""),))
+
+
+def test_a_wheel_is_held_with_the_build_that_was_recorded(matrix: Matrix) -> None:
+    assert ("torch", "2.14.1+cu130", "cu130*") in held_in(rtx_3090(matrix)).packages

@@ -1,0 +1,55 @@
+"""What a request asks for by name, however many lines say it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from envsolve.app.packages.asked_packages import for_target, given
+from envsolve.index.fitting import Interpreter
+from envsolve.model.host import Platform
+from envsolve.model.need import Markers
+from envsolve.model.request import Packages
+
+MARKERS = Markers(Interpreter((3, 12, 0), Platform.LINUX_64).marker_values())
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def written(name: str, *lines: str) -> str:
+    Path(name).write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return name
+
+
+def test_a_requirement_stands_once_for_each_file() -> None:
+    lines = [f"p{number % 50} >= 2" for number in range(20_000)]
+    asked = given(Packages(files=(written("one.in", *lines), written("two.in", "P0>=2"))))
+    assert len(asked.needs) == 51
+    assert [origin for need, origin in asked.needs if need.name == "p0"] == ["-r one.in", "-r two.in"]
+
+
+def test_few_of_many_places_count() -> None:
+    files = [written(f"{number}.in", "app", f"part>{number}") for number in range(100)]
+    asked = given(Packages(files=(written("all.in", *(f"-r {file}" for file in files)),)))
+    assert len([need for need, _ in asked.needs if need.name == "app"]) == 8
+    assert len([need for need, _ in asked.needs if need.name == "part"]) == 100
+
+
+def test_what_differs_in_extras_or_marker_is_another_requirement() -> None:
+    lines = ("app", "app[x]", "app; python_version<'3.9'", "app>=1", "app")
+    assert len(given(Packages(files=(written("one.in", *lines),))).needs) == 4
+
+
+def test_hashes_on_several_lines_bind_together() -> None:
+    lines = (
+        "app==1.0 --hash=sha256:0A --hash=sha256:0b",
+        "App==1.0 --hash=sha256:0b",
+        "part==1 --hash=sha512:0c ; python_version<'3.9'",
+    )
+    asked = given(Packages(files=(written("one.in", *lines, *lines),)))
+    assert len(asked.needs) == 2
+    assert for_target(asked, MARKERS).hashes == {"app": frozenset({("sha256", "0b")})}

@@ -1,0 +1,93 @@
+"""A build of the matrix counts where the channels have it, with the Pythons that they have it for."""
+
+from collections.abc import Mapping
+
+import pytest
+from packaging.version import Version
+
+from envsolve.app.packages.channel_builds import ChannelBuilds
+from envsolve.conda.session import Listed
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix.tables import FrameworkTable
+from envsolve.model.host import Platform
+from envsolve.model.release import Release, Source
+
+_TABLE = Matrix(find_matrix()).framework("tensorflow", Platform.LINUX_64)
+
+
+def _builds(**listed: list[Listed]) -> ChannelBuilds:
+    def listing(source: Source, platform: Platform, names: frozenset[str]) -> Mapping[str, tuple[Listed, ...]]:
+        assert (source, platform) == (Source.CONDA_FORGE, Platform.LINUX_64)
+        return {name: tuple(packages) for name, packages in listed.items() if name in names}
+
+    return ChannelBuilds(listing, tuple(Source))
+
+
+def _conda(table: FrameworkTable) -> list[tuple[str, str, tuple[str, ...]]]:
+    return [(str(it.version), it.build, it.pythons) for it in table.releases if it.source is Source.CONDA_FORGE]
+
+
+def _listed(version: str, build: str, *depends: str) -> Listed:
+    return Listed(version, build, depends)
+
+
+def test_of_conda_forge_only_what_the_channels_have_stays_and_wheels_stay_anyway() -> None:
+    found = _builds(tensorflow=[_listed("2.19.1", "cuda128py312h_251", "python >=3.12,<3.13.0a0")])(_TABLE)
+    assert _conda(found) == [("2.19.1", "cuda128", ("3.12",))]
+    assert [it for it in found.releases if it.source.is_wheel] == [it for it in _TABLE.releases if it.source.is_wheel]
+
+
+@pytest.mark.parametrize(
+    ("depends", "pythons"),
+    [
+        (["python >=3.12,<3.13.0a0", "python_abi 3.12.* *_cp312"], ("3.12",)),
+        (["python 3.11.*"], ("3.11",)),
+        (["python >=3.11"], ("3.11", "3.12")),
+        (["python"], ("3.10", "3.11", "3.12")),
+        ([], ("3.10", "3.11", "3.12")),
+        (["python >=3.12,<3.13.0a0", "python_abi 3.12.* *_cp312t"], ()),
+        (["python >=3.12", "python_abi 3.12.* *_pypy312_pp73"], ()),
+        (["python 3.10.*|3.12.*"], ("3.10", "3.11", "3.12")),
+    ],
+)
+def test_the_pythons_are_those_that_its_dependencies_admit(depends: list[str], pythons: tuple[str, ...]) -> None:
+    found = _builds(tensorflow=[_listed("2.19.1", "cuda128h_251", *depends)])(_TABLE)
+    assert [it[2] for it in _conda(found)] == ([pythons] if pythons else [])
+
+
+def test_a_version_that_is_none_of_python_is_passed_over() -> None:
+    assert _conda(_builds(tensorflow=[_listed("2.19.1z_3", "cuda128h_251")])(_TABLE)) == []
+
+
+def test_what_is_left_out_is_left_out_for_one_python() -> None:
+    builds = _builds(tensorflow=[_listed("2.19.1", "cuda128h_251", "python >=3.11")])
+    release = next(it for it in builds(_TABLE).releases if it.source is Source.CONDA_FORGE)
+    builds.leave_out(release, Version("3.12"))
+    assert _conda(builds(_TABLE)) == [("2.19.1", "cuda128", ("3.11",))]
+
+
+def test_of_what_is_kept_the_other_versions_for_that_cuda_and_python_go() -> None:
+    packages = [_listed("2.19.1", "cuda128h_1"), _listed("2.17.0", "cuda120h_1"), _listed("2.14.0", "cuda118h_1")]
+    builds = _builds(tensorflow=packages)
+    newest = next(
+        it for it in builds(_TABLE).releases if it.source is Source.CONDA_FORGE and str(it.version) == "2.19.1"
+    )
+    builds.keep(newest, Version("3.11"), Version("2.17.0"))
+    left = {version: pythons for version, _, pythons in _conda(builds(_TABLE))}
+    assert "3.11" not in left["2.19.1"]
+    assert "3.11" in left["2.17.0"]
+    assert "3.11" in left["2.14.0"], "it is for another CUDA, of which nothing was said"
+    builds.keep(newest, Version("3.11"), None)
+    assert "3.11" not in {version: pythons for version, _, pythons in _conda(builds(_TABLE))}.get("2.17.0", ())
+
+
+def test_a_build_whose_companions_are_not_there_is_not_there() -> None:
+    table = Matrix(find_matrix()).framework("jax", Platform.LINUX_64)
+    jaxlib = [_listed("0.10.2", "cuda129_py314h_200", "python >=3.14,<3.15.0a0")]
+
+    def versions(found: FrameworkTable) -> list[Release]:
+        return [it for it in found.releases if it.source is Source.CONDA_FORGE]
+
+    assert versions(_builds(jaxlib=jaxlib)(table)) == []
+    assert versions(_builds(jaxlib=jaxlib, jax=[_listed("0.10.1", "pyhd_0")])(table)) == []
+    assert len(versions(_builds(jaxlib=jaxlib, jax=[_listed("0.10.2", "pyhd_0")])(table))) == 1

@@ -1,0 +1,114 @@
+"""Which requirements of Python become conda packages, and which stay with pip."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from packaging.specifiers import SpecifierSet
+
+from envsolve.app.packages.asked_packages import given
+from envsolve.app.packages.conda_asked import CondaAsked, asked_on, with_stack
+from envsolve.app.packages.conda_needs import companions, split_needs
+from envsolve.app.request.channel_order import WHEELS
+from envsolve.app.request.targets import Target
+from envsolve.conda.session import Listed
+from envsolve.errors import UnsolvableError
+from envsolve.lockfile.lock import Asked
+from envsolve.model.asker import Asker
+from envsolve.model.host import Platform
+from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.solution import Machine, Problem
+
+PROBLEM = Problem((), Platform.LINUX_64, (Machine(None, (), None),), True, None, None)
+
+
+def listed(names: frozenset[str]) -> Mapping[str, Sequence[Listed]]:
+    return {name: [Listed("13.9.4", "pyh_0", ())] for name in names}
+
+
+def test_what_has_the_hashes_of_wheels_stays_with_pip(tmp_path: Path) -> None:
+    asked = tmp_path / "asked.in"
+    asked.write_text("rich==13.9.4 --hash=sha256:00\nclick\n", encoding="utf-8")
+    wanted = given(Packages(files=(str(asked),)))
+    split = split_needs(CondaAsked(python=wanted), wanted, PROBLEM, None, listed, frozenset())
+    assert [it.spec for it in split.conda] == ["click"]
+    assert [it.spec for it in split.by_pip] == ["rich==13.9.4"]
+    assert split.python is not None
+    assert split.python.hashes.keys() == {"rich"}
+
+
+def target(platform: Platform = Platform.LINUX_64, *, python: str = ">=3.10,<3.15") -> Target:
+    problem = PROBLEM._replace(platform=platform, python=SpecifierSet(python))
+    return Target(Request((), python=problem.python), problem, (), (), fell_to_cpu=False)
+
+
+def asked(folder: Path, *, section: str = "", file: str = "", channels: str = "") -> CondaAsked:
+    """What an environment.yml with a pip section of one entry, and a file of requirements, ask for."""
+    (folder / "asked.in").write_text(f"{file}\n", encoding="utf-8")
+    pip = f"\n  - pip: [{json.dumps(section)}]" if section else ""
+    text = f"channels: [{channels}]\ndependencies:\n  - numpy{pip}\n"
+    (folder / "environment.yml").write_text(text, encoding="utf-8")
+    return asked_on(Packages(files=(str(folder / "environment.yml"), str(folder / "asked.in"))), Platform.LINUX_64)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "frameworks", "python"),
+    [
+        ("torch>=2.8", {"pytorch": ">=2.8"}, ">=3.10,<3.15"),
+        ("torch>=2.8; sys_platform == 'linux'", {"pytorch": ">=2.8"}, ">=3.10,<3.15"),
+        ("torch; sys_platform == 'win32'", {}, ">=3.10,<3.15"),
+        ("torch; python_version < '3.9'", {}, ">=3.10,<3.15"),
+        ("torch; python_version < '3.13'", {"pytorch": ""}, ">=3.10,<3.13,<3.15"),
+    ],
+)
+@pytest.mark.parametrize("where", ["section", "file"])
+def test_the_marker_of_a_framework_counts(
+    requirement: str, frameworks: dict[str, str], python: str, where: str, tmp_path: Path
+) -> None:
+    request = with_stack(target(), asked(tmp_path, **{where: requirement}), ()).request
+    assert {it.framework: str(it.specifier) for it in request.frameworks} == frameworks
+    assert request.python == SpecifierSet(python)
+    assert request.sources == (WHEELS if where == "section" and frameworks else ())
+
+
+def test_the_python_that_an_environment_names_decides_on_markers(tmp_path: Path) -> None:
+    wanted = asked(tmp_path, file="torch; python_version < '3.13'")
+    wanted = wanted._replace(conda=(*wanted.conda, Asked("python 3.14.*", "asked for")))
+    assert with_stack(target(), wanted, ()).request.frameworks == ()
+
+
+HASHED = "torch==2.9.1 --hash=sha256:00"
+
+
+@pytest.mark.parametrize("where", ["section", "file"])
+def test_a_framework_with_hashes_is_a_wheel_and_keeps_them(where: str, tmp_path: Path) -> None:
+    wanted = asked(tmp_path, **{where: HASHED})
+    assert with_stack(target(), wanted, ("pytorch", "conda-forge")).request.sources == WHEELS
+    assert wanted.python is not None
+    assert wanted.python.hashes == {"torch": {("sha256", "00")}}
+
+
+def test_the_hashes_of_a_constraint_make_a_wheel_of_the_framework_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "held.txt").write_text(f"{HASHED}\n", encoding="utf-8")
+    wanted = asked_on(Packages(constraints=(str(tmp_path / "held.txt"),)), Platform.LINUX_64)
+    assert with_stack(target(), wanted, ()).request.sources == ()
+    named = target()
+    named = named._replace(request=named.request._replace(frameworks=(FrameworkRequest("pytorch", SpecifierSet()),)))
+    assert with_stack(named, wanted, ()).request.sources == WHEELS
+
+
+def test_several_entries_of_one_wheel_leave_the_hashes_they_share(tmp_path: Path) -> None:
+    text = "dependencies:\n- pip:\n  - own==1 --hash=sha256:aa --hash=sha256:bb\n  - own==1 --hash=sha256:bb\n"
+    (tmp_path / "environment.yml").write_text(text, encoding="utf-8")
+    wanted = asked_on(Packages(files=(str(tmp_path / "environment.yml"),)), Platform.LINUX_64)
+    assert wanted.python is not None
+    assert wanted.python.hashes == {"own": {("sha256", "bb")}}
+
+
+def test_where_no_channel_has_a_companion_the_way_out_is_a_key_of_the_project() -> None:
+    with pytest.raises(UnsolvableError, match="no-companion") as refused:
+        tuple(companions(frozenset({"torchcodec"}), lambda _: {}, Asker("pyproject.toml")))
+    assert ': sources = ["pytorch"] in pyproject.toml, or sources = ["pypi"] in ' in refused.value.hints[0].text

@@ -1,0 +1,27 @@
+"""Of several builds with one version a file installs the one that what is beside it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli
+
+from envsolve.app.status.held_stack import held_stack
+from envsolve.matrix import Matrix, find_matrix
+from envsolve.model.host import Platform
+
+_CASES = tomli.loads((Path(__file__).parent / "status_builds.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, id=name) for name, (case,) in _CASES.items()])
+def test_a_file_installs_the_builds_that_what_is_beside_them_says(case: dict[str, Any], tmp_path: Path) -> None:
+    file = tmp_path / case["name"]
+    file.write_text(case["text"], encoding="utf-8")
+    held = held_stack(file, Platform.LINUX_64, Matrix(find_matrix()))
+    assert held is not None
+    (rows,) = held.releases.values()
+    told = [(row.build, f"{row.build} {row.cuda_libraries}") for row in rows]
+    assert len(told) == len(case["builds"]), told
+    assert all(build in names for build, names in zip(case["builds"], told, strict=True)), told

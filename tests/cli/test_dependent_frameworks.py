@@ -1,0 +1,282 @@
+"""``-f vllm``: the stack of PyTorch with the newest vLLM that runs on the machine, from whichever place has its wheel.
+
+The index and PyTorch's own have builds of PyTorch that exist, and vLLM's pages are in the markup of the recorded one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import quote
+
+import pytest
+
+import envsolve as api
+from envsolve import extension_sources
+from tests.cli.locked import pins_in
+from tests.cli.locking import assert_in_three_parts, undisturbed
+from tests.cli.worlds import releases
+from tests.conftest import Envsolve, Result
+from tests.index.packages import IndexFile, sdist, wheel
+from tests.index.server import IndexServer
+from tests.scripts.fat_binary import fat_binary
+
+ROOT = Path(__file__).parents[2]
+SOURCE = (ROOT / "data/sources/vllm.toml").read_text("utf-8")
+PAGE = (ROOT / "tests/sources/pages/vllm-0.30.0-cu129.html").read_bytes()
+LINUX_28, LINUX_31, LINUX_35 = (f"cp38-abi3-manylinux_2_{it}_x86_64" for it in (28, 31, 35))
+CP312 = "cp312-cp312-manylinux_2_28_x86_64"
+NVIDIA = {"nvidia-cublas-cu12": "12.6.4.1", "nvidia-cudnn-cu12": "9.10.2.21", "nvidia-cublas": "13.4.1.3"}
+CUDA_12, CUDA_13 = ["nvidia-cublas-cu12", "nvidia-cudnn-cu12"], ["nvidia-cublas"]
+OLD, MIDDLE, NEW = "535.183.01", "550.54.15", "580.65.06"
+
+
+def torch(version: str, requires: list[str]) -> IndexFile:
+    return wheel("torch", version, ["typing-extensions>=4.10", *requires], tags=CP312)
+
+
+def vllm(version: str, torch: str, tags: str = LINUX_28) -> IndexFile:
+    """A wheel with the day that the index has; pages have none."""
+    month = int(version.partition("+")[0].split(".")[1]) - 22
+    day = f"2026-{max(month, 1):02}-01T00:00:00Z"
+    return wheel("vllm", version, [f"torch=={torch}"], tags=tags, upload_time=day)
+
+
+class World(NamedTuple):
+    """Indexes, vLLM's pages and the command."""
+
+    envsolve: Envsolve
+    server: IndexServer
+
+    @property
+    def network(self) -> tuple[str, ...]:
+        return (
+            "--index-url",
+            self.server.index_url,
+            "--pytorch-index-url",
+            f"{self.server.url}/whl",
+            "--cache-dir",
+            "c",
+        )
+
+    def __call__(self, *words: str, code: int = 0, gpu: str = "RTX 4090", platform: str = "linux-64") -> Result:
+        target = ("--python", "3.12", "--platform", platform, "--format", "requirements", "--gpu", gpu)
+        done = self.envsolve(*words, *target, *self.network)
+        assert done.code == code, done.err + done.out
+        return done
+
+    def publishes(self, version: str, torch: str) -> None:
+        """Have a wheel for CUDA 12.9 on the page of a version."""
+        file = vllm(f"{version}+cu129", torch)
+        assert file.content is not None
+        page = PAGE.replace(b"0.30.0", version.encode())
+        self.server.fault(f"/{version}/cu129/vllm/", body=page, content_type="text/html")
+        address = f"/{version}/{quote(file.name)}"
+        self.server.fault(address, body=file.content, content_type="binary/octet-stream")
+
+
+@pytest.fixture
+def here(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    (tmp_path / "here").mkdir()
+    undisturbed(monkeypatch, tmp_path / "here")
+    with IndexServer(recorded=False) as server:
+        for name, version in NVIDIA.items():
+            server.add(name, releases(name, [version], tags="py3-none-manylinux_2_17_x86_64"))
+        server.add("typing-extensions", releases("typing-extensions", ["4.16.0"]))
+        server.add("torch", [torch(it, CUDA_13) for it in ("2.15.0", "2.14.0", "2.13.0", "2.11.0")])
+        server.add("torch", [torch(it, CUDA_12) for it in ("2.10.0", "2.9.0")])
+        server.add("numpy", releases("numpy", ["2.4.6"], tags=CP312))
+        for lane, version, cuda in (("cu129", "2.13.0", CUDA_12), ("cu126", "2.14.0", CUDA_12), ("cpu", "2.13.0", [])):
+            server.index(f"/whl/{lane}/", "pytorch").add("torch", [torch(f"{version}+{lane}", cuda)])
+        pinned = {"0.33.0": "2.14.0", "0.32.0": "2.13.0", "0.30.0": "2.13.0"}
+        older = [
+            vllm("0.20.0", "2.11.0", LINUX_35),
+            vllm("0.19.1", "2.10.0", LINUX_31),
+            vllm("0.12.0", "2.9.0", LINUX_31),
+        ]
+        server.add("vllm", [*(vllm(*it) for it in pinned.items()), *older, sdist("vllm", "0.33.0", ["torch"])])
+        world = World(envsolve, server)
+        for it in pinned.items():
+            world.publishes(*it)
+        (tmp_path / "vllm.toml").write_text(SOURCE.replace("https://wheels.vllm.ai", server.url))
+        places = extension_sources.read_sources(tmp_path)
+        monkeypatch.setattr(extension_sources, "_shipped", lambda: places)
+        yield world
+
+
+def chosen(done: Result) -> tuple[str, str]:
+    """The vLLM and the PyTorch of a lock."""
+    (line,) = [it for it in done.out.splitlines() if it.startswith("vllm")]
+    version = line.split("/")[-1].split("-")[1] if "@" in line else line.split()[0].removeprefix("vllm==")
+    return version.replace("%2B", "+"), pins_in(done.out)["torch"]
+
+
+@pytest.mark.parametrize("driver", [OLD, MIDDLE])
+def test_a_driver_before_cuda_13_gets_the_newest_wheel_for_cuda_12(here: World, driver: str) -> None:
+    """0.33.0+cu129 has no PyTorch: of 2.14.0 there are builds for CUDA 12.6 and 13.0."""
+    done = here("-f", "vllm", "--driver", driver)
+    assert chosen(done) == ("0.32.0+cu129", "2.13.0+cu129")
+    assert "vllm 0.32.0+cu129 is from vLLM wheels, published by the project itself" in done.err
+
+
+def test_a_driver_of_cuda_13_gets_the_wheel_of_the_index(here: World) -> None:
+    assert chosen(here("-f", "vllm", "--driver", NEW)) == ("0.33.0", "2.14.0")
+
+
+def test_a_gpu_that_newer_wheels_have_no_code_for_gets_the_last_that_have_it(here: World) -> None:
+    assert chosen(here("-f", "vllm", "--driver", NEW, gpu="V100")) == ("0.19.1", "2.10.0")
+
+
+def test_an_old_c_library_gets_the_newest_wheel_that_loads_there(here: World) -> None:
+    assert chosen(here("-f", "vllm", "--driver", NEW, "--glibc", "2.28"))[0] == "0.33.0"
+    refused = here("-f", "vllm==0.20.*", "--driver", NEW, "--glibc", "2.28", code=1)
+    assert "glibc" in refused.err
+
+
+def test_kernels_that_it_uses_on_other_gpus_alone_are_in_no_way(here: World) -> None:
+    """Its backend tokenspeed_mla is for 10.x; on others it uses another one."""
+    objects = {"tokenspeed_mla/objs/sm_100a.so": fat_binary((100,))}
+    here.server.add("tokenspeed-mla", [wheel("tokenspeed-mla", "0.1.8", ["torch"], tags=LINUX_28, members=objects)])
+    needs = ["torch==2.14.0", "tokenspeed-mla==0.1.8"]
+    here.server.add("vllm", [wheel("vllm", "0.34.0", needs, tags=LINUX_28)])
+    assert chosen(here("-f", "vllm", "--driver", NEW)) == ("0.34.0", "2.14.0")
+
+
+@pytest.mark.parametrize("spelled", ["vllm==0.30.*", "vLLM==0.30.*"])
+def test_it_is_the_same_request_as_the_framework_it_stands_on_with_the_package(here: World, spelled: str) -> None:
+    done = here("-f", spelled, "--driver", MIDDLE)
+    assert chosen(done)[0] == "0.30.0+cu129"
+    again = here("-f", "pytorch", "vllm==0.30.*", "--driver", MIDDLE)
+    assert (again.out, again.err) == (done.out, done.err)
+    assert "envsolve --framework pytorch " in done.out.splitlines()[1]
+
+
+def test_both_and_the_framework_with_versions_go_together(here: World) -> None:
+    done = here("-f", "vllm", "-f", "pytorch==2.11.*", "--driver", NEW, "--glibc", "2.35")
+    assert chosen(done) == ("0.20.0", "2.11.0")
+
+
+def test_without_a_gpu_here_the_lock_is_for_any_that_its_wheels_have_code_for(here: World) -> None:
+    done = here("-f", "vllm", gpu="auto")
+    assert chosen(done) == ("0.33.0", "2.14.0")
+    assert "CPU environment" not in done.err
+
+
+def test_for_the_cpu_it_says_which_wheels_there_are(here: World) -> None:
+    refused = here("-f", "vllm", gpu="none", code=1)
+    assert_in_three_parts(refused.err)
+    assert "the wheels of vllm on the Python index need an NVIDIA GPU" in refused.err
+    assert "'vllm==VERSION+cpu' with --extra-index-url https://wheels.vllm.ai/VERSION/cpu" in refused.err
+
+
+def test_a_wheel_for_the_cpu_is_locked_where_it_is_named(here: World) -> None:
+    here.server.index("/0.32.0/cpu/").add("vllm", [vllm("0.32.0+cpu", "2.13.0+cpu")])
+    words = ("-f", "vllm==0.32.0+cpu", "--extra-index-url", f"{here.server.url}/0.32.0/cpu/")
+    assert chosen(here(*words, gpu="none")) == ("0.32.0+cpu", "2.13.0+cpu")
+
+
+@pytest.mark.parametrize(("platform", "gpu"), [("win-64", "RTX 4090"), ("osx-arm64", "none"), ("osx-arm64", "auto")])
+def test_where_it_has_no_wheel_one_sentence_says_so(here: World, platform: str, gpu: str) -> None:
+    refused = here("-f", "vllm", platform=platform, gpu=gpu, code=1)
+    assert_in_three_parts(refused.err)
+    assert f"vllm has no wheel for {platform}, only for linux-64 and linux-aarch64" in refused.err
+    assert ("WSL2" in refused.err) == (platform == "win-64")
+
+
+def test_a_marker_that_does_not_hold_asks_for_none(here: World) -> None:
+    here.server.add("torch", [wheel("torch", "2.13.0", ["typing-extensions"], tags="cp312-none-macosx_11_0_arm64")])
+    done = here("torch", "vllm; sys_platform == 'linux'", platform="osx-arm64", gpu="none")
+    assert "vllm" not in pins_in(done.out)
+
+
+def test_slips_are_recognised(here: World) -> None:
+    assert "did you mean vllm?" in here("-f", "vlm", code=2).err
+    assert "did you mean --framework vllm?" in here.envsolve("vllm", "--gpu", "8.9").err
+    assert "did you mean --framework sglang?" in here.envsolve("sglamg").err
+    assert "envsolve -f vllm numpy" in here.envsolve("--gpu", "8.9", "vllm", "numpy").err
+    refused = here.envsolve("matrix", "list", "-f", "vllm")
+    assert refused.code == 2
+    assert "envsolve matrix list -f pytorch" in refused.err
+
+
+PROJECT = """\
+[tool.envsolve]
+frameworks = ["vllm==0.30.*"]
+gpus = "RTX 4090"
+driver = "{driver}"
+platforms = ["linux-64"]
+python = "3.12"
+outputs = ["requirements.txt"]
+index-url = "{url}"
+pytorch-index-url = "{torch}"
+"""
+
+
+@pytest.fixture
+def project(here: World) -> World:
+    text = PROJECT.format(driver=MIDDLE, url=here.server.index_url, torch=f"{here.server.url}/whl")
+    Path("pyproject.toml").write_text(text)
+    return here
+
+
+def test_a_project_lists_it_among_its_frameworks(project: World) -> None:
+    cache = ("--cache-dir", "c")
+    done = project.envsolve("lock", *cache)
+    assert done.code == 0, done.err
+    text = Path("requirements.txt").read_text("utf-8")
+    assert "/vllm-0.30.0%2Bcu129-" in text
+    assert pins_in(text)["torch"] == "2.13.0+cu129"
+    assert project.envsolve("lock", "--check", *cache).code == 0
+    assert "\n  vllm 0.30.0+cu129\n" in project.envsolve("status").out
+    assert project.envsolve("add", "vllm==0.32.*", *cache).code == 0
+    assert 'frameworks = ["vllm==0.32.*"]' in Path("pyproject.toml").read_text("utf-8")
+    assert "/vllm-0.32.0%2Bcu129-" in Path("requirements.txt").read_text("utf-8")
+    assert project.envsolve("add", "torch", *cache).code == 0
+    assert project.envsolve("remove", "vllm", *cache).code == 0
+    assert "vllm" not in Path("requirements.txt").read_text("utf-8").partition("\n\n")[2]
+
+
+def test_what_a_project_may_change_keeps_it(project: World) -> None:
+    text = Path("pyproject.toml").read_text("utf-8").replace("vllm==0.30.*", 'vllm", "pytorch==2.14.*')
+    Path("pyproject.toml").write_text(text.replace("python = ", 'sources = ["pypi"]\npython = '))
+    refused = project.envsolve("lock", "--cache-dir", "c")
+    assert refused.code == 1
+    assert 'frameworks = ["pytorch==2.10.0", "vllm"] in pyproject.toml' in refused.err
+
+
+def test_requirements_with_it_are_adopted_as_they_are(here: World) -> None:
+    Path("requirements.txt").write_text("vllm\n")
+    done = here.envsolve("init", "--gpu", "8.9", "--no-lock")
+    assert done.code == 0, done.err
+    assert "no framework is listed" not in done.err
+    assert 'requirement-files = ["requirements.txt"]' in Path("pyproject.toml").read_text("utf-8")
+
+
+def test_the_python_interface_knows_it_too(here: World) -> None:
+    found = api.lock(
+        "vllm",
+        gpus="RTX 4090",
+        driver=NEW,
+        python="3.12",
+        platforms="linux-64",
+        index_url=here.server.index_url,
+        pytorch_index_url=f"{here.server.url}/whl",
+        cache_dir="c",
+    )
+    assert 'name = "vllm"\nversion = "0.33.0"' in found.text
+
+
+def test_an_environment_file_lists_it_as_any_package(here: World) -> None:
+    target = ("--gpu", "8.9", "--driver", NEW, "--platform", "linux-64")
+    done = here.envsolve("-f", "vllm", *target)
+    assert done.code == 0, done.err
+    assert done.out == here.envsolve("-f", "pytorch", "vllm", *target).out
+    assert "\n  - vllm " in done.out
+
+
+def test_explain_takes_its_version(here: World) -> None:
+    log = "ImportError: /x/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEa"
+    found = json.loads(here.envsolve("explain", "--json", "-f", "vllm==0.30.0", log).out)
+    assert found["findings"]

@@ -1,0 +1,221 @@
+"""``envsolve fleet``, and lists of nodes behind ``--host``, as a cluster's administrator uses them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Envsolve
+
+SCONTROL = """\
+NodeName=a1 Arch=x86_64 Gres=gpu:a100:4(S:0-1) Partitions=gpu
+NodeName=a2 Arch=x86_64 Gres=gpu:a100:4(S:0-1) Partitions=gpu
+NodeName=k1 Arch=x86_64 Gres=gpu:k80:2 Partitions=old
+NodeName=h1 Arch=x86_64 Gres=gpu:h200:8 Partitions=new
+NodeName=login Arch=x86_64 Gres=(null) Partitions=all
+"""
+SITE = '[driver]\nold = "470.256.02"\nnew = "580.95.05"\n"*" = "535.183.01"\n'
+
+
+@pytest.fixture
+def nodes(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A cluster with three kinds of node."""
+    monkeypatch.chdir(tmp_path)
+    Path("scontrol.txt").write_text(SCONTROL)
+    Path("fleet.toml").write_text(SITE)
+    done = envsolve("fleet", "import", "scontrol.txt", "--map", "fleet.toml", "-o", "nodes.json")
+    assert done.code == 0, done.err
+    assert done.err == "note: 1 node (login) without an NVIDIA GPU: no stack is solved for them\n"
+    return "nodes.json"
+
+
+def changed(file: str, driver: str, new: str) -> str:
+    """A copy of a list of nodes with another driver."""
+    Path("today.json").write_text(Path(file).read_text().replace(f'"{driver}"', f'"{new}"'))
+    return "today.json"
+
+
+def test_lists_complete_each_other(envsolve: Envsolve, nodes: str) -> None:
+    Path("smi.txt").write_text("a1: NVIDIA A100-SXM4-80GB, 8.0, 550.54.15\n")
+    found = json.loads(envsolve("fleet", "import", "smi.txt", "scontrol.txt", "--map", "fleet.toml").out)["nodes"]
+    first = next(it for it in found if it["name"] == "a1")
+    assert (first["driver"], first["groups"]) == ("550.54.15", ["gpu"])
+    assert [gpu["name"] for gpu in first["gpus"]] == ["NVIDIA A100-SXM4-80GB"]
+
+
+def test_an_unknown_driver_is_a_note(envsolve: Envsolve, nodes: str) -> None:
+    done = envsolve("fleet", "import", "scontrol.txt")
+    assert "note: the driver of 4 nodes (a1, a2, k1, h1) is not known: add a [driver] table to the site map" in done.err
+
+
+def test_one_environment_serves_all_nodes_that_it_can(envsolve: Envsolve, nodes: str) -> None:
+    done = envsolve("fleet", "plan", nodes, "-f", "pytorch", "--source", "pypi")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert lines[0] == "2 environments for 4 nodes"
+    assert lines[2:4] == [
+        "   3 nodes (2 in gpu, 1 in new): a1, a2, h1",
+        "   envsolve --framework pytorch --host nodes.json:a1 --host nodes.json:h1 --source pypi",
+    ]
+    assert lines[5] == "   1 node (1 in old): k1"
+
+
+def test_the_command_of_a_group_gives_its_stack(envsolve: Envsolve, nodes: str) -> None:
+    found = json.loads(envsolve("fleet", "plan", nodes, "-f", "pytorch", "--json").out)
+    assert found["ok"]
+    for group in found["groups"]:
+        stack = json.loads(envsolve(*shlex.split(group["command"])[1:], "--json").out)
+        assert stack["minimum_driver"] == group["minimum_driver"]
+        assert [it["version"] for it in stack["frameworks"]] == [it["version"] for it in group["frameworks"]]
+    assert sorted(name for group in found["groups"] for name in group["nodes"]) == ["a1", "a2", "h1", "k1"]
+
+
+def test_what_newer_drivers_would_give(envsolve: Envsolve, nodes: str) -> None:
+    found = json.loads(envsolve("fleet", "plan", nodes, "-f", "pytorch==2.15.*", "--source", "pypi", "--json").out)
+    assert not found["ok"]
+    assert sorted(name for it in found["refused"] for name in it["nodes"]) == ["a1", "a2", "k1"]
+    (upgrade,) = found["upgrades"]
+    assert [(it["node"], it["driver"]) for it in upgrade["drivers"]] == [("a1", "580.65.06"), ("a2", "580.65.06")]
+    text = envsolve("fleet", "plan", nodes, "-f", "pytorch==2.15.*", "--source", "pypi").out
+    assert "with newer drivers: 580.65.06 or newer on 2 nodes (2 in gpu): a1, a2\n" in text
+
+
+@pytest.mark.parametrize("format_name", ["markdown", "junit", "sarif", "github"])
+def test_a_plan_in_every_format(envsolve: Envsolve, nodes: str, format_name: str) -> None:
+    done = envsolve("fleet", "plan", nodes, "-f", "pytorch==2.15.*", "--output-format", format_name)
+    assert done.code == 1
+    assert "driver" in done.out
+
+
+def test_host_takes_a_list_of_nodes(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("-f", "pytorch>=2.14", "--host", nodes, "--source", "pypi")
+    assert (refused.code, refused.out) == (1, "")
+    served = envsolve("-f", "pytorch", "--host", f"{nodes}:a1", "--host", f"{nodes}:h1")
+    assert "a100 (8.0)" in served.out.splitlines()[2]
+    assert "k80" not in served.out
+    assert envsolve("-f", "pytorch", "--host", f"{nodes}:nobody").err.startswith("error: unknown-node\n")
+    assert envsolve("-f", "pytorch", "--host", "scontrol.txt", "--driver", "535.183.01").code == 1
+
+
+def test_a_node_has_no_host_file_to_write_again(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("-f", "pytorch==2.15.*", "--source", "pypi", "--host", f"{nodes}:a1", "--host", f"{nodes}:a2")
+    assert "hint: install NVIDIA driver 580.65.06 or newer on nodes.json:a1 (and 1 more host like it)" in refused.err
+    assert "then list the nodes again" in refused.err
+    assert "detect --json" not in refused.err
+
+
+def test_all_nodes_of_a_list_are_named_as_the_list(envsolve: Envsolve, nodes: str) -> None:
+    hint = envsolve("-f", "pytorch==2.15.*", "--host", nodes, "--gpu", "auto").err
+    assert "contradictory-options" in hint
+    refused = envsolve("-f", "pytorch==2.0.*", "--cuda", "13.*", "--host", nodes)
+    assert f"--host {nodes}" in refused.err
+    assert f"{nodes}:" not in "".join(it for it in refused.err.splitlines(keepends=True) if it.startswith("  envsolve"))
+
+
+def test_what_changed_and_which_locks_no_longer_run(envsolve: Envsolve, nodes: str) -> None:
+    Path("requirements.txt").write_text("torch==2.10.0\n")
+    today = changed(nodes, "535.183.01", "470.57.02")
+    done = envsolve("fleet", "status", today, "requirements.txt", "--was", nodes)
+    assert done.code == 1
+    lines = done.out.splitlines()
+    assert lines[:2] == ["a1: driver 535.183.01 -> 470.57.02", "a2: driver 535.183.01 -> 470.57.02"]
+    assert "requirements.txt no longer runs on 2 nodes: a1, a2" in lines
+    assert "requirements.txt does not run on 1 node: k1" in lines
+    assert "requirements.txt runs on 1 node: h1" in lines
+    back = json.loads(envsolve("fleet", "status", nodes, "requirements.txt", "--was", today, "--json").out)
+    assert [(it["nodes"], it["status"], it["was"]) for it in back["locks"]] == [
+        (["a1", "a2"], "fits", "does-not-run"),
+        (["k1"], "does-not-run", "does-not-run"),
+        (["h1"], "fits", "fits"),
+    ]
+
+
+def test_nodes_that_came_and_went(envsolve: Envsolve, nodes: str) -> None:
+    Path("fewer.txt").write_text("".join(SCONTROL.splitlines(keepends=True)[1:]))
+    assert envsolve("fleet", "import", "fewer.txt", "--map", "fleet.toml", "-o", "fewer.json").code == 0
+    assert (
+        envsolve("fleet", "status", "fewer.json", "--was", nodes).out
+        == "a1: node 4 x a100, driver 535.183.01 -> (gone)\n"
+    )
+    assert (
+        envsolve("fleet", "status", nodes, "--was", "fewer.json").out
+        == "a1: node (new) -> 4 x a100, driver 535.183.01\n"
+    )
+
+
+def test_a_package_on_a_framework_needs_a_lock(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("fleet", "plan", nodes, "-f", "vllm")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: needs-a-lock")
+    assert "envsolve -f vllm --host nodes.json" in refused.err
+
+
+NODE = """\
+import json, sys, time
+name = sys.argv[1]
+said = {"ok": name != "a2", "probes": [], "findings": [] if name != "a2" else [{"title": "The driver is too old"}]}
+host = {"driver": "535.183.01", "gpus": [{"compute_capability": "8.0"}]}
+if name == "k1":
+    time.sleep(60)
+if name == "h1":
+    sys.exit("srun: error: node h1 is down")
+print(json.dumps({**said, "host": host, "command": sys.argv[2:]}))
+sys.exit(name == "a2")
+"""
+
+
+def launched(envsolve: Envsolve, nodes: str, *more: str, program: str = NODE) -> Any:
+    Path("node.py").write_text(program)
+    launcher = shlex.join([sys.executable, "node.py"]) + " {node}"
+    line: Sequence[str] = ("fleet", "validate", nodes, "--prefix", "/shared/my env", "--launcher", launcher, *more)
+    return envsolve(*line, "--timeout", "5")
+
+
+def test_every_node_answers_or_is_named(envsolve: Envsolve, nodes: str) -> None:
+    done = launched(envsolve, nodes)
+    assert done.code == 1
+    assert done.out.splitlines() == [
+        "1 of 4 nodes passed",
+        "a2: failed, The driver is too old",
+        "k1: no-answer, no answer in 5 s",
+        "h1: no-answer, srun: error: node h1 is down (exit 1)",
+    ]
+
+
+def test_a_report_is_kept_and_only_what_failed_runs_again(envsolve: Envsolve, nodes: str) -> None:
+    Path("report.json").write_text(launched(envsolve, nodes, "--json").out)
+    first = json.loads(Path("report.json").read_text())["nodes"]
+    assert first[0]["report"]["command"][1:] == [
+        "-m",
+        "envsolve",
+        "validate",
+        "--prefix",
+        "/shared/my env",
+        "--json",
+        "-q",
+    ]
+    shown = envsolve("fleet", "report", "report.json", "--output-format", "junit")
+    assert (shown.code, shown.out.count("<failure ")) == (1, 3)
+    well = NODE.replace('"a2"', '"x"').replace('"k1"', '"x"').replace('"h1"', '"a1"')
+    again = launched(envsolve, nodes, "--again", "report.json", program=well)
+    assert again.code == 0, again.out
+    assert again.out.splitlines()[0] == "4 of 4 nodes passed"
+
+
+def test_a_node_that_is_not_as_its_list_says_is_named(envsolve: Envsolve, nodes: str) -> None:
+    other = NODE.replace("535.183.01", "550.54.15").replace('"a2"', '"x"')
+    lines = launched(envsolve, changed(nodes, "none", "none"), program=other).out.splitlines()
+    assert "a1: has driver 550.54.15 and not 535.183.01 as its list says" in lines
+
+
+def test_a_launcher_names_the_node(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("fleet", "validate", nodes, "--launcher", "ssh node1")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: launcher-without-node")
+    missing = envsolve("fleet", "validate", nodes, "--launcher", "no-such-launcher {node} {command}")
+    assert "a1: no-answer, no-such-launcher: No such file or directory" in missing.out
+    assert envsolve("fleet", "report", nodes).err.startswith("error: report-unreadable\n")

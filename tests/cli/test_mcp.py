@@ -1,0 +1,122 @@
+"""The tools of ``envsolve mcp``, called as an agent calls them: with the client of the protocol's own project."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.types import CallToolResult, TextContent, Tool
+
+from tests.cli.locking import Locking
+from tests.conftest import Envsolve
+
+TARGET = {"gpus": ["RTX 3090"], "driver": "535.129.03", "platforms": ["linux-64"]}
+
+
+def tools() -> list[Tool]:
+    async def asked() -> list[Tool]:
+        async with Client(stdio_client(_command())) as client:
+            return (await client.list_tools()).tools
+
+    return anyio.run(asked)
+
+
+def called(tool: str, arguments: Mapping[str, object]) -> CallToolResult:
+    async def asked() -> CallToolResult:
+        async with Client(stdio_client(_command())) as client:
+            return await client.call_tool(tool, dict(arguments))
+
+    return anyio.run(asked)
+
+
+def data_of(result: CallToolResult) -> Any:
+    assert not result.is_error, text_of(result)
+    return result.structured_content
+
+
+def text_of(result: CallToolResult) -> str:
+    (content,) = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+def _command() -> StdioServerParameters:
+    return StdioServerParameters(command=sys.executable, args=["-m", "envsolve", "mcp"], env=dict(os.environ))
+
+
+def test_every_tool_changes_nothing_and_says_what_its_arguments_are() -> None:
+    found = {it.name: it for it in tools()}
+    assert list(found) == ["detect", "solve", "lock", "status", "explain", "doctor"]
+    for tool in found.values():
+        assert tool.description
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is True
+        properties = tool.input_schema.get("properties", {})
+        assert all("description" in it for name, it in properties.items() if name != "format")
+
+
+def test_solve_says_what_the_command_says(envsolve: Envsolve) -> None:
+    command = ("solve", "-f", "pytorch", "--gpu", "RTX 3090", "--driver", "535.129.03", "--platform", "linux-64")
+    said = data_of(called("solve", {"frameworks": ["pytorch"], **TARGET}))
+    assert said == json.loads(envsolve(*command, "--json").out)
+
+
+def test_what_cannot_be_is_an_error_with_its_reason() -> None:
+    refused = called("solve", {"frameworks": ["tensorflow>=2.21"], "gpus": ["K80"], "driver": "470.57.02"})
+    assert refused.is_error
+    assert "error: gpu-not-supported\n" in text_of(refused)
+    assert "hint: " in text_of(refused)
+
+
+def test_lock_returns_the_text_and_writes_nothing(
+    locking: Locking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENVSOLVE_INDEX_URL", locking.url)
+    before = sorted(tmp_path.rglob("*"))
+    arguments = {"frameworks": [], "requirements": ["alpha"], "format": "requirements", "gpus": ["none"]}
+    assert "alpha==" in data_of(called("lock", arguments))["lock"]
+    assert [it for it in sorted(tmp_path.rglob("*")) if it not in before and "cache" not in str(it)] == []
+
+
+def test_a_requirement_is_no_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    refused = called("lock", {"frameworks": ["pytorch"], "requirements": ["--output=made"], **TARGET})
+    assert refused.is_error
+    assert not (tmp_path / "made").exists()
+
+
+def test_status_reads_the_files_of_a_directory(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_text("torch==1.0.0\n")
+    said = data_of(called("status", {"files": ["requirements.txt"], "directory": str(tmp_path), "gpus": ["8.6"]}))
+    assert [it["path"] for it in said["files"]] == ["requirements.txt"]
+    refused = called("status", {"directory": str(tmp_path / "nowhere")})
+    assert refused.is_error
+    assert "nowhere" in text_of(refused)
+
+
+def test_explain_takes_a_text_as_it_is() -> None:
+    text = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+    said = data_of(called("explain", {"text": text, "gpus": ["RTX 5090"]}))
+    assert said["findings"]
+    assert data_of(called("explain", {"text": "all is well"}))["findings"] == []
+
+
+@pytest.mark.parametrize("tool", ["detect", "doctor"])
+def test_the_machine(tool: str) -> None:
+    assert data_of(called(tool, {}))["schema_version"] == 1
+
+
+def test_without_the_extra_it_is_said_how_to_get_it(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("envsolve.cli.mcp.find_spec", lambda _: None)
+    done = envsolve("mcp")
+    assert (done.code, done.out) == (3, "")
+    assert "error: mcp-extra-missing\n" in done.err
+    assert "install mcp\n" in done.err
