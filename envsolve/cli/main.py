@@ -47,6 +47,7 @@ _COMMANDS = (
     "diff",
     "fleet",
     "matrix",
+    "site",
     "mcp",
     "cache",
     "completion",

@@ -16,6 +16,7 @@ from operator import or_
 from typing import NamedTuple
 
 from envsolve.matrix.tables import CudaTable
+from envsolve.model.release import Architecture
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
@@ -34,7 +35,7 @@ class Group(NamedTuple):
 
 def profiles(machines: Iterable[Machine], cuda: CudaTable) -> tuple[Machine, ...]:
     """One machine for all that no rule distinguishes, in the order of their first; ``hosts`` says which they are."""
-    limits = {windows: _driver_limits(cuda, windows=windows) for windows in (False, True)}
+    limits = {windows: driver_limits(cuda, cuda.architectures, windows=windows) for windows in (False, True)}
     classes: dict[tuple[bool, DriverVersion | None], tuple[bool, ...]] = {}
     found: dict[tuple[object, ...], list[Machine]] = {}
     for machine in machines:
@@ -48,14 +49,15 @@ def profiles(machines: Iterable[Machine], cuda: CudaTable) -> tuple[Machine, ...
     )
 
 
-def _driver_limits(cuda: CudaTable, *, windows: bool) -> list[DriverVersion]:
-    """Every driver that some rule compares with."""
+def driver_limits(cuda: CudaTable, lives: Iterable[Architecture], *, windows: bool) -> list[DriverVersion]:
+    """Every driver that some rule compares with where the GPUs are of ``lives``, the oldest first."""
     named = {toolkit.floor(windows=windows) for toolkit in cuda.toolkits}
     named |= {full for toolkit in cuda.toolkits if (full := toolkit.full(windows=windows)) is not None}
-    named |= {branch.first(windows=windows) for branch in cuda.branches}
-    for life in cuda.architectures:
+    first = {branch.branch: branch.first(windows=windows) for branch in cuda.branches}
+    for life in lives:
         ends = [] if life.last_branch is None else [cuda.after(life.last_branch)]
         begins = [] if life.first_branch is None else [life.first_branch]
+        named |= {first[number] for number in begins if number in first}
         named |= {DriverVersion((number,), str(number)) for number in (*begins, *ends)}
     return sorted(named, key=lambda driver: driver.parts)
 

@@ -68,19 +68,19 @@ def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str])
     return Explanation(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
 
 
-_ANY_EXCEPTION = "python-error"
-"""The finding on an exception of which nothing is known."""
+_OF_PYTHON = frozenset({"package-of-other-release", "process-crashed", "python-error", "python-package-absent"})
+"""The findings on an error of Python of which nothing more is known."""
 
 
 def findings_in(text: str, given: Given, matrix: Matrix) -> tuple[Finding, ...]:
     """What ``text`` of a probe means where ``given`` is known; the cause of the others first.
 
-    That an exception ended it is no answer: the probe says so itself.
+    What Python itself says is left to the probe, which knows the package and its files.
     """
     tables = Tables()
     seen = scan(interesting(io.BytesIO(text.encode()), anchors_of(tables)), tables)
     found = _findings(Case(seen.sightings, seen.clues, given, Knowledge(matrix)), tables)
-    return tuple(it for it in found if it.id != _ANY_EXCEPTION)
+    return tuple(it for it in found if it.id not in _OF_PYTHON)
 
 
 def _findings(case: Case, tables: Tables) -> tuple[Finding, ...]:

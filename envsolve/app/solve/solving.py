@@ -72,8 +72,21 @@ def solve_request(
 
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
     """
+    answers, notes = answers_to(request, matrix, environ, solver_of(request, matrix), held_on, recorded=recorded)
+    return Solved(tuple(write(answers, request.format)), notes, answers)
+
+
+def answers_to(
+    request: Request,
+    matrix: Matrix,
+    environ: Mapping[str, str],
+    solver: Solver,
+    held_on: HeldOn | None = None,
+    *,
+    recorded: Request | None = None,
+) -> tuple[tuple[Answer, ...], tuple[Note, ...]]:
+    """The stacks of :func:`solve_request` before they are written, and what to note beside them. Errors as there."""
     request, hidden = request_without_secrets(request)
-    solver = solver_of(request, matrix)
     targets, solutions, differing = stacks_of(request, matrix, environ, solver, held_on)
     bare = request if recorded is None else request_without_secrets(recorded)[0]
     options, command = recorded_options(bare), _command_of(bare, targets)
@@ -97,7 +110,7 @@ def solve_request(
             found = found._replace(alternatives=tuple(answer(target, it, command_of(it.request)) for it in others))
         answers.append(found)
     notes = [*notes_of(targets, solutions), *differing, *beside, *hidden, *matrix.notes]
-    return Solved(tuple(write(answers, request.format)), tuple(dict.fromkeys(notes)), tuple(answers))
+    return tuple(answers), tuple(dict.fromkeys(notes))
 
 
 def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:

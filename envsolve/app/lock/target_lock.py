@@ -1,0 +1,468 @@
+"""The Python lock for one target: the frameworks for the GPU and everything around them, as one answer.
+
+Frameworks, Python, CUDA and packages are chosen together (lock_worlds); the bounds that the stack sets on the packages
+around it (envsolve.resolve.closure.bounds) are checked afterwards. A framework that only turns up as a dependency joins
+the stack, so that it is never one for another GPU or for none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+from packaging.version import Version
+
+from envsolve.app.lock.held_locks import held_in_python_lock
+from envsolve.app.lock.lock_notes import Notes, Resolved, gpu_notes
+from envsolve.app.lock.lock_refusal import (
+    packages_refusal,
+    rank_of,
+    refusal_of_search,
+    require_recent,
+    stranger_refusal,
+    unbuilt_refusal,
+)
+from envsolve.app.lock.lock_request import LockRequest
+from envsolve.app.lock.lock_result import Locked, Result
+from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of, held_builds
+from envsolve.app.lock.stack_refusal import stack_refusal
+from envsolve.app.packages.asked_packages import Given, for_interpreter
+from envsolve.app.packages.audit import WheelAudit
+from envsolve.app.packages.extension_wheels import ExtensionWheels
+from envsolve.app.packages.lock_evidence import UNREAD_PLACES, on_unread_places, origins_in
+from envsolve.app.packages.lock_frameworks import depends_on_python
+from envsolve.app.packages.lock_indexes import Lines, Places
+from envsolve.app.packages.lock_stacks import (
+    Attempt,
+    attempt_of,
+    for_python,
+    joined_among,
+    problem_of,
+    stays,
+    with_joined,
+)
+from envsolve.app.packages.stack_in_search import StackInSearch
+from envsolve.app.packages.stack_wheels import (
+    Limits,
+    Rivals,
+    bounds_of,
+    facts_beside,
+    indexes_for,
+    limits_around,
+    needs_of,
+    question_around,
+    strangers,
+)
+from envsolve.app.packages.wheel_ways import Tried
+from envsolve.app.request.targets import Target
+from envsolve.errors import EnvsolveError, UnsolvableError
+from envsolve.frameworks import FRAMEWORKS, needs_gpu
+from envsolve.index.client import Indexes
+from envsolve.index.extended import More
+from envsolve.lockfile.lock import Lock
+from envsolve.matrix.load import Matrix
+from envsolve.matrix.tables import FrameworkTable
+from envsolve.model.need import Need
+from envsolve.model.package import Pin
+from envsolve.model.release import Release, Source
+from envsolve.model.solution import Problem, Solution
+from envsolve.resolve.closure.explain import contested
+from envsolve.resolve.closure.releases import Sources
+from envsolve.resolve.closure.resolve import (
+    Conflict,
+    Found,
+    end_of_search,
+    failure_behind,
+    finished,
+    found_for,
+)
+from envsolve.resolve.solver import Solver
+
+_SURROUNDINGS = ("python", "glibc", "default_index", "default_is_plain", "indexes")
+
+
+class _LeftOutError(Exception):
+    """A build that was chosen cannot be had: the answer is to be looked for again without it."""
+
+
+class TargetLock:
+    """The lock for one target: looks for the best answer, and for the next one where an index lacks a build of it."""
+
+    def __init__(self, lock_request: LockRequest, matrix: Matrix, target: Target, wanted: Given, where: Places) -> None:
+        self._lock_request, self._matrix, self._target = lock_request, matrix, target
+        self._where = where
+        self._result = Result(lock_request.request, lock_request.recorded, matrix, target, wanted, where)
+        self._request = target.request
+        self._problem = problem_of(target, wanted)
+        self._solver = Solver(matrix)
+        self._is_plain = self._has_no_builds()
+        self._wanted = wanted._replace(needs=(*self._by_name(), *wanted.needs)) if self._is_plain else wanted
+        there = lock_request.there(target.problem.platform)
+        pins, held = held_in_python_lock(there)
+        packages = lock_request.request.packages
+        self._old_pins = () if there is None else there.pins
+        self._versions = {it.name: it.version for it in pins if stays(packages, it.name)}
+        self._held = held._replace(packages=tuple(it for it in held.packages if stays(packages, it[0])))
+        self._left_out: frozenset[str] = frozenset()
+        """The labels of builds that cannot be had."""
+        self._passed: list[UnsolvableError] = []
+        """Why they cannot."""
+        self._rivals: Rivals = {}
+        self._more: More = {}
+        self._extensions: ExtensionWheels | None = None
+        self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
+
+    def again(self, old: Lock) -> Locked | None:
+        """The lock with the packages of ``old``; None where they are no answer for the machines of today."""
+        pins = old.pins
+        problem = with_joined(self._problem, self._wanted, joined_among(pins, self._problem))
+        builds = held_builds(self._solver, self._request, problem, self._held)
+        if len(builds) < len(problem.frameworks) or (builds and self._held.python is None):
+            return None
+        if builds:
+            problem = for_python(problem, self._held.python or "")
+        attempt = attempt_of(builds, self._request, problem, self._solver)
+        if attempt is None or next(strangers(attempt.solution, pins, self._request.packages), None) is not None:
+            return None
+        read = origins_in(old.made.evidence) if old.made is not None else {}
+        unread = tuple(it for it in old.made.evidence if it[0] == UNREAD_PLACES) if old.made is not None else ()
+        beside = on_unread_places(unread)
+        required = tuple(self._with_requirers(pins, attempt))
+        found = self._result.finished(attempt, required, beside, read=read, unread=unread)
+        indexes = (None, "", found.lock.default_index, *found.lock.indexes)
+        if not all(pin.index_url in indexes for pin in pins):
+            return None
+        now = found.lock.restricted_to(self._lock_request.request.format)
+        return found if self._suits_alike(now, old, attempt.solution) else None
+
+    def _with_requirers(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
+        """``pins`` with what requires each of them in this request."""
+        wanted = self._wanted_on(attempt)
+        stack = () if attempt.solution is None else needs_of(attempt.solution)
+        by_name: dict[str, set[str]] = {}
+        for need, origin in (*stack, *wanted.needs):
+            by_name.setdefault(need.name, set()).add(origin)
+        names = {pin.name for pin in pins}
+        for pin in pins:
+            requirers = {it for it in pin.via if it.partition("[")[0] in names}
+            yield pin._replace(via=tuple(sorted(requirers | by_name.get(pin.name, set()))))
+
+    def _suits_alike(self, now: Lock, old: Lock, solution: Solution | None) -> bool:
+        """Whether Python, C library and indexes are the same, and the stack sets no bound that a package breaks."""
+        if any(getattr(now, it) != getattr(old, it) for it in _SURROUNDINGS):
+            return False
+        if solution is None:
+            return True
+        bounds = bounds_of(solution, self._matrix, in_part=True)
+        versions = {pin.name: pin.version for pin in old.pins}
+        frameworks = {it.release.framework for it in solution.choices}
+        known = (facts_beside(*it, frameworks, solution.problem.platform, self._matrix) for it in versions.items())
+        return not any(any(facts.unmet(versions)) for of_package in known for facts in of_package) and all(
+            limit.admits(pin.version) for pin in old.pins for limit in bounds.of(pin.name)
+        )
+
+    def made(self, lines: Lines) -> Locked:
+        """The lock, from what the indexes say over ``lines``. Raises UnsolvableError, OutsideError."""
+        made, extensions, audit = self._resolved(lines)
+        notes = Notes(
+            made,
+            self._lock_request.request,
+            self._wanted_on(made.attempt),
+            self._solver,
+            self._rivals,
+            partial(self._refusal_of, lines),
+            self._versions,
+        )
+        of_gpus = gpu_notes(notes.pins, made.attempt.solution, self._request, self._problem.platform, self._matrix)
+        beside = (*notes, *extensions.notes(notes.pins), *audit.notes(notes.pins), *of_gpus)
+        read, progress = audit.origins(notes.pins), self._lock_request.counted
+        pins = tuple(extensions.by_address(tuple(notes.pins), self._old_pins, lines, progress))
+        unread = extensions.unread(pins)
+        found = self._result.finished(made.attempt, pins, beside, self._passed, read=read, unread=unread)
+        return found._replace(lock=found.lock._replace(pins=tuple(extensions.as_published(pins))))
+
+    def tried(self, lines: Lines, end: float) -> Tried:
+        """The answer alone, found until ``end``, a moment of the monotonic clock. Raises as :meth:`made`."""
+        self._end = min(self._end, end)
+        made, extensions, _ = self._resolved(lines)
+        return Tried(made.attempt.solution, made.found.pins, extensions.source_of)
+
+    def _resolved(self, lines: Lines) -> tuple[Resolved, ExtensionWheels, WheelAudit]:
+        """The best answer that holds for what its wheels contain."""
+        joined: list[str] = []
+        self._extensions = extensions = self._extension_wheels(lines)
+        self._finds_wheels(need for need, _ in self._wanted.needs)
+        audit = WheelAudit(self._lock_request.request, lambda: lines.wheels, self._lock_request.counted)
+        while True:
+            problem = with_joined(self._problem, self._wanted, joined)
+            try:
+                made = self._best(problem, lines)
+            except _LeftOutError:
+                continue
+            except UnsolvableError as error:
+                error.cause = (*error.cause, *extensions.behind_refusal())
+                raise
+            new = [] if self._is_plain else joined_among(made.found.pins, problem)
+            if new:
+                joined += new
+                continue
+            self._matrix, is_suited = audit.learned(made.found.pins, made.attempt.solution, self._matrix)
+            if not is_suited:
+                continue
+            refusal_of = partial(self._refusal_of, lines)
+            require_recent(made, self._wanted, self._lock_request.request, self._versions, refusal_of)
+            return made, extensions, audit
+
+    def _extension_wheels(self, lines: Lines) -> ExtensionWheels:
+        """Looks for the wheels for GPUs that are not on an index."""
+        problem = self._problem
+        builds = {} if problem.cpu or self._is_plain else builds_of(self._solver, self._request, problem)
+        stack = StackInSearch(builds, self._request, problem, self._solver, self._matrix)
+        indexes = Indexes((*self._where.extra, self._where.default), lines.pool, self._where.mapped)
+        return ExtensionWheels(stack, problem, indexes, self._lock_request.request)
+
+    def _finds_wheels(self, needs: Iterable[Need]) -> bool:
+        """Whether wheels of ``needs`` turn up that are on no index; the search and the matrix know of them then."""
+        assert self._extensions is not None
+        packages = self._lock_request.request.packages
+        facts = self._extensions.found(needs)
+        self._matrix = self._matrix.with_builds(facts)
+        self._more = self._extensions.more
+        held = self._extensions.held(self._old_pins).items()
+        self._versions |= {name: version for name, version in held if stays(packages, name)}
+        return bool(facts)
+
+    def _has_no_builds(self) -> bool:
+        """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
+        problem = self._problem
+        only_gpu = any(needs_gpu(it.framework) for it in problem.frameworks)
+        may_be = problem.cpu and self._target.fell_to_cpu and not self._where.is_plain and not only_gpu
+        return may_be and bool(problem.frameworks) and self._solver.solve(self._request, problem) is None
+
+    def _by_name(self) -> Iterator[tuple[Need, str]]:
+        """The frameworks of the request, as packages."""
+        requested = {it.framework for it in self._lock_request.request.frameworks}
+        for it in self._problem.frameworks:
+            if it.framework in requested:
+                package = FRAMEWORKS[it.framework].wheels[0]
+                yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.asker)
+
+    def _best(self, problem: Problem, lines: Lines) -> Resolved:
+        """The best answer. Raises _LeftOutError where a build of it cannot be had, UnsolvableError, OutsideError."""
+        best = self._best_stack(problem)
+        if best is None:
+            return self._explained(problem, None, lines)
+        for in_part in (False, True):
+            worlds = self._worlds(problem, lines, in_part=in_part)
+            try:
+                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
+                seen = worlds.seen(as_source=chosen is not None)
+                is_beyond = self._finds_wheels(Need(name, (), "", "") for name in seen)
+                if chosen is not None and not is_beyond:
+                    return self._made_of(chosen, worlds, problem, best, lines)
+            finally:
+                worlds.close()
+            if is_beyond:
+                return self._best(problem, lines)
+            if not worlds.stack.met_what_runs_in_part:
+                break
+        return self._explained(problem, worlds, lines)
+
+    def _worlds(self, problem: Problem, lines: Lines, *, in_part: bool, as_if_built: bool = False) -> Worlds:
+        requested = {it.framework for it in self._problem.frameworks}
+        if self._is_plain:
+            problem = problem._replace(frameworks=())
+        return Worlds(
+            self._request,
+            problem,
+            requested,
+            self._wanted,
+            self._solver,
+            self._matrix,
+            self._where,
+            lines,
+            more=self._more,
+            in_part=in_part,
+            as_if_built=as_if_built,
+        )
+
+    def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
+        """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
+        if chosen.builds:
+            major, minor, _ = chosen.interpreter.python
+            problem = for_python(problem, f"{major}.{minor}")
+        attempt = Attempt(self._request, problem, None)
+        if not self._is_plain:
+            solved = attempt_of(chosen.builds, self._request, problem, self._solver)
+            if solved is None:
+                raise self._without(it.label for it in list(chosen.builds.values())[1:])
+            attempt = solved
+        limits = self._limits(attempt, in_part=worlds.in_part)
+        floors, newest = worlds.floors_of(chosen), worlds.newest_beside(chosen)
+        try:
+            if chosen.is_exact(limits, self._request.packages):
+                found = finished(
+                    chosen.answer.picks,
+                    chosen.answer.provider,
+                    limits,
+                    newest,
+                    [it.package for it in attempt.releases],
+                )
+            else:
+                found = self._found(attempt, limits, lines, floors, newest, chosen)
+        except Conflict as conflict:
+            raise self._without_builds(attempt, conflict) from None
+        stranger = next(strangers(attempt.solution, found.pins, self._request.packages), None)
+        if stranger is not None:
+            raise self._without_folder(*stranger)
+        self._rivals |= worlds.stack.rivals
+        return Resolved(attempt, best, found, floors, chosen.answer.undecided)
+
+    def _limits(self, attempt: Attempt, *, in_part: bool) -> Limits:
+        return limits_around(attempt.solution, self._wanted_on(attempt), self._matrix, in_part=in_part)
+
+    def _wanted_on(self, attempt: Attempt) -> Given:
+        return for_interpreter(self._wanted, attempt.interpreter)
+
+    def _found(
+        self,
+        attempt: Attempt,
+        limits: Limits,
+        lines: Lines,
+        floors: Mapping[str, str] | None = None,
+        newest: Mapping[str, str] | None = None,
+        chosen: Chosen | None = None,
+    ) -> Found:
+        """Every package that goes with a stack, none below its floor, what was ``chosen`` as long as it fits.
+
+        Raises Conflict, OutsideError, UnsolvableError.
+        """
+        solution, wanted, packages = attempt.solution, self._wanted_on(attempt), self._request.packages
+        most = Sources.ANY if packages.allow_builds else Sources.WITHOUT_WHEELS
+        question = question_around(
+            solution,
+            wanted,
+            attempt.interpreter,
+            packages,
+            self._matrix,
+            limits,
+            sources=most if chosen is None else chosen.sources,
+            rivals=self._rivals,
+            more=self._more,
+        )
+        question = question._replace(
+            held={} if chosen is None else chosen.versions,
+            floors=floors or {},
+            newest=newest or {},
+            frameworks=[it.package for it in attempt.releases],
+        )
+        indexes = indexes_for(solution, wanted, packages, self._where, lines, self._more)
+        return found_for(question, indexes, self._end, self._lock_request.counted)
+
+    def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
+        """Leave out the builds that cannot be had. Raises UnsolvableError where there is none to leave out."""
+        refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+        left_out = self._absent(attempt.releases, conflict) or {it.label for it in attempt.releases}
+        if not left_out:
+            raise refused
+        self._passed.append(refused)
+        return self._without(left_out)
+
+    def _absent(self, releases: Iterable[Release], conflict: Conflict) -> set[str]:
+        """What the indexes lack of the folders of ``releases``: what one folder lacks another may have."""
+        world, names = conflict.provider.world, contested(conflict)
+        absent: set[str] = set()
+        for release in (it for it in releases if it.package in names):
+            found = world.releases(release.package)
+            if found is None or found.position(str(release.full_version)) is None:
+                alike = (it for it in self._in_folder(release) if it.package == release.package)
+                absent |= {it.label for it in alike if found is None or found.position(str(it.full_version)) is None}
+        return absent
+
+    def _without_folder(self, release: Release, stranger: Pin) -> _LeftOutError:
+        self._passed.append(stranger_refusal(release, stranger, self._lock_request.request))
+        return self._without(it.label for it in self._in_folder(release))
+
+    def _in_folder(self, release: Release) -> Iterator[Release]:
+        table = self._matrix.framework(release.framework, release.platform)
+        return (it for it in table.releases if _folder(it) == _folder(release))
+
+    def _without(self, labels: Iterable[str]) -> _LeftOutError:
+        self._left_out = self._left_out.union(labels)
+        self._solver = Solver(self._matrix, self._there)
+        return _LeftOutError()
+
+    def _there(self, table: FrameworkTable) -> FrameworkTable:
+        return table._replace(releases=tuple(it for it in table.releases if it.label not in self._left_out))
+
+    def _refusal_of(self, lines: Lines, attempt: Attempt, floors: Mapping[str, str]) -> UnsolvableError | None:
+        """See envsolve.app.lock.lock_notes."""
+        search = partial(self._found, attempt, self._limits(attempt, in_part=False), lines, floors)
+        return refusal_of_search(search, attempt)
+
+    def _explained(self, problem: Problem, worlds: Worlds | None, lines: Lines) -> Resolved:
+        """Raise UnsolvableError with the reason why there is no answer, for the Python of which it says the most.
+
+        Raises OutsideError if a build failed or a file is missing without which there is none.
+
+        What turns out to be an answer all the same counts as one.
+        """
+        if self._passed:
+            raise self._passed[0]
+        if worlds is None:
+            on_python = depends_on_python(self._wanted)
+            raise stack_refusal(
+                self._request,
+                problem,
+                self._solver,
+                self._wanted,
+                typed=self._lock_request.request,
+                on_python=on_python,
+            )
+        conflicts = self._require_builds(problem, lines) if worlds.have_to_build else worlds.conflicts
+        refused: list[tuple[tuple[bool, ...], EnvsolveError]] = []
+        by_python = {it.provider.world.wanted.interpreter: it for it in conflicts}  # those with source come last
+        plain = {interpreter: it for interpreter, it in by_python.items() if not worlds.is_about_builds(it)}
+        for interpreter, conflict in plain.items():
+            refusal = packages_refusal(conflict, self._request, None, interpreter)
+            refused.append((rank_of(conflict, refusal), failure_behind(conflict) or refusal))
+        known = {it.python[:2] for it in plain}
+        some: Sequence[Version | None] = worlds.pythons or (None,)
+        for python in some:
+            if python is not None and python.release[:2] in known:
+                continue
+            narrowed = problem if python is None else for_python(problem, str(python))
+            while (attempt := self._best_stack(narrowed)) is not None:
+                try:
+                    found = self._found(attempt, self._limits(attempt, in_part=True), lines)
+                    return Resolved(attempt, self._best_stack(problem) or attempt, found, {})
+                except Conflict as conflict:
+                    refusal = packages_refusal(conflict, self._request, attempt.solution, attempt.interpreter)
+                    refused.append((rank_of(conflict, refusal), refusal))
+                    absent = self._absent(attempt.releases, conflict)
+                    if not absent:
+                        break
+                    self._without(absent)
+        raise min(refused, key=lambda it: it[0])[1]
+
+    def _require_builds(self, problem: Problem, lines: Lines) -> Sequence[Conflict]:
+        """Raise UnsolvableError with all that has to be built for an answer; why there would be none all the same."""
+        worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
+        try:
+            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
+            if chosen is not None and chosen.unbuilt:
+                raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request, self._wanted)
+        finally:
+            worlds.close()
+        return worlds.conflicts
+
+    def _best_stack(self, problem: Problem) -> Attempt | None:
+        """The best stack by itself, whatever goes with it; None where there is none."""
+        if not problem.frameworks or self._is_plain:
+            return Attempt(self._request, problem, None)
+        solution = self._solver.solve(self._request, problem)
+        return None if solution is None else Attempt(self._request, problem, solution)
+
+
+def _folder(release: Release) -> tuple[Source, str]:
+    return release.source, release.build if release.source is Source.PYTORCH else ""

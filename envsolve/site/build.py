@@ -1,0 +1,35 @@
+"""Building the site: every answer, then every page, into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from envsolve.errors import Hint, UsageError
+from envsolve.matrix.load import Matrix, find_matrix
+from envsolve.site.data import Answers, all_outcomes, parts
+from envsolve.site.pages import pages
+
+
+def build_site(
+    directory: Path, matrix_directory: Path | None, together: int, on_progress: Callable[[int, int], None]
+) -> int:
+    """Write the site into ``directory`` and return how many pages it has; ``on_progress`` as in all_outcomes.
+
+    Only files of the same name are replaced. Raises UsageError for a directory that cannot be written, MatrixError
+    where the matrix is unsound.
+    """
+    matrix = Matrix(matrix_directory or find_matrix())
+    every = parts(str(matrix.directory), matrix.framework_names, together)
+    answers = Answers(matrix, every, all_outcomes(every, on_progress))
+    count = 0
+    for address, text in pages(answers):
+        path = directory / address
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            message = f"{path} cannot be written: {error.strerror or error}"
+            raise UsageError("output-not-writable", message, hints=(Hint("choose another directory"),)) from error
+        count += 1
+    return count

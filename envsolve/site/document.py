@@ -1,0 +1,133 @@
+"""What the selector reads: every answer in one document of plain lists and texts, each of them once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from envsolve import __version__
+from envsolve.app.matrix.matrix import matrix_date
+from envsolve.app.request.command import command_of
+from envsolve.matrix.load import Matrix
+from envsolve.model.versions import DriverVersion
+from envsolve.site.answers import GPU, Outcome, Stack, refusal_of, request_for
+from envsolve.site.data import KINDS, Answers
+from envsolve.site.html import link_parts
+from envsolve.site.machines import DRIVER, PLATFORMS
+
+
+class Manager(NamedTuple):
+    """What installs an environment: the format and the file that it takes, and what the page shows of it."""
+
+    name: str
+    format: str
+    file: str
+    shown: str
+    remark: str
+
+
+_LOCKS = "It writes every package with its hashes. Below are the frameworks alone."
+_ALONE = "It writes the file below."
+MANAGERS = (
+    Manager("pip", "requirements", "requirements.txt", "requirements.txt", _LOCKS),
+    Manager("uv", "pylock", "pylock.toml", "requirements.txt", _LOCKS),
+    Manager("conda", "environment", "environment.yml", "environment.yml", _ALONE),
+    Manager("pixi", "pixi", "pixi.toml", "pixi.toml", _ALONE),
+    Manager("docker", "dockerfile", "Dockerfile", "requirements.txt", _LOCKS),
+)
+WORDS = {
+    "chooseGpu": "Choose a GPU, or paste what nvidia-smi prints.",
+    "unknownGpu": "No NVIDIA GPU is known by this name.",
+    "chooseFramework": "Choose a framework.",
+    "unknownDriver": "A driver is a number such as 580.65.06, 566.36 or 580.",
+}
+
+
+def document_of(answers: Answers) -> dict[str, Any]:
+    """What the selector reads: plain lists and texts, each text, source and outcome once."""
+    matrix = answers.matrix
+    encoder = _Encoder()
+    index: dict[str, dict[str, list[list[int]]]] = {}
+    for part, by_kind in zip(answers.parts, answers.outcomes, strict=True):
+        runs = [[it for count, outcome in of_kind for it in (count, encoder.number(outcome))] for of_kind in by_kind]
+        index.setdefault(",".join(part.frameworks), {})[f"{part.platform} {part.formats[0]}"] = runs
+    lives = [matrix.cuda.life_of(kind.capability) for kind in answers.kinds]
+    names = [life.name if life else "" for life in lives]
+    return {
+        "digest": digest_of(matrix),
+        "matrix_date": matrix_date(matrix, (*answers.frameworks, "cuda")),
+        "version": __version__,
+        "words": WORDS,
+        "together": max(len(part.frameworks) for part in answers.parts),
+        "frameworks": answers.frameworks,
+        "managers": list(map(_manager, MANAGERS)),
+        "steps": {platform: answers.steps(platform) for platform in PLATFORMS},
+        "gpus": {name: number for number, kind in enumerate(answers.kinds) for name in kind.products},
+        "ambiguous": {name: encoder.number(refusal_of(error)) for name, error in answers.ambiguous.items()},
+        "kinds": [
+            (str(kind.capability), name, sorted(set(names)).index(name))
+            for kind, name in zip(answers.kinds, names, strict=True)
+        ],
+        "commands": {
+            key: [_command(key.split(","), it, "environment") for it in (None, DriverVersion((), DRIVER))]
+            for key in index
+        },
+        "index": index,
+        **encoder.tables(),
+    }
+
+
+def _manager(it: Manager) -> dict[str, object]:
+    """With the formats of its kind, and what the command line has for its format."""
+    formats = KINDS[0] if it.format in KINDS[0] else KINDS[1]
+    option = _command(["any"], None, it.format).removeprefix(_command(["any"], None, "environment"))
+    place = formats.index(it.format) if it.format in formats else 0
+    return {**it._asdict(), "kind": formats[0], "place": place, "option": option}
+
+
+def _command(frameworks: Sequence[str], driver: DriverVersion | None, format_name: str) -> str:
+    """The command line with its GPU, driver and platform left open. What has a space in it is quoted."""
+    request = request_for(frameworks, PLATFORMS[0], "the GPU", driver, format_name)
+    return command_of(request).replace("the GPU", GPU).replace(PLATFORMS[0], "@platform@")
+
+
+class _Encoder:
+    """Gives each outcome, text and source a number."""
+
+    def __init__(self) -> None:
+        self._outcomes: dict[Outcome, int] = {}
+        self._texts: dict[str, int] = {}
+        self._sources: dict[str, int] = {}
+
+    def number(self, outcome: Outcome) -> int:
+        """That of an outcome."""
+        return self._outcomes.setdefault(outcome, len(self._outcomes))
+
+    def tables(self) -> dict[str, list[Any]]:
+        """The outcomes, with the texts and the sources, in parts with their links, that they name by number."""
+        outcomes = [self._encoded(it) for it in self._outcomes]
+        sources = [[it for part in link_parts(text) for it in part] for text in self._sources]
+        return {"outcomes": outcomes, "texts": list(self._texts), "sources": sources}
+
+    def _encoded(self, outcome: Outcome) -> list[Any]:
+        """Four lists for a stack; what a refusal has begins with the number of a text."""
+        because = [it for text, source in outcome.because for it in (self._text(text), self._source(source))]
+        if isinstance(outcome, Stack):
+            files = [[self._text(line) for line in text.split("\n")] for _, text in outcome.files]
+            releases = [self._text(label) for _, label in outcome.releases]
+            return [files, [self._text(it) for it in outcome.notes], because, releases]
+        ways = [self._text(text) for way in outcome.ways for text in way]
+        return [self._text(outcome.code), self._text(outcome.message), because, ways]
+
+    def _text(self, text: str) -> int:
+        return self._texts.setdefault(text, len(self._texts))
+
+    def _source(self, text: str) -> int:
+        return self._sources.setdefault(text, len(self._sources))
+
+
+def digest_of(matrix: Matrix) -> str:
+    """The SHA-256 of all files of the matrix."""
+    files = sorted(matrix.directory.rglob("*.toml"))
+    return hashlib.sha256(b"\0".join(path.read_bytes() for path in files)).hexdigest()

@@ -1,0 +1,102 @@
+"""The outcomes of the site are what the command line answers, for every machine and not only for those it asked."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from envsolve.app.request.command import command_of
+from envsolve.app.solve.solving import solve_request
+from envsolve.errors import UnsolvableError
+from envsolve.matrix import Matrix
+from envsolve.model.host import Platform
+from envsolve.model.versions import DriverVersion
+from envsolve.site.answers import Asking, PatientSolver, Refusal, Stack, by_driver, request_for
+from envsolve.site.machines import DRIVER, GpuKind, all_driver_steps, driver_steps, gpu_kinds
+
+CONDA, PIP = ("environment", "pixi"), ("requirements",)
+
+
+def kind_of(product: str, matrix: Matrix) -> GpuKind:
+    return next(kind for kind in gpu_kinds(matrix)[0] if product in kind.products)
+
+
+def asking(matrix: Matrix, *frameworks: str, formats: tuple[str, ...] = CONDA) -> Asking:
+    return Asking(matrix, PatientSolver(matrix), frameworks, Platform.LINUX_64, formats)
+
+
+def filled(text: str, gpu: str, driver: str) -> str:
+    return text.replace("@gpu@", gpu).replace(DRIVER, driver)
+
+
+@pytest.mark.parametrize("formats", [CONDA, PIP], ids=["conda", "pip"])
+@pytest.mark.parametrize("product", ["NVIDIA GeForce RTX 3090", "NVIDIA A10", "Tesla K80"])
+def test_every_driver_has_the_outcome_of_the_step_before_it(
+    product: str, formats: tuple[str, ...], matrix: Matrix
+) -> None:
+    asked, (kinds, _) = asking(matrix, "tensorflow", formats=formats), gpu_kinds(matrix)
+    kind, steps = kind_of(product, matrix), all_driver_steps(kinds, matrix, Platform.LINUX_64)
+    found = [outcome for count, outcome in by_driver(asked, kind, steps) for _ in range(count)]
+    drawn = random.Random(3)  # noqa: S311
+
+    for _ in range(25):
+        branch = drawn.choice(matrix.cuda.branches).branch
+        driver = DriverVersion((branch, drawn.randint(0, 130), drawn.randint(0, 20)), DRIVER)
+        step = sum(driver.parts >= it for it in steps) - 1
+        assert asked.outcome(kind, driver) == found[step], driver.parts
+
+
+def test_a_stack_has_the_file_and_the_notes_of_the_command_line(matrix: Matrix) -> None:
+    asked = asking(matrix, "jax", "pytorch")
+    drawn = random.Random(2)  # noqa: S311
+    for product in ("NVIDIA GeForce RTX 3080", "Quadro GP100", "Quadro GV100"):
+        driver = DriverVersion.parse(drawn.choice(("535.161.07", "560.35.03", "580")))
+        outcome = asked.outcome(kind_of(product, matrix), driver._replace(text=DRIVER))
+        assert isinstance(outcome, Stack)
+
+        for format_name, text in outcome.files:
+            request = request_for(asked.frameworks, asked.platform, product, driver, format_name)
+            solved = solve_request(request, matrix, {})
+            expected = filled(text.replace("@command@", command_of(request)), product, str(driver))
+            assert solved.texts == ((Platform.LINUX_64, expected),)
+            assert [it.text for it in solved.notes] == [filled(it, product, str(driver)) for it in outcome.notes]
+            assert [it.text for it in solved.because] == [filled(it, product, str(driver)) for it, _ in outcome.because]
+
+
+def test_a_refusal_has_the_conflict_and_the_ways_out_of_the_command_line(matrix: Matrix) -> None:
+    asked, product = asking(matrix, "pytorch"), "NVIDIA GeForce RTX 5080"
+    driver = DriverVersion.parse("550.54.14")
+
+    outcome = asked.outcome(kind_of(product, matrix), driver._replace(text=DRIVER))
+
+    assert isinstance(outcome, Refusal)
+    with pytest.raises(UnsolvableError) as error:
+        solve_request(request_for(asked.frameworks, asked.platform, product, driver, "environment"), matrix, {})
+    assert filled(outcome.message, product, str(driver)) == error.value.message
+    assert [filled(it, product, str(driver)) for it, _ in outcome.because] == [
+        it.requirement for it in error.value.conflict
+    ]
+    assert [(filled(it.text, product, ""), filled(it.command, product, "")) for it in outcome.ways] == [
+        (it.text, it.command or "") for it in error.value.hints
+    ]
+
+
+def test_a_way_out_that_the_selector_can_show_has_its_state(matrix: Matrix) -> None:
+    asked = asking(matrix, "pytorch")
+
+    outcome = asked.outcome(kind_of("NVIDIA GeForce RTX 5080", matrix), DriverVersion((550, 54, 14), DRIVER))
+
+    assert isinstance(outcome, Refusal)
+    states = [way.state for way in outcome.ways]
+    assert "framework=pytorch&driver=570.26&gpu=@gpu@&platform=linux-64" in states
+
+
+def test_a_solver_that_remembers_gives_the_answers_of_one_that_does_not(matrix: Matrix) -> None:
+    asked, kind = asking(matrix, "cupy", "pytorch"), kind_of("Tesla K80", matrix)
+    steps = [DriverVersion(it, DRIVER) for it in driver_steps(kind, matrix, Platform.LINUX_64)[::7]]
+    remembered = [asked.outcome(kind, step) for step in steps]
+
+    fresh = [asked._replace(solver=PatientSolver(matrix)).outcome(kind, step) for step in steps]
+
+    assert remembered == fresh

@@ -1,0 +1,156 @@
+"""A whole site of a small matrix: pages that are sound, closed to the network, and linked to each other."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import urlparse
+
+import pytest
+
+from tests.conftest import Envsolve
+from tests.matrix.tiny import tiny_matrix
+
+VOID = {"input", "meta", "link", "br"}
+
+
+class Page(HTMLParser):
+    """What is in a page: its elements, and whether they nest."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.inside: dict[str, list[str]] = {}
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), f"<{tag}> has an attribute twice"
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open:
+            self.inside.setdefault(self.open[-1], []).append(data)
+
+    def values(self, attribute: str) -> list[str]:
+        return [value for _, attributes in self.elements if (value := attributes.get(attribute))]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from envsolve.site.build import build_site
+
+    matrix, directory = tmp_path_factory.mktemp("matrix"), tmp_path_factory.mktemp("site")
+    tiny_matrix(matrix)
+    build_site(directory, matrix, 1, lambda *_: None)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path.read_text(encoding="utf-8")) for path in site.rglob("*.html")}
+
+
+def test_each_subject_has_a_page_with_a_stable_address(site: Path) -> None:
+    addresses = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
+
+    assert {"index.html", "gpus.html", "timeline.html", "extensions.html", "errors.html"} <= addresses
+    assert {"gpu/rtx-5090.html", "gpu/a100.html", "driver/575.html", "driver/520.html"} <= addresses
+    assert {"framework/thing.html", "framework/thing/2.0.html", "error/cudnn-version-mismatch.html"} <= addresses
+
+
+def test_every_link_within_the_site_leads_to_a_page(pages: dict[Path, Page]) -> None:
+    for path, page in pages.items():
+        for href in page.values("href"):
+            address = urlparse(href)
+            if address.scheme:
+                assert address.scheme == "https"
+            else:
+                assert (path.parent / address.path).resolve() in pages, f"{path}: {href}"
+
+
+def test_every_page_allows_itself_what_it_has_and_no_network(pages: dict[Path, Page]) -> None:
+    for path, page in pages.items():
+        policy = next(it["content"] for tag, it in page.elements if tag == "meta" and "http-equiv" in it)
+        assert policy is not None
+        assert policy.startswith("default-src 'none';")
+        allowed = set(re.findall(r"'sha256-([^']+)'", policy))
+        inline = [text for tag in ("style", "script") for text in page.inside.get(tag, []) if not text.startswith("{")]
+        assert {base64.b64encode(hashlib.sha256(it.encode()).digest()).decode() for it in inline} == allowed, path
+        assert not {"src", "style", "onclick"} & {name for _, attributes in page.elements for name in attributes}
+
+
+def test_every_page_has_a_language_a_title_and_one_heading_and_names_its_fields(pages: dict[Path, Page]) -> None:
+    for path, page in pages.items():
+        tags = [tag for tag, _ in page.elements]
+        ids = page.values("id")
+        labelled = set(page.values("for"))
+        assert ("html", {"lang": "en"}) in page.elements
+        assert page.inside["title"]
+        assert tags.count("h1") == 1, path
+        assert len(ids) == len(set(ids)), path
+        for tag, attributes in page.elements:
+            if tag == "input" and attributes["type"] == "text":
+                assert attributes["id"] in labelled
+
+
+def test_the_data_of_the_selector_names_the_matrix_that_it_is_of(site: Path, pages: dict[Path, Page]) -> None:
+    data = next(it for it in pages[site / "index.html"].inside["script"] if it.startswith("{"))
+    document = json.loads(data)
+
+    assert len(document["digest"]) == 64
+    assert document["matrix_date"] == "2026-11-20"
+    assert document["frameworks"] == ["thing"]
+    assert set(document["gpus"]) == {"NVIDIA A100", "GeForce RTX 5090"}
+    assert set(document["index"]["thing"]) == {
+        f"{platform} {kind}"
+        for platform in ("linux-64", "linux-aarch64", "win-64")
+        for kind in ("environment", "requirements")
+    }
+
+
+def test_the_grid_says_the_newest_release_or_none(pages: dict[Path, Page], site: Path) -> None:
+    cells = [
+        attributes["href"]
+        for tag, attributes in pages[site / "framework/thing.html"].elements
+        if tag == "a" and "driver=575" in (attributes.get("href") or "")
+    ]
+
+    assert len(cells) == len({*cells}) == 2
+    assert pages[site / "framework/thing.html"].inside["a"].count("2.0") == 3
+    assert "none" in pages[site / "framework/thing.html"].inside["a"]
+
+
+def test_a_directory_that_cannot_be_written_is_named(envsolve: Envsolve, tmp_path: Path) -> None:
+    matrix = tmp_path / "matrix"
+    matrix.mkdir()
+    tiny_matrix(matrix)
+    (tmp_path / "file").write_text("")
+
+    result = envsolve("site", str(tmp_path / "file"), "--matrix", str(matrix), "--together", "1")
+
+    assert result.code == 2
+    assert "output-not-writable" in result.err
+
+
+def test_the_command_says_how_many_pages_it_wrote(envsolve: Envsolve, tmp_path: Path) -> None:
+    matrix = tmp_path / "matrix"
+    matrix.mkdir()
+    tiny_matrix(matrix)
+
+    result = envsolve("site", str(tmp_path / "site"), "--matrix", str(matrix), "--together", "1")
+
+    count = len(list((tmp_path / "site").rglob("*.html")))
+    assert (result.code, result.out) == (0, f"wrote {count} pages to {tmp_path / 'site'}\n")
