@@ -103,6 +103,15 @@ def test_a_day_decides_the_framework_alone(envsolve: Envsolve) -> None:
     assert "note: conda chooses the versions of numpy later, not by --exclude-newer: a lock pins them now\n" in done.err
 
 
+@pytest.mark.parametrize(("words", "installer"), [((), "conda"), (("--source", "pypi"), "pip")])
+def test_a_package_for_one_release_of_the_framework_needs_a_lock(
+    envsolve: Envsolve, words: tuple[str, ...], installer: str
+) -> None:
+    done = envsolve("-f", "vllm>=0.30", *TARGET, *words)
+    assert f"note: {installer} chooses the versions of vllm" in done.err
+    assert " later and may find no vllm for this PyTorch: a lock chooses both together\n  envsolve " in done.err
+
+
 def test_json_describes_what_the_same_command_prints(envsolve: Envsolve) -> None:
     words = ("-f", "pytorch", "numpy", *TARGET)
     document = json.loads(envsolve(*words, "--json").out)
