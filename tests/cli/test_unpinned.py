@@ -56,6 +56,7 @@ def test_a_pixi_manifest_has_them_in_its_two_tables(envsolve: Envsolve) -> None:
     manifest = tomli.loads(done.out)
     assert manifest["dependencies"]["pandas"] == ">=2"
     assert manifest["pypi-dependencies"] == {"uvicorn": {"version": "*", "extras": ["standard"]}}
+    assert "note: pixi chooses the versions of pandas >=2, uvicorn[standard] later: a lock pins them now\n" in done.err
 
 
 def test_an_environment_file_is_passed_on(envsolve: Envsolve, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ class Beside(NamedTuple):
             few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
             is_pips = all(it.by_pip for it in self.asked)
             installer, lock = ("pip", "requirements") if is_pips else ("conda", "conda-lock")
+            installer = "pixi" if request.format == "pixi" else installer
             ignored = (
                 "" if request.packages.exclude_newer is None else f", not by {request.asker.named('exclude-newer')}"
             )
