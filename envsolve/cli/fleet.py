@@ -95,7 +95,9 @@ def plan_(**options: Any) -> int:
     matrix = matrix_of(options)
     named, dependent = split_dependent(options["frameworks"])
     if dependent:
-        hint = Hint("lock it for all nodes", shlex.join(["envsolve", "-f", *dependent, "--host", options["nodes"]]))
+        frameworks = (word for it in options["frameworks"] for word in ("-f", it))
+        lock = ["envsolve", *frameworks, "--host", options["nodes"], "--format", "requirements"]
+        hint = Hint("lock it for all nodes", shlex.join(lock))
         raise UsageError("needs-a-lock", f"a plan has frameworks alone, and {dependent[0]} is a package", hints=(hint,))
     asked = framework_requests(named, matrix)
     if not asked:

@@ -309,7 +309,12 @@ def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, M
 
     matrix = matrix_of(options)
     frameworks, _ = split_dependent(options["frameworks"])
-    return words._replace(frameworks=framework_requests(frameworks, matrix)), matrix
+    try:
+        return words._replace(frameworks=framework_requests(frameworks, matrix)), matrix
+    except UsageError as error:
+        if error.code == "unknown-framework" and not error.hints:
+            error.hints = (Hint("a package goes beside a framework, without -f: -f pytorch PACKAGE"),)
+        raise
 
 
 def words_from(options: dict[str, Any], format_name: str) -> Request:

@@ -24,6 +24,7 @@ def test_data_and_text_hint_at_the_same(envsolve: Envsolve) -> None:
     [
         (["-f", "pytroch"], "unknown-framework", "did you mean pytorch"),
         (["-f", "keras"], "unknown-framework", "known: "),
+        (["-f", "flash-attn"], "unknown-framework", "hint: a package goes beside a framework, without -f: "),
         (["-f", "pytorch[extra]"], "invalid-framework", "no URL, extra or marker"),
         (["-f", "pytorch>>2"], "invalid-framework", "pytorch>=2.5"),
         (["-f", ""], "invalid-framework", "framework"),

@@ -152,7 +152,9 @@ def test_nodes_that_came_and_went(envsolve: Envsolve, nodes: str) -> None:
 def test_a_package_on_a_framework_needs_a_lock(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("fleet", "plan", nodes, "-f", "vllm")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "error: needs-a-lock")
-    assert "envsolve -f vllm --host nodes.json" in refused.err
+    assert "envsolve -f vllm --host nodes.json --format requirements\n" in refused.err
+    refused = envsolve("fleet", "plan", nodes, "-f", "vllm", "-f", "jax")
+    assert "envsolve -f vllm -f jax --host nodes.json --format requirements\n" in refused.err
 
 
 NODE = """\

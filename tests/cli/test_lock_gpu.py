@@ -142,6 +142,15 @@ def test_cupy_is_refused_without_a_gpu(envsolve: Envsolve, world: IndexServer, m
     result = envsolve("-f", "cupy", *TARGET, "--index-url", world.index_url)
     assert (result.code, result.out) == (1, "")
     assert "no CPU build of cupy" in result.err
+    assert "cause: no NVIDIA GPU was found: the request is for the CPU\n" in result.err
+    assert "hint: to solve for a GPU, name it with --gpu\n" in result.err
+
+
+def test_who_asks_for_the_cpu_is_not_sent_to_a_gpu(envsolve: Envsolve) -> None:
+    result = envsolve("-f", "cupy", "--gpu", "none", "--platform", "linux-64")
+    assert (result.code, "to solve for a GPU" in result.err) == (1, False)
+    result = envsolve("-f", "cupy", "--platform", "osx-arm64")
+    assert (result.code, "to solve for a GPU" in result.err) == (1, False)
 
 
 @pytest.mark.parametrize("driver", [(), ("--driver", "580.65.06")])

@@ -56,6 +56,7 @@ def test_a_pixi_manifest_has_them_in_its_two_tables(envsolve: Envsolve) -> None:
     manifest = tomli.loads(done.out)
     assert manifest["dependencies"]["pandas"] == ">=2"
     assert manifest["pypi-dependencies"] == {"uvicorn": {"version": "*", "extras": ["standard"]}}
+    assert "note: pixi chooses the versions of pandas >=2, uvicorn[standard] later: a lock pins them now\n" in done.err
 
 
 def test_an_environment_file_is_passed_on(envsolve: Envsolve, tmp_path: Path) -> None:
@@ -101,6 +102,15 @@ def test_a_day_decides_the_framework_alone(envsolve: Envsolve) -> None:
     conda, _ = dependencies(done)
     assert {it.partition("=")[0]: it.split("=")[1] for it in conda if "=" in it}["pytorch"] == "2.1.2"
     assert "note: conda chooses the versions of numpy later, not by --exclude-newer: a lock pins them now\n" in done.err
+
+
+@pytest.mark.parametrize(("words", "installer"), [((), "conda"), (("--source", "pypi"), "pip")])
+def test_a_package_for_one_release_of_the_framework_needs_a_lock(
+    envsolve: Envsolve, words: tuple[str, ...], installer: str
+) -> None:
+    done = envsolve("-f", "vllm>=0.30", *TARGET, *words)
+    assert f"note: {installer} chooses the versions of vllm" in done.err
+    assert " later and may find no vllm for this PyTorch: a lock chooses both together\n  envsolve " in done.err
 
 
 def test_json_describes_what_the_same_command_prints(envsolve: Envsolve) -> None:

@@ -191,6 +191,7 @@ def test_what_was_written_goes_with_the_key(project: Project) -> None:
     assert project.envsolve("status").code == 1
     done = project.lock()
     assert (done.code, "note: pyproject.toml: written\n" in done.err) == (0, True)
+    assert "the next `uv lock` no longer follows the locks\n  uv lock\n" in done.err
     assert project.file.read_text().rstrip() == before.replace("uv-settings = true\n", "").rstrip()
     assert "pyproject.toml" not in project.lock().err
 

@@ -289,6 +289,13 @@ def test_an_environment_without_frameworks_says_that_nothing_was_computed_in_it(
     assert "has no framework that envsolve knows" in done.stderr
 
 
+def test_frameworks_that_are_missing_are_named(envsolve: Envsolve, bare: Path) -> None:
+    done = envsolve("validate", "--prefix", str(bare), "-f", "vllm")
+    assert (done.code, "PyTorch and vLLM are not installed in" in done.err) == (2, True)
+    done = envsolve("validate", "--prefix", str(bare), "-f", "jax")
+    assert (done.code, "JAX is not installed in" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
@@ -317,6 +324,15 @@ def test_a_mistake_is_one_clear_error(envsolve: Envsolve, arguments: tuple[str, 
     assert done.code == 2
     assert done.out == ""
     assert f"error: {code}" in done.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("vLLM==0.30", "vllm"), ("torch>=2", "pytorch"), ("tensorflw", "tensorflow")]
+)
+def test_a_framework_that_cannot_be_validated_has_a_name_to_try(envsolve: Envsolve, typed: str, meant: str) -> None:
+    done = envsolve("validate", "-f", typed)
+    assert done.code == 2
+    assert f"hint: did you mean {meant}?\n  envsolve validate -f {meant}\n" in done.err
 
 
 @pytest.mark.thorough

@@ -329,12 +329,25 @@ class _Questions:
             raise UsageError("contradictory-options", f"the answer is a CPU environment, which has no {text}")
         if name == "cuda":
             return self._request._replace(cuda=specifier), self._problem._replace(cuda=specifier)
-        asked = framework_request(text, self._matrix)
+        asked = self._asked(text, name)
         frameworks = [asked if it.framework == asked.framework else it for it in self._problem.frameworks]
         if asked not in frameworks:
             frameworks.append(asked)
         changed = tuple(frameworks)
         return self._request._replace(frameworks=changed), self._problem._replace(frameworks=changed)
+
+    def _asked(self, text: str, name: str) -> FrameworkRequest:
+        """The framework that ``text`` is; for any other package, a lock of it is the answer."""
+        try:
+            return framework_request(text, self._matrix)
+        except UsageError as error:
+            packages = self._request.packages
+            packages = packages._replace(requirements=(*packages.requirements, text))
+            lock = self._request._replace(format="requirements", packages=packages)
+            close = tuple(it for it in error.hints if it.command is None)
+            hints = (*close, Hint("lock it to see whether it fits", command_of(lock)))
+            cause = (f"it takes {_SPEC}", *error.cause)
+            raise UsageError(error.code, f"--why-not cannot explain {name!r}", cause, hints) from None
 
 
 def _parsed(text: str) -> tuple[str, SpecifierSet]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -230,11 +231,19 @@ def _known(name: str) -> tuple[AnyFramework, ...]:
         return FRAMEWORKS[dependent.on], dependent
     found = FRAMEWORKS.get(name.casefold()) or next(iter(frameworks_among([name])), None)
     if found is None:
+        import difflib
+
+        known = (*FRAMEWORKS, *DEPENDENT_FRAMEWORKS)
+        alone = re.split(r"[^\w-]", name.strip(), maxsplit=1)[0].casefold()
+        close = [alone] if alone in known else difflib.get_close_matches(alone, known, n=1)
         raise UsageError(
             "unknown-framework",
-            f"envsolve cannot prove {name!r}",
-            (f"known: {', '.join((*FRAMEWORKS, *DEPENDENT_FRAMEWORKS))}",),
-            (Hint("omit -f to prove every installed framework", "envsolve validate"),),
+            f"{name!r} is not the name of a framework that can be validated",
+            (f"known, without versions: {', '.join(known)}",),
+            (
+                *(Hint(f"did you mean {it}?", f"envsolve validate -f {it}") for it in close),
+                Hint("omit -f to validate every installed framework", "envsolve validate"),
+            ),
         )
     return (found,)
 
@@ -248,7 +257,7 @@ def _present(wanted: Sequence[AnyFramework], inventory: Inventory) -> tuple[AnyF
     if missing:
         raise UsageError(
             "framework-not-installed",
-            f"{' and '.join(missing)} is not installed in {inventory.prefix}",
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed in {inventory.prefix}",
             (f"installed: {', '.join(it.name for it in installed) or 'no framework that envsolve knows'}",),
             (Hint("choose the environment that has it", "envsolve validate --python PREFIX/bin/python"),),
         )

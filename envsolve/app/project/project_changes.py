@@ -85,7 +85,10 @@ def settings_of_uv(
         return None
     changes = () if found.is_current else None
     change = FileChange(PYPROJECT, found.platform, False, found.is_current, changes, (), None)
-    note = Note("uv-settings", "uv has the versions of the locks from its next lock on", found.command)
+    text = "the next `uv lock` chooses the versions of the locks"
+    if found.is_removed:
+        text = "the lines of envsolve are removed: the next `uv lock` no longer follows the locks"
+    note = Note("uv-settings", text, found.command)
     return UvChange(change, found.after, note)
 
 

@@ -56,6 +56,11 @@ class UvSettings(NamedTuple):
         """Whether the file says what the locks do."""
         return self.before == self.after
 
+    @property
+    def is_removed(self) -> bool:
+        """Whether nothing of the locks stays in the file."""
+        return OWN not in self.after
+
 
 def uv_settings(
     project: Project,

@@ -23,6 +23,14 @@ _OF_MACHINES = (Kind.DRIVER, Kind.GPU, Kind.GLIBC)
 
 def refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableError:
     """Why ``solver`` has no stack for ``problem``, as the error that ends the command."""
+    error = _refusal(request, problem, solver)
+    if problem.cpu and problem.platform.has_cuda and not request.hosts and request.gpus in ((), ("auto",)):
+        error.cause = (*error.cause, "no NVIDIA GPU was found: the request is for the CPU")
+        error.hints = (Hint(f"to solve for a GPU, name it with {request.asker.named('gpus')}"), *error.hints)
+    return error
+
+
+def _refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableError:
     hopeless = _hopeless_machine(request, problem, solver)
     if hopeless is not None:  # no other machine has a part in it, and no group would help
         return _refusal_of_one(hopeless, request, problem, solver)

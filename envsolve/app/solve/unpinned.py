@@ -7,6 +7,7 @@ its address and a project with extras are always pip's: conda has no way to requ
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -19,9 +20,10 @@ from envsolve.app.request.targets import Target
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import FRAMEWORK_OF_WHEEL
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.lockfile.lock import Asked
 from envsolve.lockfile.restriction import require_sources
+from envsolve.model.names import normalized
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
 from envsolve.model.reference import AddressKind, kind_of, named
@@ -44,12 +46,25 @@ class Beside(NamedTuple):
             few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
             is_pips = all(it.by_pip for it in self.asked)
             installer, lock = ("pip", "requirements") if is_pips else ("conda", "conda-lock")
+            installer = "pixi" if request.format == "pixi" else installer
             ignored = (
                 "" if request.packages.exclude_newer is None else f", not by {request.asker.named('exclude-newer')}"
             )
-            text = f"{installer} chooses the versions of {few} later{ignored}: a lock pins them now"
+            text = f"{installer} chooses the versions of {few} later{ignored}"
+            dependent = next((it for name, it in DEPENDENT_FRAMEWORKS.items() if name in map(_name_of, names)), None)
+            if dependent is None:
+                text += ": a lock pins them now"
+            else:  # each of its releases requires one of the framework, and here the framework was chosen first
+                on = FRAMEWORKS[dependent.on].title
+                text += f" and may find no {dependent.name} for this {on}: a lock chooses both together"
             hint = way_out(text, request._replace(format=lock), request)
             yield Note("not-pinned", hint.text, hint.command).about(packages=", ".join(names))
+
+
+def _name_of(spec: str) -> str:
+    """The name at the begin of a requirement of pip or conda."""
+    found = re.match(r"[\w.-]+", spec)
+    return "" if found is None else normalized(found[0])
 
 
 def with_packages(target: Target) -> Target:

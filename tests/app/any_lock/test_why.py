@@ -114,6 +114,14 @@ def test_a_question_about_nothing_is_one_clear_error(question: tuple[str, str], 
     assert result.out == ""
 
 
+@pytest.mark.parametrize("other", ["sglang", "torchvision"])
+def test_a_package_without_an_answer_is_one_to_lock(other: str, envsolve: Envsolve) -> None:
+    result = envsolve("-f", "pytorch", "--gpu", "8.0", "--why-not", other)
+    assert (result.code, f"--why-not cannot explain '{other}'\n" in result.err) == (2, True)
+    assert f"  envsolve --framework pytorch --gpu 8.0 --format requirements {other}\n" in result.err
+    assert "matrix list" not in result.err
+
+
 @pytest.mark.parametrize("other", ["cudnn>=9.11", "driver", "owner", "", "python=3.14"])
 def test_what_cannot_be_asked_for_says_what_can(other: str, envsolve: Envsolve) -> None:
     result = envsolve(*PASCAL, "--why-not", other)
