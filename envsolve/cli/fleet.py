@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -184,11 +185,13 @@ def validate_(**options: Any) -> int:
       envsolve fleet validate nodes.json --prefix /shared/env --launcher slurm --json > report.json
       envsolve fleet validate nodes.json --prefix /shared/env --launcher 'ssh {node} {command}'
     """
-    from envsolve.app.fleet.proof import SLURM, Prover, State
+    from envsolve.app.fleet.proof import SLURM, Prover, State, command_words
     from envsolve.cli.progress import Progress
     from envsolve.fleet.inventory import nodes_named
 
-    program = shlex.split(options["program"]) if options["program"] else [sys.executable, "-m", "envsolve"]
+    program = (
+        command_words(options["program"], "--envsolve") if options["program"] else [sys.executable, "-m", "envsolve"]
+    )
     prefix = [] if options["prefix"] is None else ["--prefix", options["prefix"]]
     launcher = SLURM if options["launcher"] == "slurm" else options["launcher"]
     prover = Prover(launcher, (*program, "validate", *prefix, "--json", "-q"), options["jobs"], options["timeout"])
@@ -196,9 +199,10 @@ def validate_(**options: Any) -> int:
     done = {name: it for name, it in earlier.items() if it.state is State.PASSED}
     nodes = [node for _, node in nodes_named(options["nodes"])]
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    with interruptible():
+    answers = prover.prove([it for it in nodes if it.name not in done], os.environ, progress.show)
+    with interruptible(), closing(answers):
         try:
-            for it in prover.prove([it for it in nodes if it.name not in done], os.environ, progress.show):
+            for it in answers:
                 done[it.node] = it
         finally:
             progress.clear()

@@ -51,5 +51,6 @@ def _joined(rows: Iterator[list[str]]) -> Iterator[Node]:
 
 
 def _node(name: str, gres: str, partitions: str, processor: str | None) -> Node:
-    gpus = [Gpu(it["type"] or "gpu", None, count=int(it["count"] or 1)) for it in _GPU.finditer(gres)]
+    found = (Gpu(it["type"] or "gpu", None, count=int(it["count"] or 1)) for it in _GPU.finditer(gres))
+    gpus = [it for it in found if it.count > 0]
     return node(name, gpus, _SOURCE, processor=processor, groups=filter(None, partitions.split(",")))

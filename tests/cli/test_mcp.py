@@ -76,6 +76,19 @@ def test_what_cannot_be_is_an_error_with_its_reason() -> None:
     assert "hint: " in text_of(refused)
 
 
+def test_an_argument_that_a_tool_does_not_have_is_refused() -> None:
+    refused = called("solve", {"frameworks": ["pytorch"], "gpu": ["8.6"]})
+    assert refused.is_error
+    assert "solve has no argument 'gpu'; its arguments: frameworks, gpus, driver, " in text_of(refused)
+
+
+@pytest.mark.parametrize("arguments", [{"files": ["a\0b"]}, {"directory": "a\0b"}])
+def test_a_value_that_no_command_line_can_have_is_refused(arguments: dict[str, object]) -> None:
+    refused = called("status", arguments)
+    assert refused.is_error
+    assert "a value has a character that no command line can have" in text_of(refused)
+
+
 def test_lock_returns_the_text_and_writes_nothing(
     locking: Locking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
