@@ -130,7 +130,10 @@ def status_(**options: Any) -> int:
       envsolve fleet status today.json --was nodes.json pylock.toml
     """
     from envsolve.app.fleet.drift import changes, locks_on
+    from envsolve.app.status.status import files_to_check
 
+    if options["locks"]:
+        files_to_check(options["locks"])
     was, now = options["was"], options["nodes"]
     found = [] if was is None else changes(was, now)
     locks = locks_on(options["locks"], was, now, matrix_of(options), os.environ)

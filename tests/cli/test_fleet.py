@@ -337,3 +337,11 @@ def test_a_list_without_a_gpu_is_refused(envsolve: Envsolve, nodes: str, line: t
         2,
         ["error: no-gpu", "  none.json lists no node with an NVIDIA GPU"],
     )
+
+
+def test_a_lock_that_is_not_there_is_refused(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("fleet", "status", nodes, "missing.toml")
+    assert (refused.code, refused.err.splitlines()[:2]) == (
+        2,
+        ["error: file-unreadable", "  missing.toml does not exist"],
+    )
