@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
@@ -41,6 +42,17 @@ if TYPE_CHECKING:
 _FEW = 6
 _LONGEST = 1 << 28
 _LISTS = FileName("file")
+
+
+class _Seconds(click.FloatRange):
+    """A range of seconds without NaN, which is outside of no range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Fail for NaN as for a number that is too small."""
+        seconds = super().convert(value, param, ctx)
+        return self.fail(f"{value} is not a number of seconds", param, ctx) if math.isnan(seconds) else float(seconds)
+
+
 _nodes_argument = click.argument("nodes", metavar="NODES", type=_LISTS)
 
 
@@ -170,7 +182,7 @@ def status_(**options: Any) -> int:
     help="How a command runs on a node: slurm, or words such as 'ssh {node} {command}' or 'srun -w {node} -G {gpus}'.",
 )
 @option("--jobs", metavar="N", type=click.IntRange(1, 1000), default=16, show_default=True, help="Nodes at a time.")
-@option("--timeout", metavar="SECONDS", type=click.FloatRange(1, 86400), default=900, help="For each node.")
+@option("--timeout", metavar="SECONDS", type=_Seconds(1, 86400), default=900, help="For each node.")
 @option("--again", metavar="FILE", type=_LISTS, help="An earlier report: run only on nodes that did not pass.")
 @option("--envsolve", "program", metavar="COMMAND", help="envsolve on the nodes; default: the one that runs here.")
 @option("--no-progress", is_flag=True, help="Do not show progress.")

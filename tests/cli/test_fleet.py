@@ -345,3 +345,18 @@ def test_a_lock_that_is_not_there_is_refused(envsolve: Envsolve, nodes: str) -> 
         2,
         ["error: file-unreadable", "  missing.toml does not exist"],
     )
+
+
+def test_a_time_limit_is_a_number(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("fleet", "validate", nodes, "--launcher", "true {node}", "--timeout", "nan")
+    assert (refused.code, "nan is not a number of seconds" in refused.err) == (2, True)
+
+
+def test_gpus_without_a_product_are_refused(envsolve: Envsolve, nodes: str) -> None:
+    Path("bare.txt").write_text("NodeName=a Gres=gpu:4\nNodeName=b Gres=gpu:zz9:4\n")
+    refused = envsolve("fleet", "import", "bare.txt", "--map", "fleet.toml")
+    assert refused.code == 2
+    assert "cause: 'gpu' (node a): the list does not name the product of its GPUs\n" in refused.err
+    assert 'hint: add to the table [gpus] of fleet.toml: "gpu" = "PRODUCT" and "zz9" = "PRODUCT"\n' in refused.err
+    Path("fleet.toml").write_text('[gpus]\ngpu = "RTX 3090"\nzz9 = "8.0"\n')
+    assert envsolve("fleet", "import", "bare.txt", "--map", "fleet.toml").code == 0
