@@ -127,9 +127,15 @@ def test_the_machine(tool: str) -> None:
     assert data_of(called(tool, {}))["schema_version"] == 1
 
 
-def test_without_the_extra_it_is_said_how_to_get_it(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envsolve.cli.mcp.find_spec", lambda _: None)
+@pytest.mark.parametrize("module", ["mcp", "mcp.server.mcpserver"])
+def test_without_the_extra_it_is_said_how_to_get_it(
+    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    monkeypatch.delitem(sys.modules, "envsolve.cli.mcp_server", raising=False)
+    for name in [it for it in sys.modules if it == module or it.startswith(f"{module}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
     done = envsolve("mcp")
     assert (done.code, done.out) == (3, "")
-    assert "error: mcp-extra-missing\n" in done.err
-    assert "install mcp\n" in done.err
+    assert "error: mcp-extra-missing\n  `envsolve mcp` needs the package mcp, 2.3 or newer\n" in done.err
+    assert "install 'mcp>=2.3'\n" in done.err
