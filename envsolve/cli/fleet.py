@@ -108,7 +108,9 @@ def plan_(**options: Any) -> int:
     matrix = matrix_of(options)
     named, dependent = split_dependent(options["frameworks"])
     if dependent:
-        hint = Hint("lock it for all nodes", shlex.join(["envsolve", "-f", *dependent, "--host", options["nodes"]]))
+        words = [word for it in options["frameworks"] for word in ("-f", it)]
+        words += ["--host", options["nodes"], *(word for it in options["sources"] for word in ("--source", str(it)))]
+        hint = Hint("lock it for all nodes", shlex.join(["envsolve", *words]))
         raise UsageError("needs-a-lock", f"a plan has frameworks alone, and {dependent[0]} is a package", hints=(hint,))
     asked = framework_requests(named, matrix)
     if not asked:

@@ -159,6 +159,8 @@ def test_a_package_on_a_framework_needs_a_lock(envsolve: Envsolve, nodes: str) -
     refused = envsolve("fleet", "plan", nodes, "-f", "vllm")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "error: needs-a-lock")
     assert "envsolve -f vllm --host nodes.json" in refused.err
+    refused = envsolve("fleet", "plan", nodes, "-f", "vllm", "-f", "pytorch>=2.5", "--source", "pypi")
+    assert "envsolve -f vllm -f 'pytorch>=2.5' --host nodes.json --source pypi\n" in refused.err
 
 
 NODE = """\
