@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +42,17 @@ if TYPE_CHECKING:
 _FEW = 6
 _LONGEST = 1 << 28
 _LISTS = FileName("file")
+
+
+class _Seconds(click.FloatRange):
+    """A range of seconds without NaN, which is outside of no range."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Fail for NaN as for a number that is too small."""
+        seconds = super().convert(value, param, ctx)
+        return self.fail(f"{value} is not a number of seconds", param, ctx) if math.isnan(seconds) else float(seconds)
+
+
 _nodes_argument = click.argument("nodes", metavar="NODES", type=_LISTS)
 
 
@@ -95,9 +108,9 @@ def plan_(**options: Any) -> int:
     matrix = matrix_of(options)
     named, dependent = split_dependent(options["frameworks"])
     if dependent:
-        frameworks = (word for it in options["frameworks"] for word in ("-f", it))
-        lock = ["envsolve", *frameworks, "--host", options["nodes"], "--format", "requirements"]
-        hint = Hint("lock it for all nodes", shlex.join(lock))
+        words = [word for it in options["frameworks"] for word in ("-f", it)]
+        words += ["--host", options["nodes"], *(word for it in options["sources"] for word in ("--source", str(it)))]
+        hint = Hint("lock it for all nodes", shlex.join(["envsolve", *words, "--format", "requirements"]))
         raise UsageError("needs-a-lock", f"a plan has frameworks alone, and {dependent[0]} is a package", hints=(hint,))
     asked = framework_requests(named, matrix)
     if not asked:
@@ -131,7 +144,10 @@ def status_(**options: Any) -> int:
       envsolve fleet status today.json --was nodes.json pylock.toml
     """
     from envsolve.app.fleet.drift import changes, locks_on
+    from envsolve.app.status.status import files_to_check
 
+    if options["locks"]:
+        files_to_check(options["locks"])
     was, now = options["was"], options["nodes"]
     found = [] if was is None else changes(was, now)
     locks = locks_on(options["locks"], was, now, matrix_of(options), os.environ)
@@ -168,7 +184,7 @@ def status_(**options: Any) -> int:
     help="How a command runs on a node: slurm, or words such as 'ssh {node} {command}' or 'srun -w {node} -G {gpus}'.",
 )
 @option("--jobs", metavar="N", type=click.IntRange(1, 1000), default=16, show_default=True, help="Nodes at a time.")
-@option("--timeout", metavar="SECONDS", type=click.FloatRange(1, 86400), default=900, help="For each node.")
+@option("--timeout", metavar="SECONDS", type=_Seconds(1, 86400), default=900, help="For each node.")
 @option("--again", metavar="FILE", type=_LISTS, help="An earlier report: run only on nodes that did not pass.")
 @option("--envsolve", "program", metavar="COMMAND", help="envsolve on the nodes; default: the one that runs here.")
 @option("--no-progress", is_flag=True, help="Do not show progress.")
@@ -186,11 +202,13 @@ def validate_(**options: Any) -> int:
       envsolve fleet validate nodes.json --prefix /shared/env --launcher slurm --json > report.json
       envsolve fleet validate nodes.json --prefix /shared/env --launcher 'ssh {node} {command}'
     """
-    from envsolve.app.fleet.proof import SLURM, Prover, State
+    from envsolve.app.fleet.proof import SLURM, Prover, State, command_words
     from envsolve.cli.progress import Progress
     from envsolve.fleet.inventory import nodes_named
 
-    program = shlex.split(options["program"]) if options["program"] else [sys.executable, "-m", "envsolve"]
+    program = (
+        command_words(options["program"], "--envsolve") if options["program"] else [sys.executable, "-m", "envsolve"]
+    )
     prefix = [] if options["prefix"] is None else ["--prefix", options["prefix"]]
     launcher = SLURM if options["launcher"] == "slurm" else options["launcher"]
     prover = Prover(launcher, (*program, "validate", *prefix, "--json", "-q"), options["jobs"], options["timeout"])
@@ -198,9 +216,10 @@ def validate_(**options: Any) -> int:
     done = {name: it for name, it in earlier.items() if it.state is State.PASSED}
     nodes = [node for _, node in nodes_named(options["nodes"])]
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    with interruptible():
+    answers = prover.prove([it for it in nodes if it.name not in done], os.environ, progress.show)
+    with interruptible(), closing(answers):
         try:
-            for it in prover.prove([it for it in nodes if it.name not in done], os.environ, progress.show):
+            for it in answers:
                 done[it.node] = it
         finally:
             progress.clear()

@@ -53,6 +53,8 @@ _COMMANDS = (
     "completion",
 )
 
+_GROUPS = ("fleet", "matrix", "cache")
+"""Those with commands of their own."""
 _MODULES = {"add": "edit", "remove": "edit"}
 """Where a command is not in the module of its name."""
 _OF_OTHER_TOOLS = {
@@ -236,10 +238,16 @@ def run(arguments: list[str]) -> int:
         known = _as_error(error)
         if known is None and os.environ.get("ENVSOLVE_DEBUG"):
             raise
-        command = arguments[0] if arguments and arguments[0] in _COMMANDS else "solve"
-        code = report(known or _internal(error), arguments, command, as_json=as_json)
+        code = report(known or _internal(error), arguments, _command_in(arguments), as_json=as_json)
         _note_unknown_variables(arguments)
         return code
+
+
+def _command_in(arguments: Sequence[str]) -> str:
+    """The words of the command that a line names, as its help is called."""
+    name = arguments[0] if arguments and arguments[0] in _COMMANDS else "solve"
+    is_of_group = name in _GROUPS and arguments[1:] and arguments[1].isalpha()
+    return f"{name} {arguments[1]}" if is_of_group else name
 
 
 def _note_unknown_variables(arguments: Sequence[str]) -> None:

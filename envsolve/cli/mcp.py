@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Any
 
 import click
@@ -22,13 +21,14 @@ def mcp(**_: Any) -> int:
     Example, in the configuration of an agent:
       {"mcpServers": {"envsolve": {"command": "envsolve", "args": ["mcp"]}}}
     """
-    if find_spec("mcp") is None:
+    try:
+        from envsolve.cli.mcp_server import server
+    except ImportError:  # mcp is missing, or a release before 2
         raise OutsideError(
             "mcp-extra-missing",
-            "`envsolve mcp` needs the package mcp, which is not installed",
-            hints=(Hint("install it beside envsolve", command_to_install("mcp")),),
-        )
-    from envsolve.cli.mcp_server import server
+            "`envsolve mcp` needs the package mcp, 2.3 or newer",
+            hints=(Hint("install it beside envsolve", command_to_install("mcp>=2.3")),),
+        ) from None
 
     server().run("stdio")
     return 0

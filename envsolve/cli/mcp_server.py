@@ -6,13 +6,14 @@ person get the same answer. A refusal is an error with the three parts that peop
 
 from __future__ import annotations
 
+import inspect
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Annotated, Any, Literal
 
 import anyio
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import Field
@@ -42,10 +43,28 @@ Prefix = Annotated[str | None, Field(description="Directory of an environment; d
 LockFormat = Literal["pylock", "requirements", "conda-lock", "explicit", "environment"]
 
 
+class _Server(MCPServer[Any]):
+    """Refuses arguments that a tool does not have: with one ignored, the answer would be for another machine."""
+
+    async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None) -> Any:
+        """Call a tool. Raises ToolError."""
+        tool = next((it for it in _tools() if it.__name__ == name), None)
+        known = list(arguments) if tool is None else list(inspect.signature(tool).parameters)
+        unknown = [it for it in arguments if it not in known]
+        if unknown:
+            there = ", ".join(known) or "none"
+            raise ToolError(f"{name} has no argument {unknown[0]!r}; its arguments: {there}")
+        return await super().call_tool(name, arguments, context)
+
+
+def _tools() -> Sequence[Callable[..., Any]]:
+    return (detect, solve, lock, status, explain, doctor)
+
+
 def server() -> MCPServer[Any]:
     """A server with all tools."""
-    made: MCPServer[Any] = MCPServer("envsolve", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
-    for tool in (detect, solve, lock, status, explain, doctor):
+    made = _Server("envsolve", instructions=_INSTRUCTIONS, version=__version__, log_level="ERROR")
+    for tool in _tools():
         made.add_tool(tool, annotations=ToolAnnotations(read_only_hint=True, idempotent_hint=True))
     return made
 
@@ -154,7 +173,9 @@ async def _output(arguments: Sequence[str], *, given: str = "", directory: str |
     try:
         ran = await anyio.run_process(command, input=given.encode(), check=False, cwd=directory)
     except OSError as error:
-        raise ToolError(f"{directory}: {error.strerror}") from error
+        raise ToolError(f"{directory!r}: {error.strerror}") from error
+    except ValueError as error:  # a NUL byte or a lone surrogate
+        raise ToolError("a value has a character that no command line can have") from error
     printed, said = ran.stdout.decode(), ran.stderr.decode()
     if ran.returncode and (not printed or "error" in json.loads(printed)):
         raise ToolError(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -74,17 +75,32 @@ def nodes_named(argument: str) -> list[tuple[str, Node]]:
     Nodes are named in that way; those without a GPU are left out unless they are named. Raises UsageError for what
     cannot be read and for a node that is not there.
     """
-    file, _, name = argument.rpartition(":")
-    if not file or Path(argument).exists():
-        file, name = argument, ""
+    file, name = _file_and_node(argument)
     nodes = _listed(file)
     if nodes is None:
         return [(argument, Node(Path(file).stem, read_host_file(Path(argument))))]
     if not name:
-        return [(f"{file}:{name}", it) for name, it in nodes.items() if it.host.gpus]
+        found = [(f"{file}:{name}", it) for name, it in nodes.items() if it.host.gpus]
+        if not found:
+            hints = (Hint(f"for a CPU environment name a node: {file}:{next(iter(nodes))}"),)
+            raise UsageError("no-gpu", f"{file} lists no node with an NVIDIA GPU", hints=hints)
+        return found
     if name not in nodes:
         raise UsageError("unknown-node", f"{file} lists no node {name!r}")
     return [(argument, nodes[name])]
+
+
+def _file_and_node(argument: str) -> tuple[str, str]:
+    """The two parts of FILE:NODE; the node is "" if it is a file alone. Both may have colons, as host:9400 has."""
+    if os.path.exists(argument):  # noqa: PTH110 - it never raises
+        return argument, ""
+    file, _, name = argument.rpartition(":")
+    there = file
+    while there and not os.path.exists(there):  # noqa: PTH110
+        there = there.rpartition(":")[0]
+    if there:
+        return there, argument[len(there) + 1 :]
+    return (file, name) if file else (argument, "")
 
 
 def together(names: Sequence[str]) -> list[str]:
@@ -92,8 +108,8 @@ def together(names: Sequence[str]) -> list[str]:
     here = set(names)
     found: dict[str, None] = {}
     for name in names:
-        file = name.rpartition(":")[0]
-        nodes = _listed(file) if file and not Path(name).exists() else None
+        file, node_name = _file_and_node(name)
+        nodes = _listed(file) if node_name else None
         whole = nodes is not None and all(f"{file}:{it}" in here for it, node in nodes.items() if node.host.gpus)
         found[file if whole else name] = None
     return list(found)

@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from envsolve.fleet.node import Node, node
+from envsolve.fleet.node import UNNAMED, Node, node
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu
 
@@ -50,7 +50,7 @@ def _gpus(nvidia: Mapping[str, str], capacity: Mapping[str, str]) -> list[Gpu]:
     product = nvidia.get("gpu.product")
     if product is None:  # the device plugin alone says that there are some
         count = int(capacity.get("nvidia.com/gpu", "0"))
-        return [Gpu("gpu", None, count=count)] if count else []
+        return [Gpu(UNNAMED, None, count=count)] if count else []
     added = _ADDED.search(product)
     assert added is not None
     major, minor = nvidia.get("gpu.compute.major"), nvidia.get("gpu.compute.minor")

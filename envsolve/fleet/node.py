@@ -9,6 +9,8 @@ from envsolve.host.gpus import grouped
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform
 from envsolve.model.versions import DriverVersion
 
+UNNAMED = "gpu"
+"""The name of a GPU whose product a list does not name."""
 _PLATFORMS = {
     "x86_64": Platform.LINUX_64,
     "amd64": Platform.LINUX_64,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from envsolve.fleet.node import Node, node
+from envsolve.fleet.node import UNNAMED, Node, node
 from envsolve.model.host import Gpu
 
 _TYPE = "accelerator_type:"
@@ -21,5 +21,5 @@ def nodes_of_json(data: object) -> list[Node] | None:
 def _node(item: Mapping[str, Any]) -> Node:
     resources: Mapping[str, float] = item.get("Resources") or {}
     count = int(resources.get("GPU", 0))
-    kind = next((it.removeprefix(_TYPE) for it in resources if it.startswith(_TYPE)), "gpu")
+    kind = next((it.removeprefix(_TYPE) for it in resources if it.startswith(_TYPE)), UNNAMED)
     return node(item["NodeManagerHostname"], [Gpu(kind, None, count=count)] if count else [], "ray")

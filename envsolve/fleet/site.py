@@ -16,13 +16,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from envsolve.boundary.files import FileError, decoded, read_argument, toml_document
 from envsolve.errors import Hint, UsageError
-from envsolve.fleet.node import Node
+from envsolve.fleet.node import UNNAMED, Node
 from envsolve.matrix.names import GpuModel
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu
@@ -75,6 +76,8 @@ class Site(NamedTuple):
         if gpu.compute_capability is not None or gpu.name is None:
             return gpu
         meant = self.gpus.get(gpu.name, gpu.name)
+        if meant == UNNAMED:
+            raise UsageError("unknown-gpu", "the list does not name the product of its GPUs")
         try:
             return gpu._replace(compute_capability=ComputeCapability.parse(meant))
         except ValueError:
@@ -123,6 +126,6 @@ def _unknown(strange: Mapping[str, tuple[str, UsageError]], file: str) -> UsageE
         f"{name!r} (node {node}): {error.message}" + "".join(f"; {it.text}" for it in error.hints[:1])
         for name, (node, error) in strange.items()
     )
-    lines = "\n".join(f'  {name!r} = "PRODUCT"'.replace("'", '"') for name in strange)
-    hint = Hint(f"say what they are in {file or 'a site map (--map fleet.toml)'}:\n  [gpus]\n{lines}")
+    lines = " and ".join(f'{json.dumps(name, ensure_ascii=False)} = "PRODUCT"' for name in strange)
+    hint = Hint(f"add to the table [gpus] of {file or 'a site map (--map fleet.toml)'}: {lines}")
     return UsageError("unknown-gpu", f"GPUs are not known by the names of the list: {names}", causes, (hint,))

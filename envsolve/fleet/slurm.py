@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from envsolve.fleet.node import Node, node
+from envsolve.fleet.node import UNNAMED, Node, node
 from envsolve.model.host import Gpu
 
 _SOURCE = "slurm"
@@ -51,5 +51,6 @@ def _joined(rows: Iterator[list[str]]) -> Iterator[Node]:
 
 
 def _node(name: str, gres: str, partitions: str, processor: str | None) -> Node:
-    gpus = [Gpu(it["type"] or "gpu", None, count=int(it["count"] or 1)) for it in _GPU.finditer(gres)]
+    found = (Gpu(it["type"] or UNNAMED, None, count=int(it["count"] or 1)) for it in _GPU.finditer(gres))
+    gpus = [it for it in found if it.count > 0]
     return node(name, gpus, _SOURCE, processor=processor, groups=filter(None, partitions.split(",")))

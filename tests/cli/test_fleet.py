@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import sys
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from envsolve.app.fleet import proof
+from envsolve.fleet.inventory import nodes_named
 from tests.conftest import Envsolve
 
 SCONTROL = """\
@@ -152,9 +158,13 @@ def test_nodes_that_came_and_went(envsolve: Envsolve, nodes: str) -> None:
 def test_a_package_on_a_framework_needs_a_lock(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("fleet", "plan", nodes, "-f", "vllm")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "error: needs-a-lock")
-    assert "envsolve -f vllm --host nodes.json --format requirements\n" in refused.err
-    refused = envsolve("fleet", "plan", nodes, "-f", "vllm", "-f", "jax")
-    assert "envsolve -f vllm -f jax --host nodes.json --format requirements\n" in refused.err
+    assert "envsolve -f vllm --host nodes.json --format requirements
+" in refused.err
+    refused = envsolve("fleet", "plan", nodes, "-f", "vllm", "-f", "pytorch>=2.5", "--source", "pypi")
+    assert (
+        "envsolve -f vllm -f 'pytorch>=2.5' --host nodes.json --source pypi --format requirements
+" in refused.err
+    )
 
 
 NODE = """\
@@ -221,3 +231,138 @@ def test_a_launcher_names_the_node(envsolve: Envsolve, nodes: str) -> None:
     missing = envsolve("fleet", "validate", nodes, "--launcher", "no-such-launcher {node} {command}")
     assert "a1: no-answer, no-such-launcher: No such file or directory" in missing.out
     assert envsolve("fleet", "report", nodes).err.startswith("error: report-unreadable\n")
+
+
+def answered(envsolve: Envsolve, nodes: str, printed: str, more: str = "") -> str:
+    """What is said of a node where the launcher prints ``printed``."""
+    Path("printed").write_text(printed)
+    program = f"import os, sys\nsys.stdout.write(open('printed').read())\nsys.stdout.flush()\n{more}\n"
+    Path("node.py").write_text(program)
+    launcher = shlex.join([sys.executable, "node.py"]) + " {node}"
+    done = envsolve("fleet", "validate", f"{nodes}:a1", "--launcher", launcher)
+    assert done.code == 1, done.err
+    return str(done.out.splitlines()[1])
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        '{"ok": true}',
+        '{"ok": 1, "host": {}}',
+        '{"ok": true, "host": 5}',
+        '{"ok": true, "host": {"gpus": [3]}}',
+        '{"ok": false, "host": {}, "findings": [{"id": 1}]}',
+        '{"error": {}}',
+        "Welcome",
+    ],
+)
+def test_what_is_no_report_is_no_answer(envsolve: Envsolve, nodes: str, printed: str) -> None:
+    said = answered(envsolve, nodes, printed)
+    assert said == f"a1: no-answer, no report of `envsolve validate`, but {printed!r} (exit 0)"
+
+
+def test_a_launcher_that_floods_or_is_killed(envsolve: Envsolve, nodes: str) -> None:
+    flood = "while True: sys.stdout.write('y' * 65536)"
+    assert answered(envsolve, nodes, "", flood) == "a1: no-answer, it printed more than 16 MiB"
+    killed = answered(envsolve, nodes, "", "os.kill(os.getpid(), 9)")
+    assert killed == "a1: no-answer, no output (killed by signal 9)"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_an_interrupt_ends_launchers_that_ignore_it(nodes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = (
+        "import os, signal, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+        "open('pid', 'w').write(str(os.getpid())); os.rename('pid', 'started'); time.sleep(600)"
+    )
+    Path("node.py").write_text(code)
+    launcher = shlex.join([sys.executable, "node.py"]) + " {node}"
+    monkeypatch.setattr(proof, "_GRACE", 0.5)
+    answers = proof.Prover(launcher, ("envsolve",), jobs=1, timeout=300).prove(
+        [node for _, node in nodes_named(nodes)], os.environ, lambda _: None
+    )
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt() -> None:
+        while not Path("started").exists():
+            time.sleep(0.05)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        next(answers)
+    thread.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(Path("started").read_text()), 0)
+
+
+@pytest.mark.parametrize("option", ["--launcher", "--envsolve"])
+def test_a_command_with_an_open_quotation_is_refused(envsolve: Envsolve, nodes: str, option: str) -> None:
+    refused = envsolve("fleet", "validate", nodes, "--launcher", "ssh {node}", option, "'{node}")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: command-unreadable")
+    assert f"cannot read the command of {option}: No closing quotation" in refused.err
+    assert "envsolve fleet validate --help" in refused.err
+
+
+ROW: dict[str, Any] = {"node": "a", "state": "failed", "seconds": 1, "why": "", "differs": [], "report": None}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("node", 3), ("state", "good"), ("seconds", "x"), ("why", 4), ("differs", [1]), ("report", 3), ("report", {})],
+)
+def test_a_damaged_report_names_the_key(envsolve: Envsolve, nodes: str, key: str, value: object) -> None:
+    Path("report.json").write_text(json.dumps({"nodes": [{**ROW, key: value}]}))
+    refused = envsolve("fleet", "report", "report.json", "--output-format", "junit")
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: report-unreadable")
+    assert f"'nodes[0].{key}' is missing or wrong" in refused.err
+
+
+def test_a_report_may_have_more_keys(envsolve: Envsolve, nodes: str) -> None:
+    Path("report.json").write_text(json.dumps({"nodes": [{**ROW, "later": 1}]}))
+    assert envsolve("fleet", "report", "report.json").out == "0 of 1 node passed\na: failed\n"
+
+
+def test_a_node_may_have_a_colon_in_its_name(envsolve: Envsolve, nodes: str) -> None:
+    Path("nodes.json").write_text(Path(nodes).read_text().replace('"a1"', '"10.0.0.1:9400"'))
+    planned = envsolve("fleet", "plan", nodes, "-f", "pytorch", "--json")
+    assert planned.code == 0, planned.err
+    command = json.loads(planned.out)["groups"][0]["command"]
+    assert "--host nodes.json:10.0.0.1:9400" in command
+    one = envsolve("-f", "pytorch", "--host", "nodes.json:10.0.0.1:9400")
+    assert one.code == 0, one.err
+
+
+@pytest.mark.parametrize("line", [("plan", "-f", "pytorch"), ("validate", "--launcher", "true {node}"), ("status",)])
+def test_a_list_without_a_gpu_is_refused(envsolve: Envsolve, nodes: str, line: tuple[str, ...]) -> None:
+    rows = [it for it in json.loads(Path(nodes).read_text())["nodes"] if not it["gpus"]]
+    Path("none.json").write_text(json.dumps({"schema_version": 1, "nodes": rows}))
+    refused = envsolve("fleet", line[0], "none.json", *line[1:])
+    assert (refused.code, refused.err.splitlines()[:2]) == (
+        2,
+        ["error: no-gpu", "  none.json lists no node with an NVIDIA GPU"],
+    )
+
+
+def test_a_lock_that_is_not_there_is_refused(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("fleet", "status", nodes, "missing.toml")
+    assert (refused.code, refused.err.splitlines()[:2]) == (
+        2,
+        ["error: file-unreadable", "  missing.toml does not exist"],
+    )
+
+
+def test_a_time_limit_is_a_number(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("fleet", "validate", nodes, "--launcher", "true {node}", "--timeout", "nan")
+    assert (refused.code, "nan is not a number of seconds" in refused.err) == (2, True)
+
+
+def test_gpus_without_a_product_are_refused(envsolve: Envsolve, nodes: str) -> None:
+    Path("bare.txt").write_text("NodeName=a Gres=gpu:4\nNodeName=b Gres=gpu:zz9:4\n")
+    refused = envsolve("fleet", "import", "bare.txt", "--map", "fleet.toml")
+    assert refused.code == 2
+    assert "cause: 'gpu' (node a): the list does not name the product of its GPUs\n" in refused.err
+    assert 'hint: add to the table [gpus] of fleet.toml: "gpu" = "PRODUCT" and "zz9" = "PRODUCT"\n' in refused.err
+    Path("fleet.toml").write_text('[gpus]\ngpu = "RTX 3090"\nzz9 = "8.0"\n')
+    assert envsolve("fleet", "import", "bare.txt", "--map", "fleet.toml").code == 0

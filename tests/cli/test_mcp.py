@@ -76,6 +76,19 @@ def test_what_cannot_be_is_an_error_with_its_reason() -> None:
     assert "hint: " in text_of(refused)
 
 
+def test_an_argument_that_a_tool_does_not_have_is_refused() -> None:
+    refused = called("solve", {"frameworks": ["pytorch"], "gpu": ["8.6"]})
+    assert refused.is_error
+    assert "solve has no argument 'gpu'; its arguments: frameworks, gpus, driver, " in text_of(refused)
+
+
+@pytest.mark.parametrize("arguments", [{"files": ["a\0b"]}, {"directory": "a\0b"}])
+def test_a_value_that_no_command_line_can_have_is_refused(arguments: dict[str, object]) -> None:
+    refused = called("status", arguments)
+    assert refused.is_error
+    assert "a value has a character that no command line can have" in text_of(refused)
+
+
 def test_lock_returns_the_text_and_writes_nothing(
     locking: Locking, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,9 +127,15 @@ def test_the_machine(tool: str) -> None:
     assert data_of(called(tool, {}))["schema_version"] == 1
 
 
-def test_without_the_extra_it_is_said_how_to_get_it(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("envsolve.cli.mcp.find_spec", lambda _: None)
+@pytest.mark.parametrize("module", ["mcp", "mcp.server.mcpserver"])
+def test_without_the_extra_it_is_said_how_to_get_it(
+    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, module: str
+) -> None:
+    monkeypatch.delitem(sys.modules, "envsolve.cli.mcp_server", raising=False)
+    for name in [it for it in sys.modules if it == module or it.startswith(f"{module}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, None)
     done = envsolve("mcp")
     assert (done.code, done.out) == (3, "")
-    assert "error: mcp-extra-missing\n" in done.err
-    assert "install mcp\n" in done.err
+    assert "error: mcp-extra-missing\n  `envsolve mcp` needs the package mcp, 2.3 or newer\n" in done.err
+    assert "install 'mcp>=2.3'\n" in done.err

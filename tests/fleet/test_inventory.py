@@ -133,3 +133,9 @@ def test_a_site_map_that_cannot_be_meant_is_refused(text: str, names: str, tmp_p
     with pytest.raises(UsageError) as caught:
         read_site(str(file))
     assert names in caught.value.message
+
+
+def test_a_count_of_none_is_no_gpu(tmp_path: Path) -> None:
+    file = tmp_path / "nodes.txt"
+    file.write_text("NodeName=a Gres=gpu:0\nNodeName=b Gres=gpu:a100:0,gpu:v100:2\n")
+    assert [shown(it) for it in read_inventory(str(file))] == ["a: none; linux-64", "b: 2 x v100; linux-64"]

@@ -6,7 +6,8 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from enum import StrEnum
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 SLURM = "srun --nodes=1 --ntasks=1 --nodelist={node} --gres=gpu:{gpus} --immediate=60 --quiet"
 _LONGEST = 1 << 24
+_LONGEST_REASON = 300
+"""Characters of what a launcher printed."""
 _GRACE = 10
 """Seconds that a launcher has to end what it started."""
 
@@ -65,11 +68,100 @@ class Answer(NamedTuple):
 
 def answers_in(data: object) -> list[Answer]:
     """The answers in the JSON of a report. Raises UsageError for anything else."""
+    rows = data.get("nodes") if isinstance(data, Mapping) else None
+    if not isinstance(rows, list):
+        raise _no_report("'nodes'")
+    return [_answer_in(row, f"nodes[{number}]") for number, row in enumerate(rows)]
+
+
+def _answer_in(row: object, place: str) -> Answer:
+    if not isinstance(row, Mapping):
+        raise _no_report(repr(place))
+    for key, is_right in _COLUMNS.items():
+        if key not in row or not is_right(row[key]):
+            raise _no_report(repr(f"{place}.{key}"))
+    known = {key: row[key] for key in _COLUMNS}
+    return Answer(**{**known, "state": State(row["state"]), "differs": tuple(row["differs"])})
+
+
+def _no_report(place: str) -> UsageError:
+    return UsageError(
+        "report-unreadable", f"this is no report of `envsolve fleet validate --json`: {place} is missing or wrong"
+    )
+
+
+def _is_report(data: object) -> bool:
+    """Whether ``data`` has what is read of the JSON of ``envsolve validate``."""
+    if not isinstance(data, Mapping) or not isinstance(data.get("ok"), bool):
+        return False
+    host, findings = data.get("host"), data.get("findings", [])
+    return (
+        isinstance(host, Mapping)
+        and _is_list_of(Mapping, host.get("gpus", []))
+        and _is_list_of(Mapping, findings)
+        and all(isinstance(it.get("title"), str) for it in findings)
+    )
+
+
+def _is_list_of(kind: type, value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(it, kind) for it in value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+_COLUMNS: Mapping[str, Callable[[object], bool]] = {
+    "node": _is_text,
+    "state": lambda value: value in list(State),
+    "seconds": lambda value: isinstance(value, int | float),
+    "why": _is_text,
+    "differs": lambda value: _is_list_of(str, value),
+    "report": lambda value: value is None or _is_report(value),
+}
+"""The keys of a row, and whether a value is right; keys of later releases are ignored."""
+
+
+def command_words(text: str, option: str) -> list[str]:
+    """The words of a command that ``option`` gives. Raises UsageError if a quotation has no end."""
     try:
-        rows = data["nodes"]  # type: ignore[index]
-        return [Answer(**{**row, "state": State(row["state"]), "differs": tuple(row["differs"])}) for row in rows]
-    except (LookupError, TypeError, ValueError) as error:
-        raise UsageError("report-unreadable", f"this is no report of `envsolve fleet validate`: {error}") from None
+        return shlex.split(text)
+    except ValueError as error:
+        raise UsageError("command-unreadable", f"cannot read the command of {option}: {error}") from None
+
+
+class _Running:
+    """The launchers that run, so that all can be ended at once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._is_over = False
+
+    def start(self, words: Sequence[str], environ: Mapping[str, str], errors: int) -> subprocess.Popen[bytes] | None:
+        """Start a launcher; None after the end. OSError passes."""
+        with self._lock:
+            if self._is_over:
+                return None
+            process = start(words, environ, os.getcwd(), errors=errors)  # noqa: PTH109
+            self._processes.append(process)
+            return process
+
+    def end(self) -> None:
+        """End those that run, first gently, and start no more."""
+        with self._lock:
+            self._is_over = True
+        running = [it for it in self._processes if it.poll() is None]
+        try:
+            for it in running:
+                it.terminate()
+            deadline = monotonic() + _GRACE
+            for it in running:
+                with suppress(subprocess.TimeoutExpired):
+                    it.wait(max(deadline - monotonic(), 0))
+        finally:  # also when Ctrl-C is pressed again
+            for it in running:
+                end_session(it)
 
 
 class Prover(NamedTuple):
@@ -86,35 +178,43 @@ class Prover(NamedTuple):
 
     def prove(
         self, nodes: Sequence[Node], environ: Mapping[str, str], shown: Callable[[str], None]
-    ) -> Iterator[Answer]:
-        """The answer of each node as it comes. Raises UsageError for a launcher that names no node."""
+    ) -> Generator[Answer, None, None]:
+        """The answer of each node as it comes; to close it ends the launchers that run.
+
+        Raises UsageError for a launcher that names no node or cannot be read.
+        """
         if "{node}" not in self.launcher:
             raise UsageError("launcher-without-node", f"the launcher {self.launcher!r} lacks {{node}}")
+        command_words(self.launcher, "--launcher")
+        running = _Running()
         with ThreadPoolExecutor(self.jobs) as pool:
-            running = [pool.submit(self._answer, it, environ) for it in nodes]
+            futures = [pool.submit(self._answer, it, environ, running) for it in nodes]
             try:
-                for number, future in enumerate(as_completed(running), 1):
+                for number, future in enumerate(as_completed(futures), 1):
                     answer = future.result()
                     shown(f"{number} of {len(nodes)} nodes, {answer.node} {answer.state}")
                     yield answer
             finally:
-                pool.shutdown(cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=True)
+                running.end()
 
     def words(self, node: Node) -> list[str]:
         """The command line for a node."""
         known = {"node": node.name, "gpus": str(total(node.host.gpus)), "command": shlex.join(self.command)}
-        words = shlex.split(self.launcher)
+        words = command_words(self.launcher, "--launcher")
         for name, value in known.items():
             words = [it.replace(f"{{{name}}}", value) for it in words]
         return words if "{command}" in self.launcher else [*words, *self.command]
 
-    def _answer(self, node: Node, environ: Mapping[str, str]) -> Answer:
+    def _answer(self, node: Node, environ: Mapping[str, str], running: _Running) -> Answer:
         began = monotonic()
         with tempfile.TemporaryFile() as errors:
             try:
-                process = start(self.words(node), environ, os.getcwd(), errors=errors.fileno())  # noqa: PTH109
+                process = running.start(self.words(node), environ, errors.fileno())
             except OSError as error:
                 return Answer(node.name, State.NO_ANSWER, 0.0, f"{self.words(node)[0]}: {error.strerror}")
+            if process is None:
+                return Answer(node.name, State.NO_ANSWER, 0.0, "interrupted")
             output = Output(process, _LONGEST)
             try:
                 process.wait(self.timeout)
@@ -126,17 +226,34 @@ class Prover(NamedTuple):
             errors.seek(0)
             said = errors.read(_LONGEST).decode("utf-8", "replace")
         seconds = round(monotonic() - began, 1)
+        printed = output.content()
         try:
-            report = json_value(output.content())
+            report = json_value(printed)
         except FileError:
             report = None
-        if not isinstance(report, dict) or "ok" not in report:
-            last = next((line.strip() for line in reversed(said.splitlines()) if line.strip()), "no output")
-            refused = report.get("error") if isinstance(report, dict) else None
-            why = refused["message"] if isinstance(refused, dict) else last
-            return Answer(node.name, State.NO_ANSWER, seconds, f"{why} (exit {process.returncode})")
+        if output.flooded:
+            return Answer(node.name, State.NO_ANSWER, seconds, f"it printed more than {_LONGEST >> 20} MiB")
+        if not isinstance(report, dict) or not _is_report(report):
+            why = f"{_reason(report, printed, said)} ({_ended(process.returncode)})"
+            return Answer(node.name, State.NO_ANSWER, seconds, why)
         state = State.PASSED if report["ok"] else State.FAILED
         return Answer(node.name, state, seconds, differs=tuple(_differs(node, report["host"])), report=report)
+
+
+def _reason(answer: object, printed: bytes, said: str) -> str:
+    """Why there is no report: the error of envsolve there, the last line on stderr, or what is on stdout instead."""
+    error = answer.get("error") if isinstance(answer, Mapping) else None
+    if isinstance(error, Mapping) and isinstance(error.get("message"), str):
+        return str(error["message"])
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    if lines:
+        return lines[-1][:_LONGEST_REASON]
+    other = printed.decode("utf-8", "replace").strip().partition("\n")[0].strip()
+    return f"no report of `envsolve validate`, but {other[:_LONGEST_REASON]!r}" if other else "no output"
+
+
+def _ended(code: int) -> str:
+    return f"exit {code}" if code >= 0 else f"killed by signal {-code}"
 
 
 def _end_gently(process: subprocess.Popen[bytes]) -> None:
