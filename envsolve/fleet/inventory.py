@@ -176,7 +176,11 @@ def _own(data: dict[str, object], file: str) -> Iterator[Node]:
     if not isinstance(rows, list):
         yield Node(Path(file).stem, host_of(data, Path(file)))
         return
+    names: set[str] = set()
     for number, row in enumerate(rows):
         place = f"nodes[{number}]."
+        if row["name"] in names:
+            raise UsageError("inventory-unreadable", f"{file}: {place}name is {row['name']!r} a second time")
+        names.add(row["name"])
         host = host_of({**row, "schema_version": data["schema_version"]}, Path(file), place)
         yield Node(str(row["name"]), host, tuple(map(str, row.get("groups", ()))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from envsolve.errors import UsageError
 from envsolve.host.gpus import grouped
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform
 from envsolve.model.versions import DriverVersion
@@ -37,8 +38,16 @@ def node(
     processor: str | None = None,
     groups: Iterable[str] = (),
 ) -> Node:
-    """A node as ``source`` lists it; what cannot be read as a driver or a processor counts as not said."""
+    """A node as ``source`` lists it; what cannot be read as a driver counts as not said.
+
+    Raises UsageError for a range of nodes, and for a processor that CUDA is not for.
+    """
     found = grouped(gpus)
+    if "[" in name:
+        raise UsageError("node-range", f"{name} is a range of nodes: list each node, as `scontrol show node` does")
+    if found and processor and processor not in _PLATFORMS:
+        known_ones = ", ".join(_PLATFORMS)
+        raise UsageError("unknown-processor", f"node {name} has the processor {processor!r}, not one of {known_ones}")
     known = _driver(driver)
     facts: Mapping[str, object] = {"platform": processor, "gpus": found, "driver": known}
     host = Host(

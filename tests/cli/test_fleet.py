@@ -158,13 +158,9 @@ def test_nodes_that_came_and_went(envsolve: Envsolve, nodes: str) -> None:
 def test_a_package_on_a_framework_needs_a_lock(envsolve: Envsolve, nodes: str) -> None:
     refused = envsolve("fleet", "plan", nodes, "-f", "vllm")
     assert (refused.code, refused.err.splitlines()[0]) == (2, "error: needs-a-lock")
-    assert "envsolve -f vllm --host nodes.json --format requirements
-" in refused.err
+    assert "envsolve -f vllm --host nodes.json --format requirements\n" in refused.err
     refused = envsolve("fleet", "plan", nodes, "-f", "vllm", "-f", "pytorch>=2.5", "--source", "pypi")
-    assert (
-        "envsolve -f vllm -f 'pytorch>=2.5' --host nodes.json --source pypi --format requirements
-" in refused.err
-    )
+    assert "envsolve -f vllm -f 'pytorch>=2.5' --host nodes.json --source pypi --format requirements\n" in refused.err
 
 
 NODE = """\
@@ -223,6 +219,11 @@ def test_a_node_that_is_not_as_its_list_says_is_named(envsolve: Envsolve, nodes:
     other = NODE.replace("535.183.01", "550.54.15").replace('"a2"', '"x"')
     lines = launched(envsolve, changed(nodes, "none", "none"), program=other).out.splitlines()
     assert "a1: has driver 550.54.15 and not 535.183.01 as its list says" in lines
+
+
+def test_a_report_that_passed_counts_for_nothing_if_the_launcher_failed(envsolve: Envsolve, nodes: str) -> None:
+    odd = NODE.replace('"a2"', '"x"').replace('sys.exit(name == "x")', "sys.exit(3)")
+    assert "a1: no-answer, its report has no failure, but" in launched(envsolve, nodes, program=odd).out
 
 
 def test_a_launcher_names_the_node(envsolve: Envsolve, nodes: str) -> None:

@@ -77,6 +77,28 @@ def test_a_damaged_list_ends_in_an_error_or_in_nodes(
         assert read_inventory(str(file))
 
 
+TWICE = {"schema_version": 1, "nodes": [{"name": "a", "platform": "linux-64"}] * 2}
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("NodeName=p1 Arch=ppc64le Gres=gpu:v100:4 Partitions=gpu\n", "unknown-processor"),
+        ("NodeName=n[1-4] Gres=gpu:a100:4\n", "node-range"),
+        (
+            '{"schema_version": 1, "nodes": [{"name": "a", "platform": "linux-64"}, {"name": "a", "platform": "linux-64"}]}',
+            "inventory-unreadable",
+        ),
+    ],
+)
+def test_nodes_that_would_be_taken_for_others_are_refused(text: str, code: str, tmp_path: Path) -> None:
+    file = tmp_path / "nodes"
+    file.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        read_inventory(str(file))
+    assert caught.value.code == code
+
+
 def test_a_node_is_named_with_its_file() -> None:
     file = str(LISTS / "scontrol.txt")
     names = [name for name, _ in nodes_named(file)]

@@ -236,8 +236,12 @@ class Prover(NamedTuple):
         if not isinstance(report, dict) or not _is_report(report):
             why = f"{_reason(report, printed, said)} ({_ended(process.returncode)})"
             return Answer(node.name, State.NO_ANSWER, seconds, why)
-        state = State.PASSED if report["ok"] else State.FAILED
-        return Answer(node.name, state, seconds, differs=tuple(_differs(node, report["host"])), report=report)
+        differs = tuple(_differs(node, report["host"]))
+        state, why = State.PASSED if report["ok"] else State.FAILED, ""
+        if report["ok"] and process.returncode:
+            ended = _ended(process.returncode)
+            state, why = State.NO_ANSWER, f"its report has no failure, but the launcher ended otherwise ({ended})"
+        return Answer(node.name, state, seconds, why, differs, report)
 
 
 def _reason(answer: object, printed: bytes, said: str) -> str:
