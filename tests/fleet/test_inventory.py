@@ -85,10 +85,7 @@ TWICE = {"schema_version": 1, "nodes": [{"name": "a", "platform": "linux-64"}] *
     [
         ("NodeName=p1 Arch=ppc64le Gres=gpu:v100:4 Partitions=gpu\n", "unknown-processor"),
         ("NodeName=n[1-4] Gres=gpu:a100:4\n", "node-range"),
-        (
-            '{"schema_version": 1, "nodes": [{"name": "a", "platform": "linux-64"}, {"name": "a", "platform": "linux-64"}]}',
-            "inventory-unreadable",
-        ),
+        (json.dumps(TWICE), "inventory-unreadable"),
     ],
 )
 def test_nodes_that_would_be_taken_for_others_are_refused(text: str, code: str, tmp_path: Path) -> None:

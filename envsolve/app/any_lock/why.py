@@ -347,7 +347,7 @@ class _Questions:
             close = tuple(it for it in error.hints if it.command is None)
             hints = (*close, Hint("lock it to see whether it fits", command_of(lock)))
             cause = (f"it takes {_SPEC}", *error.cause)
-            raise UsageError(error.code, f"--why-not cannot explain {name!r}", cause, hints) from None
+            raise UsageError("unknown-framework", f"--why-not cannot explain {name!r}", cause, hints) from None
 
 
 def _parsed(text: str) -> tuple[str, SpecifierSet]:
