@@ -349,6 +349,8 @@ def _plan_outcome(plan: Plan) -> Outcome:
 
 
 def _lock_line(it: OnNodes) -> str:
+    if it.now.verdict.value == "no-framework":
+        return f"{it.now.path} has nothing that depends on GPU or driver"
     is_turned = it.is_new and it.was is not None
     word = (
         ("no longer runs" if is_turned else "does not run") if it.is_broken else ("now runs" if is_turned else "runs")

@@ -142,6 +142,12 @@ def test_what_changed_and_which_locks_no_longer_run(envsolve: Envsolve, nodes: s
     ]
 
 
+def test_a_file_without_a_framework_is_not_said_to_run(envsolve: Envsolve, nodes: str) -> None:
+    Path("requirements.txt").write_text("numpy==2.1.0\n")
+    done = envsolve("fleet", "status", nodes, "requirements.txt")
+    assert set(done.out.splitlines()) == {"requirements.txt has nothing that depends on GPU or driver"}
+
+
 def test_nodes_that_came_and_went(envsolve: Envsolve, nodes: str) -> None:
     Path("fewer.txt").write_text("".join(SCONTROL.splitlines(keepends=True)[1:]))
     assert envsolve("fleet", "import", "fewer.txt", "--map", "fleet.toml", "-o", "fewer.json").code == 0
