@@ -96,12 +96,12 @@ def surface() -> Iterator[str]:
         if isinstance(value, type):
             yield f"envsolve.api.{name}({', '.join(value._fields)})"  # type: ignore[attr-defined]
             yield from (
-                f"envsolve.api.{name}.{it}" for it in sorted(vars(value)) if it in ("as_json", *_properties(value))
+                f"envsolve.api.{name}.{it}" for it in sorted(dir(value)) if it in ("as_json", *_properties(value))
             )
 
 
 def _properties(kind: type) -> list[str]:
-    return [name for name, value in vars(kind).items() if isinstance(value, property)]
+    return [name for name in dir(kind) if isinstance(getattr(kind, name), property)]
 
 
 def test_the_public_names_and_signatures_are_the_recorded_ones() -> None:

@@ -383,7 +383,7 @@ def _deliver_report(answers: Sequence[Answer], options: dict[str, Any]) -> int:
     others = [it for it in answers if it.state is not State.PASSED]
     lines = [f"{len(passed)} of {_count(answers)} passed"]
     lines += [f"{it.node}: {it.state}{_why(it)}" for it in others]
-    lines += [f"{it.node}: has {', '.join(it.differs)} as its list says" for it in answers if it.differs]
+    lines += [f"{it.node}: differs from the list of nodes: {', '.join(it.differs)}" for it in answers if it.differs]
     data: documents.FleetReport = {
         "schema_version": 1,
         "ok": not others,
@@ -402,7 +402,10 @@ def _why(it: Answer) -> str:
 def _answer_case(it: Answer) -> Case:
     from envsolve.app.fleet.proof import State
 
-    items = [Item(Level.WARNING, "differs-from-list", f"{it.node} has {text} as its list says") for text in it.differs]
+    items = [
+        Item(Level.WARNING, "differs-from-list", f"{it.node} differs from the list of nodes: {text}")
+        for text in it.differs
+    ]
     if it.state is not State.PASSED:
         items.append(Item(Level.ERROR, it.state.value, f"{it.node}: {it.state}{_why(it)}"))
     return Case(it.node, tuple(items), it.state.value, it.seconds)

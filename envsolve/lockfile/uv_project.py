@@ -70,7 +70,7 @@ class _Place(NamedTuple):
     """
 
     version: str
-    index: str = ""  # type: ignore[assignment]  # nobody wants tuple.index
+    index: str = ""  # type: ignore[assignment]  # the key of uv; tuple.index is not used
     url: str = ""
 
 

@@ -130,7 +130,7 @@ class Asking(NamedTuple):
 def by_driver(asking: Asking, kind: GpuKind, steps: Sequence[tuple[int, ...]]) -> list[tuple[int, Outcome]]:
     """The outcome for each driver, as the number of ``steps`` that have it in a row, the oldest driver first.
 
-    Only the steps of this kind are asked for: the solver prefers a CUDA that the driver supports in full, so that two
+    Only the steps of this kind are solved: the solver prefers a CUDA that the driver supports in full, so that two
     drivers may have one answer and one between them another.
     """
     own = set(driver_steps(kind, asking.matrix, asking.platform))

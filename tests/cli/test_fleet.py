@@ -47,9 +47,10 @@ def changed(file: str, driver: str, new: str) -> str:
     return "today.json"
 
 
-def test_lists_complete_each_other(envsolve: Envsolve, nodes: str) -> None:
+@pytest.mark.parametrize("files", [("smi.txt", "scontrol.txt"), ("scontrol.txt", "smi.txt")])
+def test_lists_complete_each_other(files: tuple[str, str], envsolve: Envsolve, nodes: str) -> None:
     Path("smi.txt").write_text("a1: NVIDIA A100-SXM4-80GB, 8.0, 550.54.15\n")
-    found = json.loads(envsolve("fleet", "import", "smi.txt", "scontrol.txt", "--map", "fleet.toml").out)["nodes"]
+    found = json.loads(envsolve("fleet", "import", *files, "--map", "fleet.toml").out)["nodes"]
     first = next(it for it in found if it["name"] == "a1")
     assert (first["driver"], first["groups"]) == ("550.54.15", ["gpu"])
     assert [gpu["name"] for gpu in first["gpus"]] == ["NVIDIA A100-SXM4-80GB"]
@@ -224,7 +225,7 @@ def test_a_report_is_kept_and_only_what_failed_runs_again(envsolve: Envsolve, no
 def test_a_node_that_is_not_as_its_list_says_is_named(envsolve: Envsolve, nodes: str) -> None:
     other = NODE.replace("535.183.01", "550.54.15").replace('"a2"', '"x"')
     lines = launched(envsolve, changed(nodes, "none", "none"), program=other).out.splitlines()
-    assert "a1: has driver 550.54.15 and not 535.183.01 as its list says" in lines
+    assert "a1: differs from the list of nodes: driver 550.54.15 instead of 535.183.01" in lines
 
 
 def test_a_report_that_passed_counts_for_nothing_if_the_launcher_failed(envsolve: Envsolve, nodes: str) -> None:

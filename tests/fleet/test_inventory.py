@@ -112,7 +112,7 @@ def test_a_site_says_what_its_words_mean(matrix: Matrix, tmp_path: Path) -> None
     file = tmp_path / "fleet.toml"
     file.write_text(
         '[gpus]\ngpu = "GH200 480GB"\na40 = "8.6"\n'
-        '[driver]\ncn2 = "550.54.15"\ninteractive = "535.183.01"\n"*" = "580.65.06"\n'
+        '[driver]\ncn2 = "550.54.15"\ngpu = "570.86.15"\ninteractive = "535.183.01"\n"*" = "580.65.06"\n'
         '[glibc]\n"*" = "2.28"\n'
     )
     found = read_site(str(file)).completed(read_inventory(str(LISTS / "scontrol.txt")), matrix.gpus.find)

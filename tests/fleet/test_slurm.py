@@ -69,7 +69,7 @@ def test_a_node_that_hangs_and_one_that_is_not_as_listed_are_named(nodes: str, e
     assert {name: it["state"] for name, it in found.items()} == {"n1": "passed", "n2": "no-answer", "n3": "passed"}
     assert found["n1"]["report"]["gpus"] == "4"
     assert found["n2"]["why"] == "no answer in 10 s"
-    assert found["n3"]["differs"] == ["driver 470.57.02 and not 535.183.01"]
+    assert found["n3"]["differs"] == ["driver 470.57.02 instead of 535.183.01"]
 
 
 def test_envsolve_itself_runs_on_the_nodes(nodes: str, envsolve: Envsolve, tmp_path: Path) -> None:

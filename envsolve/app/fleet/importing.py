@@ -18,7 +18,7 @@ def imported(files: Sequence[str], site_file: str | None, matrix: Matrix) -> tup
     """The nodes of all ``files``, completed from a site map, and what is still not known of them.
 
     What an earlier file says of a node counts before a later one. Raises UsageError for a list that cannot be read and
-    for GPUs that nobody knows.
+    for unknown GPUs.
     """
     nodes: dict[str, Node] = {}
     for it in (it for file in files for it in read_inventory(file)):

@@ -270,8 +270,8 @@ def _end_gently(process: subprocess.Popen[bytes]) -> None:
 def _differs(node: Node, host: Mapping[str, Any]) -> Iterator[str]:
     listed = node.host
     if listed.driver is not None and host.get("driver") not in (None, str(listed.driver)):
-        yield f"driver {host['driver']} and not {listed.driver}"
+        yield f"driver {host['driver']} instead of {listed.driver}"
     found = sorted({str(it.get("compute_capability")) for it in host.get("gpus", ())})
     known = sorted(map(str, listed.capabilities))
     if known and found != known:
-        yield f"GPUs of compute capability {', '.join(found) or '(none)'} and not {', '.join(known)}"
+        yield f"GPUs of compute capability {', '.join(found) or '(none)'} instead of {', '.join(known)}"

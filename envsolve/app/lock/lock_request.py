@@ -1,4 +1,4 @@
-"""What a lock is asked for, beyond the request: the lock that is there, and who hears of the progress."""
+"""A request for a lock, with the existing lock and the functions that show progress."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envsolve.model.request import Request
 
 
 class LockRequest(NamedTuple):
-    """A request for a lock near to the one that is ``there``.
+    """A request for a lock that changes the existing one, which ``there`` reads, as little as possible.
 
     ``show`` gets a text on each step, ``counted`` how many packages are picked, and the last of them. ``recorded`` is
     the request that the lock says it was made for, where that is another one. ``apart`` says that of a conda lock each

@@ -1,4 +1,4 @@
-"""Python locks, from package indexes: one for each platform, made anew or left as they are."""
+"""Python locks, from package indexes: one for each platform. Current locks stay as they are."""
 
 from __future__ import annotations
 

@@ -41,11 +41,8 @@ class DetectedHost(Host):
         return host_as_json(self)
 
 
-class Environment(NamedTuple):
-    """What :func:`envsolve.solve` found: texts of files, each with its platform, the stack for each, and notes.
-
-    One text may be for all platforms, as in the formats ``json`` and ``pixi``.
-    """
+class _Files(NamedTuple):
+    """Texts of files, each with its platform, the stack for each platform, and notes."""
 
     texts: tuple[tuple[Platform, str], ...]
     solutions: tuple[Solution, ...]
@@ -56,6 +53,25 @@ class Environment(NamedTuple):
     def text(self) -> str:
         """The text of the file. Raises UsageError where there is one for each of several platforms."""
         return _only(self.texts)[1]
+
+    def _repr_html_(self) -> str:
+        return _stack_tables(self.as_json())
+
+    def as_json(self) -> documents.Stack:
+        """What ``envsolve solve --json`` prints for the same format."""
+        import json
+
+        data: documents.Stack = json.loads(self.json_text)
+        return data
+
+
+class Environment(_Files):
+    """What :func:`envsolve.solve` found: texts of files, the stack for each platform, and notes.
+
+    One text may be for all platforms, as in the formats ``json`` and ``pixi``.
+    """
+
+    __slots__ = ()
 
     @property
     def solution(self) -> Solution:
@@ -65,40 +81,18 @@ class Environment(NamedTuple):
     def __repr__(self) -> str:
         return f"<Environment: {_stacks(self.solutions)}>"
 
-    def _repr_html_(self) -> str:
-        return _stack_tables(self.as_json())
 
-    def as_json(self) -> documents.Stack:
-        """What ``envsolve solve --json`` prints."""
-        return _stack_in(self.json_text)
-
-
-class LockFiles(NamedTuple):
-    """What :func:`envsolve.lock` made: texts of files, each with its platform, the stack for each, and notes.
+class LockFiles(_Files):
+    """What :func:`envsolve.lock` made: texts of files, the stack for each platform, and notes.
 
     A ``conda-lock`` is one text for all platforms. ``solutions`` are empty where no framework is involved.
     """
 
-    texts: tuple[tuple[Platform, str], ...]
-    solutions: tuple[Solution, ...]
-    notes: tuple[Note, ...]
-    json_text: str
-
-    @property
-    def text(self) -> str:
-        """The text of the file. Raises UsageError where there is one for each of several platforms."""
-        return _only(self.texts)[1]
+    __slots__ = ()
 
     def __repr__(self) -> str:
         platforms = ", ".join(platform for platform, _ in self.texts)
         return f"<LockFiles: {_stacks(self.solutions) or platforms}>"
-
-    def _repr_html_(self) -> str:
-        return _stack_tables(self.as_json())
-
-    def as_json(self) -> documents.Stack:
-        """What ``envsolve solve`` prints with ``--json`` and the format of the lock."""
-        return _stack_in(self.json_text)
 
 
 class Status(NamedTuple):
@@ -229,13 +223,6 @@ class Diagnosis(NamedTuple):
             "findings": [finding.as_json() for finding in self.findings],
             "notes": [it.as_json() for it in self.notes],
         }
-
-
-def _stack_in(text: str) -> documents.Stack:
-    import json
-
-    data: documents.Stack = json.loads(text)
-    return data
 
 
 def _stack_tables(document: documents.Stack) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, Callable, Dict
 
 from . import operations, reference
@@ -28,13 +29,13 @@ def run(job: Dict[str, object], channel: Channel, name: str, load: Callable[[str
     return operations.run(dict(job, burn=0), channel, name, load, OPERATIONS)
 
 
-class ServerKernels(PyTorch):
+class ServerKernels(PyTorch, ABC):
     """A package with such a kernel, and the PyTorch that it is for."""
 
     def silu_and_mul(self, values: Array) -> Outcome:
         """SiLU of the left half of each row, times the right half."""
         return self._outcome(self.activated(self._tensor(values).half()).float())
 
+    @abstractmethod
     def activated(self, halves: Any) -> Any:
         """The same for a tensor of float16."""
-        raise NotImplementedError
