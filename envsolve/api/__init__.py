@@ -77,7 +77,7 @@ def detect(*, matrix: File | None = None) -> DetectedHost:
 
     ``matrix`` is a directory to read instead of the matrix that envsolve ships, here as everywhere.
     """
-    from envsolve.app.request.targets import detected_host
+    from envsolve.app.request.hosts import detected_host
 
     return DetectedHost(*detected_host(_matrix(matrix), os.environ, thorough=True))
 

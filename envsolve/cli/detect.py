@@ -26,7 +26,7 @@ def detect(**options: Any) -> int:
       envsolve detect
       envsolve detect --json -o node1.json
     """
-    from envsolve.app.request.targets import detected_host
+    from envsolve.app.request.hosts import detected_host
     from envsolve.host.host_file import host_as_json
 
     host = detected_host(matrix_of(options), os.environ, thorough=True)

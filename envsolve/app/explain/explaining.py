@@ -110,7 +110,7 @@ COLLECT = (
 
 
 def _given(asked: ExplainRequest, matrix: Matrix, environ: Mapping[str, str]) -> Given:
-    from envsolve.app.request.targets import detected_host
+    from envsolve.app.request.hosts import detected_host
     from envsolve.host.host_file import read_host_file
 
     host: Host | None = None
@@ -184,7 +184,7 @@ def _with_this_machine(
         return given
     if not any(Path(clue.value).is_dir() for clue in seen.clues.get("prefix", ())):
         return given
-    from envsolve.app.request.targets import detected_host
+    from envsolve.app.request.hosts import detected_host
 
     return given._replace(host=detected_host(matrix, environ, thorough=False))
 

@@ -117,7 +117,7 @@ def _refused(error: UnsolvableError) -> Advice:
 
 
 def _this_platform() -> Platform | None:
-    from envsolve.app.request.targets import this_platform
+    from envsolve.app.request.hosts import this_platform
 
     try:
         return this_platform()

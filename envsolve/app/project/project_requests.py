@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from envsolve.app.request.hosts import detected_host
 from envsolve.app.request.overrides import CONDA_CUDA
 from envsolve.app.request.recorded_machine import ORIGIN, recorded_machine
-from envsolve.app.request.targets import detected_host, targets_of
+from envsolve.app.request.targets import targets_of
 from envsolve.app.solve.solving import framework_requests
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import split_dependent

@@ -7,11 +7,11 @@ The driver of the target comes from, in order: 1. ``--driver`` (or ENVSOLVE_DRIV
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 from envsolve.app.request.command import way_out
-from envsolve.app.request.overrides import CONDA_CUDA, UV_DRIVER, overridden, require_known, with_driver, with_origin
+from envsolve.app.request.hosts import each_host, only_host, read_hosts, this_platform, with_known_cuda, with_named_gpus
+from envsolve.app.request.overrides import CONDA_CUDA, UV_DRIVER, with_driver, with_origin
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import CudaTable
@@ -59,20 +59,20 @@ def targets_of(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> 
     UnsolvableError where a GPU is present but cannot be identified.
     """
     _check_contradictions(request)
-    request = _each_host(request)
+    request = each_host(request)
     if request.hosts:
         parts = list(_parts_by_platform(request, matrix))
     else:
         named: list[tuple[Platform, ...]] = [(platform,) for platform in request.platforms] or [()]
         each = (request._replace(platforms=platforms) for platforms in named)
-        parts = [(part, (_only_host(part, matrix, environ),)) for part in each]
+        parts = [(part, (only_host(part, matrix, environ),)) for part in each]
     return tuple(_target(part, hosts, matrix, environ, CPU_ENVIRONMENT) for part, hosts in parts)
 
 
 def platforms_of(request: Request, matrix: Matrix) -> tuple[Platform, ...]:
     """The platforms that :func:`targets_of` finds, each once, without looking at a machine. Errors as there."""
     if request.hosts and not request.platforms:
-        return tuple(dict.fromkeys(host.platform for host in _read_hosts(_each_host(request), matrix)))
+        return tuple(dict.fromkeys(host.platform for host in read_hosts(each_host(request), matrix)))
     return request.platforms or (this_platform(),)
 
 
@@ -82,14 +82,14 @@ def target_of(request: Request, matrix: Matrix, environ: Mapping[str, str], *, a
     ``answer`` is what the note calls what the request gets where no GPU was found.
     """
     _check_contradictions(request)
-    request = _each_host(request)
-    hosts = _read_hosts(request, matrix) if request.hosts else (_only_host(request, matrix, environ),)
+    request = each_host(request)
+    hosts = read_hosts(request, matrix) if request.hosts else (only_host(request, matrix, environ),)
     return _target(request, hosts, matrix, environ, answer)
 
 
 def _parts_by_platform(request: Request, matrix: Matrix) -> Iterator[tuple[Request, tuple[Host, ...]]]:
     """The request for the hosts of each platform, in the order they were named."""
-    hosts = _read_hosts(request, matrix)
+    hosts = read_hosts(request, matrix)
     platforms = request.platforms or tuple(dict.fromkeys(host.platform for host in hosts))
     if len(platforms) == 1:
         yield request, hosts
@@ -105,18 +105,11 @@ def _parts_by_platform(request: Request, matrix: Matrix) -> Iterator[tuple[Reque
         yield part, tuple(host for _, host in here)
 
 
-def _only_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    """The host of a request without host files: of the named GPUs, or this machine."""
-    if request.gpus and request.gpus != ("auto",):
-        return _named_host(request, matrix, environ)
-    return _for_platform(detected_host(matrix, environ, thorough=False), request)
-
-
 def _target(
     request: Request, hosts: tuple[Host, ...], matrix: Matrix, environ: Mapping[str, str], answer: str
 ) -> Target:
     hosts = tuple(with_driver(host, request.driver, request.asker.named("driver")) for host in hosts)
-    hosts = tuple(with_known_cuda(_with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
+    hosts = tuple(with_known_cuda(with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
     platform = _platform(request, hosts)
     hosts = tuple(_with_glibc(host, platform, request) for host in hosts)
     _require_on_platform(hosts, platform, matrix.cuda, request)
@@ -163,14 +156,6 @@ def glibc_of(problem: Problem) -> LibcVersion | None:
     return min((machine.glibc for machine in problem.machines if machine.glibc is not None), default=None)
 
 
-def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool) -> Host:
-    """Detect this machine, with what the environment variables of other tools override."""
-    from envsolve.host.detection import detect
-
-    found = detect(thorough=thorough, environ=environ, pci_table=matrix.gpu_of_pci_id)
-    return with_known_cuda(overridden(found, matrix.cuda, environ), matrix.cuda)
-
-
 def _check_contradictions(request: Request) -> None:
     said = request.asker.saying
 
@@ -190,83 +175,6 @@ def _check_contradictions(request: Request) -> None:
             raise refuse(f"{said('gpus', 'none')} requests the CPU and {about} a GPU: give one of them")
     if request.glibc is not None and request.platforms and not any(it.is_linux for it in request.platforms):
         raise refuse(f"{request.asker.named('glibc')} applies only to Linux, and the target is {request.platforms[0]}")
-
-
-def _each_host(request: Request) -> Request:
-    """``request`` with each machine of its lists of nodes by name."""
-    if not request.hosts:
-        return request
-    from envsolve.fleet.inventory import nodes_named
-
-    known = {it.name for it in request.named_hosts}
-    names = ([it] if it in known else [name for name, _ in nodes_named(it)] for it in request.hosts)
-    return request._replace(hosts=tuple(name for each in names for name in each))
-
-
-def _read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
-    from envsolve.fleet.inventory import nodes_named
-
-    known = {it.name: it.host for it in request.named_hosts}
-    hosts = tuple(known[name] if name in known else nodes_named(name)[0][1].host for name in request.hosts)
-    for name, host in zip(request.hosts, hosts, strict=True):
-        for capability in host.capabilities:
-            require_known(capability, matrix.cuda, name)
-    return hosts
-
-
-def _named_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    platform, named = request.platform or this_platform(), request.asker.named("gpus")
-    if request.wants_cpu:
-        here = Host(platform=platform, status=GpuStatus.NO_GPU, origin={"gpus": named})
-        return here if platform is not this_platform() else _with_own_glibc(here)
-    gpus: dict[Gpu, int] = {}
-    for text in request.gpus:
-        gpu = _named_gpu(text, matrix, request.asker)
-        gpus[gpu] = gpus.get(gpu, 0) + 1
-    counted = tuple(gpu._replace(count=count) for gpu, count in gpus.items())
-    host = Host(platform=platform, gpus=counted, origin={"gpus": named})
-    if request.driver is not None:
-        return with_driver(host, request.driver, request.asker.named("driver"))
-    return overridden(host, matrix.cuda, {name: environ[name] for name in (UV_DRIVER, CONDA_CUDA) if environ.get(name)})
-
-
-def _with_own_glibc(host: Host) -> Host:
-    from envsolve.host.machine import this_glibc
-
-    return host._replace(glibc=this_glibc())
-
-
-def _named_gpu(text: str, matrix: Matrix, asker: Asker) -> Gpu:
-    try:
-        capability = ComputeCapability.parse(text)
-    except ValueError:
-        model = matrix.gpus.find(text, partial(asker.saying, "gpus"))
-        return Gpu(model.name, model.capabilities[0])
-    require_known(capability, matrix.cuda, asker.named("gpus"))
-    return Gpu(None, capability)
-
-
-def _with_named_gpus(host: Host, matrix: Matrix) -> Host:
-    """Fill in capabilities that follow from a product name; a name that is unknown or ambiguous stays open."""
-    if all(gpu.compute_capability is not None for gpu in host.gpus):
-        return host
-    return host._replace(gpus=tuple(_capable(gpu, matrix) for gpu in host.gpus))
-
-
-def _capable(gpu: Gpu, matrix: Matrix) -> Gpu:
-    if gpu.compute_capability is not None or gpu.name is None:
-        return gpu
-    try:
-        return gpu._replace(compute_capability=matrix.gpus.find(gpu.name).capabilities[0])
-    except UsageError:
-        return gpu
-
-
-def this_platform() -> Platform:
-    """The platform envsolve runs on. Raises UsageError where it is none that the matrix covers."""
-    from envsolve.host.machine import this_platform as found
-
-    return found()
 
 
 def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
@@ -432,25 +340,6 @@ def _machine(host: Host, cuda: CudaTable, platform: Platform, *, cpu: bool) -> M
         windows_driver=windows,
         assumed_glibc=assumed,
     )
-
-
-def with_known_cuda(host: Host, cuda: CudaTable) -> Host:
-    """State the CUDA a driver supports where only the driver is known: the number nvidia-smi prints."""
-    branch = cuda.branch_of(host.driver) if host.driver is not None and host.driver_cuda is None else None
-    return host if branch is None else with_origin(host._replace(driver_cuda=branch.cuda), "driver_cuda", "the matrix")
-
-
-def _for_platform(host: Host, request: Request) -> Host:
-    """The detected machine as another system's target: its GPUs count, its driver's number says nothing there."""
-    target = request.platform
-    if target is None or target.is_windows is host.platform.is_windows or host.driver is None:
-        return host
-    if host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA):
-        return host
-    naming = f"give the target's driver with {request.asker.named('driver')}"
-    note = f"the driver of this {host.platform} machine is ignored for {target}: {naming}"
-    kept = {key: value for key, value in host.origin.items() if key not in ("driver", "driver_cuda")}
-    return host._replace(driver=None, driver_cuda=None, origin=kept, notes=(*host.notes, note))
 
 
 def _require_on_platform(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, request: Request) -> None:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version as PackageVersion
 
-from envsolve.app.request.targets import this_platform
+from envsolve.app.request.hosts import this_platform
 from envsolve.app.status.held_stack import HeldStack, stack_in
 from envsolve.app.status.lock_summary import Build, Summary, summary_of, with_recorded_floors
 from envsolve.app.status.package_changes import Change, package_changes
