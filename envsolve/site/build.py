@@ -19,17 +19,21 @@ def build_site(
     Only files of the same name are replaced. Raises UsageError for a directory that cannot be written, MatrixError
     where the matrix is unsound.
     """
+    _write(directory / "index.html", "")  # before the answers, which take long
     matrix = Matrix(matrix_directory or find_matrix())
     every = parts(str(matrix.directory), matrix.framework_names, together)
     answers = Answers(matrix, every, all_outcomes(every, on_progress))
     count = 0
     for address, text in pages(answers):
-        path = directory / address
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8", newline="\n")
-        except OSError as error:
-            message = f"{path} cannot be written: {error.strerror or error}"
-            raise UsageError("output-not-writable", message, hints=(Hint("choose another directory"),)) from error
+        _write(directory / address, text)
         count += 1
     return count
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        message = f"{path} cannot be written: {error.strerror or error}"
+        raise UsageError("output-not-writable", message, hints=(Hint("choose another directory"),)) from error
