@@ -1,1 +1,1 @@
-"""What packages exist: indexes over HTTP, their pages, the metadata of their files, and what is kept of them."""
+"""Package indexes: their pages and the metadata of their files, over HTTP, with a cache."""

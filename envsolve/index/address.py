@@ -1,6 +1,6 @@
-"""Addresses on the web, taken apart once: where to connect, what to ask for, and the login that was written inside.
+"""Web addresses in parts: the server to connect to, the target of the request, and the login in the address.
 
-A login leaves the address here, so that no message, cache or lock that is made of an address can hold one.
+The login is separated here, so that no message, cache or lock made from an address can contain it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f]|^\s|^[^/]*//[^/?#]*[\s\\]")
-"""What could split a request, and what does not belong before a path."""
+"""Characters that could split a request, and what is invalid before a path."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Login(NamedTuple):
-    """A user and the password, which is None where only the user is known. Printing it shows neither."""
+    """A user name and a password, None if only the user is known. Its repr shows neither."""
 
     user: str
     password: str | None
@@ -36,7 +36,7 @@ class Login(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """What a connection, and a login, is for. ``host`` is in lower case, IPv6 in brackets."""
+    """The server of a connection and of a login. ``host`` is in lower case, IPv6 in brackets."""
 
     scheme: str
     host: str
@@ -53,12 +53,12 @@ class Address(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """``url`` as messages may have it."""
+        """``url`` without secrets, for messages."""
         return without_secrets(self.url)
 
 
 def address_of(url: str) -> Address:
-    """The parts of ``url``; raises UsageError where it is no web address, or holds what could split a request."""
+    """The parts of ``url``. Raises UsageError if it is not a web address, or could split a request."""
     try:
         parts = urlsplit(url)
         name, port = parts.hostname or "", parts.port
@@ -77,8 +77,8 @@ def address_of(url: str) -> Address:
 
 
 def address_behind(address: Address, location: str) -> Address:
-    """Where a header Location leads, which may be relative; raises UsageError as :func:`address_of` does."""
-    with suppress(UnicodeError):  # some servers send UTF-8, which http.client takes for Latin-1
+    """The address in a header Location, which may be relative. Raises UsageError like :func:`address_of`."""
+    with suppress(UnicodeError):  # some servers send UTF-8, which http.client reads as Latin-1
         location = location.encode("latin-1").decode()
     try:
         url = urljoin(address.url, location)

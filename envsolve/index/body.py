@@ -1,4 +1,4 @@
-"""The bodies of answers, read and unpacked step by step: what would not end, or unpacks to gigabytes, is given up."""
+"""Response bodies, read and unpacked in steps. A body that does not end, or unpacks to gigabytes, is an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _STEP = 1 << 18
 
 
 def read_body(answer: Answer, limit: int) -> bytes:
-    """The whole body, unpacked. Raises Failure where it has more than ``limit`` bytes, is cut or malformed."""
+    """The whole body, unpacked. Raises Failure if it has more than ``limit`` bytes, is incomplete or malformed."""
     encoding = answer.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity", *_GZIP):
         raise Failure("response-unreadable", f"it has the unexpected compression {encoding!r}", again=False)
@@ -36,7 +36,7 @@ def read_body(answer: Answer, limit: int) -> bytes:
 
 
 def _limited(answer: Answer, limit: int) -> Iterator[bytes]:
-    """The body as it comes."""
+    """The parts of the body as they arrive, up to the limit."""
     size = 0
     while part := answer.read():
         size += len(part)
@@ -46,7 +46,7 @@ def _limited(answer: Answer, limit: int) -> Iterator[bytes]:
 
 
 def _unpacked(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """What gzip holds: whole streams one after the other, and padding behind them."""
+    """The content of gzip data: one or more complete streams, and padding after them."""
     stream = None
     try:
         for part in parts:

@@ -1,4 +1,4 @@
-"""Builds that fail with the newest build tools, read from ``data/builds/bounds.toml``: what they build with instead."""
+"""Older build tools for builds that fail with the newest ones, from ``data/builds/bounds.toml``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envsolve.boundary.document import Kept, read_document
 
 
 class BuildBound(NamedTuple):
-    """A failing build says ``text``, and succeeds with ``constraint``. ``because`` is the reason, for people."""
+    """A build that fails with the output ``text`` succeeds with ``constraint``; ``because`` is the reason in words."""
 
     text: str
     constraint: str
@@ -22,7 +22,7 @@ class BuildBound(NamedTuple):
 
 
 def builds_document(name: str) -> Mapping[str, Any]:
-    """What a file of ``data/builds`` has."""
+    """The content of a file of ``data/builds``."""
     package = Path(__file__).parents[1]
     shipped = package / "_builds"
     path = (shipped if shipped.is_dir() else package.parent / "data" / "builds") / name
@@ -31,11 +31,11 @@ def builds_document(name: str) -> Mapping[str, Any]:
 
 @cache
 def build_bounds() -> tuple[BuildBound, ...]:
-    """All that are known."""
+    """All known bounds."""
     bounds = builds_document("bounds.toml")["bound"]
     return tuple(BuildBound(it["text"], it["constraint"], it["because"]) for it in bounds)
 
 
 def bound_for(output: str) -> BuildBound | None:
-    """What a build that failed with ``output`` succeeds with; None where nothing is known of it."""
+    """The bound for a build that failed with ``output``; None if none is known."""
     return next((it for it in build_bounds() if it.text in output), None)

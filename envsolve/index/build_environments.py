@@ -1,6 +1,6 @@
-"""The environments that source is built in, one for all with the same requirements of their build.
+"""Environments for builds. Builds with the same requirements share one.
 
-Most builds require setuptools alone; installing it takes longer than asking it for the metadata of a package.
+Most builds require only setuptools, and its installation takes longer than the metadata of a package.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class BuildEnvironments:
-    """Makes them as they are needed. Who has one closes it, which removes them.
+    """Makes the environments on demand. Call :meth:`close` to remove them.
 
-    ``constraints`` bound the versions of what builds require.
+    ``constraints`` limit the versions of build requirements.
     """
 
     def __init__(self, constraints: Sequence[str] = ()) -> None:
@@ -27,7 +27,7 @@ class BuildEnvironments:
         self._open = ExitStack()
 
     def of(self, requirements: Collection[str], constraint: str = "") -> DefaultIsolatedEnv:
-        """One with ``requirements`` installed, within ``constraint`` too if there is one.
+        """An environment with ``requirements`` installed, within ``constraint`` if it is not empty.
 
         Raises CalledProcessError, or an exception of pypa/build.
         """

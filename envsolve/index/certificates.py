@@ -1,9 +1,11 @@
-"""Whom https connections trust.
+"""The certificates that https connections trust.
 
-In order: 1. a file or a directory that PIP_CERT, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE names, and the
-directory SSL_CERT_DIR 2. the system's certificates, as they hold those of a company's own proxy or index, are kept up
-to date by the system, and load in half the time of 3. certifi, where the system has none, as in bare containers and
-with the installer of python.org on macOS.
+In order:
+
+1. a file or directory in PIP_CERT, REQUESTS_CA_BUNDLE, CURL_CA_BUNDLE or SSL_CERT_FILE, and the directory SSL_CERT_DIR
+2. the system's certificates: they include those of a company's own proxy or index, the system updates them, and they
+   load in half the time of certifi's
+3. certifi, if the system has none, as in minimal containers and with the installer of python.org on macOS
 """
 
 from __future__ import annotations
@@ -19,14 +21,14 @@ from envsolve.errors import Hint, UsageError
 BUNDLE_VARIABLES = ("PIP_CERT", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
 DIRECTORY_VARIABLE = "SSL_CERT_DIR"
 _LONGEST = 16 * 1024 * 1024
-"""Bytes of a file with certificates. It is read here first, as OpenSSL waits for a pipe and reads a device for ever."""
+"""The size limit of a certificate file in bytes. envsolve reads it first: OpenSSL would wait for a pipe or a device."""
 
 
 class Certificates:
-    """The two ways to make a TLS connection, each prepared when the first connection needs it.
+    """The TLS contexts, with and without verification, each made when the first connection needs it.
 
-    ``client`` is a file in PEM form with the certificate that envsolve shows, and its key. ``trusted`` are hosts, as
-    ``name`` or ``name:port``, whose certificates nobody checks. Raises UsageError where a file cannot be read.
+    ``client`` is a PEM file with the client certificate and its key. For the hosts in ``trusted``, as ``name`` or
+    ``name:port``, certificates are not verified. Raises UsageError if a file cannot be read.
     """
 
     def __init__(self, client: Path | None = None, trusted: frozenset[str] = frozenset()) -> None:
@@ -34,13 +36,13 @@ class Certificates:
         self._trusted = trusted
 
     def context(self, host: str, port: int) -> ssl.SSLContext:
-        """What a connection to ``host`` is made with."""
+        """The TLS context for a connection to ``host``."""
         name = host.strip("[]")
         return self._unchecked if not self._trusted.isdisjoint((name, f"{host}:{port}", host)) else self.checked
 
     @cached_property
     def checked(self) -> ssl.SSLContext:
-        """The certificate of the server is checked, and that it is for the host that was asked for."""
+        """A context that verifies the server's certificate and its host name."""
         return self._with_client(_checked())
 
     @cached_property
@@ -88,7 +90,7 @@ def _checked() -> ssl.SSLContext:
 def _of_the_system() -> ssl.SSLContext:
     context = ssl.create_default_context()
     directory = ssl.get_default_verify_paths().capath or os.devnull
-    found_by_name = any(Path(directory).glob("*"))  # these are read when one is needed, and not counted before
+    found_by_name = any(Path(directory).glob("*"))  # these are read on demand, and do not count as loaded before
     if not found_by_name and not context.cert_store_stats()["x509_ca"]:
         import certifi
 
@@ -97,15 +99,15 @@ def _of_the_system() -> ssl.SSLContext:
 
 
 def _no_password() -> str:
-    """Instead of OpenSSL's own question on the terminal."""
+    """An empty password, so that OpenSSL does not prompt on the terminal."""
     message = "its key has a password"
     raise ValueError(message)
 
 
 def _words(error: Exception) -> str:
-    """The reason without the numbers and file names that OpenSSL puts around it."""
+    """The reason without OpenSSL's numbers and file names."""
     if isinstance(error, ssl.SSLError):
-        reason: str | None = error.reason  # OpenSSL gives none for a file without anything in PEM form
+        reason: str | None = error.reason  # None for a file without PEM content
         return "it is not a PEM file" if reason is None else reason.lower().replace("_", " ")
     if isinstance(error, FileError):
         return error.reason

@@ -1,4 +1,4 @@
-"""What an index gives is checked before it counts: digests, and that a file is about what its name says."""
+"""Checks of files from an index: their digests, and that their content matches their name."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from envsolve.model.package import Hashes, PackageFile
 from envsolve.model.versions import parsed_version
 
 NOT_THERE = "file-not-there"
-"""The code of the error for a file that an index lists and does not give."""
+"""The error code for a file that an index lists but does not serve."""
 BUILD_FAILED = "build-failed"
-"""The code of the error for a source distribution that could not be built."""
+"""The error code for a source distribution that could not be built."""
 _STRONG = ("sha512", "sha384", "sha256")
 
 
 def checked_metadata(content: bytes, file: PackageFile) -> Metadata:
-    """The metadata in ``content``, where it is about the project and the version of ``file``. Raises OutsideError."""
+    """The metadata in ``content``. Raises OutsideError if it is not for the project and the version of ``file``."""
     try:
         found = read_metadata(content)
     except ValueError as error:
@@ -30,7 +30,7 @@ def checked_metadata(content: bytes, file: PackageFile) -> Metadata:
 
 
 def project_and_version(file_name: str) -> tuple[str, str]:
-    """The normalized name and the version in the name of a file, as far as they can be told apart."""
+    """The normalized name and the version in the name of a file, as far as it is unambiguous."""
     if file_name.endswith(".whl"):
         parts = file_name.split("-")
         return normalized(parts[0]), parts[1].replace("_", "-")
@@ -40,7 +40,7 @@ def project_and_version(file_name: str) -> tuple[str, str]:
 
 
 def require_hash(file: PackageFile) -> None:
-    """Raise OutsideError where an index tells no hash that proves what ``file`` is: code of it is not run then."""
+    """Raise OutsideError if the index states no strong hash of ``file``: its code must not run then."""
     if not any(algorithm in _STRONG for algorithm, _ in file.hashes):
         message = f"{file.name!r} has no sha256, sha384 or sha512, and envsolve builds only verified files"
         hint = Hint("use an index that has hashes, or a version with a wheel")
@@ -48,7 +48,7 @@ def require_hash(file: PackageFile) -> None:
 
 
 def check_hash(content: bytes, hashes: Hashes, what: str) -> None:
-    """Raise OutsideError where ``content`` does not have the strongest of ``hashes`` that is known."""
+    """Raise OutsideError if ``content`` does not match the strongest supported one of ``hashes``."""
     import hashlib
 
     stated = dict(hashes)
@@ -66,7 +66,7 @@ def check_hash(content: bytes, hashes: Hashes, what: str) -> None:
 
 
 def not_had(file: PackageFile, response: Response) -> OutsideError:
-    """The error for a file that an index lists and does not give."""
+    """The error for a file that an index lists but does not serve."""
     address = without_secrets(file.url)
     return OutsideError(
         NOT_THERE,
@@ -76,5 +76,5 @@ def not_had(file: PackageFile, response: Response) -> OutsideError:
 
 
 def invalid(file: PackageFile, reason: str) -> OutsideError:
-    """The error for metadata that are there and cannot be used."""
+    """The error for metadata that cannot be used."""
     return OutsideError("metadata-invalid", f"the metadata of {file.name} cannot be used: {reason}")

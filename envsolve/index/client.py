@@ -1,7 +1,7 @@
-"""Package indexes, from each of which a page or a metadata file is fetched once.
+"""The package indexes of a request. Each page and each metadata file is fetched once.
 
-Several indexes are asked in order, and the first that knows a name answers for it alone: a package of a public index
-never takes the place of one with the same name in a private index that stands before it.
+Indexes are queried in order, and only the first one that knows a name is used for it: a package on a public index
+never replaces one with the same name on a private index that comes first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from envsolve.model.reference import parse_reference
 
 
 class Pool:
-    """The indexes that were asked so far, one object for each address, so that no page is fetched twice."""
+    """One Index for each address, so that no page is fetched twice."""
 
     def __init__(self, fetcher: Fetcher, shelf: Shelf, read: MetadataReader, trust: Trust | None = None) -> None:
         self._parts = fetcher, shelf, trust or Trust(), read
@@ -37,7 +37,7 @@ class Pool:
         return self._indexes[url]
 
     def listing(self, url: str, listing: Listing, labels: Callable[[str], str]) -> Index:
-        """The page of ``listing`` at ``url``, which :meth:`index` has from now on; ``labels`` as in ListingPage."""
+        """The page of ``listing`` at ``url``; later :meth:`index` returns it too. ``labels`` is as in ListingPage."""
         if url not in self._indexes:
             self._indexes[url] = ListingPage(url, listing, labels, *self._parts)
         return self._indexes[url]
@@ -48,24 +48,23 @@ class Pool:
 
 
 class Direct(NamedTuple):
-    """What is at the address of a requirement: the file as a lock names it, and its version, "" if unknown.
+    """A package at the address in a requirement: the file as in a lock, and the version, "" if unknown.
 
-    ``metadata`` is None for a wheel, which is read as those of an index are. ``asked`` is the address as requirements
-    have it, without login: with a branch maybe, where ``file`` has a commit.
+    ``metadata`` is None for a wheel, which is read like those of an index. ``requested`` is the address in the
+    requirement, without login. It can name a branch if ``file`` names a commit.
     """
 
     file: PackageFile
     version: str
     metadata: Metadata | None = None
-    asked: str = ""
+    requested: str = ""
 
 
 class Indexes:
-    """The indexes of a request, in the order they are asked.
+    """The indexes of a request, in order.
 
-    ``mapped`` names packages that are looked up in an index of their own first, ``direct`` those that a requirement
-    gives by their address. ``more`` are versions that the indexes may lack.
-    Safe to use from many threads. Each page and each metadata file is fetched at most once.
+    ``mapped`` has the packages with an index of their own, which comes first for them. ``direct`` has the packages that
+    a requirement gives by address. ``more`` has versions that the indexes may lack. Safe to use from many threads.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class Indexes:
         self._direct = {name: _alone(name, it) for name, it in self._at_address.items()}
 
     def project(self, name: str) -> Project | None:
-        """What the first index that knows ``name`` has of it; None where none knows it. Raises OutsideError."""
+        """The project on the first index that knows ``name``; None if no index knows it. Raises OutsideError."""
         if name in self._direct:
             return self._direct[name]
         for index in self._asked(name):
@@ -95,7 +94,7 @@ class Indexes:
         return self._with_elsewhere(name, None)
 
     def at_hand(self, name: str) -> tuple[bool, Project | None]:
-        """Whether all this is known without asking anybody, and what it is."""
+        """Whether the answer of :meth:`project` is known without a request, and that answer."""
         if name in self._direct:
             return True, self._direct[name]
         for index in self._asked(name):
@@ -107,19 +106,19 @@ class Indexes:
         return True, self._with_elsewhere(name, None)
 
     def direct(self, name: str) -> Direct | None:
-        """What a requirement gives by its address for ``name``; None where ``name`` is from an index."""
+        """The package ``name`` if a requirement gives it by address, else None."""
         return self._at_address.get(name)
 
     def is_direct(self, name: str, url: str) -> bool:
-        """Whether ``name`` is from the address ``url``."""
+        """Whether a requirement gives ``name`` by the address ``url``."""
         found = self.direct(name)
         try:
-            return found is not None and found.asked == without_secrets(parse_reference(url).url)
+            return found is not None and found.requested == without_secrets(parse_reference(url).url)
         except ValueError:
             return False
 
     def metadata(self, project: Project, file: RawFile) -> Metadata:
-        """What ``file`` requires. Raises OutsideError."""
+        """The metadata of ``file``. Raises OutsideError."""
         stated = self._stated(project)
         if stated is not None:
             return stated
@@ -127,12 +126,12 @@ class Indexes:
         return index.metadata(project, file)
 
     def build(self, project: Project, file: RawFile) -> Metadata | None:
-        """What the build of ``file`` says that it requires; None where builds are not allowed. Raises OutsideError."""
+        """The metadata from a build of ``file``; None if builds are not allowed. Raises OutsideError."""
         index, project = self.owner(project, file)
         return index.build(project, file)
 
     def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
-        """The same without asking anybody; None where somebody has to be asked."""
+        """The metadata of ``file`` if it is known without a request, else None."""
         stated = self._stated(project)
         if stated is not None:
             return stated
@@ -140,15 +139,15 @@ class Indexes:
         return index.metadata_at_hand(project, file)
 
     def index_url(self, project: Project) -> str | None:
-        """The index that ``project`` is from, without credentials; None where it is from one file."""
+        """The URL of the index of ``project``, without credentials; None if it is a package by address."""
         return None if project.name in self._direct else _bare(self._of(project))
 
     def index_of_file(self, project: Project, file: RawFile) -> str | None:
-        """The same for one file: an extended project has them from several indexes."""
+        """The same for one file: the files of an extended project come from several indexes."""
         return None if project.name in self._direct else _bare(self.owner(project, file).of)
 
     def owner(self, project: Project, file: RawFile) -> Part:
-        """The index that has ``file``, and what it has of the project."""
+        """The index that has ``file``, and its part of the project."""
         if isinstance(project, ExtendedProject):
             return project.owner(file)
         return Part(self._of(project), project)

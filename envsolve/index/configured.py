@@ -1,6 +1,6 @@
-"""What one place says of package indexes: the value that readers of configuration share, and their errors.
+"""The index settings from one place: the value that readers of configuration share, and their errors.
 
-No message holds a value: URLs of private indexes have passwords in them.
+No message contains a value, because URLs of private indexes can contain passwords.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from envsolve.errors import Hint, UsageError
 
 
 class Configured(NamedTuple):
-    """What one place says; None or an empty tuple where it says nothing. ``origin`` is the place in words.
+    """The settings from one place; None or an empty tuple if it does not set them. ``origin`` is the place in words.
 
-    ``find_links_origin`` is that of ``find_links`` where several variables or files are one place.
+    ``find_links_origin`` is the origin of ``find_links`` if the place consists of several variables or files.
     """
 
     origin: str
@@ -34,16 +34,16 @@ class Configured(NamedTuple):
 
     @property
     def names_an_index(self) -> bool:
-        """Whether it says where packages are looked for."""
+        """Whether it sets an index or find-links."""
         return bool(self.index_url or self.extra_index_urls or self.find_links or self.no_index)
 
 
 _LONGEST = 1024 * 1024
-"""Bytes of a configuration file."""
+"""The size limit of a configuration file in bytes."""
 
 
 class Machine(NamedTuple):
-    """Where configuration may be: ``root`` is above ``etc``, ``platform`` as sys.platform spells it."""
+    """Where configuration can be. ``root`` is the directory with ``etc``, ``platform`` is as in sys.platform."""
 
     environ: Mapping[str, str]
     home: Path | None
@@ -53,18 +53,18 @@ class Machine(NamedTuple):
 
 
 def read_file(path: Path) -> bytes | None:
-    """The content of a configuration file, None where there is none. Raises UsageError where it cannot be read."""
+    """The content of a configuration file, None if there is none. Raises UsageError if it cannot be read."""
     try:
         return read_bytes(path, _LONGEST)
     except FileError as error:
-        if not os.path.exists(path):  # noqa: PTH110 - what lies in a closed folder counts as absent
+        if not os.path.exists(path):  # noqa: PTH110 - a file in an inaccessible folder counts as absent
             return None
         message = f"{path} configures package indexes and cannot be read: {error.reason}"
         raise UsageError("index-settings-unreadable", message, hints=(Hint("check its permissions"),)) from error
 
 
 def text_of(path: Path, content: bytes) -> str:
-    """The content as text. Raises UsageError where it is not UTF-8."""
+    """The content as text. Raises UsageError if it is not UTF-8."""
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -73,11 +73,11 @@ def text_of(path: Path, content: bytes) -> str:
 
 
 def malformed(place: str, problem: str, *, detail: str = "") -> UsageError:
-    """The error for a setting that cannot be understood: where it is, and what is wrong with it."""
+    """The error for an invalid setting: where it is, and what is wrong with it."""
     cause = (f"{place}: {detail}",) if detail else (f"{place} {problem}",)
     return UsageError("index-settings-invalid", f"{place} {problem}", cause, (Hint("fix it or remove it"),))
 
 
 def first(values: Iterable[str | None]) -> str | None:
-    """The first that says something."""
+    """The first value that is set."""
     return next((value for value in values if value), None)

@@ -1,7 +1,7 @@
-"""Logins for package indexes, found where pip finds them, so that a private index works without a word to envsolve.
+"""Logins for package indexes, from the same places as in pip, so that private indexes work without settings.
 
-In order: 1. the address itself 2. netrc 3. the keyring, which may open a window or start a program and is therefore
-asked only after a server refused, and once for each server.
+In order: 1. the address itself 2. netrc 3. the keyring. The keyring can open a window or start a program, so it is
+queried only after a server denied access, once for each server.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from netrc import netrc
 
 _KEYRING_TIMEOUT = 60.0
-"""Seconds for the command ``keyring``, which may wait for a person to unlock a store."""
+"""The time limit, in seconds, of the command ``keyring``, which may wait for a person to unlock a store."""
 
 
 class Credentials:
-    """The logins of one run, safe to use from many threads. ``notes`` tell what could not be read, without secrets."""
+    """The logins of one run, safe to use from many threads. ``notes`` say what could not be read, without secrets."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []
@@ -35,10 +35,10 @@ class Credentials:
         self._netrc_read = False
 
     def login_for(self, address: Address) -> Login | None:
-        """What to send along: the login of the address, else what is known of its server.
+        """The login to send: that of the address, else the known one of its server.
 
-        The first login that an address brings is kept for addresses of that server without one, such as those of the
-        files that an index lists.
+        The first login in an address is also used for addresses of that server without one, such as those of the files
+        that an index lists.
         """
         origin, written = address.origin, address.login
         complete = written is not None and written.password is not None
@@ -48,10 +48,10 @@ class Credentials:
         return written if complete or not _is_of(known, written) else known
 
     def after_refusal(self, address: Address, sent: Login | None) -> Login | None:
-        """Another login after the server answered 401 to ``sent``; None where there is none.
+        """Another login after the server answered 401 to ``sent``; None if there is none.
 
-        The keyring is asked about the address first and its server second, as pip and uv do: some stores go by the one,
-        some by the other.
+        The keyring is queried for the address first, then for its server, as in pip and uv: some stores use the one,
+        some the other.
         """
         if sent is not None and sent.password is not None:
             return None
@@ -69,10 +69,10 @@ class Credentials:
 
     def _keep(self, origin: Origin, login: Login | None) -> Login | None:
         with self._lock:
-            kept = self._logins.get(origin)
-            if kept is None or kept.password is None:
-                self._logins[origin] = kept = login or kept
-            return kept
+            known = self._logins.get(origin)
+            if known is None or known.password is None:
+                self._logins[origin] = known = login or known
+            return known
 
     def _of_netrc(self, address: Address) -> Login | None:
         with self._lock:
@@ -94,18 +94,18 @@ class Credentials:
             return _from_keyring_module(services, user)
         except ImportError:
             return _from_keyring_command(services, user)
-        except Exception as error:  # noqa: BLE001 - stores are plug-ins, which raise what they like
+        except Exception as error:  # noqa: BLE001 - stores are plug-ins and can raise anything
             self.notes.append(f"the keyring has no login for {host}:{port}: it failed with {type(error).__name__}")
             return None
 
 
-def _is_of(login: Login | None, asked: Login | None) -> bool:
-    """Whether ``login`` is of the user that an address names, if it names one."""
-    return asked is None or (login is not None and login.user == asked.user)
+def _is_of(login: Login | None, requested: Login | None) -> bool:
+    """Whether ``login`` belongs to the user that an address names, if it names one."""
+    return requested is None or (login is not None and login.user == requested.user)
 
 
 def _from_keyring_module(services: Sequence[str], user: str | None) -> Login | None:
-    """What the module ``keyring`` of this environment knows; raises ImportError where there is none."""
+    """The login from the module ``keyring`` in this environment. Raises ImportError if there is none."""
     from importlib import import_module
 
     keyring = import_module("keyring")
@@ -117,7 +117,7 @@ def _from_keyring_module(services: Sequence[str], user: str | None) -> Login | N
 
 
 def _from_keyring_command(services: Sequence[str], user: str | None) -> Login | None:
-    """What the command ``keyring`` says, which is installed apart from envsolve; from 25.2 on it tells users too."""
+    """The login from the command ``keyring``, installed separately. From 25.2 on it prints user names too."""
     command = find_program("keyring", os.environ)
     if command is None or (user or "").startswith("-"):
         return None
@@ -132,7 +132,7 @@ def _from_keyring_command(services: Sequence[str], user: str | None) -> Login | 
 
 
 def _said(command: list[str]) -> list[str]:
-    """The lines that a command prints; none where it fails. What it complains about is of no use to a user here."""
+    """The lines that a command prints; none if it fails. Its error messages do not help a user here."""
     try:
         finished = run_program(command, os.environ | {"PYTHONIOENCODING": "utf-8"}, _KEYRING_TIMEOUT)
     except OSError:

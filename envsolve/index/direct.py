@@ -1,7 +1,7 @@
-"""Packages by their address: the version, the digest or commit, and the requirements of what is there.
+"""Packages by address: their version, their digest or commit, and their requirements.
 
-A file gets the digest that it has now, a branch or a tag its commit, so that a lock installs the same later. What a
-project requires is what its pyproject.toml states; else a build tells, where the user allows it.
+A file gets its current digest, and a branch or a tag its current commit, so that a lock installs the same later. The
+requirements of a project come from its pyproject.toml, or from a build if the user allows builds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from envsolve.index.checks import NOT_THERE, check_hash
 from envsolve.index.client import Direct
 from envsolve.index.failures import ANOTHER_INDEX
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher
-from envsolve.index.kept import read_kept, written
 from envsolve.index.metadata import Metadata, read_metadata
 from envsolve.index.one_index import Shelf
 from envsolve.index.page import version_of
@@ -28,18 +27,19 @@ from envsolve.index.project_name import FILES, stated_name
 from envsolve.index.repository import add_submodules, check_out, commit_of
 from envsolve.index.source_archive import build_imports, project_metadata, pyproject_in, stated_metadata
 from envsolve.index.source_metadata import built_metadata, extracted
+from envsolve.index.store import decoded, encoded
 from envsolve.model.names import normalized
 from envsolve.model.package import PackageFile
 from envsolve.model.reference import EDITABLE, AddressKind, Reference, file_name_in, is_path
 
 _OK = 200
 _LARGEST = 2_000_000_000
-"""Bytes of a file that is fetched for its digest."""
+"""The size limit, in bytes, of a file that is downloaded to compute its digest."""
 _BUCKET = "results"
 
 
 class _Stated(NamedTuple):
-    """A file with the requirements of a project: a pyproject.toml, or the metadata that a build made."""
+    """A file with the requirements of a project: a pyproject.toml, or metadata from a build."""
 
     content: bytes
     is_built: bool = False
@@ -47,7 +47,7 @@ class _Stated(NamedTuple):
     build_imports: tuple[str, ...] = ()
 
     def metadata(self) -> Metadata | None:
-        """What it says; None for a pyproject.toml that leaves requirements to the build, or is none."""
+        """Its metadata; None for a pyproject.toml without static requirements, or an invalid one."""
         if self.is_built:
             return read_metadata(self.content)._replace(built_with=self.built_with)
         found = project_metadata(self.content)
@@ -55,9 +55,9 @@ class _Stated(NamedTuple):
 
 
 class DirectReader:
-    """Reads packages by their address; relative paths begin at the current directory.
+    """Reads packages by address. Relative paths start at the current directory.
 
-    ``builds`` are the environments where it may run the build of source.
+    ``builds`` has the environments for builds, if they are allowed.
     """
 
     def __init__(
@@ -73,14 +73,14 @@ class DirectReader:
         self._builds = builds
 
     def read(self, name: str, reference: Reference) -> Direct:
-        """What is at ``reference``, which is the project ``name``, or where that is a guess any project.
+        """The package at ``reference``. It must be the project ``name``, unless that name is a guess.
 
-        Raises UsageError ``direct-reference-invalid`` where it is another project or none, OutsideError where it cannot
-        be had.
+        Raises UsageError ``direct-reference-invalid`` if it is another project or none, and OutsideError if it cannot
+        be read.
         """
         readers = {AddressKind.FILE: self._file, AddressKind.REPOSITORY: self._repository}
         found = readers.get(reference.kind, self._folder)(name, reference)
-        return found._replace(asked=without_secrets(reference.url))
+        return found._replace(requested=without_secrets(reference.url))
 
     def _folder(self, name: str, reference: Reference) -> Direct:
         root = Path(reference.address)
@@ -122,34 +122,34 @@ class DirectReader:
             return _direct(name, reference, self._stated(name, reference, root), file)
 
     def _repository(self, name: str, reference: Reference) -> Direct:
-        kept = self._kept(reference) if reference.has_commit else None
-        if kept is not None:
-            return _direct(name, reference, kept, _file_at(reference))
+        stored = self._stored(reference) if reference.has_commit else None
+        if stored is not None:
+            return _direct(name, reference, stored, _file_at(reference))
         if self._offline:
             hint = Hint("run the same command once without --offline to fill the cache")
             message = f"{without_secrets(reference.url)} is not cached, and --offline is set"
-            raise OutsideError("not-kept", message, hints=(hint,))
+            raise OutsideError("not-cached", message, hints=(hint,))
         with TemporaryDirectory(prefix="envsolve-source-", ignore_cleanup_errors=True) as directory:
             root = Path(directory)
             if not reference.has_commit:
                 now = reference._replace(revision=commit_of(reference, root, self._environ))
-                kept = self._kept(now) if now.revision else None
-                if kept is not None:
-                    return _direct(name, reference, kept, _file_at(now))
+                stored = self._stored(now) if now.revision else None
+                if stored is not None:
+                    return _direct(name, reference, stored, _file_at(now))
             locked = reference._replace(revision=check_out(reference, root, self._environ))
             if self._builds is not None:
                 add_submodules(root, self._environ)
             name = _called(name, reference, root)
             stated = self._stated(name, reference, root)
         if stated is not None:
-            self._shelf.write(_BUCKET, _key(locked), written(stated))
+            self._shelf.write(_BUCKET, _key(locked), encoded(stated))
         return _direct(name, reference, stated, _file_at(locked))
 
-    def _kept(self, reference: Reference) -> _Stated | None:
-        return read_kept(self._shelf.read(_BUCKET, _key(reference)), _Stated)
+    def _stored(self, reference: Reference) -> _Stated | None:
+        return decoded(self._shelf.read(_BUCKET, _key(reference)), _Stated)
 
     def _stated(self, name: str, reference: Reference, root: Path) -> _Stated | None:
-        """What a tree says of its requirements; None where only a build tells them, and none is allowed."""
+        """The requirements of a source tree; None if they need a build and builds are not allowed."""
         top = root / reference.subdirectory
         if not any((top / it).exists() for it in FILES):
             raise _invalid(name, reference, "it has no pyproject.toml and no setup.py")
@@ -169,7 +169,7 @@ def _file_at(reference: Reference) -> PackageFile:
 
 
 def _called(name: str, reference: Reference, root: Path) -> str:
-    """What the files of a tree call the project, else ``name``. Raises UsageError where a requirement names another."""
+    """The project's name in the files of a tree, else ``name``. Raises UsageError if a requirement names another."""
     called = stated_name(lambda it: _read_inside(root / reference.subdirectory / it, root))
     if called and normalized(called) != name and reference.is_named:
         raise _misnamed(name, reference, called)
@@ -177,7 +177,7 @@ def _called(name: str, reference: Reference, root: Path) -> str:
 
 
 def _direct(name: str, reference: Reference, stated: _Stated | None, file: PackageFile) -> Direct:
-    """A project whose requirements are ``stated``, as source. Raises UsageError where it is another project."""
+    """A source tree with the requirements ``stated``. Raises UsageError if it is another project."""
     found = None if stated is None else stated.metadata()
     if found is None:
         found = Metadata(name, "", None, needs_build=True)
@@ -189,7 +189,7 @@ def _direct(name: str, reference: Reference, stated: _Stated | None, file: Packa
 
 
 def _read_inside(path: Path, root: Path) -> bytes:
-    """A file of a tree that somebody else may have made; b"" where it is not there, or a link leads out of the tree."""
+    """A file of an untrusted tree; b"" if it does not exist, or a link leads out of the tree."""
     if not path.resolve().is_relative_to(root.resolve()):
         return b""
     try:

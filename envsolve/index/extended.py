@@ -13,7 +13,7 @@ from envsolve.model.versions import parsed_version
 
 
 class Elsewhere(NamedTuple):
-    """Where a version is, and what it is called there: ``2.14.1+cu126``."""
+    """The index of a version, and its spelling there: ``2.14.1+cu126``."""
 
     index_url: str
     version: str
@@ -24,16 +24,16 @@ More = Mapping[str, Mapping[str, Sequence[Elsewhere]]]
 
 
 class Part(NamedTuple):
-    """What the index ``of`` has of a project."""
+    """The part of a project that the index ``of`` has."""
 
     of: Index
     project: Project
 
 
 class ExtendedProject(Project):
-    """``base``, None where its index does not know the name, with the versions of ``more`` that it lacks.
+    """``base``, None if its index does not know the name, with the versions of ``more`` that it lacks.
 
-    The indexes that ``more`` names for a version are read as soon as it is needed, until one has it.
+    The indexes in ``more`` for a version are read when the version is needed, until one has it.
     """
 
     def __init__(self, name: str, base: Part | None, more: Mapping[str, Sequence[tuple[Index, str]]]) -> None:
@@ -54,7 +54,7 @@ class ExtendedProject(Project):
         return files
 
     def owner(self, file: RawFile) -> Part:
-        """Who has ``file``, which is one of those that were looked at."""
+        """The index that has ``file``, which :meth:`files` returned before."""
         return self._owners[identity(file)]
 
     def is_elsewhere(self, version: str) -> bool:
@@ -63,7 +63,7 @@ class ExtendedProject(Project):
 
     @property
     def first_index(self) -> Index:
-        """The index that it extends, or the first of those that know the name where that one does not."""
+        """The index that it extends, or if that one does not know the name, the first of the others."""
         return next(iter(self._more.values()))[0][0] if self._base is None else self._base.of
 
     def _found(self, version: str) -> tuple[Part | None, tuple[RawFile, ...]]:

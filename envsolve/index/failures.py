@@ -1,4 +1,4 @@
-"""What went wrong on the way to a server: whether to try again, and the words for it when trying is over."""
+"""Failed requests: whether to try again, and the error after the last try."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _WORDS = {
 
 
 class Failure(Exception):  # noqa: N818 - it never reaches a user, and is no error where the next try succeeds
-    """One try that failed: the code of the error it may end in, the reason in words, and whether to try again."""
+    """One failed try: the error code, the reason in words, and whether to try again."""
 
     def __init__(self, code: str, reason: str, *, again: bool) -> None:
         super().__init__(code, reason)
@@ -40,7 +40,7 @@ class Failure(Exception):  # noqa: N818 - it never reaches a user, and is no err
 
 
 class Tries(NamedTuple):
-    """What was tried: where, through which proxy, and how often."""
+    """The tries of a request: the address, the proxy, and their number."""
 
     url: str
     proxy: str | None
@@ -48,7 +48,7 @@ class Tries(NamedTuple):
 
 
 def outside_error(failure: Failure, tries: Tries) -> OutsideError:
-    """The error for a user, once the last try failed."""
+    """The error for a user after the last try failed."""
     cause = [failure.reason]
     if tries.number > 1:
         cause.append(f"this happened {tries.number} times")
@@ -61,7 +61,7 @@ def outside_error(failure: Failure, tries: Tries) -> OutsideError:
 
 
 def _on_proxies(tries: Tries) -> Iterator[Hint]:
-    """The proxy that was gone through, or the variable that names one; none leads to this machine itself."""
+    """Hints about the proxy that was used, or the variable that sets one; none for this machine itself."""
     if tries.proxy is not None:
         yield Hint(f"the proxy {tries.proxy} is set in the environment: fix it, or add the host to NO_PROXY")
         return

@@ -1,4 +1,4 @@
-"""The seam between package indexes and the network: a request out, a response back, nothing of HTTP libraries."""
+"""The seam between package indexes and the network: requests and responses, without any HTTP library."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 PAGE_LIMIT = 100_000_000
-"""Bytes that the page of a project may have; the largest real one has 15 MB (the whole history of a nightly build)."""
+"""The size limit of a project's page in bytes; the largest real one has 15 MB (all nightly builds of a project)."""
 METADATA_LIMIT = 10_000_000
-"""Bytes that a metadata file may have; the largest real ones hold a change log of 1 MB."""
+"""The size limit of a metadata file in bytes; the largest real ones contain a change log of 1 MB."""
 _MOST_DIGITS = 18
 
 
 def number_of(text: str) -> int | None:
-    """A whole number that an index states; None where it is none, or one of more digits than Python reads."""
+    """A whole number from an index; None if it is not one, or has more digits than Python reads."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
 class Response(NamedTuple):
-    """What a server answered, decompressed; ``url`` is where it came from in the end. Header names are lower case."""
+    """A server's response, decompressed. ``url`` is its final address. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -27,12 +27,12 @@ class Response(NamedTuple):
 
 
 class Fetcher(Protocol):
-    """One way of asking for a URL. Safe to use from many threads at once."""
+    """Fetches URLs. Safe to use from many threads at once."""
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
-        """What the server says, after redirects and retries.
+        """The response of the server, after redirects and retries.
 
-        Every status that says something about the file is a Response: 200, 206, 304, 401, 403, 404, 410, 416.
-        Raises OutsideError where no such answer is to be had: no connection, a server that keeps failing, a body
-        longer than ``limit`` bytes. No message holds a user name or a password.
+        Each status that is about the file is a Response: 200, 206, 304, 401, 403, 404, 410, 416. Raises OutsideError if
+        there is no such response: no connection, a server that keeps failing, a body longer than ``limit`` bytes. No
+        message contains a user name or a password.
         """

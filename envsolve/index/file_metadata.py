@@ -1,10 +1,10 @@
-"""The metadata of one file of an index, by the cheapest way the index offers.
+"""The metadata of one file of an index, by the cheapest way that the index offers.
 
-1. The metadata file beside a wheel (PEP 658), whose digest the page states.
-2. Out of the wheel itself: the end of the archive, then the member, by range requests; some kB of some GB.
-3. The whole file, where the server does not do ranges, as long as it is small.
-4. Of a source distribution what its archive states (envsolve.index.source_archive).
-5. A build of the metadata alone, where the user allows running the code of packages: only when it is asked for.
+1. The metadata file of a wheel (PEP 658), with its digest on the page.
+2. From the wheel itself: the end of the archive, then the member, by range requests; some kB of some GB.
+3. From the whole wheel, if the server does not support ranges and the wheel is small.
+4. For a source distribution, the metadata in its archive (envsolve.index.source_archive).
+5. A build of the metadata, only on request and if the user allows running the code of packages.
 """
 
 from __future__ import annotations
@@ -24,15 +24,14 @@ _NOT_THERE = (404, 410)
 
 
 class FileMetadata(NamedTuple):
-    """Reads the metadata of files. With ``builds`` it may also run the build of source distributions, in those."""
+    """Reads the metadata of files. With ``builds`` it can also build that of source distributions, in these."""
 
     builds: BuildEnvironments | None = None
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
-        """What ``file`` says of itself, which must be about the project and version that its name says.
+        """The metadata of ``file``, which must be for the project and version in its name.
 
-        Raises OutsideError where it cannot be had: ``metadata-hash-mismatch``, ``metadata-invalid``,
-        ``file-not-there``.
+        Raises OutsideError ``metadata-hash-mismatch``, ``metadata-invalid`` or ``file-not-there``.
         """
         content = self._beside(fetcher, file) if file.metadata is not None else None
         if content is None and file.is_wheel:
@@ -44,9 +43,9 @@ class FileMetadata(NamedTuple):
         return checked_metadata(content, file)
 
     def built(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
-        """What the build of a source distribution says of it, which runs its code.
+        """The metadata from a build of a source distribution, which runs its code.
 
-        Raises OutsideError where there is no answer: ``no-hash``, ``metadata-invalid``, ``build-failed``.
+        Raises OutsideError ``no-hash``, ``metadata-invalid`` or ``build-failed``.
         """
         from envsolve.index.source_metadata import built
 
@@ -54,7 +53,7 @@ class FileMetadata(NamedTuple):
         return built(fetcher, file, self.builds)
 
     def _beside(self, fetcher: Fetcher, file: PackageFile) -> bytes | None:
-        """The metadata file beside it; None where the index promised one and has none."""
+        """The metadata file of a wheel; None if the index lists one but does not have it."""
         address, mark, query = file.url.partition("?")
         response = fetcher.fetch(f"{address}.metadata{mark}{query}", limit=METADATA_LIMIT)
         if response.status in _NOT_THERE:

@@ -1,4 +1,4 @@
-"""Which wheels of an index a target can install, and which of them it prefers: by their tags, as packaging has them."""
+"""Which wheels a target can install, and which of them it prefers: by their tags, as in packaging."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ARCHITECTURES = {
     Platform.OSX_ARM64: "arm64",
 }
 _LEGACY = {(2, 17): "manylinux2014", (2, 12): "manylinux2010", (2, 5): "manylinux1"}
-"""The names from before PEP 600, as aliases; the last two exist for x86 alone."""
+"""The names before PEP 600, as aliases; the last two exist only for x86."""
 _FIRST_GLIBC = {"x86_64": 5, "aarch64": 17}
 """The oldest glibc 2.x that manylinux wheels of an architecture are built for (PEP 513, PEP 599)."""
 ASSUMED_MACOS = (14, 0)
 
 
 class Interpreter(NamedTuple):
-    """The CPython and the system that a lock is for. ``python`` is the full version: major, minor, patch."""
+    """The CPython and the system of a lock. ``python`` is the full version: major, minor, patch."""
 
     python: tuple[int, int, int]
     platform: Platform
@@ -37,7 +37,7 @@ class Interpreter(NamedTuple):
         return ".".join(map(str, self.python))
 
     def marker_values(self) -> dict[str, str]:
-        """The values of environment markers (PEP 508); those that only a running machine has are empty."""
+        """The values of environment markers (PEP 508). Values that only a running machine has are empty."""
         system, machine = _system(self.platform)
         return {
             "implementation_name": "cpython",
@@ -55,7 +55,7 @@ class Interpreter(NamedTuple):
 
 
 class Ranks:
-    """Where the tags of a wheel stand among those that an interpreter takes: lower is better."""
+    """The ranks of wheels by their tags, for an interpreter; lower is better."""
 
     def __init__(self, interpreter: Interpreter) -> None:
         from packaging.tags import compatible_tags, cpython_tags
@@ -69,7 +69,7 @@ class Ranks:
         self._ranks = {str(tag): rank for rank, tag in reversed(list(enumerate(tags)))}
 
     def of_wheel(self, file_name: str) -> int | None:
-        """The rank of a wheel by its file name; None where the interpreter cannot install it."""
+        """The rank of a wheel by its file name; None if the interpreter cannot install it."""
         found = (self._ranks.get("-".join(tag)) for tag in product(*_parts(file_name)))
         return min((rank for rank in found if rank is not None), default=None)
 
@@ -79,7 +79,7 @@ class Ranks:
         return not self._platforms.isdisjoint(platforms) and any(it.startswith(("py3", "cp3")) for it in pythons)
 
     def needed_glibc(self, file_name: str) -> LibcVersion | None:
-        """The oldest glibc with which the interpreter can install a wheel; None where that is not what it lacks."""
+        """The oldest glibc with which the interpreter can install a wheel; None if another glibc does not help."""
         pythons, abis, platforms = _parts(file_name)
         if not any(
             f"{python}-{abi}-linux_{self._architecture}" in self._ranks for python, abi in product(pythons, abis)
@@ -90,7 +90,7 @@ class Ranks:
 
 
 def _parts(file_name: str) -> list[list[str]]:
-    """Pythons, ABIs and platforms in the name of a wheel."""
+    """The Pythons, ABIs and platforms in the name of a wheel."""
     return [part.lower().split(".") for part in file_name.removesuffix(".whl").split("-")[-3:]]
 
 
@@ -103,7 +103,7 @@ def _system(platform: Platform) -> tuple[str, str]:
 
 
 def platform_tags(interpreter: Interpreter) -> Iterator[str]:
-    """The platform tags that the interpreter takes, best first, without ``any``."""
+    """The platform tags that the interpreter supports, best first, without ``any``."""
     system, _ = _system(interpreter.platform)
     architecture = _ARCHITECTURES[interpreter.platform]
     if system == "Windows":

@@ -1,7 +1,6 @@
-"""Package indexes over HTTP, as pip's users know it: their proxies, certificates and logins, and patience.
+"""Package indexes over HTTP, with the same proxies, certificates, logins and timeouts as in pip.
 
-A Route moves the bytes. What it leaves to its caller is here: how often to try, where to go on, what to send along, and
-how much to take.
+A Route transfers the bytes. This module decides the rest: retries, redirects, headers, and size limits.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ if TYPE_CHECKING:
     from envsolve.index.route import Route
 
 _TELLING = frozenset({200, 206, 304, 401, 403, 404, 410, 416})
-"""The statuses that say something about a file, see Fetcher."""
+"""The statuses that are about the file, see Fetcher."""
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
-"""The statuses that another try may better; the choice of pip and uv."""
+"""The statuses for which pip and uv try again."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 10
 _UNAUTHORIZED = 401
 _FOR_ONE_ORIGIN = frozenset({"Authorization", "Cookie"})
 _READ_TIMEOUT = 30.0
 _DEADLINE = 50.0
-"""Seconds; see Settings in route.py. After so many a request that fails is not repeated either."""
+"""Seconds; see Settings in route.py. After this time, a failed request is not repeated either."""
 _WATCH_INTERVAL = 1.0
 _LONGEST_TIMEOUT = 3600.0
 _TIMEOUT_VARIABLES = ("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT")
@@ -49,17 +48,17 @@ _HEADER_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 
 
 class HttpFetcher:
-    """A Fetcher for http and https. It may be used from as many threads as it has ``connections`` for each server.
+    """A Fetcher for http and https, for as many threads as it has ``connections`` for each server.
 
-    ``retries`` is how often a request is repeated; without it, UV_HTTP_RETRIES or PIP_RETRIES give it. Before the
-    first repetition it waits up to ``backoff`` seconds, before each further one up to twice as long, and as long as a
-    server says, but not longer than ``longest_wait``.
-    ``connect_timeout`` and ``read_timeout`` are seconds without a byte; without the latter, UV_HTTP_TIMEOUT or
-    PIP_DEFAULT_TIMEOUT give it. ``deadline`` are the seconds for an answer that never ends, or ``read_timeout`` where
-    that is longer. ``trusted_hosts`` (``name`` or ``name:port``) need no certificate that can be checked;
-    ``client_certificate`` is a PEM file for servers that ask for one.
+    ``retries`` is the number of repetitions of a request, by default that of UV_HTTP_RETRIES or PIP_RETRIES. Before the
+    first repetition it waits up to ``backoff`` seconds, before each further one up to twice as long, and as long as the
+    server requests, but not longer than ``longest_wait``.
+    ``connect_timeout`` and ``read_timeout`` are seconds without a byte; the default of the latter is that of
+    UV_HTTP_TIMEOUT or PIP_DEFAULT_TIMEOUT. A whole response may take ``deadline`` seconds, or ``read_timeout`` if that
+    is longer. The certificates of ``trusted_hosts`` (``name`` or ``name:port``) are not verified.
+    ``client_certificate`` is a PEM file for servers that require one.
 
-    ``notes`` tell which settings could not be used.
+    ``notes`` say which settings could not be used.
     """
 
     def __init__(
@@ -112,7 +111,7 @@ class HttpFetcher:
             passed.add(address.url)
 
     def close(self) -> None:
-        """End all connections. Who waits in another thread, for an answer or for the next try, gets OutsideError."""
+        """End all connections. Threads that wait for a response or for the next try get OutsideError."""
         with self._lock:
             self._closed.set()
             routes = list(self._routes.values())  # another thread may still add one, which it closes itself
@@ -130,7 +129,7 @@ class HttpFetcher:
         return sent
 
     def _answer(self, address: Address, headers: Mapping[str, str], limit: int) -> Response:
-        """The answer of one server, logged in where it asks for that and a login is known."""
+        """The response of one server, with a login if the server requires one and it is known."""
         if "Authorization" in headers:
             return self._persistent(address, headers, limit)
         login = self._credentials.login_for(address)
@@ -143,7 +142,7 @@ class HttpFetcher:
         return response
 
     def _persistent(self, address: Address, headers: Mapping[str, str], limit: int) -> Response:
-        """The answer after as many tries as it takes and may take."""
+        """The response, after repetitions if necessary."""
         start = monotonic()
         for count in range(1, self._retries + 2):
             try:
@@ -160,13 +159,13 @@ class HttpFetcher:
                     return response
                 if count > self._retries:
                     raise outside_error(_refusal(response), self._tries(address, count))
-                wait = max(self._pause(count), self._asked_pause(response))
+                wait = max(self._pause(count), self._requested_pause(response))
             if self._closed.wait(wait):
                 break
         raise OutsideError("fetch-cancelled", f"{address.shown} was not fetched, because the command is ending")
 
     def _once(self, address: Address, headers: Mapping[str, str], limit: int) -> Response:
-        """What the server answers to one request, whatever its status. Raises Failure."""
+        """The response to one request, whatever its status. Raises Failure."""
         route = self._route(address.origin)
         answer, start = None, monotonic()
         try:
@@ -174,7 +173,7 @@ class HttpFetcher:
             try:
                 body = read_body(answer, limit)
             except BaseException:
-                answer.release(whole=False)  # what is left of the body must not be taken for the next answer
+                answer.release(whole=False)  # the rest of the body must not be read as the next response
                 raise
             answer.release(whole=True)
         except route.errors as error:
@@ -185,8 +184,11 @@ class HttpFetcher:
         return Response(answer.status, answer.headers, body, address.url)
 
     def _route(self, origin: Origin) -> Route:
-        """The way to a server, made when it is first needed. Raises UsageError for settings that cannot be used."""
-        from envsolve.index.route import Route, Settings  # urllib3 takes 30 ms to import, a cache needs none
+        """The route to a server, made on first use. Raises UsageError for invalid settings."""
+        from envsolve.index.route import (  # urllib3 takes 30 ms to import, and cached pages do not need it
+            Route,
+            Settings,
+        )
 
         with self._lock:
             if origin not in self._routes:
@@ -198,7 +200,7 @@ class HttpFetcher:
             return self._routes[origin]
 
     def _watch(self) -> None:
-        """End connections from outside: nothing else ends a read that gets a byte before each time-out."""
+        """End overdue connections: nothing else ends a read that gets a byte before each timeout."""
         while not self._closed.wait(_WATCH_INTERVAL):
             for route in list(self._routes.values()):
                 route.end_overdue()
@@ -207,14 +209,14 @@ class HttpFetcher:
         return Tries(address.shown, self._route(address.origin).proxy, count)
 
     def _pause(self, count: int) -> float:
-        """Seconds before the next try: longer each time, and by chance, so that many threads do not return at once."""
+        """Seconds before the next try: longer each time, and random, so that many threads do not retry at once."""
         from random import uniform
 
         longest = min(self._backoff * 2.0 ** (count - 1), self._longest_wait)
         return uniform(longest / 2, longest)  # noqa: S311 - chance spreads load here, it keeps no secret
 
-    def _asked_pause(self, response: Response) -> float:
-        """Seconds that a server asks to wait, as a number or as a date (RFC 9110, section 10.2.3), within bounds."""
+    def _requested_pause(self, response: Response) -> float:
+        """Seconds that the server requests (Retry-After, a number or a date: RFC 9110, section 10.2.3), limited."""
         from datetime import UTC, datetime
         from email.utils import parsedate_to_datetime
 
@@ -225,13 +227,13 @@ class HttpFetcher:
             until = parsedate_to_datetime(text)
         except ValueError:
             return 0.0
-        if until.tzinfo is None:  # as the date ends in -0000
+        if until.tzinfo is None:  # the date ends in -0000
             until = until.replace(tzinfo=UTC)
         return min(max((until - datetime.now(UTC)).total_seconds(), 0.0), self._longest_wait)
 
 
 def _read_timeout(notes: list[str]) -> float:
-    """Seconds that the environment grants, as it does to uv and pip."""
+    """The read timeout in seconds, from the variables of uv and pip."""
     for variable in _TIMEOUT_VARIABLES:
         text = os.environ.get(variable)
         if not text:
@@ -247,7 +249,7 @@ def _read_timeout(notes: list[str]) -> float:
 
 
 def _patience(notes: list[str]) -> int:
-    """Repetitions of a request that the environment grants, as it does to uv and pip."""
+    """The number of repetitions of a request, from the variables of uv and pip."""
     for variable in _RETRIES_VARIABLES:
         text = os.environ.get(variable)
         if not text:
@@ -259,7 +261,7 @@ def _patience(notes: list[str]) -> int:
 
 
 def _redirect(address: Address, response: Response) -> Address | None:
-    """Where an answer leads; None where it does not. Raises OutsideError for one that is not safe to follow."""
+    """The target of a redirect; None for another response. Raises OutsideError if it is not safe to follow."""
     location = response.headers.get("location")
     if response.status not in _REDIRECTS or location is None:
         return None
@@ -275,7 +277,7 @@ def _redirect(address: Address, response: Response) -> Address | None:
 
 
 def _refusal(response: Response) -> Failure:
-    """The failure that a status means, with its name."""
+    """The failure for a status, with its name."""
     from http import HTTPStatus
 
     try:

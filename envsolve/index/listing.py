@@ -1,7 +1,7 @@
-"""The page of a place that publishes wheels, read as an index that has one project (envsolve.extension_sources).
+"""The page of a place that publishes wheels, read as an index with one project (envsolve.extension_sources).
 
-Where the page is all that tells for which CUDA a wheel is, the same file name is on several pages. Its name here has a
-label that says so, ``kaolin-0.18.0+cu12.8torch2.8.0-...``, and its address has the name under which it is published.
+If only the page says which CUDA a wheel is for, the same file name is on several pages. Here its name gets a label,
+``kaolin-0.18.0+cu12.8torch2.8.0-...``; its address has the published name.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import msgspec
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import OutsideError
 from envsolve.extension_sources import Listing
+from envsolve.index.cached_page import CachedPage
 from envsolve.index.fetch import Fetcher
-from envsolve.index.kept import Kept
 from envsolve.index.metadata import Metadata
 from envsolve.index.one_index import Index, MetadataReader, Shelf, Trust
 from envsolve.index.page import Project, RawFile, project_of, read_page
@@ -24,9 +24,9 @@ from envsolve.model.reference import file_name_in
 
 
 class ListingPage(Index):
-    """One page of a listing, at ``url``, with the files of any packages.
+    """One page of a listing, at ``url``, with files of any packages.
 
-    ``labels`` gives the label for the wheels of a package that have none; "" where they need none.
+    ``labels`` returns the label for wheels of a package without one; "" if they need none.
     """
 
     def __init__(
@@ -53,20 +53,20 @@ class ListingPage(Index):
     def _address(self, name: str) -> str:
         return self._page
 
-    def _of_kept(self, name: str, kept: Kept, url: str = "") -> Project | None:
-        project, label = self._read_kept(name, kept, url), self._labels(name)
+    def _project_in(self, name: str, cached: CachedPage, url: str = "") -> Project | None:
+        project, label = self._read_page(name, cached, url), self._labels(name)
         if project is None or not label:
             return project
         files = (it for position in range(len(project.versions)) for it in project.files(position))
         return project_of(name, project.url, (_with_label(it, label) for it in files))
 
-    def _read_kept(self, name: str, kept: Kept, url: str) -> Project | None:
-        if kept.page is None:
+    def _read_page(self, name: str, cached: CachedPage, url: str) -> Project | None:
+        if cached.page is None:
             return None
         if not self._listing.is_json:
-            return read_page(name, kept.page, kept.content_type, url or self._page)
+            return read_page(name, cached.page, cached.content_type, url or self._page)
         try:
-            files = list(_files(self._listing, msgspec.json.decode(kept.page)))
+            files = list(_files(self._listing, msgspec.json.decode(cached.page)))
         except (ValueError, TypeError, LookupError, RecursionError) as error:
             text = f"the list of wheels at {without_secrets(self._page)} cannot be read"
             raise OutsideError("index-page-invalid", text, (str(error),)) from None
@@ -74,7 +74,7 @@ class ListingPage(Index):
 
 
 def _with_label(file: RawFile, label: str) -> RawFile:
-    """A wheel whose version has no label with ``label``; any other file as it is."""
+    """A wheel with ``label`` added if its version has no label; any other file unchanged."""
     project, _, rest = file[0].partition("-")
     version, _, tags = rest.partition("-")
     is_bare = file[0].endswith(".whl") and "+" not in version
@@ -86,7 +86,7 @@ def _as_published(file: RawFile) -> RawFile:
 
 
 def published_name(address: str) -> str:
-    """The name that the file at ``address`` of a listing is published under."""
+    """The published name of the file at ``address`` of a listing."""
     return unquote(file_name_in(address))
 
 
@@ -98,7 +98,7 @@ def _files(listing: Listing, document: Any) -> Iterator[RawFile]:
 
 
 def _values(value: Any, keys: Sequence[str]) -> list[Any]:
-    """What lies at a path of keys, ``*`` being each element of a list or a table."""
+    """The values at a path of keys; ``*`` stands for each element of a list or a table."""
     if not keys:
         return [] if value is None else [value]
     if keys[0] != "*":

@@ -1,4 +1,4 @@
-"""Indexes and files in folders of this machine, by ``file:`` addresses as pip takes them: a page is ``index.html``."""
+"""Indexes and files in folders of this machine, by ``file:`` addresses as in pip; a page is ``index.html``."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _HTML = "text/html"
 
 
 class WithFolders:
-    """A Fetcher that reads ``file:`` addresses itself and leaves the others to ``others``."""
+    """A Fetcher that reads ``file:`` addresses itself and passes others to ``others``."""
 
     def __init__(self, others: Fetcher) -> None:
         self._others = others
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
-        """See Fetcher. Raises OutsideError for a file that is there and cannot be read."""
+        """See Fetcher. Raises OutsideError for a file that exists but cannot be read."""
         if not url.startswith("file:"):
             return self._others.fetch(url, headers, limit=limit)
         path = path_of(url)

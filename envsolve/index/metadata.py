@@ -21,18 +21,18 @@ _CORRECTIONS = (
 )
 _FIRST_WITH_STATIC_SDISTS = (2, 2)
 _MOST_REQUIREMENTS = 10_000
-"""Of one file; the largest real ones have 2,000, one for each of their extras."""
+"""The most requirements of one file; the largest real ones have 2,000, one for each of their extras."""
 
 
 class Metadata(NamedTuple):
-    """What one file says of itself.
+    """The metadata of one file.
 
-    ``requires`` is None where a requirement cannot be read, as in some old files, or where there are too many.
-    ``is_static`` says of a source distribution that its requirements hold for every wheel built from it (PEP 643).
-    ``needs_build`` says that only a build would tell them, and ``requires`` is None. ``corrected`` are requirements, as
-    they are written, that no standard allows and that were read as older installers read them. ``leads_to`` is the
-    index that has the files of a source distribution without any, ``built_with`` what a build needed.
-    ``build_imports`` are packages of frameworks that the build of a source distribution imports and does not require.
+    ``requires`` is None if a requirement is invalid, as in some old files, or if there are too many. ``is_static``: the
+    requirements of a source distribution are valid for every wheel built from it (PEP 643). ``needs_build``: only a
+    build shows the requirements, so ``requires`` is None. ``corrected`` has the original text of invalid requirements
+    that were read like older installers do. ``leads_to`` is the index with the files of a stub source distribution,
+    ``built_with`` the older build tools that a build needed. ``build_imports`` are packages of frameworks that the
+    build of a source distribution imports but does not require.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Metadata(NamedTuple):
 
 
 def read_metadata(content: bytes) -> Metadata:
-    """The metadata in a METADATA or PKG-INFO file. Raises ValueError where it names no project or version."""
+    """The metadata in a METADATA or PKG-INFO file. Raises ValueError if it names no project or version."""
     text = _END_OF_FIELDS.split(content.decode("utf-8", "replace").lstrip("\ufeff\r\n"), maxsplit=1)[0]
     fields: dict[str, list[str]] = {}
     for field, value in _FIELD.findall(_FOLDED.sub(" ", text)):
@@ -72,7 +72,7 @@ def read_metadata(content: bytes) -> Metadata:
 
 
 def needs_in(lines: Sequence[str]) -> tuple[Need, ...] | None:
-    """What the lines require, as older installers read them; None where one of them is no requirement even so."""
+    """The requirements in the lines, as older installers read them; None if one of them is invalid even so."""
     if len(lines) > _MOST_REQUIREMENTS:
         return None
     try:
@@ -82,7 +82,7 @@ def needs_in(lines: Sequence[str]) -> tuple[Need, ...] | None:
 
 
 def corrected(line: str) -> str:
-    """A requirement as the standard has it, where pip up to 24.0 read one that breaks it in one of the usual ways.
+    """A requirement in standard form, if pip up to 24.0 accepted its invalid form.
 
     https://packaging.python.org/en/latest/specifications/version-specifiers took effect in pip 24.1.
     """

@@ -11,10 +11,11 @@ from urllib.parse import urljoin
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.index.cached_page import CachedPage, expiry, may_cache, page_in
 from envsolve.index.fetch import Fetcher, Response
-from envsolve.index.kept import Kept, expiry, kept_of, may_be_kept, read_kept, written
 from envsolve.index.metadata import Metadata
 from envsolve.index.page import ACCEPT, Project, RawFile, may_lead, read_page
+from envsolve.index.store import decoded, encoded
 from envsolve.model.package import PackageFile
 from envsolve.model.release import PYTORCH_INDEX
 
@@ -24,13 +25,13 @@ T = TypeVar("T")
 
 
 class Shelf(Protocol):
-    """Where answers are kept between two runs."""
+    """A cache that lasts between runs."""
 
     def read(self, bucket: str, key: str) -> bytes | None:
-        """What was written under ``key``, or None."""
+        """The content stored under ``key``, or None."""
 
     def write(self, bucket: str, key: str, content: bytes) -> None:
-        """Keep ``content`` under ``key``."""
+        """Store ``content`` under ``key``."""
 
 
 class Trust(NamedTuple):
@@ -45,17 +46,17 @@ class MetadataReader(Protocol):
 
     @property
     def builds(self) -> object:
-        """Where it may build what says nothing without; None or False where it may not."""
+        """The environments for builds of metadata; None or False if builds are not allowed."""
 
     def __call__(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
-        """What ``file`` says of itself. Raises OutsideError."""
+        """The metadata that ``file`` states. Raises OutsideError."""
 
     def built(self, fetcher: Fetcher, file: PackageFile) -> Metadata:
-        """What a build of ``file`` says of it. Raises OutsideError."""
+        """The metadata from a build of ``file``. Raises OutsideError."""
 
 
 def file_address(project: Project, raw: RawFile) -> str:
-    """The full address of ``raw``. Raises OutsideError where its page should not lead there."""
+    """The full address of ``raw``. Raises OutsideError if its page must not link to it."""
     try:
         url = urljoin(project.url, raw[1])
     except ValueError:
@@ -73,25 +74,25 @@ def _misled(project: Project, raw: RawFile, url: str) -> OutsideError:
 
 
 def identity(raw: RawFile) -> str:
-    """What tells a file from all others: its strongest digest, or its name where the index has none."""
+    """The strongest digest of a file, or its name if the index states no digest."""
     hashes = dict(raw[2])
     return hashes.get("sha256") or next(iter(hashes.values()), raw[0])
 
 
 class _Once(Generic[T]):
-    """A value that is worked out by the first who asks, while others wait for it."""
+    """A value that the first thread computes while others wait for it."""
 
     __slots__ = ("_lock", "error", "is_known", "value")
 
     def __init__(self) -> None:
         self._lock = Lock()
         self.value: T | None = None
-        """None where it is not known, or could not be worked out."""
+        """None if it is not known, or could not be computed."""
         self.error: OutsideError | None = None
         self.is_known = False
 
     def get(self, work_out: Callable[[], T]) -> T:
-        """The value. Raises the OutsideError that working it out raised, each time."""
+        """The value. Raises the OutsideError of its computation each time."""
         if not self.is_known:
             with self._lock:
                 if not self.is_known:
@@ -106,7 +107,7 @@ class _Once(Generic[T]):
 
 
 class Index:
-    """One package index, by the address that the pages of projects lie under."""
+    """One package index. The pages of projects are below its URL."""
 
     def __init__(self, url: str, fetcher: Fetcher, shelf: Shelf, trust: Trust, read: MetadataReader) -> None:
         self.url = url.rstrip("/") + "/"
@@ -114,24 +115,24 @@ class Index:
         self._projects: dict[str, _Once[Project | None]] = {}
         self._metadata: dict[tuple[str, str], _Once[Metadata]] = {}
         self._built: dict[tuple[str, str], _Once[Metadata]] = {}
-        self._kept: dict[str, Metadata | None] = {}
-        """What the shelf has of files, by their digests."""
-        self._passing: set[str] = set()
-        """Projects of which nothing may be kept."""
+        self._stored: dict[str, Metadata | None] = {}
+        """Metadata from the cache, by the digest of the file."""
+        self._uncacheable: set[str] = set()
+        """Projects whose pages and metadata must not be cached."""
 
     def project(self, name: str) -> Project | None:
-        """What it has of ``name``; None where it does not know the name. Raises OutsideError."""
-        return self._projects.setdefault(name, _Once()).get(lambda: self._load(name, self._stale(name)))
+        """The project ``name``; None if the index does not know it. Raises OutsideError."""
+        return self._projects.setdefault(name, _Once()).get(lambda: self._load(name, self._cached(name)))
 
     def at_hand(self, name: str) -> tuple[bool, Project | None]:
-        """Whether it is known, without asking, what it has of ``name``; and what that is."""
+        """Whether the answer of :meth:`project` is known without a request, and that answer."""
         once = self._projects.setdefault(name, _Once())
         if not once.is_known:
-            kept = self._stale(name)
-            if not self._is_fresh(kept):
+            cached = self._cached(name)
+            if not self._is_fresh(cached):
                 return False, None
             with suppress(OutsideError):
-                once.get(lambda: self._load(name, kept))
+                once.get(lambda: self._load(name, cached))
         return once.error is None, once.value
 
     def holds(self, project: Project) -> bool:
@@ -140,16 +141,16 @@ class Index:
         return once is not None and once.value is project
 
     def metadata(self, project: Project, file: RawFile) -> Metadata:
-        """What ``file`` requires; a build that was made of it counts. Raises OutsideError."""
+        """The metadata of ``file``, from a build if there was one. Raises OutsideError."""
         known = self._metadata.setdefault((project.name, identity(file)), _Once())
         return known.get(lambda: self._load_metadata(project, file))
 
     def build(self, project: Project, file: RawFile) -> Metadata | None:
-        """What the build of ``file`` says that it requires; None where builds are not allowed. Raises OutsideError."""
+        """The metadata from a build of ``file``; None if builds are not allowed. Raises OutsideError."""
         if not self._read.builds:
             return None
         if self._trust.offline:
-            raise _not_kept(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
+            raise _not_cached(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
         key = (project.name, identity(file))
         once = self._built.setdefault(key, _Once())
         found = once.get(lambda: self._keep(project, file, self._read.built(self._fetcher, _whole(project, file))))
@@ -157,71 +158,71 @@ class Index:
         return found
 
     def metadata_at_hand(self, project: Project, file: RawFile) -> Metadata | None:
-        """The same without asking."""
+        """The metadata of ``file`` if it is known without a request, else None."""
         once = self._metadata.get((project.name, identity(file)))
-        return self._kept_metadata(project, file) if once is None else once.value
+        return self._cached_metadata(project, file) if once is None else once.value
 
     def _address(self, name: str) -> str:
-        """Where the page of ``name`` is; what the index is asked with, such as a token, stands behind it."""
+        """The address of the page of ``name``, with the query of the index, such as a token."""
         folder, mark, query = self.url.rstrip("/").partition("?")
         return f"{folder.rstrip('/')}/{name}/{mark}{query}"
 
     def _key(self, name: str) -> str:
         return without_secrets(self._address(name))
 
-    def _stale(self, name: str) -> Kept | None:
-        """What is kept of the page of ``name``, whether it still counts or not."""
-        return read_kept(self._shelf.read("pages", self._key(name)), Kept)
+    def _cached(self, name: str) -> CachedPage | None:
+        """The cached page of ``name``, fresh or not."""
+        return decoded(self._shelf.read("pages", self._key(name)), CachedPage)
 
-    def _is_fresh(self, kept: Kept | None) -> bool:
-        """Whether ``kept`` counts without another request."""
-        return kept is not None and (self._trust.offline or (kept.expires > time() and not self._trust.refresh))
+    def _is_fresh(self, cached: CachedPage | None) -> bool:
+        """Whether ``cached`` can be used without another request."""
+        return cached is not None and (self._trust.offline or (cached.expires > time() and not self._trust.refresh))
 
-    def _load(self, name: str, kept: Kept | None) -> Project | None:
-        if kept is not None and self._is_fresh(kept):
-            return self._of_kept(name, kept)
+    def _load(self, name: str, cached: CachedPage | None) -> Project | None:
+        if cached is not None and self._is_fresh(cached):
+            return self._project_in(name, cached)
         if self._trust.offline:
-            raise _not_kept(f"the page of {name}", self._key(name))
-        response = self._fetcher.fetch(self._address(name), _asking(kept))
-        if response.status == _NOT_MODIFIED and kept is not None:
-            kept = kept._replace(expires=expiry(response))
+            raise _not_cached(f"the page of {name}", self._key(name))
+        response = self._fetcher.fetch(self._address(name), _request_headers(cached))
+        if response.status == _NOT_MODIFIED and cached is not None:
+            cached = cached._replace(expires=expiry(response))
         elif response.status == _OK:
-            kept = kept_of(response)
+            cached = page_in(response)
         elif response.status in _NOT_THERE or self._forbids_what_is_absent(response):
-            kept = Kept(expiry(response))
+            cached = CachedPage(expiry(response))
         else:
             raise _refused(name, self._key(name), response.status)
-        project = self._of_kept(name, kept, response.url)
-        if not may_be_kept(response) or _holds_secrets(kept.page or b""):
-            self._passing.add(name)
+        project = self._project_in(name, cached, response.url)
+        if not may_cache(response) or _holds_secrets(cached.page or b""):
+            self._uncacheable.add(name)
         else:
             if project is not None and not project.versions:  # the page of a network that asks to log in first
-                kept = kept._replace(expires=0.0)
-            self._shelf.write("pages", self._key(name), written(kept))
+                cached = cached._replace(expires=0.0)
+            self._shelf.write("pages", self._key(name), encoded(cached))
         return project
 
     def _forbids_what_is_absent(self, response: Response) -> bool:
-        """PyTorch's index is a store whose contents may not be listed: it forbids what it does not have."""
+        """PyTorch's index answers 403 for a project that it does not have, because its bucket may not be listed."""
         return response.status == _FORBIDDEN and self.url.startswith(PYTORCH_INDEX)
 
-    def _of_kept(self, name: str, kept: Kept, url: str = "") -> Project | None:
-        if kept.page is None:
+    def _project_in(self, name: str, cached: CachedPage, url: str = "") -> Project | None:
+        if cached.page is None:
             return None
-        own = self._address(name) if kept.url == self._key(name) else kept.url
-        return read_page(name, kept.page, kept.content_type, url or own)
+        own = self._address(name) if cached.url == self._key(name) else cached.url
+        return read_page(name, cached.page, cached.content_type, url or own)
 
-    def _kept_metadata(self, project: Project, file: RawFile) -> Metadata | None:
+    def _cached_metadata(self, project: Project, file: RawFile) -> Metadata | None:
         digest = identity(file)
-        if digest not in self._kept:
-            self._kept[digest] = read_kept(self._shelf.read("metadata", _key_of_file(project, file)), Metadata)
-        return self._kept[digest]
+        if digest not in self._stored:
+            self._stored[digest] = decoded(self._shelf.read("metadata", _key_of_file(project, file)), Metadata)
+        return self._stored[digest]
 
     def _load_metadata(self, project: Project, file: RawFile) -> Metadata:
-        found = self._kept_metadata(project, file)
+        found = self._cached_metadata(project, file)
         if found is not None:
             return found
         if self._trust.offline:
-            raise _not_kept(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
+            raise _not_cached(f"the metadata of {file[0]}", without_secrets(file_address(project, file)))
         whole = _whole(project, file)
         try:
             return self._keep(project, file, self._read(self._fetcher, whole))
@@ -229,9 +230,9 @@ class Index:
             raise _misled(project, file, whole.url) from None
 
     def _keep(self, project: Project, file: RawFile, found: Metadata) -> Metadata:
-        """``found``, written to the shelf if what the project has may be kept."""
-        if project.name not in self._passing:
-            self._shelf.write("metadata", _key_of_file(project, file), written(found))
+        """Cache ``found`` if the project may be cached, and return it."""
+        if project.name not in self._uncacheable:
+            self._shelf.write("metadata", _key_of_file(project, file), encoded(found))
         return found
 
 
@@ -244,25 +245,25 @@ def _whole(project: Project, file: RawFile) -> PackageFile:
 
 
 def _holds_secrets(page: bytes) -> bool:
-    """Whether a page leads to files by addresses with logins or signatures: it is not kept, as they stop to open."""
+    """Whether a page has URLs with logins or signatures. It is not cached, because such URLs expire."""
     if not any(sign in page for sign in (b"@", b"/t/", b"?")):
         return False
     text = page.decode("utf-8", "replace")
     return without_secrets(text) != text
 
 
-def _asking(stale: Kept | None) -> dict[str, str]:
+def _request_headers(cached: CachedPage | None) -> dict[str, str]:
     headers = {"Accept": ACCEPT}
-    if stale is not None and stale.etag:
-        headers["If-None-Match"] = stale.etag
-    if stale is not None and stale.modified:
-        headers["If-Modified-Since"] = stale.modified
+    if cached is not None and cached.etag:
+        headers["If-None-Match"] = cached.etag
+    if cached is not None and cached.modified:
+        headers["If-Modified-Since"] = cached.modified
     return headers
 
 
-def _not_kept(what: str, url: str) -> OutsideError:
+def _not_cached(what: str, url: str) -> OutsideError:
     hint = Hint("run the same command once without --offline to fill the cache")
-    return OutsideError("not-kept", f"{what} ({url}) is not cached, and --offline is set", hints=(hint,))
+    return OutsideError("not-cached", f"{what} ({url}) is not cached, and --offline is set", hints=(hint,))
 
 
 def _refused(name: str, url: str, status: int) -> OutsideError:

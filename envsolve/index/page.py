@@ -1,7 +1,7 @@
 """The page of a project, as JSON (PEP 691) or HTML (PEP 503), as versions in ascending order and the files of each.
 
-A page names up to thousands of files, of which a lock looks at a few: they are all checked, and each stays as the page
-has it until somebody wants its version (411 packages take 150 MB less so).
+A page lists up to thousands of files, and a lock needs few of them. All file names are checked, but an entry is parsed
+only when its version is needed (this saves 150 MB for 411 packages).
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from envsolve.model.package import Hashes
 from envsolve.model.versions import parsed_version
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
-"""What an index is asked for: JSON, which tells more, or whatever it has."""
+"""The header Accept: JSON, which has more fields, or any other form."""
 _JSON = ("application/vnd.pypi.simple.v1+json", "application/vnd.pypi.simple.latest+json", "application/json")
 _SDIST_ENDINGS = (".tar.gz", ".zip")
 _WHEEL_PARTS = (5, 6)
 
 RawFile = tuple[str, str, Hashes, int | None, str | None, str | None, str | None, Hashes | None]
-"""The fields of a PackageFile, its address still as the page wrote it."""
+"""The fields of a PackageFile, with the address as on the page."""
 
 
 class _About(Struct, frozen=True):
@@ -58,8 +58,8 @@ _read_file = msgspec.json.Decoder(_File).decode
 class Project:
     """The versions of the project ``name`` in ascending order, and the files of each by ``files``.
 
-    ``url`` is what addresses on its page are relative to. Safe for several threads: at worst two of them read the same
-    version.
+    ``url`` is the base of relative addresses on its page. Safe for several threads: at worst, two of them parse the
+    same version.
     """
 
     def __init__(self, name: str, url: str, entries: Mapping[str, Sequence[Raw | RawFile]]) -> None:
@@ -79,10 +79,10 @@ class Project:
 
 
 def read_page(name: str, body: bytes, content_type: str, url: str) -> Project:
-    """The project ``name`` by its page, which came from ``url``.
+    """The project ``name`` in its page from ``url``.
 
-    Files of other projects, of unknown kinds and with names that are no file names are left out, as installers do.
-    Raises OutsideError where the page is neither JSON nor HTML of a package index.
+    Files of other projects, of unknown kinds and with invalid names are ignored, as by installers. Raises OutsideError
+    if the page is neither JSON nor HTML of a package index.
     """
     if content_type.partition(";")[0].strip().lower() not in _JSON:
         base_url, files = _from_html(name, body, url)
@@ -97,7 +97,7 @@ def read_page(name: str, body: bytes, content_type: str, url: str) -> Project:
 
 
 def project_of(name: str, url: str, files: Iterable[RawFile]) -> Project:
-    """The project ``name`` with those of ``files`` that are its own."""
+    """The project ``name`` with its own files among ``files``."""
     return Project(name, url, _by_version(name, ((it[0], it) for it in files)))
 
 
@@ -142,7 +142,7 @@ def _sdist_version(name: str, stem: str) -> str | None:
 
 
 def _raw_file(file: _File) -> RawFile:
-    """PEP 714: the key of the metadata was renamed, and older indexes still write the old one."""
+    """The fields of a file. PEP 714 renamed the key of the metadata, and older indexes still use the old one."""
     yanked = "" if file.yanked is True else file.yanked
     stated = (file.core_metadata, file.dist_info_metadata, file.data_dist_info_metadata)
     metadata = next((it for it in stated if it is not None), False)
@@ -163,7 +163,7 @@ def _from_html(name: str, body: bytes, url: str) -> tuple[str, list[RawFile]]:
 
     try:
         base_url, links, is_page = read_links(body.decode("utf-8", "replace"), url)
-    except (ValueError, AssertionError) as error:  # the second is how HTMLParser refuses some marked sections
+    except (ValueError, AssertionError) as error:  # HTMLParser raises the second for some marked sections
         raise _no_page(name, url, f"its HTML is invalid ({error})") from None
     if not is_page:
         raise _no_page(name, url, "it is neither JSON nor an HTML page of links")
@@ -197,7 +197,7 @@ def _digests(text: str) -> Hashes:
 
 
 def may_lead(page_url: str, url: str) -> bool:
-    """Whether a page may name ``url``: over the web always, to a folder of this machine from another one only."""
+    """Whether a page may link to ``url``: web addresses always, files of this machine only from a local page."""
     scheme = url.partition(":")[0].lower()
     return scheme in ("http", "https") or (scheme == "file" and page_url.startswith("file:"))
 

@@ -1,9 +1,9 @@
-"""The package indexes that pip is configured with: PIP_* variables and pip.conf, read as pip reads them.
+"""pip's settings for package indexes: PIP_* variables and pip.conf, read like in pip.
 
 As in pip/_internal/configuration.py and cli/parser.py of pip 26: files in the order global, user (the old place
 before the new), site, PIP_CONFIG_FILE; a key of a later file replaces that of an earlier, then [install] replaces
-[global], and a variable replaces both. An empty value in a later file takes an earlier one back, an empty variable says
-nothing. Lists are split at white space; ``${VARIABLE}`` and ``%`` stand for themselves.
+[global], and a variable replaces both. An empty value in a later file unsets an earlier one; an empty variable has no
+effect. Lists are split at white space; ``${VARIABLE}`` and ``%`` are not replaced.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ _SECTIONS = ("global", "install")
 _YES = frozenset(("y", "yes", "t", "true", "on", "1"))
 _NO = frozenset(("n", "no", "f", "false", "off", "0"))
 _Values = dict[str, tuple[str, str]]
-"""By key: where it is said, and the value."""
+"""By key: the place of the setting, and its value."""
 
 
 def from_variables(machine: Machine) -> _Values:
-    """What the PIP_* variables say."""
+    """The settings in PIP_* variables."""
     names = {key: f"PIP_{key.upper().replace('-', '_')}" for key in _KEYS}
     return {key: (name, value) for key, name in names.items() if (value := machine.environ.get(name))}
 
 
 def from_files(machine: Machine) -> _Values:
-    """What the configuration files say together. Raises UsageError for one that cannot be read or understood."""
+    """The merged settings of the configuration files. Raises UsageError for an unreadable or invalid one."""
     sections: dict[str, _Values] = {section: {} for section in _SECTIONS}
     for path in _paths(machine):
         content = read_file(path)
@@ -42,7 +42,7 @@ def from_files(machine: Machine) -> _Values:
 
 
 def configured(values: _Values) -> Configured:
-    """The values as settings. The place is that of the index, else that of the first value there is."""
+    """The values as settings. Their place is that of the index, else that of the first value."""
     if not values:
         return Configured("")
     origin = (values.get("index-url") or next(iter(values.values())))[0]
@@ -77,7 +77,7 @@ def _yes_or_no(values: _Values, key: str) -> bool | None:
 
 
 def _paths(machine: Machine) -> Iterator[Path]:
-    """The files, those first that later ones override."""
+    """The files in order; later ones override earlier ones."""
     given = machine.environ.get("PIP_CONFIG_FILE")
     if given == os.devnull:
         return

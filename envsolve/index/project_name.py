@@ -1,4 +1,4 @@
-"""The name of a project as its files state it, without a build."""
+"""The name of a project from its files, without a build."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILES = ("pyproject.toml", "setup.cfg", "setup.py")
 
 
 def stated_name(read: Callable[[str], bytes]) -> str:
-    """The name of a project, "" where only a build tells it. ``read`` gives the content of one of its files."""
+    """The name of a project, "" if only a build shows it. ``read`` returns the content of one of its files."""
     readers = zip(FILES, (_in_pyproject, _in_setup_cfg, _in_setup_py), strict=True)
     found = (reader(read(name).decode("utf-8", "replace")) for name, reader in readers)
     return next((name for name in found if isinstance(name, str) and name), "")
@@ -42,7 +42,7 @@ def _in_setup_cfg(text: str) -> object:
 
 
 def _in_setup_py(text: str) -> object:
-    """The argument ``name`` of the call of ``setup``, where it is a literal."""
+    """The argument ``name`` in the call of ``setup``, if it is a literal."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,4 +1,4 @@
-"""A commit of a git repository, by the user's own git: it knows the logins, keys and proxies that open it."""
+"""A commit of a git repository, read with the user's git, which knows the necessary logins, keys and proxies."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from envsolve.errors import Hint, OutsideError
 from envsolve.model.reference import Reference
 
 _PATIENCE = 600.0
-"""Seconds for one run of git; the history of a large repository takes minutes."""
+"""The time limit of one run of git, in seconds; the history of a large repository takes minutes."""
 _LONGEST_OUTPUT = 1 << 20
 _SAFE = (
     *("-c", "core.hooksPath=/dev/null", "-c", "protocol.ext.allow=never", "-c", "advice.detachedHead=false"),
     *("-c", "http.lowSpeedLimit=1000", "-c", "http.lowSpeedTime=30"),
 )
-"""No program that a repository or its address names is run, and a server that stalls is given up."""
+"""Options so that git runs no program that a repository or its address names, and gives up on a stalled server."""
 _OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_NAMESPACE")
-"""What git sets while a hook of some other repository runs."""
+"""The variables that git sets while a hook of another repository runs."""
 _EVERYTHING = ("+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
 
 
 def check_out(reference: Reference, directory: Path, environ: Mapping[str, str]) -> str:
-    """Check the revision of ``reference`` out into ``directory``, which is empty; the commit that it is.
+    """Check out the revision of ``reference`` into the empty ``directory``, and return its commit.
 
-    Raises OutsideError ``git-not-found``, or ``repository-unreadable`` where git cannot have it.
+    Raises OutsideError ``git-not-found``, or ``repository-unreadable`` if git fails.
     """
     repository = _Repository(_git(reference, environ), reference, directory, environ)
     repository.run("init", "--quiet")
@@ -36,7 +36,7 @@ def check_out(reference: Reference, directory: Path, environ: Mapping[str, str])
     if not revision:
         repository.run(*fetch, "HEAD")
     elif repository.fails(*fetch, revision):
-        # A short commit has no name on the server, and some servers give no commit by its own name.
+        # The server has no name for a short commit, and some servers do not serve commits by their hash.
         repository.run("fetch", "--quiet", "--filter=blob:none", "--", reference.address, *_EVERYTHING)
         known = (f"refs/remotes/origin/{revision}", f"refs/tags/{revision}", revision)
         found = next((it for it in known if not repository.fails("rev-parse", "--verify", f"{it}^{{commit}}")), "")
@@ -47,9 +47,9 @@ def check_out(reference: Reference, directory: Path, environ: Mapping[str, str])
 
 
 def commit_of(reference: Reference, directory: Path, environ: Mapping[str, str]) -> str:
-    """The commit that a branch, a tag or the default branch of a repository is at; "" where the server lists none.
+    """The commit of a branch, a tag or the default branch of a repository; "" if the server lists none.
 
-    git runs in ``directory``, which is no repository. Raises OutsideError as :func:`check_out` does.
+    git runs in ``directory``, which is not in a repository. Raises OutsideError like :func:`check_out`.
     """
     repository = _Repository(_git(reference, environ), reference, directory, environ)
     revision = reference.revision or "HEAD"
@@ -60,9 +60,9 @@ def commit_of(reference: Reference, directory: Path, environ: Mapping[str, str])
 
 
 def add_submodules(directory: Path, environ: Mapping[str, str]) -> None:
-    """Check out what a working tree of :func:`check_out` includes of other repositories: builds may need it.
+    """Check out the submodules of a working tree from :func:`check_out`, because builds may need them.
 
-    What cannot be had is left out; the build says what it lacks.
+    Submodules that cannot be fetched are skipped; the build then says what is missing.
     """
     git = find_program("git", environ)
     if git is not None and (directory / ".gitmodules").exists():
@@ -85,18 +85,18 @@ class _Repository:
         self._said = ""
 
     def run(self, *command: str) -> str:
-        """What a command of git prints. Raises OutsideError where it fails."""
+        """The output of a git command. Raises OutsideError if it fails."""
         if self.fails(*command):
             raise self.unreadable(_reason(self._said))
         return self._said
 
     def fails(self, *command: str) -> bool:
-        """Whether a command of git fails."""
+        """Whether a git command fails."""
         code, self._said = _run(self._git, command, self._directory, self._environ)
         return code != 0
 
     def unreadable(self, reason: str) -> OutsideError:
-        """The error where the repository cannot be read."""
+        """The error for a repository that cannot be read."""
         return OutsideError(
             "repository-unreadable",
             f"cannot read {without_secrets(self._reference.url)}",
@@ -122,7 +122,7 @@ def _run(git: str, command: tuple[str, ...], directory: Path, environ: Mapping[s
 
 
 def _reason(said: str) -> str:
-    """The line of git's output that says what is wrong."""
+    """The line of git's output with the reason."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
     fatal = (line for line in lines if line.startswith(("fatal:", "error:", "remote:")))
     return next(fatal, lines[-1] if lines else "git failed")

@@ -1,4 +1,4 @@
-"""Requirements as people keep them: ``requirements.in`` and its like, in pip's format.
+"""Requirement files such as ``requirements.in``, in pip's format.
 
 https://pip.pypa.io/en/stable/reference/requirements-file-format
 """
@@ -21,7 +21,7 @@ from envsolve.model.reference import editable
 from envsolve.model.requirement_line import ALGORITHMS, hashes_of, logical_lines, parse_hash, without_hashes
 
 _FILE_OF = re.compile(r"\A(?:-[rc] |the pip section of )")
-"""What stands in front of the name of a file where a requirement is from it."""
+"""The words before the file name in the origin of a requirement."""
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
 _WITH_VALUE = {
     "-r": "requirement",
@@ -34,16 +34,16 @@ _WITH_VALUE = {
 }
 _EDITABLE = ("-e", "--editable")
 _HARMLESS = ("--prefer-binary", "--only-binary", "--trusted-host", "--require-hashes")
-"""What a lock does anyway, or what is about the connection alone."""
+"""Options that a lock implies anyway, and options about the connection."""
 _DEEPEST = 20
 _LONGEST = 16 * 1024 * 1024
-"""Bytes; a lock with all hashes of a thousand packages has 5 MB."""
+"""The size limit of a file in bytes; a lock with all hashes of a thousand packages has 5 MB."""
 
 
 class Line(NamedTuple):
-    """One requirement, and the file it is in, as a person would name it: ``-r requirements.in``.
+    """One requirement, and its file as a person would name it: ``-r requirements.in``.
 
-    ``hashes`` are the digests that its file may have, none where all may: ``--hash=sha256:0a...``.
+    ``hashes`` are the allowed digests of its file (``--hash=sha256:0a...``), none if all are allowed.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Line(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """What files ask for: requirements, constraints, and the indexes they name. ``mistakes`` are in other lines."""
+    """The content of files: requirements, constraints and indexes. ``mistakes`` has the errors in other lines."""
 
     requirements: tuple[Line, ...] = ()
     constraints: tuple[Line, ...] = ()
@@ -71,10 +71,10 @@ class Asked(NamedTuple):
 
 
 def read_requirement_file(name: str, *, constraint: bool = False, environ: Mapping[str, str] | None = None) -> Asked:
-    """Everything that a file and the files it includes ask for, each line once; ``-`` is standard input.
+    """The content of a file and of the files it includes, each line once; ``-`` is standard input.
 
-    Among the mistakes are files that cannot be read or include themselves, and what a lock cannot have. Raises
-    UsageError where ``name`` itself cannot be read.
+    The mistakes include files that cannot be read or include themselves, and lines that a lock does not support.
+    Raises UsageError if ``name`` itself cannot be read.
     """
     reading = _Reading(os.environ if environ is None else environ)
     reading.read(name, (), constraint=constraint)
@@ -102,9 +102,9 @@ def refuse_all(mistakes: Sequence[UsageError]) -> None:
 
 
 def place_of(origin: str, *words: str) -> str:
-    """Where a requirement from ``origin`` stands: the file of it, with the first line that has one of ``words``.
+    """The place of a requirement from ``origin``: its file and the first line with one of ``words``.
 
-    "" where it is typed.
+    "" if it is from the command line.
     """
     if origin == COMMAND_LINE:
         return ""
@@ -123,7 +123,7 @@ def place_of(origin: str, *words: str) -> str:
 
 
 class _Reading:
-    """What was read so far of a file and of those it includes."""
+    """The content so far of a file and of those it includes."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -135,7 +135,7 @@ class _Reading:
         self.mistakes: list[UsageError] = []
 
     def read(self, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
-        """Read one more file, which those in ``within`` led to, by whatever names. Raises UsageError."""
+        """Read one more file, included by those in ``within``. Raises UsageError."""
         real = _real(name)
         if len(within) > _DEEPEST or real in map(_real, within):
             circle = " includes ".join((*within, name))
@@ -184,7 +184,7 @@ class _Reading:
 
 
 def _real(name: str) -> str:
-    """The file that is meant, whatever leads to it. A name that no file has fails when it is read."""
+    """The real path of a file. A name without a file fails later, when it is read."""
     try:
         return name if name == "-" else os.path.realpath(name)
     except ValueError:
@@ -201,7 +201,7 @@ def _requirement(line: str, origin: str, place: str) -> Line:
 
 
 def _option(line: str) -> tuple[str, str]:
-    """The option and its value, as ``-rFILE``, ``-r FILE``, ``--requirement FILE`` and ``--requirement=FILE``."""
+    """The option and its value in ``-rFILE``, ``-r FILE``, ``--requirement FILE`` or ``--requirement=FILE``."""
     if not line.startswith("--") and len(line) > 2 and not line[2].isspace():  # noqa: PLR2004
         return line[:2], line[2:].strip()
     found = re.match(r"(--?[A-Za-z-]+)(?:\s*=\s*|\s+|$)(.*)", line)
@@ -209,7 +209,7 @@ def _option(line: str) -> tuple[str, str]:
 
 
 def _text(name: str, *, typed: bool) -> str:
-    """The text of a file; only one that the user typed may be a pipe, and not one that another file includes."""
+    """The text of a file. It may be a pipe if the user ``typed`` it, but not if another file includes it."""
     try:
         content = read_argument(name, _LONGEST) if typed else read_bytes(name, _LONGEST)
         if content is None:

@@ -1,6 +1,6 @@
-"""The way to a server: the one module that knows urllib3's pools and errors.
+"""The connections to a server: the only module that knows urllib3's pools and errors.
 
-Retries, redirects and decoding are not left to urllib3, as it takes no word from outside while it waits.
+urllib3 does not do retries, redirects and decoding here, because it cannot be interrupted while it waits.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from envsolve.index.certificates import Certificates
 from envsolve.index.failures import Failure
 
 _ONE_TRY = Retry(total=False, redirect=False)
-"""Made once: urllib3 would make one for each request, at a sixth of what a request costs."""
+"""Made once: urllib3 would make one for each request, which takes a sixth of the time of a request."""
 
 _FINAL = 200
-"""From this status on an answer is one, and not the announcement of one, after which another follows."""
+"""The first status of a final response; lower ones announce another response."""
 
 
 _STEP = 1 << 20
-"""Bytes of a body that are read at once, each within the deadline: 20 kB/s and more are patiently read to the end."""
+"""Bytes of a body that are read at once. Each step has the deadline, so 20 kB/s is fast enough for any file."""
 
 
 class Settings(NamedTuple):
-    """How to connect: up to ``size`` connections stay open, and seconds without a byte.
+    """How to connect: up to ``size`` connections stay open, and the timeouts are seconds without a byte.
 
-    Within ``deadline`` seconds an answer's head and the first MB of its body must have come, and so each further one: a
-    server that sends a byte a second is never without one for long.
+    The head of a response and the first MB of its body must arrive within ``deadline`` seconds, and so must each
+    further MB: a server that sends a byte a second would never reach the timeouts.
     """
 
     size: int
@@ -60,10 +60,10 @@ class Settings(NamedTuple):
 
 
 class Route:
-    """Connections to one server, through the proxy that the environment names. Safe to use from many threads at once.
+    """Connections to one server, through the proxy in the environment. Safe to use from many threads at once.
 
-    ``proxy`` is its address without its login, ``errors`` are what sending and reading raise. Raises UsageError where
-    what is named is no address of a proxy, or needs what is not installed.
+    ``proxy`` is the proxy's address without login. Sending and reading raise ``errors``. Raises UsageError if the proxy
+    setting is invalid, or needs a package that is not installed.
     """
 
     errors = (HTTPError, HTTPException, OSError)
@@ -76,7 +76,7 @@ class Route:
         self._lock = Lock()
         self.is_closed = False
         pool = _manager(address, origin, settings).connection_from_host(origin.host, origin.port, origin.scheme)
-        if pool.ConnectionCls in (HTTPConnection, HTTPSConnection):  # one through SOCKS is another
+        if pool.ConnectionCls in (HTTPConnection, HTTPSConnection):  # a connection through SOCKS has another class
             pool.ConnectionCls = _Recorded if pool.ConnectionCls is HTTPConnection else _Secure
             pool.conn_kw["record"] = self._record
         self._pool: HTTPConnectionPool = pool
@@ -84,7 +84,7 @@ class Route:
         self._gets_whole_addresses = origin.scheme == "http" and through_http
 
     def send(self, address: Address, headers: Mapping[str, str]) -> Answer:
-        """Ask once. A proxy gets whole addresses for http; for https it passes bytes on."""
+        """Send one request. For http a proxy gets the whole address; for https it forwards bytes."""
         answer = self._pool.urlopen(
             "GET",
             address.url if self._gets_whole_addresses else address.target,
@@ -100,7 +100,7 @@ class Route:
         return Answer(self, answer)
 
     def failure(self, error: Exception, *, answered: bool) -> Failure:
-        """What one of ``errors`` means. ``answered``: the head of an answer had come."""
+        """The failure for one of ``errors``. ``answered``: the head of a response had arrived."""
         chain = tuple(_chain(error))
         through = "the proxy: " if any(isinstance(link, ProxyError) for link in chain) else ""
         if any(_is_timeout(link) for link in chain):
@@ -113,7 +113,7 @@ class Route:
         return Failure(found.code, through + found.reason, again=found.again)
 
     def close(self) -> None:
-        """End all connections, those included on which another thread waits for an answer."""
+        """End all connections, even if another thread waits for a response."""
         with self._lock:
             self.is_closed = True
             opened = list(self._opened)
@@ -122,7 +122,7 @@ class Route:
         self._pool.close()
 
     def end_overdue(self) -> None:
-        """End the connections whose answer is overdue, or that were unused for as long."""
+        """End connections with an overdue response, and those unused for the same time."""
         with self._lock:
             opened = list(self._opened)
         for connection in opened:
@@ -137,7 +137,7 @@ class Route:
 
 
 class Answer:
-    """The head of an answer, and its body as it comes."""
+    """The head of a response, and its body as it arrives."""
 
     def __init__(self, route: Route, response: BaseHTTPResponse) -> None:
         self._route, self._response = route, response
@@ -145,39 +145,39 @@ class Answer:
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
-        """What comes several times is one list; names are in lower case."""
+        """The headers; repeated ones are joined to a list, names are in lower case."""
         return {name.lower(): value for name, value in self._response.headers.itermerged()}
 
     def read(self) -> bytes:
-        """The next bytes of the body as they were sent; none at its end. Raises errors of the route."""
+        """The next bytes of the body as sent; empty at its end. Raises errors of the route."""
         connection = self._response.connection
         try:
             part = b"" if self._response.closed else self._response.read(_STEP)
-        except ValueError as error:  # of a chunk of a negative length
+        except ValueError as error:  # a chunk with a negative length
             raise HTTPException("a chunk has no length") from error
         if isinstance(connection, _Recorded):
-            if connection.is_ended:  # a body whose end is that of its connection only looks whole
+            if connection.is_ended:  # a body that ends with its connection only looks complete
                 raise ConnectionAbortedError
             connection.since = monotonic()
         return part
 
     def release(self, *, whole: bool) -> None:
-        """Leave the connection to the next request; where the body was not read as a ``whole``, end it."""
+        """Return the connection to the pool, or end it if the body was not read as a ``whole``."""
         if not whole:
             self._response.close()
         self._response.release_conn()
 
 
 class _Recorded(HTTPConnection):
-    """A connection that ``record`` hears of before and after it is made; it may raise OSError to stop it."""
+    """A connection that calls ``record`` before and after it connects; ``record`` may raise OSError to stop it."""
 
     def __init__(self, *arguments: Any, record: Callable[[_Recorded], None], **named: Any) -> None:
         super().__init__(*arguments, **named)
         self._tell = record
         self._made: socket.socket | None = None
-        """Kept, as http.client lets go of it where it ends with its answer."""
+        """Stored here because http.client drops a socket that ends with its response."""
         self.since = monotonic()
-        """When the request was made, or the last bytes of its answer came."""
+        """The time of the request, or of the last bytes of its response."""
         self.is_ended = False
 
     def connect(self) -> None:
@@ -192,11 +192,13 @@ class _Recorded(HTTPConnection):
         super().request(*arguments, **named)
 
     def end(self) -> None:
-        """End it; who waits for an answer gets an OSError, or what looks like the end of it."""
+        """End it. A thread that waits for a response gets an OSError, or an apparent end of the body."""
         self.is_ended = True
         for made in {self.sock, self._made}:
             if isinstance(made, socket.socket):
-                with suppress(OSError):  # socket's own method: a TLS socket's would change what its reader holds
+                with suppress(
+                    OSError
+                ):  # socket's own method: a TLS socket's would disturb its reader
                     socket.socket.shutdown(made, socket.SHUT_RDWR)
 
 
@@ -205,7 +207,7 @@ class _Secure(_Recorded, HTTPSConnection):
 
 
 def _proxy_for(origin: Origin) -> str | None:
-    """The proxy that the environment, or the system on Windows and macOS, names for a server, unless NO_PROXY does."""
+    """The proxy for a server from the environment, or from the system on Windows and macOS; respects NO_PROXY."""
     from urllib.request import getproxies
 
     proxies = getproxies()
@@ -219,7 +221,7 @@ def _proxy_for(origin: Origin) -> str | None:
 
 
 def _manager(proxy: str | None, origin: Origin, settings: Settings) -> PoolManager:
-    """Pools. The login of a proxy goes into a header at once, as urllib3 names the proxy in errors."""
+    """The pools. The login of a proxy goes into a header, because urllib3 names the proxy in errors."""
     certificates = settings.certificates
     context = certificates.context(origin.host, origin.port) if origin.scheme == "https" else None
     if context is not None and not context.check_hostname:
@@ -246,7 +248,7 @@ def _manager(proxy: str | None, origin: Origin, settings: Settings) -> PoolManag
 
 
 def _silence_warnings() -> None:
-    """Whoever named a host as trusted needs no warning at each connection."""
+    """A user who trusts a host does not need a warning for each connection."""
     import warnings
 
     from urllib3.exceptions import InsecureRequestWarning
@@ -269,7 +271,7 @@ def _unusable(proxy: str, reason: str, *hints: Hint) -> UsageError:
 
 
 def _failure_of(chain: tuple[BaseException, ...], *, answered: bool) -> Failure:
-    """What errors on the way to a server mean, the first one made of those that follow."""
+    """The failure for a chain of errors; each one wraps the next."""
     for link in chain:
         if isinstance(link, ssl.SSLCertVerificationError):
             return Failure("certificate-invalid", link.verify_message or str(link), again=False)
@@ -284,7 +286,7 @@ def _failure_of(chain: tuple[BaseException, ...], *, answered: bool) -> Failure:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """``error`` and what it was made of, as urllib3 keeps it: as its cause, or among its arguments."""
+    """``error`` and the errors that it wraps: urllib3 has them as the cause, or in the arguments."""
     yield error
     inner = [argument for argument in error.args if isinstance(argument, BaseException)]
     for link in [*inner, error.__cause__]:
@@ -294,5 +296,5 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 
 def _is_timeout(link: BaseException) -> bool:
-    """urllib3 counts a connection that was refused among the time-outs."""
+    """Whether it is a timeout. In urllib3 a refused connection is a subclass of its timeout, but is none."""
     return isinstance(link, (ReadTimeoutError, ConnectTimeoutError)) and not isinstance(link, NewConnectionError)

@@ -1,17 +1,17 @@
-"""Which package indexes the user has configured, for uv or for pip: a lock asks the indexes that an install would.
+"""The package indexes that the user has configured for uv or pip: a lock uses the same indexes as an installation.
 
-Places, the first that says something first:
+Places, the first one takes precedence:
 
 1. uv's environment variables: closest to the command, and written for a tool that locks
 2. pip's environment variables: how containers and CI name a mirror
-3. uv's configuration of the project: shared by everybody who works on it
+3. uv's configuration of the project: shared by everyone who works on it
 4. uv's configuration of the user
 5. pip's configuration files
 6. uv's configuration of the system
 
-A single value is that of the first place. Lists add up in this order, as uv's do, except that a PIP_* variable
-replaces what pip's files say, as in pip. So a mirror that a variable names serves a project that ties one package to
-another index.
+A single value comes from the first place that sets it. Lists are joined in this order, as in uv, except that a PIP_*
+variable replaces the value in pip's files, as in pip. So a mirror in a variable also works for a project that assigns
+one package to another index.
 """
 
 from __future__ import annotations
@@ -29,14 +29,13 @@ T = TypeVar("T")
 
 
 class IndexSettings(NamedTuple):
-    """Where packages are looked for. URLs may hold user and password, so it is never printed as a whole.
+    """The configured indexes. URLs can contain a user name and a password, so it is never printed as a whole.
 
-    ``index_url`` is None where none is configured: :func:`default_index` is meant. ``extra_index_urls`` are asked
-    before it, in their order. ``find_links`` are pages or directories of files; with ``no_index`` they are all there
-    is.
-    ``package_indexes`` ties packages, by normalized name, to one index; ``package_indexes_where`` does so on targets
-    that its third part, a marker, is true for. ``trusted_hosts`` need no valid certificate. ``origin`` says in words
-    where the index was configured, for messages; "" where nothing is. ``find_links_origin`` says so of ``find_links``.
+    ``index_url`` is None if none is configured; :func:`default_index` applies then. ``extra_index_urls`` come before
+    it, in their order. ``find_links`` are pages or directories of files; with ``no_index`` they are the only source.
+    ``package_indexes`` assigns packages, by normalized name, to one index; ``package_indexes_where`` does so for
+    targets that satisfy its third part, a marker. Certificates of ``trusted_hosts`` are not verified. ``origin`` names
+    the place of the index setting, for messages, "" if there is none; ``find_links_origin`` that of ``find_links``.
     """
 
     index_url: str | None = None
@@ -61,10 +60,10 @@ def read_settings(
     root: Path = Path("/"),
     platform: str = sys.platform,
 ) -> IndexSettings:
-    """What is configured for a command in ``cwd``.
+    """The settings for a command in ``cwd``.
 
-    ``prefix`` is the environment whose pip.conf counts. ``root`` is where the system's configuration is below.
-    Raises UsageError for a file that cannot be read or understood, with its line or key; never with a value.
+    ``prefix`` is the environment with the pip.conf to read. ``root`` is the directory above the system's configuration.
+    Raises UsageError for an unreadable or invalid file, with the line or the key but never a value.
     """
     machine = Machine(environ, home, prefix, root, platform)
     variables = pip_settings.from_variables(machine)
@@ -83,9 +82,9 @@ def read_settings(
 
 
 def default_index() -> str:
-    """The index that serves where none is configured, as packaging tools know it.
+    """The default index of packaging tools, for users who configured none.
 
-    distlib states it as a constant; the simple API of an index lies beside the older one it names (PEP 503).
+    distlib has it as a constant; the simple API of an index (PEP 503) is next to the older API in that constant.
     """
     from urllib.parse import urljoin
 

@@ -1,8 +1,8 @@
-"""What a source distribution says of itself without being built, as uv reads it.
+"""The metadata in a source distribution, without a build, as in uv.
 
-In this order: PKG-INFO where it holds for every wheel (PEP 643); the table ``[project]`` of pyproject.toml where it
-gives version and requirements (PEP 621); PKG-INFO and requires.txt in the directory ``.egg-info`` that setuptools
-leaves in an archive. The last is what the author's machine made of a setup.py, which may ask where it runs.
+In this order: PKG-INFO if it is valid for every wheel (PEP 643); the table ``[project]`` of pyproject.toml if it has
+version and requirements (PEP 621); PKG-INFO and requires.txt in the directory ``.egg-info`` that setuptools leaves in
+an archive. The last comes from a run of setup.py on the author's machine, so it can depend on that machine.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ from envsolve.model.package import PackageFile
 
 _SECTION = re.compile(r"\[(?P<extra>[^:\]]*)(?::(?P<marker>.*))?\]\Z")
 _IMPORT = re.compile(r"^(?:import|from)[ \t]+(\w+)", re.MULTILINE)
-"""An import that a script does in any case: it is not indented."""
+"""An unconditional import in a script: it is not indented."""
 _NAME = re.compile(r"[\w.-]+")
 _EGG_INFO = ".egg-info"
 _TOP = 2
-"""Parts of the path of a file at the top of the archive, whose files are all in one directory."""
+"""The number of parts in the path of a file at the top of an archive, which has one top directory."""
 _BELOW_SRC = 4
 NVIDIA_INDEX = "https://pypi.nvidia.com"
 _LARGEST_STUB = 100_000
-"""Bytes of an archive; real ones that only lead to another index have 1 to 17 kB."""
+"""The size limit of a stub in bytes; real archives that only point to another index have 1 to 17 kB."""
 _STUB_BACKEND = "wheel_stub.buildapi"
 _PLAIN_ADDRESS = re.compile(r"https://[\w.-]+(?:/[\w./-]*)?")
 _LEADS_TO_NVIDIA = {
     "setup.py": re.compile(rb"https://pypi\.(?:ngc\.)?nvidia\.com"),
     "PKG-INFO": re.compile(rb"placeholder from NVIDIA"),
 }
-"""What is in archives that have pip fetch the package from NVIDIA's index, or say that it is there."""
+"""Texts in archives that make pip fetch the package from NVIDIA's index, or say that it is there."""
 
 
 def stated_metadata(content: bytes, file: PackageFile) -> Metadata:
-    """What the archive states of its requirements, or that only a build tells them.
+    """The requirements in the archive, or the fact that they need a build.
 
-    Also what its build imports, and the index that it leads to. Raises OutsideError where the archive is damaged, or
-    about another project or version than its name.
+    Also the imports of its build, and the index that a stub points to. Raises OutsideError if the archive is damaged,
+    or is for another project or version than in its name.
     """
     members = dict(_members(content, file))
     pyproject = pyproject_in(members.get("pyproject.toml", b""))
@@ -61,10 +61,10 @@ def stated_metadata(content: bytes, file: PackageFile) -> Metadata:
 
 
 def _index_of_stub(name: str, members: Mapping[str, bytes], pyproject: Mapping[str, object]) -> str:
-    """The index that has the files of a package whose archive only leads there; "" for any other archive.
+    """The index with the files of a package, if its archive is a stub that points there; "" for any other archive.
 
-    Such are the projects of NVIDIA's wheel-stub (cuml-cu11, tensorrt-cu12-libs), the placeholders 0.0.1.dev5 of
-    nvidia-*, tensorrt 8.6.1, which has pip install its parts, and nvidia-pyindex, which changes pip's settings.
+    Stubs are the projects of NVIDIA's wheel-stub (cuml-cu11, tensorrt-cu12-libs), the placeholders 0.0.1.dev5 of
+    nvidia-*, tensorrt 8.6.1, which runs pip to install its parts, and nvidia-pyindex, which changes pip's settings.
     """
     if name == "nvidia-pyindex":
         return NVIDIA_INDEX
@@ -88,7 +88,7 @@ def _stated_in(members: Mapping[str, bytes], pyproject: Mapping[str, object], fi
 
 
 def build_imports(script: bytes, pyproject: Mapping[str, object]) -> tuple[str, ...]:
-    """The packages of frameworks that setuptools does not install for the build, which a setup.py imports."""
+    """The packages of frameworks that a setup.py imports but the build does not require."""
     return tuple(_build_imports(script, pyproject))
 
 
@@ -106,7 +106,7 @@ def _build_imports(script: bytes, pyproject: Mapping[str, object]) -> Iterator[s
 
 
 def _members(content: bytes, file: PackageFile) -> Iterator[tuple[str, bytes]]:
-    """The files that may say something, by what :func:`_path` makes of their names."""
+    """The files that can have metadata, by their :func:`_path`."""
     try:
         if file.name.endswith(".zip"):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -126,7 +126,7 @@ def _members(content: bytes, file: PackageFile) -> Iterator[tuple[str, bytes]]:
 
 
 def _path(name: str) -> str | None:
-    """The path below the one directory at the top of what may state requirements."""
+    """The path below the top directory of a file that can have requirements, else None."""
     parts = PurePosixPath(name).parts
     if len(parts) == _TOP and parts[1] in ("PKG-INFO", "pyproject.toml", "setup.py"):
         return parts[1]
@@ -137,9 +137,9 @@ def _path(name: str) -> str | None:
 
 
 def project_metadata(content: bytes) -> Metadata | None:
-    """What the table ``[project]`` of a pyproject.toml states, "" for a version that only a build tells.
+    """The metadata in the table ``[project]`` of a pyproject.toml; the version is "" if it is dynamic.
 
-    None where it leaves requirements to the build, or there is no such table.
+    None if the requirements are dynamic, or there is no such table.
     """
     return _stated_by(pyproject_in(content))
 
@@ -166,7 +166,7 @@ def _stated_by(pyproject: Mapping[str, object]) -> Metadata | None:
 
 
 def project_lines(content: bytes, extras: Collection[str]) -> tuple[str, ...]:
-    """The requirements of a pyproject.toml and of some of its ``extras``, as it states them itself."""
+    """The requirements in a pyproject.toml and in some of its ``extras``, as written there."""
     project = _table(pyproject_in(content)) or {}
     optional = project.get("optional-dependencies", {}).items()
     lines = [*project.get("dependencies", ()), *(it for extra, needs in optional if extra in extras for it in needs)]
@@ -174,7 +174,7 @@ def project_lines(content: bytes, extras: Collection[str]) -> tuple[str, ...]:
 
 
 def pyproject_in(content: bytes) -> Mapping[str, object]:
-    """A pyproject.toml; empty where it cannot be read."""
+    """The content of a pyproject.toml; empty if it is invalid."""
     try:
         return toml_document(content.decode())
     except (UnicodeDecodeError, FileError):
@@ -182,7 +182,7 @@ def pyproject_in(content: bytes) -> Mapping[str, object]:
 
 
 def _table(pyproject: Mapping[str, object]) -> dict[str, Any] | None:
-    """The table ``[project]``; None where there is none, or what it requires is not of its shape."""
+    """The table ``[project]``; None if there is none, or its requirements have the wrong form."""
     project = pyproject.get("project")
     if not isinstance(project, dict):
         return None
@@ -192,7 +192,7 @@ def _table(pyproject: Mapping[str, object]) -> dict[str, Any] | None:
 
 
 def _of_project(pyproject: Mapping[str, object], info: Metadata) -> Metadata | None:
-    """What the table ``[project]`` states, with the name and the version of ``info``."""
+    """The metadata in the table ``[project]``, with the name and the version of ``info``."""
     found = _stated_by(pyproject)
     if found is None or not found.version:
         return None
@@ -217,7 +217,7 @@ def _of_egg_info(members: Mapping[str, bytes], file: PackageFile) -> Metadata | 
 
 
 def _for_extra(line: str, extra: str, marker: str) -> str:
-    """A requirement that counts for an extra, and where a marker holds."""
+    """A requirement limited to an extra and a marker."""
     need, _, own = line.partition(";")
     parts = [f"({it.strip()})" for it in (own, marker) if it.strip()]
     parts += [f'extra == "{extra}"'] if extra else []

@@ -1,6 +1,6 @@
-"""The metadata of a source distribution: what its archive states, else from a build of it.
+"""The metadata of a source distribution, from its archive, else from a build.
 
-A build runs code of the package, so it happens only where the user allows it and the hash of the archive is known.
+A build runs code of the package, so it needs the user's permission and a known hash of the archive.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from envsolve.model.package import PackageFile
 _OK = 200
 _NO_MODULE = re.compile(r"No module named '(\w+)")
 _SOURCE_LIMIT = 500_000_000
-"""Bytes of a source distribution; the largest real ones have 300 MB."""
+"""The size limit of a source distribution in bytes; the largest real ones have 300 MB."""
 
 
 def of_source(fetcher: Fetcher, file: PackageFile) -> Metadata:
-    """What a source distribution states that it requires; it may leave that to a build.
+    """The metadata in the archive of a source distribution; its requirements may need a build.
 
     Raises OutsideError ``metadata-invalid``.
     """
@@ -46,9 +46,9 @@ def of_source(fetcher: Fetcher, file: PackageFile) -> Metadata:
 
 
 def built(fetcher: Fetcher, file: PackageFile, environments: BuildEnvironments) -> Metadata:
-    """What a source distribution requires as a build says, in one of ``environments`` (PEP 517, through pypa/build).
+    """The metadata from a build of a source distribution, in one of ``environments`` (PEP 517, with pypa/build).
 
-    Raises OutsideError: ``metadata-invalid``, ``no-hash`` where nothing proves what is to be built, ``build-failed``.
+    Raises OutsideError ``metadata-invalid``, ``no-hash`` (the archive has no strong digest) or ``build-failed``.
     """
     from tempfile import TemporaryDirectory
 
@@ -71,7 +71,7 @@ def _content(fetcher: Fetcher, file: PackageFile) -> bytes:
 
 
 def extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
-    """The one directory at the top of an archive, unpacked into ``directory``. Raises OutsideError."""
+    """Unpack an archive into ``directory``, and return its top directory. Raises OutsideError."""
     try:
         if file.name.endswith(".zip"):
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -88,14 +88,14 @@ def extracted(content: bytes, file: PackageFile, directory: Path) -> Path:
 
 
 class Built(NamedTuple):
-    """The metadata that a build made, and the older build tools that it needed, "" where it needed none."""
+    """The metadata from a build, and the older build tools that it needed, "" if none."""
 
     content: bytes
     built_with: str = ""
 
 
 class _BuildFailedError(Exception):
-    """A build failed; ``output`` is what it said."""
+    """A build failed; ``output`` is what it printed."""
 
     def __init__(self, output: str) -> None:
         super().__init__(output)
@@ -103,7 +103,7 @@ class _BuildFailedError(Exception):
 
     @property
     def last_words(self) -> str:
-        """The last line that says anything."""
+        """The last line that is not empty."""
         lines = [line.strip() for line in self.output.splitlines()]
         return next((line for line in reversed(lines) if any(map(str.isalnum, line))), self.output)
 
@@ -111,11 +111,10 @@ class _BuildFailedError(Exception):
 def built_metadata(
     source: Path, what: str, requirement: str, environments: BuildEnvironments, index: str = ""
 ) -> Built:
-    """The metadata of the project in the directory ``source``, which runs its code in one of ``environments``.
+    """Build the metadata of the project in ``source``. This runs its code in one of ``environments``.
 
-    It is built with the older build tools that it is known to need if it fails without. Raises OutsideError, which says
-    how pip builds ``requirement`` beside a module that is missing, or names the ``index`` that an archive without files
-    leads to.
+    If the build fails for a known reason, it is repeated with older build tools. Raises OutsideError. If a module is
+    missing, the error says how to install ``requirement`` with pip; for a stub it names the ``index`` with its files.
     """
     try:
         return Built(_metadata_of_build(source, environments))
@@ -148,7 +147,7 @@ def _metadata_of_build(source: Path, environments: BuildEnvironments, constraint
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # build passes on what a backend warns of, which its project is to read
+            warnings.simplefilter("ignore")  # warnings of a backend are for the authors of the project
             requires = ProjectBuilder(source).build_system_requires
             environment = environments.of(requires, constraint)
             builder = ProjectBuilder.from_isolated_env(environment, source, quiet_subprocess_runner)
@@ -163,6 +162,6 @@ def _metadata_of_build(source: Path, environments: BuildEnvironments, constraint
 
 
 def _output_of(error: Exception) -> str:
-    error = getattr(error, "exception", error)  # what a backend failed with comes wrapped
+    error = getattr(error, "exception", error)  # pypa/build wraps the error of a backend
     output = getattr(error, "output", None) or getattr(error, "stderr", None)
     return output.decode("utf-8", "replace") if isinstance(output, bytes) else str(output or error)

@@ -1,10 +1,10 @@
-"""What is kept of package indexes between two runs: one file for each answer, found again by its key.
+"""The cache of package indexes: one file for each entry, found by its key.
 
-The cache is a convenience: whatever is wrong with it, a command does its work without it. Every file has a checksum and
-the key it is for, and what does not hold together is removed and counts as absent. A file is replaced in one step, so
-processes and threads may share a directory; nothing is forced to the disk, since the checksum finds out what a power
-failure tears. Pages of private indexes are kept as well, so only this user may read the files, and a folder that
-belongs to somebody else is not used.
+The cache is optional: if anything is wrong with it, commands work without it. Every file has a checksum and its key. A
+file that does not match them is removed and counts as absent. Files are replaced atomically, so processes and threads
+can share a directory. Nothing is synced to the disk, because the checksum detects files that a power failure damaged.
+The cache also has pages of private indexes, so only this user can read the files, and a folder that belongs to another
+user is not used.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -26,25 +26,27 @@ from envsolve.boundary.files import open_regular
 from envsolve.boundary.user_directories import cache_directory
 from envsolve.errors import UsageError
 
+T = TypeVar("T")
+
 DEFAULT_LIMIT = 1_000_000_000
-"""Bytes that the cache may have; ENVSOLVE_CACHE_SIZE sets another bound."""
+"""The size limit of the cache in bytes; ENVSOLVE_CACHE_SIZE sets another one."""
 DEFAULT_AGE = 90 * 86400.0
-"""Seconds after which what nobody used is removed, even where there is room."""
+"""Seconds after which an unused entry is removed, even if the cache is below its limit."""
 
 _FORMAT = b"envsolve-kept-2\n"
 _CHECKSUM_SIZE = 16
 _FOLDER = "kept"
-"""Below the directory of the cache. All that is removed is in it: the directory itself may hold other things."""
+"""Below the directory of the cache. Only files in it are removed: the directory itself can contain other files."""
 _OURS = {"matrix", "matrix-refresh"}
-"""What else envsolve and the scripts of its matrix keep in the directory of the cache."""
+"""Other folders of envsolve and of the matrix scripts in the directory of the cache."""
 _SUFFIX = ".kept"
 _UNFINISHED = ".part"
 _STAMP = "pruned"
 _PRUNE_INTERVAL = 86400.0
 _USE_INTERVAL = 86400.0
-"""Seconds between two notes that an entry is in use: a day is exact enough to tell the oldest, and saves writing."""
+"""Seconds between two updates of the time of use of an entry. A day is exact enough to find the oldest entries."""
 _UNFINISHED_AGE = 3600.0
-"""Seconds after which whoever wrote an unfinished file is taken for dead."""
+"""Seconds after which an unfinished file counts as abandoned."""
 _READABLE = 40
 _NOT_READABLE = re.compile(r"[^A-Za-z0-9]+")
 _TAG = """Signature: 8a477f597d28d172789f06886806bc55
@@ -55,14 +57,14 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]*)", re.IGNORECASE | re.ASCII)
 
 
 class Amount(NamedTuple):
-    """How much of the cache is meant: a number of files, and their bytes."""
+    """A number of files of the cache, and their size in bytes."""
 
     files: int
     bytes: int
 
 
 class _Entry(NamedTuple):
-    """A file of the cache; ``used`` is when, in seconds since the epoch."""
+    """A file of the cache; ``used`` is the time of its last use, in seconds since the epoch."""
 
     used: float
     size: int
@@ -72,8 +74,8 @@ class _Entry(NamedTuple):
 class Store:
     """The cache in one directory. Safe for several threads and processes at once.
 
-    ``limit`` bounds its bytes, by a look at most once a day. ``failure`` is a sentence for one note where the
-    directory cannot be used or written to, else None; nothing is raised for it.
+    ``limit`` is its size limit in bytes, checked at most once a day. ``failure`` is a sentence for a note if the
+    directory cannot be used or written to, else None; no exception is raised for it.
     """
 
     def __init__(self, directory: Path | None, *, limit: int = DEFAULT_LIMIT) -> None:
@@ -87,7 +89,7 @@ class Store:
         self._looked_for_age = False
 
     def read(self, bucket: str, key: str) -> bytes | None:
-        """What was written under ``key``; None where there is nothing, or nothing that is whole."""
+        """The content stored under ``key``; None if there is none, or it is damaged."""
         if not (self._safe or self._is_safe()):
             return None
         path = self._path(bucket, key)
@@ -106,7 +108,7 @@ class Store:
         return content
 
     def write(self, bucket: str, key: str, content: bytes) -> None:
-        """Keep ``content`` under ``key``, in place of what is there. Where that fails, ``failure`` says so."""
+        """Store ``content`` under ``key``, replacing an existing entry. ``failure`` says if that is not possible."""
         if not self._writable or not (self._safe or self._is_safe()):
             return
         path, whole = self._path(bucket, key), _whole(key, content)
@@ -124,19 +126,19 @@ class Store:
             self._fail("written to", error)
 
     def remove(self, bucket: str, key: str) -> None:
-        """Forget what is kept under ``key``, if anything is."""
+        """Remove the entry under ``key``, if there is one."""
         if self._safe or self._is_safe():
             _unlink(self._path(bucket, key))
 
     def size(self) -> Amount:
-        """What is kept, with the rests of writers that died."""
+        """The size of all entries, with abandoned unfinished files."""
         entries = list(self._entries())
         return Amount(len(entries), sum(entry.size for entry in entries))
 
     def prune(self, limit_bytes: int | None = None, max_age_seconds: float = DEFAULT_AGE) -> Amount:
-        """Remove what was not used for ``max_age_seconds``, then the longest unused until ``limit_bytes`` are left.
+        """Remove entries unused for ``max_age_seconds``, then the least recently used ones down to ``limit_bytes``.
 
-        Returns what was removed. Rests of writers that died go as well.
+        Abandoned unfinished files are removed too. Returns the amount that was removed.
         """
         limit = self.limit if limit_bytes is None else limit_bytes
         now = time.time()
@@ -151,18 +153,18 @@ class Store:
         return Amount(len(gone), sum(gone))
 
     def clear(self) -> Amount:
-        """Remove everything that is kept, and return how much that was. Nothing else in the directory is touched."""
+        """Remove all entries, but nothing else in the directory. Returns the amount that was removed."""
         gone = [entry.size for entry in self._entries() if _unlink(entry.path)]
         return Amount(len(gone), sum(gone))
 
     def _path(self, bucket: str, key: str) -> str:
-        """A name that every system takes: the end of the key to be read, and the digest that tells keys apart."""
+        """A file name that every system accepts: the end of the key, for people, and the digest of the key."""
         assert bucket.isidentifier(), bucket
         readable = _NOT_READABLE.sub("-", key[-_READABLE:])
         return f"{self._prefix}{bucket}{os.sep}{readable}-{blake2b(_bytes(key), digest_size=16).hexdigest()}{_SUFFIX}"
 
     def _is_safe(self) -> bool:
-        """Whether nobody else can put files where this user's are kept; asked once. What is not there yet is safe."""
+        """Whether no other user can write to the folder of the entries; checked once. A missing folder is safe."""
         if self._safe is None:
             nowhere = "this user has no home directory, and no cache directory is set"
             problem = nowhere if self.directory is None else _problem(self.directory, self._root)
@@ -172,7 +174,7 @@ class Store:
         return self._safe
 
     def _make_folders(self, bucket: str) -> bool:
-        """Make what is missing; whether it is safe then, as somebody else may have been faster."""
+        """Make missing folders. Returns whether they are safe then, because another user could have made them first."""
         assert self.directory is not None
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         fresh = {path.name for path in self.directory.iterdir()} <= _OURS
@@ -186,7 +188,7 @@ class Store:
         return self._is_safe()
 
     def _prune_sometimes(self) -> None:
-        """Keep the bound, at the first write of a process and where nobody has looked for a day."""
+        """Prune at the first write of a process, at most once a day."""
         stamp = self._root / _STAMP
         try:
             due = time.time() - stamp.stat().st_mtime > _PRUNE_INTERVAL
@@ -198,7 +200,7 @@ class Store:
             self.prune()
 
     def _entries(self) -> Iterator[_Entry]:
-        """Every file of the cache; those that go away meanwhile are left out."""
+        """Every file of the cache. Files that disappear meanwhile are skipped."""
         if not self._is_safe():
             return
         try:
@@ -216,9 +218,9 @@ class Store:
 
 
 def store_at(given: str | None, environ: Mapping[str, str]) -> Store:
-    """The cache in the directory ``given`` (by --cache-dir), else ENVSOLVE_CACHE_DIR, else this user's.
+    """The cache in the directory ``given`` (--cache-dir), else in ENVSOLVE_CACHE_DIR, else in this user's directory.
 
-    Raises UsageError where ENVSOLVE_CACHE_SIZE is no number of bytes.
+    Raises UsageError if ENVSOLVE_CACHE_SIZE is not a size.
     """
     named = given or environ.get("ENVSOLVE_CACHE_DIR")
     directory = Path(named).absolute() if named else cache_directory()
@@ -230,7 +232,7 @@ def store_at(given: str | None, environ: Mapping[str, str]) -> Store:
 
 
 def parse_size(text: str) -> int:
-    """Bytes as in ``500000000``, ``500MB`` or ``2GB``, where a kB has 1000. Raises ValueError with a sentence."""
+    """The bytes in ``500000000``, ``500MB`` or ``2GB``; a kB has 1000. Raises ValueError with a sentence."""
     found = _SIZE.fullmatch(text.strip())
     unit = None if found is None else _UNITS.get(found[2].lower())
     if found is None or unit is None:
@@ -238,8 +240,21 @@ def parse_size(text: str) -> int:
     return int(min(float(found[1]) * unit, sys.maxsize))
 
 
+def encoded(value: object) -> bytes:
+    """``value`` as the cache stores it."""
+    return msgspec.msgpack.encode(value)
+
+
+def decoded(content: bytes | None, kind: type[T]) -> T | None:
+    """The value of type ``kind`` in ``content``; None if there is none, or another version of envsolve stored it."""
+    try:
+        return None if content is None else msgspec.msgpack.decode(content, type=kind)
+    except (ValueError, RecursionError):
+        return None
+
+
 def _problem(directory: Path, root: Path) -> str | None:
-    """Why nothing may be kept in ``root``, which lies in ``directory``; None where it may, or is not there yet."""
+    """Why ``root``, in ``directory``, cannot be used; None if it can, or does not exist yet."""
     if sys.platform == "win32":
         return None
     try:
@@ -261,13 +276,13 @@ def _bytes(key: str) -> bytes:
 
 
 def _whole(key: str, content: bytes) -> bytes:
-    """What a file holds: format, checksum of all that follows it, the key and the content."""
+    """The bytes of a file: format, checksum of the rest, key and content."""
     record = msgspec.msgpack.encode((_bytes(key), content))
     return _FORMAT + blake2b(record, digest_size=_CHECKSUM_SIZE).digest() + record
 
 
 def _read(path: str, key: str) -> tuple[bytes | None, os.stat_result]:
-    """The content of a file that is whole and was written under ``key``, else None; and which file it was."""
+    """The content of a file if it is intact and stored under ``key``, else None; and the status of the file."""
     with open_regular(path) as file:
         facts = os.fstat(file.fileno())
         whole = file.read()
@@ -280,7 +295,7 @@ def _read(path: str, key: str) -> tuple[bytes | None, os.stat_result]:
 
 
 def _discard(path: str, read: os.stat_result) -> None:
-    """Remove the file that was ``read``, unless another thread or process has put a new one in its place."""
+    """Remove the file that was ``read``, unless another thread or process has replaced it."""
     with suppress(OSError):
         there = os.stat(path)  # noqa: PTH116 - a string
         if (there.st_ino, there.st_mtime_ns) == (read.st_ino, read.st_mtime_ns):
@@ -288,7 +303,7 @@ def _discard(path: str, read: os.stat_result) -> None:
 
 
 def _replace(path: str, whole: bytes) -> None:
-    """Put a file at ``path`` in one step. Raises OSError; what was there before is then untouched."""
+    """Replace the file at ``path`` atomically. Raises OSError; the previous file is unchanged then."""
     temporary = f"{path}.{os.urandom(6).hex()}{_UNFINISHED}"
     try:
         with open(temporary, "xb", opener=_for_this_user) as file:
@@ -297,7 +312,7 @@ def _replace(path: str, whole: bytes) -> None:
     except OSError as error:
         _unlink(temporary)
         if sys.platform == "win32" and isinstance(error, PermissionError):
-            return  # another process has the file of this key open: it is kept there already
+            return  # another process has the file of this key open, so the entry exists already
         raise
 
 
@@ -306,7 +321,7 @@ def _for_this_user(path: str, flags: int) -> int:
 
 
 def _unlink(path: str) -> bool:
-    """Whether the file is gone by this."""
+    """Remove a file. Returns whether this call removed it."""
     try:
         os.unlink(path)  # noqa: PTH108 - a string
     except OSError:

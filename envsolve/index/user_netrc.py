@@ -1,4 +1,4 @@
-"""The netrc file of this user: the one that the variable NETRC names, else that of the home directory."""
+"""The user's netrc file: the file in the variable NETRC, else the one in the home directory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LONGEST = 1024 * 1024
 
 
 def user_netrc(environ: Mapping[str, str]) -> tuple[netrc | None, str]:
-    """The file, which in the home directory has two spellings, and why it cannot be used, "" where nothing is wrong."""
+    """The file, with two possible names in the home directory, and the reason if it cannot be used, else ""."""
     from netrc import NetrcParseError, netrc
 
     named = environ.get("NETRC")

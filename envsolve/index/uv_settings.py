@@ -1,7 +1,7 @@
-"""The package indexes that uv is configured with: UV_* variables, uv.toml and [tool.uv] of pyproject.toml.
+"""uv's settings for package indexes: UV_* variables, uv.toml and [tool.uv] in pyproject.toml.
 
-After uv's documentation (concepts/configuration-files, concepts/indexes and reference/environment). In a file, [pip]
-comes before what stands beside it, as in `uv pip compile`, which a lock is most like.
+Source: uv's documentation (concepts/configuration-files, concepts/indexes and reference/environment). In a file, [pip]
+takes precedence over the other settings, as in `uv pip compile`, because a lock is most similar to that.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Index(NamedTuple):
 
 
 def from_variables(environ: Mapping[str, str]) -> Iterator[Configured]:
-    """What the UV_* variables say."""
+    """The settings in UV_* variables."""
     for name in ("UV_DEFAULT_INDEX", "UV_INDEX_URL"):
         if environ.get(name, "").strip():
             yield Configured(name, index_url=_unnamed(environ[name].strip(), environ))
@@ -50,9 +50,9 @@ def from_variables(environ: Mapping[str, str]) -> Iterator[Configured]:
 
 
 def of_the_project(environ: Mapping[str, str], cwd: Path) -> Configured:
-    """What the nearest uv.toml, or pyproject.toml with a [tool.uv], in ``cwd`` or above says.
+    """The settings in the nearest uv.toml, or pyproject.toml with a [tool.uv], in ``cwd`` or above.
 
-    Where UV_CONFIG_FILE names a file, that one takes the place of all files.
+    A file in UV_CONFIG_FILE replaces all other files.
     """
     given = environ.get("UV_CONFIG_FILE")
     if given:
@@ -69,7 +69,7 @@ def of_the_project(environ: Mapping[str, str], cwd: Path) -> Configured:
 
 
 def of_the_user(machine: Machine) -> Configured:
-    """What the user's own uv.toml says."""
+    """The settings in the user's uv.toml."""
     if machine.home is None or not _reads_shared(machine.environ):
         return Configured("")
     if machine.platform == "win32":
@@ -80,7 +80,7 @@ def of_the_user(machine: Machine) -> Configured:
 
 
 def of_the_system(machine: Machine) -> Configured:
-    """What the first uv.toml of the system says."""
+    """The settings in the first uv.toml of the system."""
     if not _reads_shared(machine.environ):
         return Configured("")
     environ = machine.environ
@@ -102,7 +102,7 @@ def _reads_shared(environ: Mapping[str, str]) -> bool:
 
 
 def _unnamed(text: str, environ: Mapping[str, str]) -> str:
-    """The URL of ``NAME=URL``, or the text as it is where it has no name in front."""
+    """The URL in ``NAME=URL``, or the whole text if it has no name."""
     name, equals, url = text.partition("=")
     if not equals or not name or not _NAME.issuperset(name):
         return text
@@ -110,7 +110,7 @@ def _unnamed(text: str, environ: Mapping[str, str]) -> str:
 
 
 def _with_credentials(name: str, url: str, environ: Mapping[str, str]) -> str:
-    """``url`` with the user and password that UV_INDEX_<NAME>_USERNAME and _PASSWORD give to a named index."""
+    """``url`` with the login in UV_INDEX_<NAME>_USERNAME and _PASSWORD, for a named index."""
     variable = "".join(letter if letter.isalnum() else "_" for letter in name.upper())
     user, password = (environ.get(f"UV_INDEX_{variable}_{what}", "") for what in ("USERNAME", "PASSWORD"))
     scheme, separator, rest = url.partition("://")
@@ -129,7 +129,7 @@ def _of_file(path: Path, environ: Mapping[str, str]) -> Configured | None:
 
 def _of_pyproject(path: Path, environ: Mapping[str, str]) -> Configured | None:
     content = read_file(path)
-    if content is None or b"uv" not in content:  # most hold no such table and need not be parsed
+    if content is None or b"uv" not in content:  # most files have no such table and need not be parsed
         return None
     tool = _parsed(path, without_own_lines(text_of(path, content))).get("tool")
     table = tool.get("uv") if isinstance(tool, dict) else None
@@ -146,7 +146,7 @@ def _parsed(path: Path, text: str) -> _Table:
 
 
 class _Reader:
-    """One file: its path and the keys above the settings go into every error."""
+    """One file. Its path and the keys above the settings are part of every error."""
 
     def __init__(self, path: Path, environ: Mapping[str, str], above: str = "") -> None:
         self._path = path
@@ -154,7 +154,7 @@ class _Reader:
         self._above = above
 
     def settings(self, found: object) -> Configured:
-        """What the file says. Raises UsageError for a setting of another shape."""
+        """The settings in the file. Raises UsageError for a setting of the wrong form."""
         table = self._table(found, "")
         pip = self._table(table.get("pip", {}), "pip")
         indexes = [*self._indexes(pip, "pip.index"), *self._indexes(table, "index")]
@@ -183,13 +183,13 @@ class _Reader:
                 raise self._wrong(f"{key}.url", "is missing")
             url = self._located(_with_credentials(name, url, self._environ) if name else url)
             default, explicit = (self._flag(fields, field, f"{key}.") for field in ("default", "explicit"))
-            # One that is both is asked last: that leaves out what uv leaves out, the default of all others.
+            # An index with both keys comes last: so, like in uv, there is no other default index.
             yield _Index(name, url, default, explicit, form == "flat")
 
     def _sources(
         self, table: _Table, urls: Mapping[str, str]
     ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str, str], ...]]:
-        """The packages that [sources] ties to an index, always and under a marker; extras and groups are left out."""
+        """The packages that [sources] assigns to an index, always or under a marker, without extras and groups."""
         pinned, where = [], []
         for package, name, marker in self._named_sources(table):
             if name not in urls:
@@ -201,7 +201,7 @@ class _Reader:
         return tuple(pinned), tuple(where)
 
     def _named_sources(self, table: _Table) -> Iterator[tuple[str, str, str]]:
-        """Package, name of its index and marker, of each source that is an index."""
+        """The package, the name of its index and the marker of each source that is an index."""
         if not table.get("sources") or not _is_off(self._environ, "UV_NO_SOURCES"):
             return
         for package, given in self._table(table["sources"], "sources").items():
@@ -217,7 +217,7 @@ class _Reader:
         return self._located(url) if url else None
 
     def _located(self, url: str) -> str:
-        """A path in a file is meant from where the file is."""
+        """``url``; a path is relative to the file."""
         return url if "://" in url or url.startswith("file:") else str(self._path.parent / url)
 
     def _wrong(self, key: str, problem: str) -> UsageError:

@@ -1,6 +1,6 @@
-"""Members of a wheel that is not downloaded: range requests in place of the whole archive.
+"""Members of a wheel, read with range requests instead of a download of the whole archive.
 
-zipfile reads the archive, from a file object that fetches what is read; nothing here knows the format of zip files.
+zipfile reads the archive from a file object that fetches the necessary parts. This module does not parse zip files.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from envsolve.model.package import PackageFile
 
 _OK, _PARTIAL, _NOT_THERE = 200, 206, (404, 410)
 _FIRST = 16_384
-"""Bytes asked for at first, from the end: the table of contents of most wheels, and their metadata, which tools write
-last. A wheel of many thousand files takes one request more."""
+"""Bytes of the first request, from the end: the table of contents of most wheels, and their metadata, which tools write
+last. A wheel with many thousands of files needs one more request."""
 _NEXT = 65_536
 _AHEAD = 8_000_000
-"""Bytes that are fetched at once of a member that is read from its beginning to its end."""
+"""Bytes per request for a member that is read from its start to its end."""
 _DOWNLOAD = 32_000_000
-"""The same of a wheel that is read as a whole."""
+"""The same for a wheel that is read as a whole."""
 _CHUNK = 1 << 18
 _PART_LIMIT = 50_000_000
-"""Bytes of a table of contents; those of 60 000 files take 10 MB."""
+"""The size limit of a table of contents in bytes; that of 60,000 files has 10 MB."""
 _ENCRYPTED = 1
 _WHOLE_LIMIT = 200_000_000
-"""Bytes of a wheel that is read whole where the server does not do ranges."""
+"""The size limit, in bytes, of a wheel that is downloaded because the server does not support ranges."""
 
 
 class BrokenArchiveError(Exception):
-    """What came is no zip archive, or not a whole one."""
+    """The file is not a zip archive, or an incomplete one."""
 
 
 def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
@@ -49,9 +49,9 @@ def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
 
 
 def with_digest(fetcher: Fetcher, file: PackageFile, tell: Callable[[int, int], None]) -> PackageFile:
-    """``file`` with its sha256 and its size, for which all of it is fetched, in parts.
+    """``file`` with its sha256 and its size. The whole file is downloaded for this, in parts.
 
-    ``tell`` gets the bytes that are read so far, and those of the whole. Raises OutsideError.
+    ``tell`` gets the bytes read so far, and the total. Raises OutsideError.
     """
     digest = hashlib.sha256()
     try:
@@ -71,9 +71,9 @@ def with_digest(fetcher: Fetcher, file: PackageFile, tell: Callable[[int, int], 
 
 
 class RemoteWheel:
-    """A wheel at a distance, open for reading. Every method raises BrokenArchiveError and OutsideError.
+    """A wheel on a server, open for reading. Every method can raise BrokenArchiveError and OutsideError.
 
-    ``members`` has the bytes that each of its files takes in the archive, ``checksums`` the CRC-32 of its content.
+    ``members`` has the compressed size of each file in bytes, ``checksums`` the CRC-32 of its content.
     """
 
     def __init__(self, fetcher: Fetcher, file: PackageFile) -> None:
@@ -90,23 +90,23 @@ class RemoteWheel:
         self._archive.close()
 
     def checksum(self, name: str) -> int:
-        """The CRC-32 of a member, as the table of contents has it."""
+        """The CRC-32 of a member, from the table of contents."""
         return self._archive.getinfo(name).CRC
 
     def content(self, name: str, limit: int) -> bytes:
-        """A small member, of at most ``limit`` bytes."""
+        """The content of a small member, at most ``limit`` bytes."""
         with _archive_errors():
             return self._archive.read(self._readable(name, limit))
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """The content of a large member piece by piece, fetched as it is read."""
+        """The content of a large member in pieces, fetched as they are read."""
         with _archive_errors(), self._reading_on(), self._archive.open(self._readable(name, None)) as content:
             while chunk := content.read(_CHUNK):
                 yield chunk
 
     @contextmanager
     def _reading_on(self) -> Iterator[None]:
-        """Fetch much at once, as long as what follows is read."""
+        """Fetch large parts while a member is read from start to end."""
         if not isinstance(self._bytes, _Ranges):
             yield
             return
@@ -134,7 +134,7 @@ def _archive_errors() -> Iterator[None]:
 
 
 def _opened(fetcher: Fetcher, file: PackageFile) -> io.BytesIO | _Ranges:
-    """The archive as a file: of ranges, or the whole of it where the server sends that in their place."""
+    """The archive as a file: of ranges, or the whole archive if the server sends that instead."""
     response = fetcher.fetch(file.url, {"Range": f"bytes=-{_FIRST}"}, limit=_WHOLE_LIMIT)
     if response.status == _OK:
         check_hash(response.body, file.hashes, file.name)
@@ -148,7 +148,7 @@ def _opened(fetcher: Fetcher, file: PackageFile) -> io.BytesIO | _Ranges:
 
 
 def _whole(fetcher: Fetcher, file: PackageFile) -> io.BytesIO:
-    """For servers that refuse a range they cannot give (416), as of an archive that is smaller."""
+    """The whole archive, for servers that answer 416 because it is smaller than the requested range."""
     size = file.size
     if size is not None and size > _WHOLE_LIMIT:
         hint = Hint("use an index with metadata files (PEP 658) or range requests")
@@ -168,9 +168,9 @@ def _size(response: Response) -> int | None:
 
 
 class _Ranges(io.RawIOBase):
-    """An archive of which the end is there and the rest is fetched where it is read.
+    """An archive as a file. Its end is in memory; the rest is fetched when it is read.
 
-    ``ahead`` is how much is fetched at least. Of large pieces only the last is kept.
+    ``ahead`` is the least number of bytes per request. Of large parts only the last one stays in memory.
     """
 
     def __init__(self, fetcher: Fetcher, url: str, size: int, end: bytes) -> None:

@@ -10,9 +10,9 @@ from packaging.version import Version
 
 from envsolve.errors import OutsideError
 from envsolve.index.fetch import Fetcher
-from envsolve.index.kept import read_kept, written
 from envsolve.index.one_index import Shelf, file_address
 from envsolve.index.page import Project
+from envsolve.index.store import decoded, encoded
 from envsolve.index.wheel_member import BrokenArchiveError, RemoteWheel
 from envsolve.model.package import PackageFile
 from envsolve.releases.errors import ReleaseError
@@ -88,7 +88,7 @@ class Observations:
         """What is in a wheel. Raises ReleaseError where it cannot be read, or says what the reader does not know."""
         keys = [f"{self._reader.edition} {largest} {file.sha256}" for largest in dict.fromkeys((None, self._largest))]
         for key in keys if file.sha256 else ():
-            kept = read_kept(self._shelf.read(_BUCKET, key), Observation)
+            kept = decoded(self._shelf.read(_BUCKET, key), Observation)
             if kept is not None:
                 return kept
         if self._offline:
@@ -103,7 +103,7 @@ class Observations:
                 raise ReleaseError(f"{file.filename}: {error}") from error
         seen["read"] = list(dict.fromkeys(wheel.read))
         if file.sha256:
-            self._shelf.write(_BUCKET, keys[-1], written(seen))
+            self._shelf.write(_BUCKET, keys[-1], encoded(seen))
         return seen
 
 

@@ -317,7 +317,7 @@ def test_offline_takes_what_the_cache_has(venv: Capturing) -> None:
     assert venv.captured("--offline") == text
     done = venv("--offline", "--no-cache")
     assert (done.code, done.out) == (3, "")
-    assert done.err.startswith("error: not-kept\n")
+    assert done.err.startswith("error: not-cached\n")
 
 
 def test_an_environment_with_errors_is_captured_by_force_alone(venv: Capturing) -> None:

@@ -82,7 +82,7 @@ BAD = [
     Bad(("pytorch>=2", "pandas"), 1, "package-not-found", "envsolve --framework 'pytorch>=2' --python 3.11.7"),
     Bad(("pytorch", "pytorch-lightning"), 1, "package-not-found", "--format requirements pytorch-lightning\n"),
     Bad(("tensorflow-gpu",), 1, "package-not-found", "envsolve --framework tensorflow --python 3.11.7"),
-    Bad(("pandas", "--offline"), 3, "not-kept", "without --offline"),
+    Bad(("pandas", "--offline"), 3, "not-cached", "without --offline"),
 ]
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.index.kept import written
-from envsolve.index.store import Store
+from envsolve.index.store import Store, encoded
 from tests.cli.locking import FORMAT, TARGET, Locking, alpha, assert_in_three_parts, beta, pins_of
 from tests.index.packages import wheel
 
@@ -134,7 +133,7 @@ def test_offline_says_what_is_missing(locking: Locking) -> None:
     done = locking("--offline")
     assert (done.code, done.out) == (3, "")
     assert_in_three_parts(done.err)
-    assert done.err.startswith("error: not-kept\n")
+    assert done.err.startswith("error: not-cached\n")
     assert f"{locking.url}alpha/" in done.err
     locking()
     locking.index.add("gamma", [wheel("gamma", "1.0", ["beta==1.0"])])
@@ -236,7 +235,7 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_what_is_kept_in_another_shape_counts_as_absent(locking: Locking, shape: object) -> None:
     right = locking.pins()
-    write_over(locking, written(shape))
+    write_over(locking, encoded(shape))
     assert locking.pins() == right
 
 

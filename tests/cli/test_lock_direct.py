@@ -191,7 +191,7 @@ def test_what_was_read_of_a_commit_is_not_fetched_again(here: World) -> None:
     assert here.lock(f"own @ {here.address('own', commit)}", "--offline") == before
     assert len(here.git.requests) == asked
     done = here(f"own @ {here.address('own', 'main')}", "--format", "pylock", "--offline", code=3)
-    assert "error: not-kept" in done.err
+    assert "error: not-cached" in done.err
 
 
 def test_a_branch_that_did_not_move_is_not_fetched_again(here: World) -> None:

@@ -231,7 +231,7 @@ def test_a_release_for_an_unknown_cuda_is_left_out_with_the_law_that_it_breaks(
 def test_without_a_network_nothing_is_written(envsolve: Envsolve, world: IndexServer, data: Path) -> None:
     offline = update(envsolve, world, "torch", "--offline")
     assert offline.code == 3
-    assert offline.err.startswith("error: not-kept\n")
+    assert offline.err.startswith("error: not-cached\n")
     world.fault("/simple/torch/", status=404)
     world.fault("/whl/*", status=503)
     failed = update(envsolve, world, "torch")

@@ -24,7 +24,7 @@ from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
 
 REQUIREMENTS, PYLOCK = VENV_FORMATS
-_NOT_KEPT = "not-kept"
+_NOT_CACHED = "not-cached"
 _FEW = 5
 
 
@@ -118,7 +118,7 @@ def _from_indexes(
         try:
             found = {pin: _listed(pin, files, notes.append) for pin in missing}
         except OutsideError as error:
-            if error.code == _NOT_KEPT and not asked.from_indexes:
+            if error.code == _NOT_CACHED and not asked.from_indexes:
                 raise _not_asked(asked, missing) from None
             raise
         notes += files.notes

@@ -90,7 +90,7 @@ class Chosen(NamedTuple):
         for it in picks:
             metadata, direct = world.metadata(it.releases, it.fit.best), world.indexes.direct(it.name)
             if metadata.needs_build:
-                version, address = (it.version, "") if direct is None else (direct.version, as_typed(direct.asked))
+                version, address = (it.version, "") if direct is None else (direct.version, as_typed(direct.requested))
                 askers = tuple(provider.askers_of(it.name))
                 found.append(Unbuilt(it.name, version, address, askers, metadata.leads_to))
         return found

@@ -42,7 +42,7 @@ def with_direct(
         except EnvsolveError as error:
             error.refused = tuple(_refused(need, origin, error) for it, origin in wanted.needs if it == need)
             raise
-        direct[url] = read._replace(asked=without_secrets(asked.url))
+        direct[url] = read._replace(requested=without_secrets(asked.url))
         required = () if read.metadata is None else read.metadata.requires or ()
         waiting += [it for it in required if it.url and (it.for_extra in need.extras or holds(it.marker))]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from envsolve.binary.package_facts import PackageFacts, facts_in
 from envsolve.errors import OutsideError
 from envsolve.index.fetch import Fetcher
-from envsolve.index.kept import read_kept, written
 from envsolve.index.one_index import Shelf
+from envsolve.index.store import decoded, encoded
 from envsolve.model.package import PackageFile
 from envsolve.resolve.closure.workers import side_by_side
 
@@ -76,7 +76,7 @@ class WheelReader:
             return None
         key = _key(reading.file)
         if key is not None:
-            self._shelf.write(_BUCKET, key, written(_Kept(found, reading.budget, reading.named)))
+            self._shelf.write(_BUCKET, key, encoded(_Kept(found, reading.budget, reading.named)))
         return found
 
 
@@ -96,7 +96,7 @@ def known_facts(shelf: Shelf, file: PackageFile) -> PackageFacts | None:
 
 def _kept(shelf: Shelf, file: PackageFile) -> _Kept | None:
     key = _key(file)
-    return None if key is None else read_kept(shelf.read(_BUCKET, key), _Kept)
+    return None if key is None else decoded(shelf.read(_BUCKET, key), _Kept)
 
 
 def _key(file: PackageFile) -> str | None:
