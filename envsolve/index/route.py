@@ -196,9 +196,7 @@ class _Recorded(HTTPConnection):
         self.is_ended = True
         for made in {self.sock, self._made}:
             if isinstance(made, socket.socket):
-                with suppress(
-                    OSError
-                ):  # socket's own method: a TLS socket's would disturb its reader
+                with suppress(OSError):  # socket's own method: a TLS socket's would disturb its reader
                     socket.socket.shutdown(made, socket.SHUT_RDWR)
 
 
