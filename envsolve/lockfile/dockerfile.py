@@ -61,7 +61,12 @@ def write(lock: Lock, answer: Answer | None = None) -> str:
     :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux, or with packages from
     this machine.
     """
-    return "\n".join(_lines(lock.with_digest("dockerfile"), answer, base_for(lock, answer, "dockerfile"))) + "\n"
+    base = base_for(lock, answer, "dockerfile")
+
+    def text_of(lock: Lock) -> str:
+        return "\n".join(_lines(lock, answer, base)) + "\n"
+
+    return text_of(lock.with_digest(text_of, read))
 
 
 read = _DOCUMENTS.read

@@ -32,17 +32,6 @@ def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platfor
         yield group[0].solution.problem.platform, without_secrets(_stack_text(group, format_name))
 
 
-def stack_lock(answer: Answer, format_name: str) -> Lock:
-    """What a file with ``answer`` in ``format_name``, one of STACK_FORMATS, is read back as."""
-    if format_name == "json":
-        from envsolve.lockfile import json_answer
-
-        return json_answer.lock_of(answer)
-    from envsolve.lockfile.stack import lock_of
-
-    return lock_of(answer, sets_library_path=format_name == "pixi").restricted_to(format_name)
-
-
 def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
     if format_name == "json":
         from envsolve.lockfile import json_answer

@@ -29,6 +29,7 @@ from envsolve.model.release import CudaLibraries
 from tests.laws import examples
 from tests.lockfile.definition_files import definition, written_by_post
 from tests.lockfile.locks import INDEX, PINS, file, locks, plain, rtx_3090, rtx_3090_answer
+from tests.lockfile.restriction import restricted
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="an image is built on Linux")
@@ -181,7 +182,7 @@ def test_whatever_the_texts_hold_the_requirements_are_read_back_and_no_section_i
 def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Matrix, tmp_path: Path) -> None:
     path = tmp_path / "image.txt"
     path.write_text(apptainer(rtx_3090(matrix)), encoding="utf-8")
-    assert lock_at(path, Platform.LINUX_64) == rtx_3090(matrix).restricted_to("apptainer")
+    assert lock_at(path, Platform.LINUX_64) == restricted(rtx_3090(matrix), "apptainer")
 
 
 @pytest.mark.parametrize(

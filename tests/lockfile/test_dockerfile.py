@@ -30,6 +30,7 @@ from envsolve.model.release import CudaLibraries
 from envsolve.model.versions import LibcVersion
 from tests.laws import examples
 from tests.lockfile.locks import INDEX, PINS, file, locks, plain, rtx_3090, rtx_3090_answer
+from tests.lockfile.restriction import restricted
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
@@ -260,7 +261,7 @@ def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Mat
     path = tmp_path / "image.txt"
     path.write_text(dockerfile(rtx_3090(matrix)), encoding="utf-8")
     lock = lock_at(path, Platform.LINUX_64)
-    assert lock == rtx_3090(matrix).restricted_to("dockerfile")
+    assert lock == restricted(rtx_3090(matrix), "dockerfile")
 
 
 @pytest.mark.parametrize(
