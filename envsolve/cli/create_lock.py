@@ -17,11 +17,8 @@ from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
 from envsolve.model.lock_format import CREATE_FORMATS, PLATFORM, PROJECT_LOCKS, format_for_file
-from envsolve.model.note import Note
-from envsolve.model.request import Request
 
 if TYPE_CHECKING:
-    from envsolve.matrix import Matrix
     from envsolve.project import Project
 
 _WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls", "build_constraint_files")
@@ -74,6 +71,7 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
     from envsolve.app.environment.creating import command_with_prefix
     from envsolve.app.request.command import command_of
     from envsolve.app.solve.solving import request_without_secrets
+    from envsolve.cli.solve_lock import lock_with_progress, refuse_what_is_condas
     from envsolve.create.reading import FILES
     from envsolve.host.machine import this_platform
 
@@ -86,11 +84,12 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
     request = request._replace(platforms=(this_platform(),))
     if not request.format:
         request = request._replace(format=usual_format(request, matrix, os.environ))
-    text, notes = _solved(request, matrix, options)
-    note_each(notes, options)
+    refuse_what_is_condas(request)
+    solved = lock_with_progress(request, matrix, options)
+    note_each(solved.notes, options)
     bare, _ = request_without_secrets(request._replace(platforms=()))
     command = command_with_prefix(options["prefix"], command_of(bare))
-    return ToInstall(Path(FILES[request.format]), command, _channel_logins(options), text)
+    return ToInstall(Path(FILES[request.format]), command, _channel_logins(options), solved.texts[0][1])
 
 
 def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
@@ -139,16 +138,6 @@ def _format() -> str | None:
         return None
     message = f"an environment is made from a lock, and {named!r} is not a lock format"
     raise UsageError("unknown-format", message, (f"known: {', '.join(CREATE_FORMATS)}",))
-
-
-def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, tuple[Note, ...]]:
-    """The text of the lock for a request, and what to tell beside it."""
-    from envsolve.cli.solve_lock import lock_begun, refuse_what_is_condas
-
-    refuse_what_is_condas(request)
-    with lock_begun(request, options) as making:
-        solved = making(request, matrix)
-    return solved.texts[0][1], solved.notes
 
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:

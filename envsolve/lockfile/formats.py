@@ -12,7 +12,7 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.answer import Answer
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import CONDA_FORMATS, FORMATS, IMAGE_FORMATS, format_for_file, tool_of
+from envsolve.model.lock_format import FORMATS, IMAGE_FORMATS, format_for_file, tool_of
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
@@ -41,12 +41,6 @@ def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
 
     locks = [lock_of(answer, sets_library_path=format_name == "pixi") for answer in answers]
     return write_locks(locks, format_name)
-
-
-def load_conda_writers() -> None:
-    """Import what :func:`write_conda_lock` needs, for whoever has to wait anyway."""
-    for format_name in (*CONDA_FORMATS, "environment"):
-        module_of(format_name)
 
 
 def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[Platform, str]]:

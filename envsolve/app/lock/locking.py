@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envsolve.app.lock.held_locks import LockFor, held_in_python_lock
-from envsolve.app.lock.lock_refusal import (
-    PACKAGES_CONFLICT,
-)
+from envsolve.app.lock.lock_refusal import PACKAGES_CONFLICT
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked
 from envsolve.app.lock.target_lock import TargetLock
@@ -18,9 +16,7 @@ from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_evidence import Origin
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels, with_frameworks
 from envsolve.app.packages.lock_indexes import Start, name_index, places, settings_of, start
-from envsolve.app.packages.lock_stacks import (
-    stays,
-)
+from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.packages.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import Solved, request_without_secrets
@@ -38,13 +34,13 @@ WHEELS_ELSEWHERE = "extension-wheels-elsewhere"
 """The code of the note that says which change gives a wheel in place of source; its field ``way`` is the change."""
 
 
-def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
-    """The Python lock for each platform of the request, in its format; with what was ``started`` for it before.
+def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+    """The Python lock for each platform of the request, in its format.
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
     request, hidden = request_without_secrets(lock_request.request)
-    began = started or start(lock_request.request, lock_request.network, environ)
+    began = start(lock_request.request, lock_request.network, environ)
     try:
         locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
         ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
