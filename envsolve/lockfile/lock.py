@@ -3,8 +3,8 @@
 A lock is for one platform. A file for several, as conda-lock.yml and pixi.lock are, is read into one lock for each and
 written from as many; what such a file says of all of them is in each.
 
-Every format is read into one and written from one. Not every format can hold all of it, as
-:mod:`envsolve.model.lock_format` says: what a file holds of a lock is what is read of it.
+Every format is read into one and written from one. Not every format can hold all of it: what a file holds of a lock is
+what is read of it.
 """
 
 from __future__ import annotations

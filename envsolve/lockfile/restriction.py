@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, Refused, UsageError
-from envsolve.model.lock_format import FORMATS, Content
+from envsolve.model.lock_format import FORMATS
 from envsolve.model.reference import EDITABLE, AddressKind, kind_of, named
 
 
@@ -15,9 +15,9 @@ def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: 
 
     ``beside_conda``: the request has conda packages too, which the formats for such packages cannot have.
     """
-    if Content.SOURCES in FORMATS[format_name].holds:
+    if FORMATS[format_name].has_sources:
         return
-    formats = " or ".join(f"--format {it.name}" for it in FORMATS.values() if Content.SOURCES in it.holds)
+    formats = " or ".join(f"--format {it.name}" for it in FORMATS.values() if it.has_sources)
     way = f"move the requirements of pip to a requirements file, and lock that with {formats}"
     refused = {name: kind for name, url in urls.items() if (kind := kind_of(url)) is not AddressKind.FILE}
     if refused:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from enum import StrEnum
 
 from envsolve.boundary.display import one_line
 from envsolve.boundary.secrets import without_secrets
@@ -26,9 +27,51 @@ from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.sound_packages import sound_packages
 from envsolve.lockfile.sound_pins import STRONG, sound_address, sound_url, strong_hashes
 from envsolve.model.conda import CondaPackage
-from envsolve.model.lock_format import FORMATS, Content
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.reference import AddressKind, file_name_in, kind_of
+
+
+class Content(StrEnum):
+    """What some formats hold and others do not, in words for the documentation."""
+
+    CONDA = "packages of conda"
+    DIGESTS = "both digests of a conda package"
+    PROOFS = "a digest of each wheel"
+    ADDRESSES = "the names and addresses of files"
+    UPLOADS = "the sizes and upload times of files"
+    ALL_FILES = "more than one file of a wheel's version"
+    REQUIREMENTS = "what a package requires"
+    REASONS = "what requires a package, and why it has its version"
+    MARKERS = "where a package is installed, if not everywhere"
+    CATEGORIES = "for whom a package is there, if not for everybody"
+    PYTHONS = "which versions of Python a package is for"
+    DEFAULT_INDEX = "the default index, and the order of the others"
+    SOURCES = "repositories and folders"
+    RECORD = "the table of facts that envsolve records"
+
+
+_BY_PIP = frozenset(
+    (Content.PROOFS, Content.ALL_FILES, Content.REASONS, Content.MARKERS, Content.DEFAULT_INDEX, Content.RECORD)
+)
+_BY_CONDA = frozenset({Content.CONDA, Content.PROOFS, Content.ADDRESSES, Content.RECORD})
+_BY_A_TOOL = frozenset({Content.PROOFS, Content.ALL_FILES, Content.REQUIREMENTS, Content.MARKERS})
+HOLDS: Mapping[str, frozenset[Content]] = {
+    "environment": frozenset((Content.CONDA, Content.PROOFS, Content.ALL_FILES, Content.DEFAULT_INDEX, Content.RECORD)),
+    "json": frozenset({Content.CONDA}),
+    "pixi": frozenset({Content.CONDA}),
+    "requirements": _BY_PIP | {Content.SOURCES},
+    "pylock": frozenset(Content) - {Content.CONDA, Content.DIGESTS, Content.CATEGORIES, Content.DEFAULT_INDEX},
+    "dockerfile": _BY_PIP,
+    "apptainer": _BY_PIP,
+    "conda-lock": _BY_CONDA | {Content.DIGESTS, Content.REQUIREMENTS, Content.CATEGORIES},
+    "explicit": _BY_CONDA,
+    "pixi.lock": _BY_CONDA - {Content.RECORD} | {Content.DIGESTS, Content.REQUIREMENTS, Content.DEFAULT_INDEX},
+    "uv.lock": _BY_A_TOOL | {Content.ADDRESSES, Content.UPLOADS, Content.PYTHONS},
+    "poetry.lock": _BY_A_TOOL | {Content.PYTHONS},
+    "pdm.lock": _BY_A_TOOL | {Content.ADDRESSES, Content.PYTHONS},
+}
+"""What each format holds of a lock (an environment.yml: with ``--exact``), beside names, versions, builds and what the
+lock is for."""
 
 
 def is_restricted(lock: Lock, format_name: str) -> bool:
@@ -42,7 +85,7 @@ def is_restricted(lock: Lock, format_name: str) -> bool:
 
 def restricted(lock: Lock, format_name: str) -> Lock:
     """What a file in this format says of ``lock``."""
-    holds = FORMATS[format_name].holds
+    holds = HOLDS[format_name]
     found = _of_conda(lock, format_name, holds) if Content.CONDA in holds else _of_python(lock, holds)
     made = found.made
     if made is None or Content.RECORD not in holds or lock.asks_alone:
