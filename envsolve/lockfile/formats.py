@@ -16,6 +16,7 @@ from envsolve.model.lock_format import FORMATS, IMAGE_FORMATS, format_for_file, 
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
+    from envsolve.model.solution import Solution
 
 _SEVERAL_FORMATS = {
     ".lock": Hint("set the format, for example with --format explicit"),
@@ -53,8 +54,8 @@ def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[
         yield Platform(group[0].platform), without_secrets(write_locks(group, format_name))
 
 
-def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None) -> str:
-    """The content of the file in ``format_name``, one of PYTHON_FORMATS; ``answer`` has the stack that shaped it.
+def write_python_lock(lock: Lock, format_name: str, solution: Solution | None = None) -> str:
+    """The content of the file in ``format_name``, one of PYTHON_FORMATS; ``solution`` is the stack that shaped it.
 
     Raises OutsideError for a pin without hash; UsageError and UnsolvableError where an image cannot hold the lock.
     """
@@ -63,8 +64,8 @@ def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None
     from envsolve.lockfile.restriction import require_sources
 
     require_sources(lock.addresses, format_name)
-    write: Callable[[Lock, Answer | None], str] = module_of(format_name).write
-    return without_secrets(write(lock, answer))
+    write: Callable[[Lock, Solution | None], str] = module_of(format_name).write
+    return without_secrets(write(lock, solution))
 
 
 def write_locks(locks: Sequence[Lock], format_name: str) -> str:

@@ -41,7 +41,7 @@ def installation(text: str) -> str:
 
 @pytest.mark.parametrize("name", ["rtx-3090", "plain"])
 def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
-    gpu = rtx_3090(matrix), rtx_3090_answer(matrix)
+    gpu = rtx_3090(matrix), rtx_3090_answer(matrix).solution
     text = apptainer(*gpu) if name == "rtx-3090" else apptainer(plain(default_is_plain=False))
     path = SNAPSHOTS / f"python-lock-{name}.def"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
@@ -134,7 +134,7 @@ def test_a_wheel_that_takes_cuda_from_the_system_gets_no_image(matrix: Matrix) -
     bare = choice._replace(release=choice.release._replace(cuda_libraries=CudaLibraries.NONE))
     answer = answer._replace(solution=answer.solution._replace(choices=(bare,)))
     with pytest.raises(UnsolvableError, match="no-cuda-in-image"):
-        apptainer(rtx_3090(matrix), answer)
+        apptainer(rtx_3090(matrix), answer.solution)
 
 
 def test_where_no_base_has_the_python_the_hint_names_the_format() -> None:

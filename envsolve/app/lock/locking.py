@@ -162,7 +162,7 @@ def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, 
 
 
 def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -> Solved:
-    texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
+    texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.solution)) for made in locks)
     notes = (*(note for made in locks for note in made.notes), *beside)
     answers = tuple(made.answer for made in locks if made.answer is not None)
     return Solved(texts, tuple(dict.fromkeys(notes)), answers, tuple(made.lock for made in locks))

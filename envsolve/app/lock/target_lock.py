@@ -135,7 +135,7 @@ class TargetLock:
         if not all(pin.index_url in indexes for pin in pins):
             return None
         format_name = self._lock_request.request.format
-        now = lock_for(format_name, write_python_lock(found.lock, format_name, found.answer), problem.platform)
+        now = lock_for(format_name, write_python_lock(found.lock, format_name, found.solution), problem.platform)
         return found if now is not None and self._suits_alike(now, old, attempt.solution) else None
 
     def _with_requirers(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
