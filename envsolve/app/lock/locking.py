@@ -15,13 +15,13 @@ from envsolve.app.packages.compiling import HOW_TO_COMPILE, how_to_compile
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_evidence import Origin
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels, with_frameworks
-from envsolve.app.packages.lock_indexes import Start, name_index, places, settings_of, start
+from envsolve.app.packages.lock_indexes import Start, places, settings_of, start
 from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.packages.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import Solved, request_without_secrets
 from envsolve.app.status.lock_satisfies import differences
-from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError
+from envsolve.errors import EnvsolveError, Hint, UnsolvableError
 from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_linux_for_image, write_python_lock
 from envsolve.lockfile.lock import Made
@@ -40,19 +40,14 @@ def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
     request, hidden = request_without_secrets(lock_request.request)
-    began = start(lock_request.request, lock_request.network, environ)
-    try:
-        locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
-        ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
-    except UnsolvableError as error:
-        names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
-        error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
-        raise
-    except OutsideError as error:
-        name_index(error, lock_request.request, began.where)
-        raise
-    finally:
-        began.lines.close()
+    with start(lock_request.request, lock_request.network, environ) as began:
+        try:
+            locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
+            ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
+        except UnsolvableError as error:
+            names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
+            error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
+            raise
     return _solved(request, locks, (*ways, *began.where.notes, *began.lines.notes, *hidden))
 
 
