@@ -47,10 +47,6 @@ def _run(arguments: "Sequence[str] | None") -> int:
         raise KeyboardInterrupt
     with remembered():
         try:
-            from envsolve.cli.early import start_early
-
-            start_early(words)
-
             from envsolve.cli.main import run
 
             return run(words)

@@ -201,6 +201,7 @@ def created_from(
     asked = CreateRequest(
         prefix=options["prefix"],
         lock=install.lock,
+        text=install.text,
         request=install.command,
         network=installer_network(options),
         session=partial(conda_session, network_of(words), words["channels"], (this_platform(),), os.environ),

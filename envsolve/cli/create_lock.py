@@ -17,13 +17,8 @@ from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
 from envsolve.errors import Hint, UsageError
 from envsolve.model.lock_format import CREATE_FORMATS, PLATFORM, PROJECT_LOCKS, format_for_file
-from envsolve.model.note import Note
-from envsolve.model.request import Request
 
 if TYPE_CHECKING:
-    from envsolve.create.reading import Given
-    from envsolve.lockfile.lock import Lock
-    from envsolve.matrix import Matrix
     from envsolve.project import Project
 
 _WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls", "build_constraint_files")
@@ -31,14 +26,15 @@ _WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls", "build_co
 
 
 class ToInstall(NamedTuple):
-    """The file of a lock, or a lock that was solved, with the command that makes the environment again.
+    """The file of a lock, with the text of one that was solved, and the command that makes the environment again.
 
     ``channel_logins`` are addresses of channels, bare and with what opens them.
     """
 
-    lock: Path | Given
+    lock: Path
     command: str
     channel_logins: tuple[tuple[str, str], ...]
+    text: str | None = None
 
 
 def named_lock(options: dict[str, Any]) -> ToInstall:
@@ -75,7 +71,8 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
     from envsolve.app.environment.creating import command_with_prefix
     from envsolve.app.request.command import command_of
     from envsolve.app.solve.solving import request_without_secrets
-    from envsolve.create.reading import FILES, Given
+    from envsolve.cli.solve_lock import lock_with_progress, refuse_what_is_condas
+    from envsolve.create.reading import FILES
     from envsolve.host.machine import this_platform
 
     try:
@@ -87,11 +84,12 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
     request = request._replace(platforms=(this_platform(),))
     if not request.format:
         request = request._replace(format=usual_format(request, matrix, os.environ))
-    text, lock, notes = _solved(request, matrix, options)
-    note_each(notes, options)
-    given = Given(Path(FILES[request.format]), request.format, text, lock.restricted_to(request.format))
+    refuse_what_is_condas(request)
+    solved = lock_with_progress(request, matrix, options)
+    note_each(solved.notes, options)
     bare, _ = request_without_secrets(request._replace(platforms=()))
-    return ToInstall(given, command_with_prefix(options["prefix"], command_of(bare)), _channel_logins(options))
+    command = command_with_prefix(options["prefix"], command_of(bare))
+    return ToInstall(Path(FILES[request.format]), command, _channel_logins(options), solved.texts[0][1])
 
 
 def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
@@ -140,16 +138,6 @@ def _format() -> str | None:
         return None
     message = f"an environment is made from a lock, and {named!r} is not a lock format"
     raise UsageError("unknown-format", message, (f"known: {', '.join(CREATE_FORMATS)}",))
-
-
-def _solved(request: Request, matrix: Matrix, options: dict[str, Any]) -> tuple[str, Lock, tuple[Note, ...]]:
-    """The lock for a request with its text, and what to tell beside it."""
-    from envsolve.cli.solve_lock import lock_begun, refuse_what_is_condas
-
-    refuse_what_is_condas(request)
-    with lock_begun(request, options) as making:
-        solved = making(request, matrix)
-    return solved.texts[0][1], solved.locks[0], solved.notes
 
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:

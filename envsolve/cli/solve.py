@@ -272,11 +272,12 @@ def solve(**options: Any) -> int:
 
 
 def _print(format_name: str, options: dict[str, Any]) -> int:
+    request, matrix = request_from(options, format_name)
     if format_name in (*PYTHON_FORMATS, *CONDA_FORMATS) or options["exact"]:
         from envsolve.cli.solve_lock import print_lock
 
-        return print_lock(words_from(options, format_name), options)
-    return _print_environment(*request_from(options, format_name), options)
+        return print_lock(request, matrix, options)
+    return _print_environment(request, matrix, options)
 
 
 def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
@@ -300,14 +301,9 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
 
 def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Matrix]:
     """What the words of the command ask for, and the matrix they ask it of."""
-    return with_frameworks(words_from(options, format_name), options)
-
-
-def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, Matrix]:
-    """``words`` with the frameworks as the matrix knows them, and that matrix."""
     from envsolve.app.solve.solving import framework_requests
 
-    matrix = matrix_of(options)
+    words, matrix = _words(options, format_name), matrix_of(options)
     frameworks, _ = split_dependent(options["frameworks"])
     try:
         return words._replace(frameworks=framework_requests(frameworks, matrix)), matrix
@@ -317,7 +313,7 @@ def with_frameworks(words: Request, options: dict[str, Any]) -> tuple[Request, M
         raise
 
 
-def words_from(options: dict[str, Any], format_name: str) -> Request:
+def _words(options: dict[str, Any], format_name: str) -> Request:
     """What the words of the command ask for, but for the frameworks, which only the matrix knows."""
     packages = _packages(options)
     if not options["frameworks"] and not packages.requirements and not packages.files:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,8 @@ from envsolve.model.note import Note
 from envsolve.model.request import Request
 
 if TYPE_CHECKING:
-    from envsolve.app.any_lock.request_lock import Making
+    from envsolve.app.solve.solving import Solved
+    from envsolve.matrix import Matrix
 
 _A_LOCK = "a Python lock", f"requirements.{PLATFORM}.txt"
 _KINDS = {
@@ -35,18 +35,15 @@ _KINDS = {
 """The formats whose files are for one platform each: what such a file is, and how it may be called."""
 
 
-def print_lock(words: Request, options: dict[str, Any]) -> int:
+def print_lock(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
     """Write the lock to standard output or to the file of -o; what that file pins stays if it fits."""
-    from envsolve.cli.solve import with_frameworks
-
     output = options["output"]
-    refuse_what_is_condas(words)
-    _require_place(words, options)
+    refuse_what_is_condas(request)
+    _require_place(request, options)
+    refuse_to_replace(request, matrix, options)
     writes, apart = not options["as_json"], PLATFORM in (output or "")
-    with lock_begun(words, options, _there(options) if writes else nothing, apart=apart, writes=writes) as making:
-        request, matrix = with_frameworks(words, options)
-        refuse_to_replace(request, matrix, options)
-        solved = making(request, matrix)
+    there = _there(options) if writes else nothing
+    solved = lock_with_progress(request, matrix, options, there, apart=apart, writes=writes)
     notes: list[Note | str] = list(solved.notes)
     if options["as_json"]:
         from envsolve.lockfile.json_answer import write_locks
@@ -54,8 +51,8 @@ def print_lock(words: Request, options: dict[str, Any]) -> int:
         deliver(write_locks(solved.locks, solved.answers, solved.notes), output)
     else:
         platforms = [it.platform for it in solved.locks]
-        if words.format in _KINDS:
-            _require_file_for_each(platforms, output, _KINDS[words.format])
+        if request.format in _KINDS:
+            _require_file_for_each(platforms, output, _KINDS[request.format])
         elif output not in (None, "-") and PLATFORM not in output:
             notes += _left_out(output, platforms)
         deliver_each(solved.texts, output)
@@ -64,19 +61,23 @@ def print_lock(words: Request, options: dict[str, Any]) -> int:
     return 0
 
 
-@contextmanager
-def lock_begun(
-    words: Request, options: dict[str, Any], there: LockFor = nothing, *, apart: bool = False, writes: bool = True
-) -> Iterator[Making]:
-    """What makes the lock of ``words``, begun, with progress on a terminal."""
-    from envsolve.app.any_lock.request_lock import begun
+def lock_with_progress(
+    request: Request,
+    matrix: Matrix,
+    options: dict[str, Any],
+    there: LockFor = nothing,
+    *,
+    apart: bool = False,
+    writes: bool = True,
+) -> Solved:
+    """The lock of ``request``, with progress on a terminal."""
+    from envsolve.app.any_lock.request_lock import lock_request
     from envsolve.app.lock.lock_request import LockRequest
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
-    asked = LockRequest(words, network_of(options), there, progress.show, progress.packages, None, apart, writes)
+    asked = LockRequest(request, network_of(options), there, progress.show, progress.packages, None, apart, writes)
     try:
-        with begun(asked, os.environ) as making:
-            yield making
+        return lock_request(asked, matrix, os.environ)
     finally:
         progress.clear()
 

@@ -1,4 +1,4 @@
-"""The process that runs py-rattler. It takes a tenth of a second to load, so it is started as early as it can be."""
+"""The processes that run py-rattler: one that solves, one that installs."""
 
 from __future__ import annotations
 
@@ -11,18 +11,6 @@ from pathlib import Path
 ENGINE = Path(__file__).with_name("engine.py")
 _ABOVE = Path(__file__).parents[2]
 """Where envsolve is imported from, wherever this process found it."""
-_waiting: list[subprocess.Popen[bytes]] = []
-
-
-def start_early() -> None:
-    """Start the process before anybody asks it anything; it ends by itself where nobody ever does."""
-    if is_installed():
-        _waiting.append(started(ENGINE))
-
-
-def process() -> subprocess.Popen[bytes]:
-    """The process that was started early, or a new one."""
-    return _waiting.pop() if _waiting else started(ENGINE)
 
 
 def is_installed() -> bool:

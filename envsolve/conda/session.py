@@ -1,6 +1,6 @@
 """The other end of the process that runs py-rattler: questions in, answers or errors out.
 
-The process is started as soon as it is known to be needed, and loads py-rattler while the stack is being solved.
+The process loads py-rattler while the stack is being solved.
 Whatever becomes of it after its answer does not matter.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +20,7 @@ from envsolve.boundary.programs import command_to_install
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.condarc import Condarc
 from envsolve.conda.logins import logins_of
-from envsolve.conda.process import ENGINE, is_installed, process, started
+from envsolve.conda.process import ENGINE, is_installed, started
 from envsolve.errors import Hint, OutsideError
 from envsolve.model.conda import CondaPackage, VirtualPackage
 from envsolve.model.installing_envsolve import CONDA_EXTRA
@@ -86,7 +86,7 @@ class Session:
     """One process for the questions of one command. Use it as a context manager, or close it.
 
     Every question raises OutsideError where channels cannot be read, or where py-rattler is not installed.
-    ``engine`` is the program that answers. ``meanwhile`` is called while packages are being solved.
+    ``engine`` is the program that answers.
     """
 
     def __init__(self, settings: Settings, engine: Path = ENGINE) -> None:
@@ -94,8 +94,7 @@ class Session:
             raise not_installed()
         self._settings, self._engine = settings, engine
         self._opening = dict.fromkeys(filter(None, (settings.condarc.alias,)))
-        self.meanwhile: Callable[[], object] = lambda: None
-        self._process = self._ready(process() if engine is ENGINE else started(engine))
+        self._process = self._ready(started(engine))
 
     def __enter__(self) -> Self:
         return self
@@ -185,8 +184,6 @@ class Session:
         assert stdout is not None
         try:
             send(job, stdin)
-            if job["kind"] == "solve":
-                self.meanwhile()
             return receive(stdout)
         except (OSError, ValueError):
             return None

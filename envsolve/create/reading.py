@@ -47,7 +47,7 @@ _REQUESTS = ("environment", "requirements")
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"'<>#,]+")
 
 
-class Given(NamedTuple):
+class _Given(NamedTuple):
     """A lock to install: the file that it is in or might be in, its format, its text, and the value."""
 
     path: Path
@@ -56,14 +56,16 @@ class Given(NamedTuple):
     lock: Lock
 
 
-def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None) -> Plan:
+def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None, text: str | None = None) -> Plan:
     """The plan of the lock at ``path`` on ``platform``; ``python`` bounds the interpreter of a venv further.
+
+    With ``text`` the file is not read: it would have this content.
 
     Raises UsageError: ``lock-unreadable`` for what is no lock, ``lock-not-exact`` for what has to be solved first,
     ``lock-without-hashes``, ``lock-for-other-platform``.
     """
     try:
-        text = read_text(path, LONGEST)
+        text = read_text(path, LONGEST) if text is None else text
         if text is None:
             raise FileError("there is no such file")
         format_name = format_in(path, text)
@@ -71,13 +73,13 @@ def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None) 
         lock = next((it for it in locks if it.platform in ("", platform)), None)
         if lock is None:
             raise other_platform(path, platform, [it.platform for it in locks])
-        return plan_from(Given(path, format_name, text, lock), platform, python)
+        return _plan(_Given(path, format_name, text, lock), platform, python)
     except FileError as error:
         raise UsageError("lock-unreadable", f"cannot read {error.at(path)}: {error.reason}", hints=(LOCKS,)) from None
 
 
-def plan_from(given: Given, platform: Platform, python: SpecifierSet | None = None) -> Plan:
-    """The plan of a lock for ``platform``. Raises as :func:`plan_of`, and FileError for what cannot be installed."""
+def _plan(given: _Given, platform: Platform, python: SpecifierSet | None) -> Plan:
+    """Raises as :func:`plan_of`, and FileError for what cannot be installed."""
     path, format_name, text, lock = given
     if format_name not in FILES:
         raise not_exact(path, "it lists packages without URLs")
@@ -103,7 +105,7 @@ def plan_from(given: Given, platform: Platform, python: SpecifierSet | None = No
     )
 
 
-def _refuse_open(given: Given) -> None:
+def _refuse_open(given: _Given) -> None:
     """Raise where something is to be decided: FileError for a line that is none, else UsageError ``lock-not-exact``."""
     path, format_name, _, lock = given
     command = f"envsolve create PREFIX -r {path}" if format_name in _REQUESTS else None
@@ -130,7 +132,7 @@ def _is_installed(package: CondaPackage | Pin) -> bool:
     return not package.categories or INSTALLED_UNASKED in package.categories
 
 
-def _proven(given: Given, pin: Pin) -> Pin:
+def _proven(given: _Given, pin: Pin) -> Pin:
     """``pin`` with the digests alone that prove what it is. Raises UsageError ``lock-without-hashes``.
 
     A commit proves itself, and a folder is the user's own; its path begins at the lock.
@@ -149,7 +151,7 @@ def _proven(given: Given, pin: Pin) -> Pin:
     return pin if named else pin._replace(files=bare_files(digests))
 
 
-def _require_proven(given: Given, package: CondaPackage) -> None:
+def _require_proven(given: _Given, package: CondaPackage) -> None:
     """Raise UsageError where a package has an md5 alone, which can be forged; explicit files have no more."""
     if package.sha256 is not None or given.format_name == "environment":
         return
@@ -177,7 +179,7 @@ def _python(lock: Lock, asked: SpecifierSet | None) -> SpecifierSet | None:
     return together or None
 
 
-def _notes(given: Given) -> Iterator[Note]:
+def _notes(given: _Given) -> Iterator[Note]:
     left_out = [name for name in given.lock.categories if name != INSTALLED_UNASKED]
     if left_out:
         text = f"packages that only {' and '.join(left_out)} requires are left out, as conda-lock does"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,10 +17,19 @@ from envsolve.errors import Hint, UsageError
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.names import is_name
 from envsolve.model.package import Hashes
-from envsolve.model.reference import editable
-from envsolve.model.requirement_line import ALGORITHMS, hashes_of, logical_lines, parse_hash, without_hashes
+from envsolve.model.reference import editable, is_path
+from envsolve.model.requirement_line import (
+    ALGORITHMS,
+    hashes_of,
+    logical_lines,
+    parse_hash,
+    without_comment,
+    without_hashes,
+)
 
-_FILE_OF = re.compile(r"\A(?:-[rc] |the pip section of )")
+PIP_SECTION = "the pip section of "
+"""The start of the origin of a requirement that pip must install, whatever channels have."""
+_FILE_OF = re.compile(rf"\A(?:-[rc] |{PIP_SECTION})")
 """The words before the file name in the origin of a requirement."""
 _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
 _WITH_VALUE = {
@@ -33,8 +42,10 @@ _WITH_VALUE = {
     "--extra-index-url": "extra-index-url",
 }
 _EDITABLE = ("-e", "--editable")
-_HARMLESS = ("--prefer-binary", "--only-binary", "--trusted-host", "--require-hashes")
+_HARMLESS = ("--prefer-binary", "--only-binary", "--trusted-host", "--require-hashes", "--use-feature")
 """Options that a lock implies anyway, and options about the connection."""
+_PAGES = ("-f", "--find-links")
+"""Pages of links. Environment files have them for wheels that are now on indexes."""
 _DEEPEST = 20
 _LONGEST = 16 * 1024 * 1024
 """The size limit of a file in bytes; a lock with all hashes of a thousand packages has 5 MB."""
@@ -78,13 +89,20 @@ def read_requirement_file(name: str, *, constraint: bool = False, environ: Mappi
     """
     reading = _Reading(os.environ if environ is None else environ)
     reading.read(name, (), constraint=constraint)
-    return Asked(
-        tuple(reading.requirements),
-        tuple(reading.constraints),
-        reading.index_url,
-        tuple(reading.extra_index_urls),
-        tuple(reading.mistakes),
-    )
+    return reading.asked
+
+
+def read_pip_section(entries: Iterable[tuple[str, int]], path: Path) -> Asked:
+    """What the entries of ``pip:`` in the environment.yml at ``path`` ask for, each with its line.
+
+    conda and mamba write them to a requirements file in the folder of the environment.yml and give it to pip, so that
+    what an entry names as a file is relative to that folder. Logins are left out. Mistakes are as in
+    :func:`read_requirement_file`.
+    """
+    reading = _Reading(os.environ)
+    for entry, number in entries:
+        reading.read_entry(without_comment(entry), path, number)
+    return reading.asked
 
 
 def refuse_all(mistakes: Sequence[UsageError]) -> None:
@@ -134,6 +152,17 @@ class _Reading:
         self.extra_index_urls: list[str] = []
         self.mistakes: list[UsageError] = []
 
+    @property
+    def asked(self) -> Asked:
+        """All of it."""
+        return Asked(
+            tuple(self.requirements),
+            tuple(self.constraints),
+            self.index_url,
+            tuple(dict.fromkeys(self.extra_index_urls)),
+            tuple(self.mistakes),
+        )
+
     def read(self, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
         """Read one more file, included by those in ``within``. Raises UsageError."""
         real = _real(name)
@@ -149,21 +178,37 @@ class _Reading:
         for number, line, _ in logical_lines(text):
             if not line:
                 continue
-            expanded = _VARIABLE.sub(lambda it: self._environ.get(it[1], it[0]), line)
-            place = f"{name}:{number}"
+            expanded, place = self._expanded(line), f"{name}:{number}"
             try:
-                if expanded.startswith("-"):
+                if _option(expanded)[0] in _EDITABLE:
+                    self.requirements[Line(editable(_option(expanded)[1]), f"-r {name}")] = None
+                elif expanded.startswith("-"):
                     self._option(expanded, place, name, (*within, name), constraint=constraint)
                 else:
                     asked[_requirement(expanded, origin, place)] = None
             except UsageError as mistake:
                 self.mistakes.append(mistake)
 
+    def read_entry(self, entry: str, path: Path, number: int) -> None:
+        """Read one entry of the pip section in the environment.yml at ``path``."""
+        expanded = without_secrets(self._expanded(entry))
+        place, origin = f"{path}:{number}", f"{PIP_SECTION}{path.name}"
+        option, value = _option(expanded)
+        try:
+            if option in _EDITABLE:
+                self.requirements[Line(editable(_below(path.parent, value)), origin)] = None
+            elif expanded.startswith("-") and option not in _PAGES:
+                self._option(expanded, place, str(path), (str(path),), constraint=False)
+            elif expanded and option not in _PAGES:
+                self.requirements[_requirement(expanded, origin, place)] = None
+        except UsageError as mistake:
+            self.mistakes.append(mistake)
+
+    def _expanded(self, line: str) -> str:
+        return _VARIABLE.sub(lambda it: self._environ.get(it[1], it[0]), line)
+
     def _option(self, line: str, place: str, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
         option, value = _option(line)
-        if option in _EDITABLE:
-            self.requirements[Line(editable(value), f"-r {name}")] = None
-            return
         kind = _WITH_VALUE.get(option)
         if kind is None:
             if option in _HARMLESS:
@@ -171,6 +216,8 @@ class _Reading:
             raise UsageError("requirements-invalid", f"{place}: envsolve does not know the option {option}")
         if not value:
             raise UsageError("requirements-invalid", f"{place}: {option} names nothing")
+        if kind.endswith("index-url") and any(map(str.isspace, value)):
+            raise UsageError("requirements-invalid", f"{place}: more than one option: write each on a line of its own")
         if kind == "index-url":
             self.index_url = value
         elif kind == "extra-index-url":
@@ -181,6 +228,14 @@ class _Reading:
         else:
             included = value if Path(value).is_absolute() or name == "-" else str(Path(name).parent / value)
             self.read(included, within, constraint=constraint or kind == "constraint")
+
+
+def _below(folder: Path, value: str) -> str:
+    """A path in ``folder`` as seen from where the command runs; an address stays."""
+    if "://" in value or not value:
+        return value
+    path = str(folder / value)
+    return path if is_path(path) else f"./{path}"
 
 
 def _real(name: str) -> str:

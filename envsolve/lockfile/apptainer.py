@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.facts import commented, facts_of
 from envsolve.lockfile.header import lock_header
 from envsolve.lockfile.image import (
@@ -38,6 +37,7 @@ from envsolve.lockfile.remarks import use_remarks
 from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
 from envsolve.model.installing_envsolve import REMARK, REQUIREMENT
+from envsolve.model.solution import Solution
 
 _END = "REQUIREMENTS"
 """The line that ends a part of the requirements."""
@@ -56,14 +56,19 @@ _LOGIN = "/mnt"
 """A directory that the base has and does not use: a bind mount in %post needs one (sylabs/singularity#2766)."""
 
 
-def write(lock: Lock, answer: Answer | None = None) -> str:
-    """The content of the file, the same bytes for the same lock; ``answer`` has the stack that shaped it.
+def write(lock: Lock, solution: Solution | None = None) -> str:
+    """The content of the file, the same bytes for the same lock; ``solution`` is the stack that shaped it.
 
     Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
     :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux, or with packages from
     this machine.
     """
-    return "\n".join(_lines(lock.with_digest("apptainer"), answer, base_for(lock, answer, "apptainer"))) + "\n"
+    base = base_for(lock, solution, "apptainer")
+
+    def text_of(lock: Lock) -> str:
+        return "\n".join(_lines(lock, solution, base)) + "\n"
+
+    return text_of(lock.with_digest(text_of, read))
 
 
 read = _DOCUMENTS.read
@@ -71,10 +76,10 @@ requirements_in = _DOCUMENTS.requirements_in
 document_in = _DOCUMENTS.document_in
 
 
-def _lines(lock: Lock, answer: Answer | None, base: Base) -> Iterator[str]:
+def _lines(lock: Lock, solution: Solution | None, base: Base) -> Iterator[str]:
     yield from lock_header(lock)
-    if answer is not None:
-        yield from use_remarks(answer)
+    if solution is not None:
+        yield from use_remarks(solution)
     yield "#"
     yield from _how_to_use(lock)
     yield from commented(facts_of(lock))

@@ -49,7 +49,7 @@ def write(locks: Sequence[Lock]) -> str:
     Raises OutsideError ``no-hash`` for a conda package without md5 or a wheel without sha256, which no reader takes,
     and ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines([lock.with_digest("conda-lock") for lock in locks])) + "\n"
+    return _text_of([lock.with_digest(lambda it: _text_of([it]), lambda text: read(text)[0]) for lock in locks])
 
 
 def read(content: str) -> tuple[Lock, ...]:
@@ -74,6 +74,10 @@ def read(content: str) -> tuple[Lock, ...]:
     named = (text_or_none(it, "a source") for it in sequence(metadata.get("sources"), "its list of sources"))
     sources = tuple(it for it in named if it and it != _NO_SOURCE)
     return tuple(lock._replace(channels=channels, sources=sources) for lock in locks)
+
+
+def _text_of(locks: Sequence[Lock]) -> str:
+    return "\n".join(_lines(locks)) + "\n"
 
 
 def _lines(locks: Sequence[Lock]) -> Iterator[str]:

@@ -5,16 +5,16 @@ What the same file pins, as a lock, is read in :mod:`envsolve.lockfile.environme
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import UsageError
+from envsolve.index.requirement_file import PIP_SECTION, read_pip_section
+from envsolve.index.requirement_file import Asked as AskedOfPip
 from envsolve.lockfile.environment_yml import LONGEST, Entries, channels_in, notes_on, read_entries, variables_in
 from envsolve.lockfile.lock import MAIN, Asked
-from envsolve.lockfile.pip_section import PipEntry, PipSection, pip_entry, pip_section
 from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.yaml_document import items_of, line_of, scalar_of
 from envsolve.model.host import Platform
@@ -39,7 +39,7 @@ class EnvironmentFile(NamedTuple):
     name: str | None
     channels: tuple[str, ...]
     asked: tuple[Asked, ...]
-    pip: PipSection = PipSection()
+    pip: AskedOfPip = AskedOfPip()
     variables: tuple[tuple[str, str], ...] = ()
     category: str = MAIN
     platforms: tuple[Platform, ...] = ()
@@ -65,17 +65,18 @@ def _environment(path: Path, entries: Entries) -> EnvironmentFile:
     table = entries.table
     category = _text(table, "category") or MAIN
     channels, left_out, logins = channels_in(entries)
-    pip = pip_section([*_repositories(table), *_pip_entries(entries, path.parent)])
+    pip = _repositories(table) + read_pip_section(entries.pip, path)
+    wheels = dict.fromkeys(it.text for it in pip.requirements if it.origin.startswith(PIP_SECTION))
     specs = dict.fromkeys(_spec(text, line) for text, line in entries.conda)
     reason = f"{path.name} requires it"
     asked = [Asked(spec, reason, category) for spec in specs]
-    if pip.requirements and not any(parse_match_spec(spec).name == "pip" for spec in specs):
+    if wheels and not any(parse_match_spec(spec).name == "pip" for spec in specs):
         asked.append(Asked("pip", f"{path.name} has requirements that it installs", category))
     platforms, others = _platforms(table)
     return EnvironmentFile(
         _text(table, "name") or None,
         channels,
-        (*asked, *(Asked(requirement, reason, category, by_pip=True) for requirement in pip.requirements)),
+        (*asked, *(Asked(requirement, reason, category, by_pip=True) for requirement in wheels)),
         pip,
         variables_in(entries),
         category,
@@ -92,24 +93,13 @@ def _spec(text: str, line: int) -> str:
         raise FileError(f"{shown(text)} is not a conda requirement: {clean(str(error))}", line) from None
 
 
-def _pip_entries(entries: Entries, folder: Path) -> Iterator[PipEntry]:
-    for text, line in entries.pip:
-        try:
-            entry = pip_entry(text, folder)
-        except FileError as error:
-            error.line = line
-            raise
-        if entry is not None:
-            yield entry
-
-
-def _repositories(table: dict[str, Node]) -> Iterator[PipEntry]:
+def _repositories(table: dict[str, Node]) -> AskedOfPip:
     """conda-lock's own keys for package indexes."""
     node = table.get("pip-repositories")
-    alone = _text(table, "allow-pypi-requests").lower() in _NO
-    for position, item in enumerate([] if node is None else items_of(node, "pip-repositories")):
-        kind = "index-url" if alone and position == 0 else "extra-index-url"
-        yield PipEntry(kind, without_secrets(scalar_of(item, "an index")))
+    items = [] if node is None else items_of(node, "pip-repositories")
+    urls = [without_secrets(scalar_of(item, "an index")) for item in items]
+    alone = urls[:1] if _text(table, "allow-pypi-requests").lower() in _NO else []
+    return AskedOfPip(index_url=next(iter(alone), None), extra_index_urls=tuple(urls[len(alone) :]))
 
 
 def _text(table: dict[str, Node], key: str) -> str:

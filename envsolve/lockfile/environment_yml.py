@@ -72,7 +72,9 @@ def write(lock: Lock) -> str:
 
     Raises OutsideError ``no-hash`` for a wheel without checksum, ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines(lock if lock.asks_alone else lock.with_digest("environment"))) + "\n"
+    if lock.asks_alone:
+        return _text_of(lock)
+    return _text_of(lock.with_digest(_text_of, lambda text: read(text, Platform(lock.platform))))
 
 
 def read(text: str, platform: Platform) -> Lock:
@@ -100,13 +102,6 @@ def document_in(text: str) -> object:
     from envsolve.lockfile.yaml_document import document_of
 
     return document_of(text)
-
-
-def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
-    """What a file pins that says what ``lock`` requires: a lock of wheels, in which the rest is open, and packages."""
-    wheels = [spec for spec, _ in _asked(lock, by_pip=True)]
-    options = _options(lock) if wheels else ()
-    return _pinned((spec for spec, _ in _asked(lock, by_pip=False)), (*options, *wheels), lock.platform)
 
 
 def _pinned(specs: Iterable[str], lines: Iterable[str], platform: str) -> tuple[Lock, tuple[CondaPackage, ...]]:
@@ -197,6 +192,10 @@ def notes_on(entries: Entries) -> Iterator[str]:
     for key, node in entries.table.items():
         if key not in _READ:
             yield f"line {line_of(node)}: {shown(key)} is ignored"
+
+
+def _text_of(lock: Lock) -> str:
+    return "\n".join(_lines(lock)) + "\n"
 
 
 def _lines(lock: Lock) -> Iterator[str]:

@@ -38,7 +38,7 @@ def write(lock: Lock) -> str:
 
     Raises OutsideError ``no-hash`` for a package without checksum, ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines(lock.with_digest("explicit"))) + "\n"
+    return _text_of(lock.with_digest(_text_of, read))
 
 
 def read(text: str) -> Lock:
@@ -66,6 +66,10 @@ def read(text: str) -> Lock:
     lock = with_wheels(Lock(()), wheels)
     lock = assembled(lock, platform, packages, facts_on_top(text, platform), comments_of(text))
     return lock._replace(channels=channels_of(lock.conda, lock.made))
+
+
+def _text_of(lock: Lock) -> str:
+    return "\n".join(_lines(lock)) + "\n"
 
 
 def _lines(lock: Lock) -> Iterator[str]:

@@ -12,10 +12,11 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.answer import Answer
 from envsolve.model.host import Platform
-from envsolve.model.lock_format import CONDA_FORMATS, FORMATS, IMAGE_FORMATS, format_for_file, tool_of
+from envsolve.model.lock_format import FORMATS, IMAGE_FORMATS, format_for_file, tool_of
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
+    from envsolve.model.solution import Solution
 
 _SEVERAL_FORMATS = {
     ".lock": Hint("set the format, for example with --format explicit"),
@@ -32,17 +33,6 @@ def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platfor
         yield group[0].solution.problem.platform, without_secrets(_stack_text(group, format_name))
 
 
-def stack_lock(answer: Answer, format_name: str) -> Lock:
-    """What a file with ``answer`` in ``format_name``, one of STACK_FORMATS, is read back as."""
-    if format_name == "json":
-        from envsolve.lockfile import json_answer
-
-        return json_answer.lock_of(answer)
-    from envsolve.lockfile.stack import lock_of
-
-    return lock_of(answer, sets_library_path=format_name == "pixi").restricted_to(format_name)
-
-
 def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
     if format_name == "json":
         from envsolve.lockfile import json_answer
@@ -52,12 +42,6 @@ def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
 
     locks = [lock_of(answer, sets_library_path=format_name == "pixi") for answer in answers]
     return write_locks(locks, format_name)
-
-
-def load_conda_writers() -> None:
-    """Import what :func:`write_conda_lock` needs, for whoever has to wait anyway."""
-    for format_name in (*CONDA_FORMATS, "environment"):
-        module_of(format_name)
 
 
 def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[Platform, str]]:
@@ -70,8 +54,8 @@ def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[
         yield Platform(group[0].platform), without_secrets(write_locks(group, format_name))
 
 
-def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None) -> str:
-    """The content of the file in ``format_name``, one of PYTHON_FORMATS; ``answer`` has the stack that shaped it.
+def write_python_lock(lock: Lock, format_name: str, solution: Solution | None = None) -> str:
+    """The content of the file in ``format_name``, one of PYTHON_FORMATS; ``solution`` is the stack that shaped it.
 
     Raises OutsideError for a pin without hash; UsageError and UnsolvableError where an image cannot hold the lock.
     """
@@ -80,8 +64,8 @@ def write_python_lock(lock: Lock, format_name: str, answer: Answer | None = None
     from envsolve.lockfile.restriction import require_sources
 
     require_sources(lock.addresses, format_name)
-    write: Callable[[Lock, Answer | None], str] = module_of(format_name).write
-    return without_secrets(write(lock, answer))
+    write: Callable[[Lock, Solution | None], str] = module_of(format_name).write
+    return without_secrets(write(lock, solution))
 
 
 def write_locks(locks: Sequence[Lock], format_name: str) -> str:

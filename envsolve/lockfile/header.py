@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from envsolve.boundary.display import one_line
-from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.header_lines import COMMAND, EXPORTED, FOR, GPU, MADE_BY, MADE_BY_OWN_MATRIX, NEEDS, RESOLVED_FOR
-from envsolve.model.host import Gpu
+from envsolve.model.host import Gpu, Host
+from envsolve.model.solution import Solution
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
@@ -24,11 +24,11 @@ def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: 
     yield COMMAND.written(command=command)
 
 
-def machines_of(answer: Answer) -> str:
-    """The machines that an answer is for, in words."""
-    if answer.solution.problem.cpu:
+def machines_of(solution: Solution, hosts: Iterable[Host]) -> str:
+    """The machines that a stack is for, in words."""
+    if solution.problem.cpu:
         return "CPU only"
-    names = sorted({_gpu_named(gpu) for host in answer.hosts for gpu in host.gpus})
+    names = sorted({_gpu_named(gpu) for host in hosts for gpu in host.gpus})
     return one_line(", ".join(names)) if names else "any GPU that the builds below have code for"
 
 

@@ -15,7 +15,6 @@ from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.index.fitting import Interpreter, Ranks
-from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.facts import facts_of
 from envsolve.lockfile.formats import require_linux_for_image
 from envsolve.lockfile.lock import Lock
@@ -25,6 +24,7 @@ from envsolve.model.host import Platform
 from envsolve.model.package import Pin
 from envsolve.model.reference import is_path
 from envsolve.model.release import PYTORCH_INDEX, Release
+from envsolve.model.solution import Solution
 from envsolve.model.versions import LibcVersion
 
 REQUIREMENTS = "/opt/requirements.txt"
@@ -100,8 +100,8 @@ CTranslate2 did (lists.gnu.org/archive/html/info-gnu/2025-01/msg00014.html, gith
 github.com/conda-forge/pytorch-cpu-feedstock/issues/350)."""
 
 
-def base_for(lock: Lock, answer: Answer | None, format_name: str) -> Base:
-    """The base of an image with ``lock``; ``answer`` has the stack that shaped it.
+def base_for(lock: Lock, solution: Solution | None, format_name: str) -> Base:
+    """The base of an image with ``lock``; ``solution`` is the stack that shaped it.
 
     Raises UsageError for a lock that is not for Linux, or with packages from this machine; UnsolvableError where no
     base has what the packages need, or where the wheels bring no CUDA.
@@ -109,9 +109,9 @@ def base_for(lock: Lock, answer: Answer | None, format_name: str) -> Base:
     if lock.interpreter is not None:
         require_linux_for_image([lock.interpreter.platform], format_name)
     _require_remote(lock)
-    releases = () if answer is None else tuple(choice.release for choice in answer.solution.choices)
-    if answer is not None:
-        _require_own_cuda(answer)
+    releases = () if solution is None else tuple(choice.release for choice in solution.choices)
+    if solution is not None:
+        _require_own_cuda(solution)
     return _base_of(lock, releases, format_name)
 
 
@@ -172,11 +172,11 @@ def _require_remote(lock: Lock) -> None:
             )
 
 
-def _require_own_cuda(answer: Answer) -> None:
+def _require_own_cuda(solution: Solution) -> None:
     """Raise UnsolvableError for a wheel that takes CUDA from the system, of which the image has none."""
-    if not needs_library_path(answer.solution):
+    if not needs_library_path(solution):
         return
-    labels = " and ".join(choice.release.label for choice in answer.solution.choices)
+    labels = " and ".join(choice.release.label for choice in solution.choices)
     raise UnsolvableError(
         "no-cuda-in-image",
         f"{labels} has no CUDA libraries in its wheels, and neither has the image",

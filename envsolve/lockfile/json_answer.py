@@ -116,11 +116,6 @@ def read(text: str, platform: Platform) -> Lock | None:
         raise _no_answer() from None
 
 
-def lock_of(answer: Answer) -> Lock:
-    """What a file with ``answer`` is read back as."""
-    return _lock(_document(answer), answer.solution.problem.platform)
-
-
 def _document(answer: Answer) -> documents.Stack:
     solution = answer.solution
     document: documents.Stack = {

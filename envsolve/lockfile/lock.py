@@ -3,13 +3,13 @@
 A lock is for one platform. A file for several, as conda-lock.yml and pixi.lock are, is read into one lock for each and
 written from as many; what such a file says of all of them is in each.
 
-Every format is read into one and written from one. Not every format can hold all of it:
-:mod:`envsolve.lockfile.restriction` says what each does, and ``read(write(lock)) == lock.restricted_to(format)``.
+Every format is read into one and written from one. Not every format can hold all of it: what a file holds of a lock is
+what is read of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +21,7 @@ from packaging.version import Version
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.options import Options
-from envsolve.lockfile.sound_pins import STRONG, sound_pins
+from envsolve.lockfile.sound_pins import STRONG
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
@@ -220,27 +220,19 @@ class Lock(NamedTuple):
         text = json.dumps([pins, conda], separators=(",", ":"))
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
-    def with_digest(self, format_name: str) -> Lock:
-        """The lock with the digest of the packages that a file in this format holds.
+    def with_digest(self, write: Callable[[Lock], str], read: Callable[[str], Lock]) -> Lock:
+        """The lock with the digest of the packages that a file with it holds, as ``read`` finds them in it.
 
-        It is as it was where ``made`` is None, or where such a file cannot be read back. Raises OutsideError for
-        packages that no lock may hold.
+        It is as it was where ``made`` is None, or where such a file cannot be read back. Raises what ``write`` does.
         """
         if self.made is None:
             return self
-        for _ in sound_pins(self.pins):
-            pass
+        text = write(self)
         try:
-            digest = self.restricted_to(format_name).packages_digest
+            digest = read(text).packages_digest
         except FileError:
             return self
         return self._replace(made=self.made._replace(packages_digest=digest))
-
-    def restricted_to(self, format_name: str) -> Lock:
-        """What a file in this format of :data:`envsolve.model.lock_format.FORMATS` says of this lock."""
-        from envsolve.lockfile.restriction import restricted
-
-        return restricted(self, format_name)
 
     def with_requirers(self) -> Lock:
         """The same with ``via`` and ``requires`` of its pins each completed by the other.

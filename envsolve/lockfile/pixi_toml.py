@@ -97,12 +97,6 @@ def document_in(text: str) -> object:
     return toml_document(text)
 
 
-def pinned_by(lock: Lock) -> tuple[Lock, tuple[CondaPackage, ...]]:
-    """What a manifest of ``lock`` pins: a lock of wheels, in which the rest is open, and packages of conda."""
-    conda, wheels = (((name, _fields(it.dependency)) for name, it in of(lock).items()) for of in (_conda, _wheels))
-    return _pinned(conda, wheels)
-
-
 def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
     """The wheels that a manifest requires on ``platform``, as requirements. Raises FileError where it is no TOML."""
     asked = _read(toml_document(text), platform, "pypi-dependencies")

@@ -46,7 +46,7 @@ def write(lock: Lock) -> str:
 
     Raises OutsideError ``no-hash`` for a file without a strong hash, ``unsound-package`` for what no lock may hold.
     """
-    return "\n".join(_lines(lock.with_digest("pylock"))) + "\n"
+    return _text_of(lock.with_digest(_text_of, read))
 
 
 def read(text: str) -> Lock:
@@ -72,6 +72,10 @@ def read(text: str) -> Lock:
         exported_from=exported_from_in(text),
         requires_python="" if stated == requires_python_of(lock.python) else stated,
     )
+
+
+def _text_of(lock: Lock) -> str:
+    return "\n".join(_lines(lock)) + "\n"
 
 
 def _lines(lock: Lock) -> Iterator[str]:

@@ -50,9 +50,11 @@ def lock_in(name: PurePath, text: str, platform: Platform) -> Lock | None:
     A lock of Python packages is for any platform, where its markers do not say otherwise. Raises FileError for what is
     not of its format, or of none.
     """
-    if not text.strip():
-        return None
-    format_name = format_in(name, text)
+    return lock_for(format_in(name, text), text, platform) if text.strip() else None
+
+
+def lock_for(format_name: str, text: str, platform: Platform) -> Lock | None:
+    """As :func:`lock_in`, of a file of this format, whatever it is called."""
     is_for_one = FORMATS[format_name].kind is FormatKind.CONDA
     locks = locks_in(format_name, text, platform)
     return next((it for it in locks if it.platform in ("", platform) or not is_for_one), None)

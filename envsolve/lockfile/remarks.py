@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.boundary.display import one_line
-from envsolve.lockfile.answer import Answer
 from envsolve.model.release import CudaLibraries, Release
 from envsolve.model.solution import Owner, Solution
 
@@ -15,12 +14,11 @@ _OWNED_BY = {
 }
 
 
-def use_remarks(answer: Answer, *, sets_library_path: bool = False) -> Iterator[str]:
+def use_remarks(solution: Solution, *, sets_library_path: bool = False) -> Iterator[str]:
     """Who brings CUDA to several frameworks, and what a framework wants before it finds its CUDA libraries.
 
     ``sets_library_path`` says that the file itself sets the library path.
     """
-    solution = answer.solution
     if solution.problem.cpu:
         return
     if solution.owner is not None and len(solution.choices) > 1:

@@ -51,7 +51,7 @@ def write(lock: Lock) -> str:
 
     Raises OutsideError ``no-hash`` for a file without a strong hash, ``unsound-package`` for what would break a line.
     """
-    return "\n".join(_lines(lock.with_digest("requirements"))) + "\n"
+    return _text_of(lock.with_digest(_text_of, read))
 
 
 def read(text: str) -> Lock:
@@ -216,6 +216,10 @@ def _direct(content: str) -> Pin | Open | None:
 
 def _address(url: str) -> str:
     return without_secrets(url).rstrip("/")
+
+
+def _text_of(lock: Lock) -> str:
+    return "\n".join(_lines(lock)) + "\n"
 
 
 def _lines(lock: Lock) -> Iterator[str]:

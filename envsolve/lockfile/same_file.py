@@ -9,13 +9,12 @@ the document that the file is, by ``document_in`` of the module of its format.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Iterable
 
 from envsolve.boundary.files import FileError
 from envsolve.lockfile.formats import module_of
 from envsolve.lockfile.lock import Lock, Made
-from envsolve.lockfile.reading import lock_in
+from envsolve.lockfile.reading import lock_for
 from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
@@ -25,25 +24,26 @@ _ASKERS = frozenset((COMMAND_LINE, "pyproject.toml", "envsolve.toml"))
 _OF_DRIVER = "__cuda"
 
 
-def same_file(name: str, format_name: str, before: str, after: str, locks: Sequence[Lock]) -> bool:
-    """Whether the file ``name`` with the text ``before`` says what ``after`` does, in which ``locks`` are written.
+def same_file(format_name: str, before: str, after: str, platforms: Iterable[Platform]) -> bool:
+    """Whether a file with the text ``before`` says what ``after`` does, which is in this format and for ``platforms``.
 
-    ``locks`` are as the format holds them (:meth:`~envsolve.lockfile.lock.Lock.restricted_to`), one for each platform.
     Of the machine its compute capabilities count, and neither its driver nor the names of its products. Of the evidence
     it only counts what was inferred or not read for ``before``, and is known in ``after``.
     """
     if before == after:
         return True
     try:
-        found = [lock_in(PurePath(name), before, Platform(lock.platform)) for lock in locks]
         if _document(format_name, before) != _document(format_name, after):
             return False
+        pairs = [[lock_for(format_name, text, platform) for text in (before, after)] for platform in platforms]
     except FileError:
         return False
-    pairs = zip(found, locks, strict=True)
     return all(
-        it is not None and _rests_on(it) == _rests_on(lock) and _unverified(it) <= _unverified(lock)
-        for it, lock in pairs
+        old is not None
+        and new is not None
+        and _rests_on(old) == _rests_on(new)
+        and _unverified(old) <= _unverified(new)
+        for old, new in pairs
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channels_of, conda_specs, environment_name
@@ -14,6 +14,7 @@ from envsolve.lockfile.remarks import needs_library_path, use_remarks
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder, index_of, requirements_of
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.cuda_packages import CUDA_PACKAGES
+from envsolve.model.host import Host
 from envsolve.model.release import Release
 from envsolve.model.solution import Solution
 from envsolve.model.versions import CudaVersion, LibcVersion
@@ -42,7 +43,7 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
         (),
         solution.problem.platform.value,
         str(solution.python),
-        stack=stack_of(answer, {}),
+        stack=stack_of(solution, answer.hosts, {}),
         made=Made(
             answer.envsolve_version, answer.command, None, answer.matrix_date, answer.own_matrix, options=answer.options
         ),
@@ -61,7 +62,7 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
         ),
         environment=environment_name(solution),
         variables=(*((variable,) if sets_library_path and needs_library_path(solution) else ()), *answer.variables),
-        remarks=tuple(use_remarks(answer, sets_library_path=sets_library_path)),
+        remarks=tuple(use_remarks(solution, sets_library_path=sets_library_path)),
     )
 
 
@@ -95,12 +96,11 @@ def _glibc(solution: Solution) -> LibcVersion | None:
     return newest if newest > _ASSUMED_GLIBC else None
 
 
-def stack_of(answer: Answer, versions: Mapping[str, str]) -> Stack:
-    """The stack as it is locked; ``versions`` are those of the packages that are installed, by name.
+def stack_of(solution: Solution, hosts: Iterable[Host], versions: Mapping[str, str]) -> Stack:
+    """The stack for ``hosts`` as it is locked; ``versions`` are those of the packages that are installed, by name.
 
     Of the cuDNNs that go with a stack it gives the one among them, where it is a package.
     """
-    solution = answer.solution
     pinned = next((version for name, version in versions.items() if _CUDNN.fullmatch(name)), None)
     runtime = next((version for name, version in versions.items() if _RUNTIME.fullmatch(name)), None)
     cuda = None if solution.toolkit is None else str(solution.toolkit.version)
@@ -111,7 +111,7 @@ def stack_of(answer: Answer, versions: Mapping[str, str]) -> Stack:
         None if solution.minimum_driver is None else str(solution.minimum_driver),
         cuda if runtime is None else ".".join(runtime.split(".")[:2]),
         pinned or cudnn,
-        machines_of(answer),
+        machines_of(solution, hosts),
     )
 
 

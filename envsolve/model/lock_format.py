@@ -1,4 +1,4 @@
-"""The formats of locks, each in one entry: how it is recognised, and what it can record of a lock.
+"""The formats of locks, each in one entry: what it is, and how it is recognised.
 
 Everything that depends on a format follows from its entry in ``FORMATS`` and from its module in
 :mod:`envsolve.lockfile`, which has ``read`` and ``write``, and ``document_in`` where its files say what no lock holds.
@@ -7,29 +7,10 @@ Everything that depends on a format follows from its entry in ``FORMATS`` and fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum, StrEnum
+from enum import Enum
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import NamedTuple
-
-
-class Content(StrEnum):
-    """What some formats hold and others do not, in words for the documentation."""
-
-    CONDA = "packages of conda"
-    DIGESTS = "both digests of a conda package"
-    PROOFS = "a digest of each wheel"
-    ADDRESSES = "the names and addresses of files"
-    UPLOADS = "the sizes and upload times of files"
-    ALL_FILES = "more than one file of a wheel's version"
-    REQUIREMENTS = "what a package requires"
-    REASONS = "what requires a package, and why it has its version"
-    MARKERS = "where a package is installed, if not everywhere"
-    CATEGORIES = "for whom a package is there, if not for everybody"
-    PYTHONS = "which versions of Python a package is for"
-    DEFAULT_INDEX = "the default index, and the order of the others"
-    SOURCES = "repositories and folders"
-    RECORD = "the table of facts that envsolve records"
 
 
 class FormatKind(Enum):
@@ -46,36 +27,30 @@ class FormatKind(Enum):
 class LockFormat(NamedTuple):
     """A format, called ``name`` by ``--format``, that the module ``module`` of envsolve.lockfile reads and writes.
 
-    ``holds`` is what it holds of a lock (an environment.yml: with ``--exact``), beside names, versions, builds and what
-    the lock is for. ``names`` are patterns for the names of its files, in lower case; with ``by_name`` a file of such a
-    name is in this format whatever it contains. Any other file is in it if it contains ``mark``, a regular expression
-    for whole texts, or, in YAML, the key ``key`` at its top. With ``has_platforms`` one file has the locks for all
-    platforms. ``tool`` is the tool whose lock it is, which envsolve reads and does not write.
+    ``names`` are patterns for the names of its files, in lower case; with ``by_name`` a file of such a name is in this
+    format whatever it contains. Any other file is in it if it contains ``mark``, a regular expression for whole texts,
+    or, in YAML, the key ``key`` at its top. With ``has_platforms`` one file has the locks for all platforms, with
+    ``has_sources`` it may have repositories and folders as packages. ``tool`` is the tool whose lock it is, which
+    envsolve reads and does not write.
     """
 
     name: str
     kind: FormatKind
     module: str
-    holds: frozenset[Content] = frozenset()
     names: tuple[str, ...] = ()
     mark: str = ""
     key: str = ""
     by_name: bool = False
     has_platforms: bool = False
+    has_sources: bool = False
     tool: str | None = None
 
 
-_BY_PIP = frozenset(
-    (Content.PROOFS, Content.ALL_FILES, Content.REASONS, Content.MARKERS, Content.DEFAULT_INDEX, Content.RECORD)
-)
-_BY_CONDA = frozenset({Content.CONDA, Content.PROOFS, Content.ADDRESSES, Content.RECORD})
-_BY_A_TOOL = frozenset({Content.PROOFS, Content.ALL_FILES, Content.REQUIREMENTS, Content.MARKERS})
 _ALL = (
     LockFormat(
         "environment",
         FormatKind.STACK,
         "environment_yml",
-        holds=frozenset((Content.CONDA, Content.PROOFS, Content.ALL_FILES, Content.DEFAULT_INDEX, Content.RECORD)),
         names=("*.yml", "*.yaml"),
         key="dependencies",
     ),
@@ -83,7 +58,6 @@ _ALL = (
         "json",
         FormatKind.REPORT,
         "json_answer",
-        holds=frozenset({Content.CONDA}),
         names=("*.json",),
         mark=r'\A\s*\{(?s:.*)"(?:frameworks|envsolve_version)"\s*:',
         has_platforms=True,
@@ -92,28 +66,24 @@ _ALL = (
         "pixi",
         FormatKind.STACK,
         "pixi_toml",
-        holds=frozenset({Content.CONDA}),
         names=("pixi.toml",),
         mark=r"^\[workspace\]",
         by_name=True,
         has_platforms=True,
     ),
-    LockFormat(
-        "requirements", FormatKind.PYTHON, "requirements_txt", holds=_BY_PIP | {Content.SOURCES}, names=("*.txt",)
-    ),
+    LockFormat("requirements", FormatKind.PYTHON, "requirements_txt", names=("*.txt",), has_sources=True),
     LockFormat(
         "pylock",
         FormatKind.PYTHON,
         "pylock_toml",
-        holds=frozenset(Content) - {Content.CONDA, Content.DIGESTS, Content.CATEGORIES, Content.DEFAULT_INDEX},
         names=("pylock.toml", "pylock.*.toml"),
         mark=r"^lock-version[ \t]*=",
+        has_sources=True,
     ),
     LockFormat(
         "dockerfile",
         FormatKind.IMAGE,
         "dockerfile",
-        holds=_BY_PIP,
         names=("dockerfile", "*.dockerfile", "dockerfile.*", "containerfile", "*.containerfile", "containerfile.*"),
         mark=r"\A# syntax=docker/dockerfile:1",
         by_name=True,
@@ -122,7 +92,6 @@ _ALL = (
         "apptainer",
         FormatKind.IMAGE,
         "apptainer",
-        holds=_BY_PIP,
         names=("*.def", "singularity", "singularity.*"),
         mark=r"^(?i:bootstrap)[ \t]*:(?s:.*)^%post\b",
         by_name=True,
@@ -131,7 +100,6 @@ _ALL = (
         "conda-lock",
         FormatKind.CONDA,
         "conda_lock_yml",
-        holds=_BY_CONDA | {Content.DIGESTS, Content.REQUIREMENTS, Content.CATEGORIES},
         names=("*conda-lock.yml", "*conda-lock.yaml"),
         key="package",
         has_platforms=True,
@@ -140,7 +108,6 @@ _ALL = (
         "explicit",
         FormatKind.CONDA,
         "explicit",
-        holds=_BY_CONDA,
         names=("conda*.lock", "explicit*.lock", "explicit*"),
         mark=r"^[ \t]*@EXPLICIT[ \t\r]*$",
     ),
@@ -149,7 +116,6 @@ _ALL = (
         "pixi.lock",
         FormatKind.CONDA,
         "pixi_lock",
-        holds=_BY_CONDA - {Content.RECORD} | {Content.DIGESTS, Content.REQUIREMENTS, Content.DEFAULT_INDEX},
         names=("pixi.lock",),
         key="environments",
         has_platforms=True,
@@ -159,7 +125,6 @@ _ALL = (
         "uv.lock",
         FormatKind.PYTHON,
         "uv_lock",
-        holds=_BY_A_TOOL | {Content.ADDRESSES, Content.UPLOADS, Content.PYTHONS},
         names=("uv.lock",),
         by_name=True,
         tool="uv",
@@ -168,7 +133,6 @@ _ALL = (
         "poetry.lock",
         FormatKind.PYTHON,
         "poetry_lock",
-        holds=_BY_A_TOOL | {Content.PYTHONS},
         names=("poetry.lock",),
         by_name=True,
         tool="Poetry",
@@ -177,7 +141,6 @@ _ALL = (
         "pdm.lock",
         FormatKind.PYTHON,
         "pdm_lock",
-        holds=_BY_A_TOOL | {Content.ADDRESSES, Content.PYTHONS},
         names=("pdm.lock",),
         by_name=True,
         tool="PDM",

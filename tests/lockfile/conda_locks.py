@@ -136,9 +136,9 @@ def answer_to(request: Request, matrix: Matrix) -> Answer:
 
 def _around(answer: Answer, lock: Lock) -> Lock:
     return lock._replace(
-        stack=stack_of(answer, lock.versions),
+        stack=stack_of(answer.solution, answer.hosts, lock.versions),
         environment=environment_name(answer.solution),
-        remarks=tuple(use_remarks(answer)),
+        remarks=tuple(use_remarks(answer.solution)),
     )
 
 

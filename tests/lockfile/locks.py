@@ -88,7 +88,7 @@ def rtx_3090(matrix: Matrix) -> Lock:
     lock = plain(command=answer.command, request=asked_for, notes=("a note",), exclude_newer=None)
     assert lock.made is not None
     made = lock.made._replace(matrix_date="2026-11-01")
-    return lock._replace(made=made, stack=stack_of(answer, lock.versions))
+    return lock._replace(made=made, stack=stack_of(answer.solution, answer.hosts, lock.versions))
 
 
 def rtx_3090_answer(matrix: Matrix) -> Answer:

@@ -29,6 +29,7 @@ from envsolve.model.release import CudaLibraries
 from tests.laws import examples
 from tests.lockfile.definition_files import definition, written_by_post
 from tests.lockfile.locks import INDEX, PINS, file, locks, plain, rtx_3090, rtx_3090_answer
+from tests.lockfile.restriction import restricted
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="an image is built on Linux")
@@ -40,7 +41,7 @@ def installation(text: str) -> str:
 
 @pytest.mark.parametrize("name", ["rtx-3090", "plain"])
 def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
-    gpu = rtx_3090(matrix), rtx_3090_answer(matrix)
+    gpu = rtx_3090(matrix), rtx_3090_answer(matrix).solution
     text = apptainer(*gpu) if name == "rtx-3090" else apptainer(plain(default_is_plain=False))
     path = SNAPSHOTS / f"python-lock-{name}.def"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
@@ -133,7 +134,7 @@ def test_a_wheel_that_takes_cuda_from_the_system_gets_no_image(matrix: Matrix) -
     bare = choice._replace(release=choice.release._replace(cuda_libraries=CudaLibraries.NONE))
     answer = answer._replace(solution=answer.solution._replace(choices=(bare,)))
     with pytest.raises(UnsolvableError, match="no-cuda-in-image"):
-        apptainer(rtx_3090(matrix), answer)
+        apptainer(rtx_3090(matrix), answer.solution)
 
 
 def test_where_no_base_has_the_python_the_hint_names_the_format() -> None:
@@ -181,7 +182,7 @@ def test_whatever_the_texts_hold_the_requirements_are_read_back_and_no_section_i
 def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Matrix, tmp_path: Path) -> None:
     path = tmp_path / "image.txt"
     path.write_text(apptainer(rtx_3090(matrix)), encoding="utf-8")
-    assert lock_at(path, Platform.LINUX_64) == rtx_3090(matrix).restricted_to("apptainer")
+    assert lock_at(path, Platform.LINUX_64) == restricted(rtx_3090(matrix), "apptainer")
 
 
 @pytest.mark.parametrize(

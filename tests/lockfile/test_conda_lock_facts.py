@@ -13,6 +13,7 @@ from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.host import Platform
 from tests.lockfile.conda_locks import package, plain, two_platforms
+from tests.lockfile.restriction import restricted
 
 
 def recorded(text: str, platform: Platform = Platform.LINUX_64) -> Mapping[str, object]:
@@ -31,8 +32,9 @@ def metadata(text: str) -> dict[str, str]:
 def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
     both = tuple(with_made(it, exclude_newer="2026-10-01T00:00:00Z", own_matrix=True) for it in two_platforms(matrix))
     text = conda_lock_yml.write(both)
-    lock = both[0].with_digest("conda-lock")
+    lock, held = both[0], restricted(both[0], "conda-lock")
     assert lock.made is not None
+    assert held.made is not None
     assert recorded(text) == {
         "schema_version": 1,
         "envsolve_version": "VERSION",
@@ -47,7 +49,7 @@ def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
         "python": "3.12.11",
         "glibc": "2.35",
         "virtual_packages": [str(it) for it in lock.virtual_packages],
-        "packages_digest": lock.made.packages_digest,
+        "packages_digest": held.made.packages_digest,
         "minimum_driver": "525.60.13",
         "compute_capabilities": ["8.6"],
         "cuda": "12.9",

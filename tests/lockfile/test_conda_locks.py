@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from envsolve.app.environment.export_conda import Exported, NotWholeError
-from envsolve.app.environment.export_conda import export_conda as export
+from envsolve.app.environment.exporting import Exported, ExportRequest, NotWholeError
+from envsolve.app.environment.exporting import export_conda as export
 from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
 from envsolve.lockfile.conda_locks import channels_of, named_channel
@@ -62,7 +62,7 @@ def export_conda(
     kind: str, text: str, name: str, format_name: str, *, platforms: tuple[Platform, ...] = ()
 ) -> Exported:
     """The lock in ``text`` in another format."""
-    return export(kind, locks_in(kind, text), name, format_name, platforms=platforms)
+    return export(ExportRequest(Path(name), format_name, platforms), kind, locks_in(kind, text))
 
 
 def test_a_pixi_lock_becomes_a_conda_lock_with_all_that_it_knows(tmp_path: Path) -> None:

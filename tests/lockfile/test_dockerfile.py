@@ -14,7 +14,6 @@ from hypothesis import given, settings
 
 from envsolve.boundary.files import FileError
 from envsolve.errors import UnsolvableError, UsageError
-from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.dockerfile import read, requirements_in
 from envsolve.lockfile.dockerfile import write as dockerfile
 from envsolve.lockfile.formats import require_linux_for_image, write_python_lock
@@ -27,9 +26,11 @@ from envsolve.model.host import Platform
 from envsolve.model.lock_format import format_for_file
 from envsolve.model.package import Pin
 from envsolve.model.release import CudaLibraries
+from envsolve.model.solution import Solution
 from envsolve.model.versions import LibcVersion
 from tests.laws import examples
 from tests.lockfile.locks import INDEX, PINS, file, locks, plain, rtx_3090, rtx_3090_answer
+from tests.lockfile.restriction import restricted
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
@@ -51,8 +52,8 @@ def copied(text: str) -> str:
     return str(heredoc.content)
 
 
-def from_line(lock: Lock, answer: Answer | None = None) -> str:
-    return next(line for line in dockerfile(lock, answer).splitlines() if line.startswith("FROM "))
+def from_line(lock: Lock, solution: Solution | None = None) -> str:
+    return next(line for line in dockerfile(lock, solution).splitlines() if line.startswith("FROM "))
 
 
 def for_python(version: str, *tags: str, platform: str = "linux-64") -> Lock:
@@ -64,7 +65,7 @@ def for_python(version: str, *tags: str, platform: str = "linux-64") -> Lock:
 
 @pytest.mark.parametrize("name", ["rtx-3090", "plain"])
 def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
-    gpu = rtx_3090(matrix), rtx_3090_answer(matrix)
+    gpu = rtx_3090(matrix), rtx_3090_answer(matrix).solution
     text = dockerfile(*gpu) if name == "rtx-3090" else dockerfile(plain(default_is_plain=False))
     path = SNAPSHOTS / f"python-lock-{name}.Dockerfile"
     if os.environ.get("ENVSOLVE_UPDATE_SNAPSHOTS"):
@@ -114,7 +115,7 @@ def test_a_gpu_is_asked_for_where_the_stack_is_for_one(matrix: Matrix) -> None:
 
 
 def test_a_lock_that_was_read_from_a_file_is_for_a_gpu_by_what_it_says(matrix: Matrix) -> None:
-    text = dockerfile(rtx_3090(matrix), rtx_3090_answer(matrix))
+    text = dockerfile(rtx_3090(matrix), rtx_3090_answer(matrix).solution)
     assert instructions(dockerfile(read(text)))[-4:] == instructions(text)[-4:]
     of_others = plain([PINS[2]._replace(name="nvidia-cublas")], made=None)
     assert "ENV NVIDIA_VISIBLE_DEVICES=all" in dockerfile(of_others)
@@ -179,7 +180,7 @@ def test_the_framework_counts_for_glibc_whatever_its_wheel_is_called(matrix: Mat
     (choice,) = answer.solution.choices
     needing = choice._replace(release=choice.release._replace(glibc=LibcVersion(2, 39)))
     answer = answer._replace(solution=answer.solution._replace(choices=(needing,)))
-    assert from_line(rtx_3090(matrix), answer) == "FROM python:3.11-slim-trixie"
+    assert from_line(rtx_3090(matrix), answer.solution) == "FROM python:3.11-slim-trixie"
 
 
 @pytest.mark.parametrize(
@@ -205,7 +206,7 @@ def test_a_wheel_that_takes_cuda_from_the_system_gets_no_image(matrix: Matrix) -
     bare = choice._replace(release=choice.release._replace(cuda_libraries=CudaLibraries.NONE))
     answer = answer._replace(solution=answer.solution._replace(choices=(bare,)))
     with pytest.raises(UnsolvableError, match="no-cuda-in-image"):
-        dockerfile(rtx_3090(matrix), answer)
+        dockerfile(rtx_3090(matrix), answer.solution)
 
 
 def test_the_machine_is_the_one_that_the_lock_is_for() -> None:
@@ -260,7 +261,7 @@ def test_the_facts_and_the_pins_are_read_whatever_the_file_is_called(matrix: Mat
     path = tmp_path / "image.txt"
     path.write_text(dockerfile(rtx_3090(matrix)), encoding="utf-8")
     lock = lock_at(path, Platform.LINUX_64)
-    assert lock == rtx_3090(matrix).restricted_to("dockerfile")
+    assert lock == restricted(rtx_3090(matrix), "dockerfile")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
+from envsolve.index.requirement_file import Asked as AskedOfPip
+from envsolve.index.requirement_file import Line
 from envsolve.lockfile.environment_request import EnvironmentFile, read_environment
 from envsolve.lockfile.lock import Asked
-from envsolve.lockfile.pip_section import PipSection
 from envsolve.model.host import Platform
 from tests.lockfile.written_yaml import documents
 
@@ -38,7 +39,7 @@ def test_a_file_with_everything_is_read_for_a_platform() -> None:
         *("rich>=13", "Own @ https://127.0.0.1/own-1.0-py3-none-any.whl"),
         *("einops==0.8.0", "colorama; sys_platform == 'win32'"),
     )
-    folder = _SAMPLE.parent
+    section = "the pip section of environment.yml"
     assert file == EnvironmentFile(
         "vision",
         ("https://127.0.0.1:8080/own", "https://127.0.0.1/team", "conda-forge", "${OWN_CHANNEL}"),
@@ -47,14 +48,14 @@ def test_a_file_with_everything_is_read_for_a_platform() -> None:
             Asked("pip", "environment.yml has requirements that it installs", "train"),
             *(Asked(requirement, reason, "train", by_pip=True) for requirement in wheels),
         ),
-        PipSection(
-            wheels,
+        AskedOfPip(
+            (
+                Line("attrs", f"-r {_SAMPLE.parent / 'requirements/more.txt'}"),
+                *(Line(it, section, (("sha256", "aa"),) if it.startswith("einops") else ()) for it in wheels),
+            ),
+            (Line("attrs<99", f"-c {_SAMPLE.parent / 'constraints.txt'}"),),
             "https://127.0.0.1/simple",
             ("https://127.0.0.1/more",),
-            (str(folder / "wheels"), "https://127.0.0.1/links.html"),
-            (str(folder / "requirements/more.txt"),),
-            (str(folder / "constraints.txt"),),
-            (("einops==0.8.0", (("sha256", "aa"),)),),
         ),
         (("OMP_NUM_THREADS", "010"), ("EMPTY", ""), ("OWN", "a: b")),
         "train",
@@ -105,14 +106,14 @@ def test_pip_is_asked_for_where_it_is_needed_and_not_asked_for() -> None:
 
 def test_indexes_under_the_keys_of_conda_lock() -> None:
     text = "dependencies: []\npip-repositories: ['https://user:secret@127.0.0.1/a', 'https://127.0.0.1/b']\n"
-    assert _read(text).pip == PipSection(extra_index_urls=("https://127.0.0.1/a", "https://127.0.0.1/b"))
+    assert _read(text).pip == AskedOfPip(extra_index_urls=("https://127.0.0.1/a", "https://127.0.0.1/b"))
     alone = _read(f"{text}allow-pypi-requests: false\n").pip
-    assert alone == PipSection(index_url="https://127.0.0.1/a", extra_index_urls=("https://127.0.0.1/b",))
+    assert alone == AskedOfPip(index_url="https://127.0.0.1/a", extra_index_urls=("https://127.0.0.1/b",))
 
 
 def test_of_several_default_indexes_the_last_counts_as_for_pip() -> None:
     file = _read("dependencies: [{pip: [-i https://127.0.0.1/a, --index-url=https://127.0.0.1/b]}]")
-    assert file.pip == PipSection(index_url="https://127.0.0.1/b")
+    assert file.pip == AskedOfPip(index_url="https://127.0.0.1/b")
 
 
 def test_versions_and_names_stay_as_they_are_written() -> None:
@@ -154,14 +155,6 @@ _INVALID = [
     ("dependencies:\n  - a\u00a0b\n", 2, "a dependency is not one line of ordinary text"),
     ("dependencies:\n  - pip: a\n", 2, "pip is not a list"),
     ("dependencies:\n  - pip:\n      - a\n      - b: c\n", 4, "an entry of pip is a list or a mapping"),
-    ("dependencies:\n  - pip:\n      - --pre\n", 3, "the pip option '--pre' is not supported"),
-    ("dependencies:\n  - pip:\n      - -r\n", 3, "a pip option has no value"),
-    (
-        "dependencies:\n  - pip:\n      - -r https://user:secret@127.0.0.1/a.txt\n",
-        3,
-        "'https://127.0.0.1/a.txt' is a URL",
-    ),
-    ("dependencies:\n  - pip:\n      - -i https://127.0.0.1/a -f b\n", 3, "is more than one option"),
     ("dependencies: []\nchannels: conda-forge\n", 2, "channels is not a list"),
     ("dependencies: []\nchannels:\n  - [a]\n", 3, "a channel is not a mapping"),
     ("dependencies: []\nchannels:\n  - {name: a}\n", 3, "a channel has neither a name nor a URL"),
@@ -189,6 +182,25 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int | Non
 
 
 @pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("--pre", "envsolve does not know the option --pre"),
+        ("-r", "-r names nothing"),
+        ("-r https://user:secret@127.0.0.1/a.txt", "-r takes a file, and https://127.0.0.1/a.txt is a URL"),
+        ("-i https://127.0.0.1/a -f b", "more than one option: write each on a line of its own"),
+        ("own==1 --hash=md5:aa", "--hash takes an algorithm and a digest"),
+        ("own==1 --hash=sha256:", "--hash takes an algorithm and a digest"),
+        ("own==1 --hash=aa", "--hash takes an algorithm and a digest"),
+    ],
+)
+def test_a_mistake_in_an_entry_of_pip_is_one_among_those_in_requirements(entry: str, said: str) -> None:
+    file = _read(f"dependencies:\n- pip:\n  - '{entry}'\n  - --pre\n")
+    (mistake, other) = file.pip.mistakes
+    assert mistake.message.startswith(f"{_FILE}:3: {said}")
+    assert other.message.startswith(f"{_FILE}:4: ")
+
+
+@pytest.mark.parametrize(
     ("entry", "requirement"),
     [
         ("-e .", "-e ./envs"),
@@ -198,7 +210,9 @@ def test_what_cannot_be_read_is_refused_with_its_line(text: str, line: int | Non
     ],
 )
 def test_a_project_that_is_installed_in_place_is_a_requirement(entry: str, requirement: str) -> None:
-    assert _read(f"dependencies:\n  - pip:\n    - {entry}\n").pip.requirements == (requirement,)
+    assert _read(f"dependencies:\n  - pip:\n    - {entry}\n").pip.requirements == (
+        Line(requirement, "the pip section of environment.yml"),
+    )
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -220,14 +234,8 @@ def test_reading_raises_nothing_else_and_what_is_read_fits_on_lines(text: str) -
 
 def test_each_entry_of_a_wheel_keeps_its_hashes() -> None:
     file = _read("dependencies:\n- pip:\n  - own==1 --hash=sha256:AA --hash sha512:bb\n  - own==1 --hash=sha256:cc\n")
-    assert file.pip.requirements == ("own==1",)
-    assert file.pip.hashed == (
+    assert [(it.text, it.hashes) for it in file.pip.requirements] == [
         ("own==1", (("sha256", "aa"), ("sha512", "bb"))),
         ("own==1", (("sha256", "cc"),)),
-    )
-
-
-@pytest.mark.parametrize("hashed", ["md5:aa", "sha256:", "", "aa"])
-def test_what_is_no_strong_hash_is_refused_with_its_line(hashed: str) -> None:
-    with pytest.raises(UsageError, match=r"environment.yml:3: --hash takes an algorithm and a digest"):
-        _read(f"dependencies:\n- pip:\n  - 'own==1 --hash={hashed}'\n")
+    ]
+    assert [it.spec for it in file.asked if it.by_pip] == ["own==1"]

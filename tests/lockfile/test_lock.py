@@ -22,6 +22,7 @@ from envsolve.model.package import PackageFile, Pin
 from tests.laws import examples
 from tests.lockfile.conda_locks import usual_conda_locks
 from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, plain, rtx_3090
+from tests.lockfile.restriction import restricted
 
 DIGEST = "a" * 64
 SHA = f"sha256:{DIGEST}"
@@ -105,7 +106,7 @@ def test_a_lock_of_another_tool_goes_on_being_one() -> None:
     assert (lock.made, lock.stack, lock.requires_python) == (None, None, ">=3.11")
     numpy = lock.pins[0]._replace(files=tuple(it._replace(hashes=(("sha256", DIGEST),)) for it in lock.pins[0].files))
     lock = lock._replace(pins=(numpy,), exported_from="uv.lock")
-    assert pylock_toml.read(pylock_toml.write(lock)) == lock.restricted_to("pylock")
+    assert pylock_toml.read(pylock_toml.write(lock)) == restricted(lock, "pylock")
 
 
 def test_the_lock_of_pip_compile_is_read() -> None:

@@ -23,6 +23,7 @@ from envsolve.model.lock_format import PYTHON_FORMATS
 from tests.lockfile.conda_locks import two_platforms
 from tests.lockfile.formats import EXAMPLES, written
 from tests.lockfile.locks import rtx_3090
+from tests.lockfile.restriction import restricted
 from tests.lockfile.test_pixi_toml import CASES, answers
 from tests.lockfile.test_pixi_toml import written as manifest_of
 
@@ -34,7 +35,7 @@ def test_a_python_lock_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
     for format_name in PYTHON_FORMATS:
         for name in (EXAMPLES[format_name].file, "gpu.lock", "gpu.txt"):
             found = lock_in(PurePath(name), written(lock, format_name), LINUX)
-            assert found == lock.restricted_to(format_name), name
+            assert found == restricted(lock, format_name), name
 
 
 def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
@@ -48,7 +49,7 @@ def test_a_lock_of_conda_is_known_by_what_stands_in_it(matrix: Matrix) -> None:
         ):
             found = lock_in(PurePath(name), text, Platform(lock.platform))
             assert found is not None
-            assert found.restricted_to(format_name) == lock.restricted_to(format_name), name
+            assert restricted(found, format_name) == restricted(lock, format_name), name
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -20,6 +20,7 @@ from envsolve.model.package import Pin
 from tests.laws import examples
 from tests.lockfile.locks import CUDA_INDEX, INDEX, PINS, file, locks, plain, rtx_3090
 from tests.lockfile.real_wheels import wheel
+from tests.lockfile.restriction import restricted
 
 SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
@@ -157,7 +158,7 @@ def test_whatever_the_texts_hold_the_pins_are_read_back_and_no_others(lock: Lock
     found = read(text)
     assert not found.open
     told = [(pin.name, pin.version, pin.files, pin.index_url) for pin in found.pins]
-    assert told == [(it.name, it.version, it.files, it.index_url) for it in lock.restricted_to("requirements").pins]
+    assert told == [(it.name, it.version, it.files, it.index_url) for it in restricted(lock, "requirements").pins]
     words = [line.split()[0] for line in text.splitlines() if line and not line.lstrip().startswith(("#", "--hash="))]
     pins = {pin.name if pin.index_url is None else f"{pin.name}=={pin.version}" for pin in lock.pins}
     allowed = pins | {"--index-url", "--extra-index-url"}

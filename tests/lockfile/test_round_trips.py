@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.app.environment.exact_files import Asking
-from envsolve.app.environment.export_conda import export_conda
-from envsolve.app.environment.export_python import PythonExport, export_python
+from envsolve.app.environment.export_python import export_python
+from envsolve.app.environment.exporting import ExportRequest, export_conda
 from envsolve.app.request.network import Network
 from envsolve.boundary.files import FileError
 from envsolve.errors import EnvsolveError
@@ -68,7 +68,7 @@ def test_a_pylock_becomes_the_requirements_of_the_same_lock(lock: Lock) -> None:
 
 def exported(kind: str, text: str, format_name: str) -> str:
     """The lock in its new format."""
-    return export_conda(kind, locks_in(kind, text), "lock", format_name).texts[0][1]
+    return export_conda(ExportRequest(Path("lock"), format_name), kind, locks_in(kind, text)).texts[0][1]
 
 
 def as_channels_have_it(lock: Lock) -> Lock:
@@ -91,5 +91,5 @@ def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
 
 
 def requirements_of(lock: Lock) -> str:
-    asked = PythonExport(lock, "pylock", "requirements", "lock", Asking(network=Network(offline=True)), False, "")
-    return export_python(asked, {}).texts[0][1]
+    asked = ExportRequest(Path("lock"), "requirements", asking=Asking(network=Network(offline=True)))
+    return export_python(asked, "pylock", lock, {}).texts[0][1]

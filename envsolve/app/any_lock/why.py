@@ -111,7 +111,7 @@ def _why_no_wheel(
     name = normalized(parse_framework(text)[0])
     if name in (*framework_names(matrix), "python", *_TOOLKIT_NAMES):
         return None
-    from envsolve.app.any_lock.request_lock import begun
+    from envsolve.app.any_lock.request_lock import lock_request
     from envsolve.app.lock.lock_request import LockRequest
     from envsolve.app.lock.locking import WHEELS_ELSEWHERE
     from envsolve.app.packages.compiling import HOW_TO_COMPILE
@@ -128,8 +128,7 @@ def _why_no_wheel(
     kept = tuple(FrameworkRequest(it, SpecifierSet(f"=={version}")) for it, version in frameworks)
     request = request._replace(frameworks=kept, packages=packages)
     try:
-        with begun(LockRequest(request, network), environ) as making:
-            solved = making(request, matrix)
+        solved = lock_request(LockRequest(request, network), matrix, environ)
     except UnsolvableError as error:
         return _refused(text, error)
     locked = next(pin for pin in solved.locks[0].pins if pin.name == name)

@@ -20,7 +20,6 @@ from envsolve.app.solve.solving import notes_of, request_without_secrets
 from envsolve.app.status.lock_satisfies import differences, holds
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import Listed
-from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.lock import Asked, Lock
 from envsolve.lockfile.remarks import use_remarks
 from envsolve.lockfile.stack import stack_of
@@ -113,8 +112,7 @@ def _made_for(request: Request, lock: Lock, target: Target, solution: Solution |
     lock = lock._replace(made=how, sources=sources_of(request))
     if solution is None:
         return lock
-    answer = Answer(solution, target.hosts, "", "", "")
-    return lock._replace(stack=stack_of(answer, lock.versions), remarks=tuple(use_remarks(answer)))
+    return lock._replace(stack=stack_of(solution, target.hosts, lock.versions), remarks=tuple(use_remarks(solution)))
 
 
 def _is_whole(lock: Lock) -> bool:
@@ -135,7 +133,7 @@ def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
     solution = Solver(matrix).solve(request, target.problem)
     if solution is None:
         return None
-    found = stack_of(Answer(solution, target.hosts, "", "", ""), lock.versions)
+    found = stack_of(solution, target.hosts, lock.versions)
     floor = found.minimum_driver if found.capabilities != lock.stack.capabilities else lock.stack.minimum_driver
     before = lock.stack._replace(machines=found.machines, capabilities=found.capabilities, minimum_driver=floor)
     return solution if found == before else None

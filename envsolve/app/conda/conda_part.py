@@ -200,13 +200,12 @@ class Parts:
         except CondaConflict as conflict:
             raise Conflict(Unfit(target.problem, solution, asked.conda, virtual, channels, conflict.text)) from None
         lock = conda_lock(packages, pins, platform, virtual, (*asked.conda, *asked.by_pip))
-        answer = self.answer(target, solution)
-        if answer is None:
+        if solution is None:
             return lock
         return lock._replace(
-            stack=stack_of(answer, lock.versions),
-            environment=environment_name(answer.solution),
-            remarks=tuple(use_remarks(answer)),
+            stack=stack_of(solution, target.hosts, lock.versions),
+            environment=environment_name(solution),
+            remarks=tuple(use_remarks(solution)),
         )
 
     def _opened(self, channels: Iterable[str]) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from envsolve.app.packages.asked_packages import Given, for_target, given
 from envsolve.app.packages.audit import WheelAudit
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_frameworks import require_wheels, with_frameworks
-from envsolve.app.packages.lock_indexes import Lines, Places, name_index, start
+from envsolve.app.packages.lock_indexes import Lines, Places, start
 from envsolve.app.packages.lock_stacks import attempt_of, joined_among, with_joined
 from envsolve.app.packages.stack_wheels import indexes_for, limits_around, notes_of, question_around, required_by_builds
 from envsolve.app.request.command import recorded_options
@@ -47,7 +47,7 @@ from envsolve.create.tools import find_uv
 from envsolve.create.wheels import Wheels, install_wheels
 from envsolve.diagnose.environment import find_environment
 from envsolve.diagnose.environment.metadata import Packages
-from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError, UsageError
+from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
 from envsolve.host.machine import this_platform
 from envsolve.index.client import Indexes
@@ -163,17 +163,12 @@ def _inventory(asked: AddRequest, environ: Mapping[str, str]) -> Inventory:
 
 def _addition(asked: AddRequest, inventory: Inventory, environ: Mapping[str, str]) -> Addition:
     asked.show("package indexes")
-    wanted, where, lines = start(asked.request, asked.network, environ)
-    try:
-        return _Around(asked, inventory, wanted, where, lines, environ).addition()
-    except OutsideError as error:
-        name_index(error, asked.request, where)
-        raise
-    except UnsolvableError as error:
-        error.hints = tuple(it._replace(command=None) for it in error.hints)  # they would write another lock
-        raise
-    finally:
-        lines.close()
+    with start(asked.request, asked.network, environ) as (wanted, where, lines):
+        try:
+            return _Around(asked, inventory, wanted, where, lines, environ).addition()
+        except UnsolvableError as error:
+            error.hints = tuple(it._replace(command=None) for it in error.hints)  # they would write another lock
+            raise
 
 
 def install(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
 from envsolve.app.environment.exact_files import Asking, ExactFiles, exact_files
-from envsolve.app.environment.export_conda import Exported
+from envsolve.app.environment.exporting import Exported
 from envsolve.app.environment.installed_conda import InstalledConda, Missing, installed_conda
 from envsolve.app.environment.installed_wheels import TOOLS, InstalledWheels, captured, lies_outside, named, wheels_of
 from envsolve.app.environment.validating import Progress

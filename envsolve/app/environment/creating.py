@@ -23,7 +23,7 @@ from envsolve.create.claims import claiming, release
 from envsolve.create.interpreter import runs
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.prefix import Place, claimed, clear, clear_remains, list_own_files, place_of
-from envsolve.create.reading import plan_from, plan_of
+from envsolve.create.reading import plan_of
 from envsolve.create.record import State, read_record, record_of, write_lock, write_record
 from envsolve.create.refusals import not_exact
 from envsolve.create.replaced import set_aside, settle
@@ -123,11 +123,10 @@ def require_usable(prefix: str) -> None:
 
 
 def _plan(asked: CreateRequest, platform: Platform, matrix: Matrix, environ: Mapping[str, str]) -> Plan:
-    if isinstance(asked.lock, Path):
-        _require_file(asked.lock)
-        path, plan = asked.lock, plan_of(asked.lock, platform, asked.python)
-    else:
-        path, plan = asked.lock.path, plan_from(asked.lock, platform, asked.python)
+    path = asked.lock
+    if asked.text is None:
+        _require_file(path)
+    plan = plan_of(path, platform, asked.python, asked.text)
     if any(not package.url for package in plan.lock.conda):
         from envsolve.app.environment.exact_plan import with_addresses
 
@@ -170,7 +169,7 @@ def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
         message = f"{place.path} is between two locks: envsolve sync did not finish"
         raise UsageError("prefix-in-use", message, hints=hints)
     made_of = "another lock"
-    if isinstance(asked.lock, Path) and record.lock_path == str(asked.lock.absolute()):
+    if asked.text is None and record.lock_path == str(asked.lock.absolute()):
         is_same = record.lock_sha256 == record_of(plan, "", State.FINISHED).lock_sha256
         made_of = f"{asked.lock} for another Python" if is_same else f"an earlier version of {asked.lock}"
     raise UsageError(

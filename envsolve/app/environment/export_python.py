@@ -6,16 +6,23 @@ the lock are taken, so that nothing else can come in.
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from envsolve.app.environment.exact_files import Asking, ExactFiles, Listed, exact_files
-from envsolve.app.environment.export_conda import NOT_EXPORTED, Exported, NotWholeError
+from envsolve.app.environment.exporting import (
+    NOT_EXPORTED,
+    PYLOCK,
+    REQUIREMENTS,
+    Exported,
+    ExportRequest,
+    NotWholeError,
+)
 from envsolve.app.packages.asked_packages import Given
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
-from envsolve.index.fitting import Interpreter
 from envsolve.index.settings import default_index
 from envsolve.lockfile.formats import write_python_lock
 from envsolve.lockfile.lock import Lock, Made, bare_files, strong_digests
@@ -23,25 +30,8 @@ from envsolve.model.lock_format import VENV_FORMATS
 from envsolve.model.note import Note
 from envsolve.model.package import PackageFile, Pin
 
-REQUIREMENTS, PYLOCK = VENV_FORMATS
 _NOT_CACHED = "not-cached"
 _FEW = 5
-
-
-class PythonExport(NamedTuple):
-    """A lock to export, its format, that of the result, the name of its file, and how indexes are asked.
-
-    ``from_indexes`` says that they may be; else what is kept of them is all there is. ``command`` is how the same is
-    asked for with the indexes.
-    """
-
-    read: Lock
-    was: str
-    format_name: str
-    name: str
-    asking: Asking
-    from_indexes: bool
-    command: str
 
 
 class _Places(NamedTuple):
@@ -52,20 +42,18 @@ class _Places(NamedTuple):
     extra: tuple[str, ...]
 
 
-def export_python(asked: PythonExport, environ: Mapping[str, str]) -> Exported:
-    """The lock in its new format.
+def export_python(asked: ExportRequest, was: str, read: Lock, environ: Mapping[str, str]) -> Exported:
+    """The lock ``read`` of a file in the format ``was``, in its new format.
 
     Raises NotWholeError, UsageError ``lock-without-addresses`` or ``lock-without-hashes`` where an index has to be
     asked for what the file does not say, OutsideError where an index fails.
     """
-    read = asked.read
-    target = read.interpreter
-    where = _of_requirements(read) if asked.was == REQUIREMENTS else _of_pylock(read, asked.asking)
+    where = _of_requirements(read) if was == REQUIREMENTS else _of_pylock(read, asked.asking)
     missing = [pin for pin in read.pins if _is_incomplete(pin, asked.format_name)]
     notes: list[Note] = []
     found: dict[Pin, Pin] = {}
     if missing:
-        found, where, more = _from_indexes(asked, missing, target, where, environ)
+        found, where, more = _from_indexes(asked, read, missing, where, environ)
         notes += more
     pins = tuple(found.get(pin) or _pin(pin, where.default) for pin in read.pins)
     lock = read._replace(
@@ -73,10 +61,11 @@ def export_python(asked: PythonExport, environ: Mapping[str, str]) -> Exported:
         default_index=where.default,
         default_is_plain=where.is_plain,
         indexes=where.extra,
-        exported_from=asked.name,
+        exported_from=asked.path.name,
     )
     text = write_python_lock(lock, asked.format_name)
-    return Exported(((read.platform, text),), (*(Note(NOT_EXPORTED, it) for it in _lost(asked)), *dict.fromkeys(notes)))
+    lost = (Note(NOT_EXPORTED, it) for it in _lost(asked, was, read))
+    return Exported(((read.platform, text),), (*lost, *dict.fromkeys(notes)))
 
 
 def _is_incomplete(pin: Pin, format_name: str) -> bool:
@@ -99,21 +88,17 @@ def _pin(pin: Pin, default: str) -> Pin:
 
 
 def _from_indexes(
-    asked: PythonExport,
-    missing: Sequence[Pin],
-    target: Interpreter | None,
-    where: _Places,
-    environ: Mapping[str, str],
+    asked: ExportRequest, read: Lock, missing: Sequence[Pin], where: _Places, environ: Mapping[str, str]
 ) -> tuple[dict[Pin, Pin], _Places, list[Note]]:
     """The same packages with what indexes say of them, where these are, and notes."""
-    read, notes = asked.read, list[Note]()
+    notes = list[Note]()
     network = asked.asking.network if asked.from_indexes else asked.asking.network._replace(offline=True)
     extra_urls = () if read.made is not None else read.indexes  # ours say of each pin where it is from
     given = Given((), (), {}, read.default_index or None, extra_urls)
     mapped = {pin.name: pin.index_url for pin in read.pins if pin.index_url not in (None, "", read.default_index)}
     named = {pin.name: pin.version for pin in missing}
     with exact_files(
-        asked.asking._replace(network=network), named, environ, given=given, interpreter=target, mapped=mapped
+        asked.asking._replace(network=network), named, environ, given=given, interpreter=read.interpreter, mapped=mapped
     ) as files:
         try:
             found = {pin: _listed(pin, files, notes.append) for pin in missing}
@@ -166,17 +151,18 @@ def _named(file: PackageFile) -> set[str]:
     return {f"{algorithm}:{digest}" for algorithm, digest in file.hashes}
 
 
-def _not_asked(asked: PythonExport, missing: Sequence[Pin]) -> UsageError:
+def _not_asked(asked: ExportRequest, missing: Sequence[Pin]) -> UsageError:
     bare = [pin for pin in missing if not strong_digests(pin)]
     what = "hashes" if bare else "addresses"
     named = list(dict.fromkeys(pin.name for pin in bare or missing))
     names = ", ".join(named[:_FEW])
     more = " and others" if len(named) > _FEW else ""
+    command = ["envsolve", "export", str(asked.path), "--format", asked.format_name, "--ask-index"]
     return UsageError(
         f"lock-without-{what}",
-        f"{asked.name} has no file {what}, which the format {asked.format_name} needs",
+        f"{asked.path.name} has no file {what}, which the format {asked.format_name} needs",
         (f"missing for {names}{more}, and the cache does not have them all",),
-        (Hint("fetch them from the package index", asked.command),),
+        (Hint("fetch them from the package index", shlex.join(command)),),
     )
 
 
@@ -222,19 +208,20 @@ def _of_frameworks(read: Lock) -> Iterator[str]:
             yield index[framework.package]
 
 
-def _lost(asked: PythonExport) -> Iterator[str]:
-    if asked.was not in VENV_FORMATS:
-        yield f"only the main dependencies of {asked.name} are exported: no extras, no groups, not the project"
-    if asked.format_name == REQUIREMENTS and asked.was != REQUIREMENTS:
-        if asked.asking.index_url is None and any(map(_is_of_unsaid_index, asked.read.pins)):
+def _lost(asked: ExportRequest, was: str, read: Lock) -> Iterator[str]:
+    name = asked.path.name
+    if was not in VENV_FORMATS:
+        yield f"only the main dependencies of {name} are exported: no extras, no groups, not the project"
+    if asked.format_name == REQUIREMENTS and was != REQUIREMENTS:
+        if asked.asking.index_url is None and any(map(_is_of_unsaid_index, read.pins)):
             yield (
-                f"{asked.name} does not record the index of its packages: pip uses its configured index, "
+                f"{name} does not record the index of its packages: pip uses its configured index, "
                 "unless you give --index-url here"
             )
         yield "a requirements file has only digests: no URLs, no sizes, no dependency table"
-        if asked.read.requires_python and asked.read.made is None:
-            yield f"the lock is for Python {asked.read.requires_python}, which a requirements file cannot record"
-    elif asked.was == REQUIREMENTS and asked.format_name == PYLOCK and _has_no_requirements(asked.read):
+        if read.requires_python and read.made is None:
+            yield f"the lock is for Python {read.requires_python}, which a requirements file cannot record"
+    elif was == REQUIREMENTS and asked.format_name == PYLOCK and _has_no_requirements(read):
         yield "the pylock.toml has no dependency table, because the requirements file has no dependencies"
 
 

@@ -12,7 +12,6 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.create.activation import forget, write_library_path, write_variables, write_xla_flags
 from envsolve.create.plan import Kind, Plan
-from envsolve.create.reading import Given
 from envsolve.create.record import LOCKS
 from envsolve.create.tools import Network, find_uv
 from envsolve.frameworks import FRAMEWORKS
@@ -32,7 +31,8 @@ _CONDA_CACHE = "conda-packages"
 class CreateRequest(NamedTuple):
     """What is to be made, where, and how.
 
-    ``lock`` is the file that is named, or a lock that was made for it. ``request`` is the command that makes it again.
+    ``lock`` is the file that is named; with ``text``, a lock that was made for it, the file that it would be in.
+    ``request`` is the command that makes it again.
     ``python`` bounds the interpreter of a venv. ``channel_logins`` are addresses of channels, bare and with what opens
     them. ``session`` opens the solver of conda packages, for an environment.yml, which has no addresses. ``force``
     replaces an environment of envsolve, ``changes`` installs and removes only what differs in it, and installs the
@@ -42,10 +42,11 @@ class CreateRequest(NamedTuple):
     """
 
     prefix: str
-    lock: Path | Given
+    lock: Path
     request: str
     network: Network
     session: Callable[[], AbstractContextManager[Session]]
+    text: str | None = None
     python: SpecifierSet | None = None
     channel_logins: tuple[tuple[str, str], ...] = ()
     force: bool = False

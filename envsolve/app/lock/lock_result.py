@@ -45,8 +45,12 @@ class Locked(NamedTuple):
     platform: Platform
     lock: Lock
     answer: Answer | None
-    solution: Solution | None
     notes: tuple[Note, ...]
+
+    @property
+    def solution(self) -> Solution | None:
+        """The stack, where any framework is involved."""
+        return None if self.answer is None else self.answer.solution
 
 
 class Result:
@@ -105,7 +109,7 @@ class Result:
         )
         locked = wheels_lock(pins, interpreter, default, default_is_plain=self._where.is_plain)
         evidence = (*evidence_of(locked, solution, self._matrix, read), *unread)
-        stack = None if answer is None else stack_of(answer, locked.versions)
+        stack = None if solution is None else stack_of(solution, self._target.hosts, locked.versions)
         locked = locked._replace(stack=stack, made=made._replace(evidence=evidence), indexes=others)
         absent = left_out(self._wanted, pins, interpreter)
         in_part = () if solution is None else runs_in_part(pins, solution, self._matrix)
@@ -121,7 +125,7 @@ class Result:
             more = f", and {len(passed) - 1} more after it" if len(passed) > 1 else ""
             text = f"a better build was skipped{more}: {said(passed[0])}{_instead(solution)}"
             notes = (Note("build-passed-over", text).about(count=len(passed), because=passed[0].message), *notes)
-        return Locked(attempt.problem.platform, locked, answer, solution, notes)
+        return Locked(attempt.problem.platform, locked, answer, notes)
 
     def _in_order(self, solution: Solution | None) -> list[str]:
         packages = self._target.request.packages

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from envsolve.app.lock.held_locks import LockFor, held_in_python_lock
-from envsolve.app.lock.lock_refusal import (
-    PACKAGES_CONFLICT,
-)
+from envsolve.app.lock.lock_refusal import PACKAGES_CONFLICT
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked
 from envsolve.app.lock.target_lock import TargetLock
@@ -17,15 +15,13 @@ from envsolve.app.packages.compiling import HOW_TO_COMPILE, how_to_compile
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_evidence import Origin
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels, with_frameworks
-from envsolve.app.packages.lock_indexes import Start, name_index, places, settings_of, start
-from envsolve.app.packages.lock_stacks import (
-    stays,
-)
+from envsolve.app.packages.lock_indexes import Start, places, settings_of, start
+from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.packages.wheel_ways import Tried, are_published, stack_text, ways_to_wheels
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.app.solve.solving import Solved, request_without_secrets
 from envsolve.app.status.lock_satisfies import differences
-from envsolve.errors import EnvsolveError, Hint, OutsideError, UnsolvableError
+from envsolve.errors import EnvsolveError, Hint, UnsolvableError
 from envsolve.index.store import store_at
 from envsolve.lockfile.formats import require_linux_for_image, write_python_lock
 from envsolve.lockfile.lock import Made
@@ -38,25 +34,20 @@ WHEELS_ELSEWHERE = "extension-wheels-elsewhere"
 """The code of the note that says which change gives a wheel in place of source; its field ``way`` is the change."""
 
 
-def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str], started: Start | None = None) -> Solved:
-    """The Python lock for each platform of the request, in its format; with what was ``started`` for it before.
+def lock(lock_request: LockRequest, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
+    """The Python lock for each platform of the request, in its format.
 
     Raises UsageError, UnsolvableError where no stack or no set of packages fits, OutsideError where an index fails.
     """
     request, hidden = request_without_secrets(lock_request.request)
-    began = started or start(lock_request.request, lock_request.network, environ)
-    try:
-        locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
-        ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
-    except UnsolvableError as error:
-        names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
-        error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
-        raise
-    except OutsideError as error:
-        name_index(error, lock_request.request, began.where)
-        raise
-    finally:
-        began.lines.close()
+    with start(lock_request.request, lock_request.network, environ) as began:
+        try:
+            locks = [it.made(began.lines) for it in _locks_of(lock_request, began, matrix, environ)]
+            ways = tuple(_notes_on_source(locks, lock_request, began, matrix, environ))
+        except UnsolvableError as error:
+            names = _requested(began) if error.code == PACKAGES_CONFLICT else {it.name for it in error.refused}
+            error.hints = (*_ways(names, lock_request, began, matrix, environ), *error.hints)
+            raise
     return _solved(request, locks, (*ways, *began.where.notes, *began.lines.notes, *hidden))
 
 
@@ -166,7 +157,7 @@ def _commits(lock_request: LockRequest, targets: Iterable[Target]) -> dict[str, 
 
 
 def _solved(request: Request, locks: Sequence[Locked], beside: Iterable[Note]) -> Solved:
-    texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.answer)) for made in locks)
+    texts = tuple((made.platform, write_python_lock(made.lock, request.format, made.solution)) for made in locks)
     notes = (*(note for made in locks for note in made.notes), *beside)
     answers = tuple(made.answer for made in locks if made.answer is not None)
     return Solved(texts, tuple(dict.fromkeys(notes)), answers, tuple(made.lock for made in locks))

@@ -59,7 +59,9 @@ from envsolve.errors import EnvsolveError, UnsolvableError
 from envsolve.frameworks import FRAMEWORKS, needs_gpu
 from envsolve.index.client import Indexes
 from envsolve.index.extended import More
+from envsolve.lockfile.formats import write_python_lock
 from envsolve.lockfile.lock import Lock
+from envsolve.lockfile.reading import lock_for
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import FrameworkTable
 from envsolve.model.need import Need
@@ -132,8 +134,9 @@ class TargetLock:
         indexes = (None, "", found.lock.default_index, *found.lock.indexes)
         if not all(pin.index_url in indexes for pin in pins):
             return None
-        now = found.lock.restricted_to(self._lock_request.request.format)
-        return found if self._suits_alike(now, old, attempt.solution) else None
+        format_name = self._lock_request.request.format
+        now = lock_for(format_name, write_python_lock(found.lock, format_name, found.solution), problem.platform)
+        return found if now is not None and self._suits_alike(now, old, attempt.solution) else None
 
     def _with_requirers(self, pins: Iterable[Pin], attempt: Attempt) -> Iterator[Pin]:
         """``pins`` with what requires each of them in this request."""

@@ -20,9 +20,8 @@ from envsolve.app.matrix.new_releases import (
     today_in_utc,
 )
 from envsolve.app.matrix.overlay_files import Making
-from envsolve.app.packages.asked_packages import given
 from envsolve.app.packages.audit import ALL, BUDGET, evidence_of
-from envsolve.app.packages.lock_indexes import Lines, name_index, places, settings_of
+from envsolve.app.packages.lock_indexes import Lines, start
 from envsolve.app.packages.wheel_facts import Reading
 from envsolve.app.request.network import Network
 from envsolve.binary.package_facts import PackageFacts
@@ -101,10 +100,7 @@ def look_for_new(request: UpdateRequest, matrix: Matrix, environ: Mapping[str, s
         packages=Packages(pytorch_index_url=request.pytorch_index_url),
     )
     frameworks, packages = _named(request.names, matrix)
-    settings = settings_of(environ)
-    where = places(as_request, given(as_request.packages), settings)
-    lines = Lines(request.network, settings, environ, builds=False)
-    try:
+    with start(as_request, request.network, environ) as (_, where, lines):
         new = NewReleases(matrix, lines, where, pytorch_index=request.pytorch_index_url, progress=request.progress)
         look = _Look(matrix, bool(request.names))
         for name in frameworks:
@@ -112,11 +108,6 @@ def look_for_new(request: UpdateRequest, matrix: Matrix, environ: Mapping[str, s
         indexes = Indexes((*where.extra, where.default), lines.pool, where.mapped)
         for name in packages:
             look.at_package(name, indexes, lines, request.progress)
-    except OutsideError as error:
-        name_index(error, as_request, where)
-        raise
-    finally:
-        lines.close()
     return Updated(tuple(look.new), look.files, (*look.notes, *where.notes, *lines.notes), tuple(look.failures))
 
 

@@ -136,13 +136,13 @@ class Given(NamedTuple):
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def given(packages: Packages, lines: Sequence[Line] = ()) -> Given:
-    """Everything that ``packages`` requires, and ``lines`` out of other files.
+def given(packages: Packages, beside: AskedByFiles | None = None) -> Given:
+    """Everything that ``packages`` requires, and what files of other kinds ask for ``beside``.
 
     Raises UsageError where it cannot be read, or no lock can hold it.
     """
     places = chain(packages.places, repeat(COMMAND_LINE))
-    asked = AskedByFiles((*map(Line, packages.requirements, places), *lines))
+    asked = AskedByFiles(tuple(map(Line, packages.requirements, places))) + (beside or AskedByFiles())
     for name in packages.files:
         asked += read_requirement_file(name)
     for name in packages.constraints:

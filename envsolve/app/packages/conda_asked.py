@@ -37,13 +37,8 @@ from envsolve.model.solution import Problem, Solution
 if TYPE_CHECKING:
     from envsolve.app.packages.asked_packages import Given
     from envsolve.lockfile.environment_request import EnvironmentFile
-    from envsolve.lockfile.pip_section import PipSection
-    from envsolve.model.package import Hashes
 
 _SUFFIXES = (".yml", ".yaml")
-PIP_SECTION = "the pip section of "
-"""Where a requirement comes from that is to be pip's, whatever channels have."""
-
 Listing = Callable[[frozenset[str]], Mapping[str, Sequence[Listed]]]
 """What the channels have of some names."""
 
@@ -200,33 +195,10 @@ def _opened(channel: str, file: EnvironmentFile) -> str:
 def _python(packages: Packages, files: Sequence[EnvironmentFile]) -> Given:
     """The requirements of Python: as typed, in files of pip's, and in the pip sections of files of conda's."""
     from envsolve.app.packages.asked_packages import given
-    from envsolve.index.requirement_file import Line
+    from envsolve.index.requirement_file import Asked as AskedOfPip
 
-    found = given(
-        packages._replace(
-            files=(
-                *(name for name in packages.files if not is_environment_file(name)),
-                *(name for file in files for name in file.pip.requirement_files),
-            ),
-            constraints=(*packages.constraints, *(name for file in files for name in file.pip.constraint_files)),
-        ),
-        [
-            Line(requirement, f"{PIP_SECTION}{Path(name).name}", hashes)
-            for name, file in zip(filter(is_environment_file, packages.files), files, strict=True)
-            for requirement, hashes in _with_hashes(file.pip)
-        ],
-    )
-    return found._replace(
-        index_url=found.index_url or next((it.pip.index_url for it in files if it.pip.index_url), None),
-        extra_index_urls=(*found.extra_index_urls, *(url for it in files for url in it.pip.extra_index_urls)),
-    )
-
-
-def _with_hashes(section: PipSection) -> Iterator[tuple[str, Hashes]]:
-    """Each requirement with the hashes that its file may have; once for each entry where several name some."""
-    for requirement in section.requirements:
-        named = [hashes for hashed, hashes in section.hashed if hashed == requirement]
-        yield from ((requirement, hashes) for hashes in named or [()])
+    of_pip = tuple(name for name in packages.files if not is_environment_file(name))
+    return given(packages._replace(files=of_pip), sum((it.pip for it in files), AskedOfPip()))
 
 
 def _categories(asked: Sequence[Asked]) -> Mapping[str, str]:

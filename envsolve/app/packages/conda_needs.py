@@ -14,7 +14,7 @@ from packaging.version import Version
 
 from envsolve.app.packages.asked_packages import Given, for_target
 from envsolve.app.packages.channel_builds import takes
-from envsolve.app.packages.conda_asked import PIP_SECTION, CondaAsked, Listing, Split
+from envsolve.app.packages.conda_asked import CondaAsked, Listing, Split
 from envsolve.app.packages.lock_frameworks import pythons_of_stack
 from envsolve.app.packages.lock_stacks import interpreter_of
 from envsolve.conda.names import conda_names
@@ -22,6 +22,7 @@ from envsolve.conda.session import Listed
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
+from envsolve.index.requirement_file import PIP_SECTION
 from envsolve.lockfile.lock import MAIN, Asked
 from envsolve.model.asker import Asker
 from envsolve.model.need import Markers, Need, parse_need

@@ -6,7 +6,8 @@ An index that is named replaces the settings, so that the command in the head of
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
@@ -291,25 +292,30 @@ class _Nobody:
 
 
 class Start(NamedTuple):
-    """What a request asks of which indexes, and the connection to them.
-
-    Who has one closes its ``lines``.
-    """
+    """What a request asks of which indexes, and the connection to them."""
 
     wanted: Given
     where: Places
     lines: Lines
 
 
-def start(request: Request, network: Network, environ: Mapping[str, str]) -> Start:
+@contextmanager
+def start(request: Request, network: Network, environ: Mapping[str, str]) -> Iterator[Start]:
     """Read what the packages of ``request`` ask for, and ask for their pages; its frameworks do not count yet.
 
-    Raises UsageError where a file or a setting cannot be read.
+    The connection ends with it, and an error of the default index says that it is the one. Raises UsageError where a
+    file or a setting cannot be read.
     """
     wanted = given(request.packages)
     settings = settings_of(environ)
     where = places(request, wanted, settings)
     builds, constraints = request.packages.allow_builds, wanted.build_constraints
     lines = Lines(network, settings, environ, builds=builds, build_constraints=constraints)
-    lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
-    return Start(wanted, where, lines)
+    try:
+        lines.have_pages(list(dict.fromkeys(need.name for need, _ in wanted.needs if not need.url)), where)
+        yield Start(wanted, where, lines)
+    except OutsideError as error:
+        name_index(error, request, where)
+        raise
+    finally:
+        lines.close()

@@ -19,14 +19,14 @@ from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.project.project_requests import Asked, asked_by, key_of
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import platforms_of, targets_of
-from envsolve.app.solve.solving import Solved, solve_request
+from envsolve.app.solve.solving import solve_request
 from envsolve.app.status.status import Verdict
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
 from envsolve.host.machine import this_platform
-from envsolve.lockfile.formats import stack_lock, write_conda_lock, write_python_lock
+from envsolve.lockfile.formats import write_conda_lock, write_python_lock
 from envsolve.lockfile.own_file import BY_FORCE, LONGEST, is_own, refuse_to_overwrite
-from envsolve.lockfile.reading import lock_in
+from envsolve.lockfile.reading import lock_for, lock_in
 from envsolve.lockfile.same_file import same_file
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -105,16 +105,8 @@ class LockedProject(NamedTuple):
     notes: tuple[Note, ...]
 
 
-class _Written(NamedTuple):
-    """The text of a file, the platform that it is named after, and the locks in it, one for each platform."""
-
-    platform: Platform
-    text: str
-    locks: tuple[Lock, ...]
-
-
-_Files = tuple[tuple[_Written, ...], tuple[Solution, ...]]
-"""Files to be, and the stacks in them."""
+_Files = tuple[tuple[tuple[Platform, str], ...], tuple[Solution, ...]]
+"""The texts of files to be, each with the platform that it is named after, and the stacks in them."""
 
 
 def lock_project(project: Project, how: ProjectLock, matrix: Matrix, environ: Mapping[str, str]) -> LockedProject:
@@ -155,13 +147,16 @@ class _Locking:
         files, solutions = found
         apart = PLATFORM in asked.output.file
         if len(files) > 1 and not apart:
-            _refuse_one_file(project, asked, [it.platform for it in files])
+            _refuse_one_file(project, asked, [platform for platform, _ in files])
         stacks = {it.problem.platform: it for it in solutions}
-        for it in files:
-            path = asked.path(it.platform)
-            before, is_current = self._before(Path(path)), self._is_current(asked, it)
-            lock, solution = it.locks[0], stacks.get(it.platform)
-            self.files.append(LockedFile(asked, path, it.platform, before, it.text, lock, solution, is_current))
+        locks = {platform: lock_for(asked.request.format, text, platform) for platform, text in files}
+        if asked.request.format in PYTHON_FORMATS:
+            self._locked.setdefault(asked.part.name, locks.get)
+        for platform, text in files:
+            path = asked.path(platform)
+            before, is_current = self._before(Path(path)), self._is_current(asked, path, text)
+            lock, solution = locks[platform], stacks.get(platform)
+            self.files.append(LockedFile(asked, path, platform, before, text, lock, solution, is_current))
 
     def _found(self, asked: Asked, matrix: Matrix) -> _Files | None:
         self._matrix = matrix
@@ -187,12 +182,12 @@ class _Locking:
             self.files.append(LockedFile(asked, path, platform, before, "", None, None, is_current))
         return True
 
-    def _is_current(self, asked: Asked, file: _Written) -> bool:
-        path = asked.path(file.platform)
+    def _is_current(self, asked: Asked, path: str, text: str) -> bool:
         before = self._before(Path(path))
         if before is None:
             return False
-        return same_file(path, asked.request.format, before, file.text, file.locks)
+        platforms = [it for it in platforms_of(asked.request, self._matrix) if asked.path(it) == path]
+        return same_file(asked.request.format, before, text, platforms)
 
     def _before(self, path: Path) -> str | None:
         """The lock that is there; none where the file is empty, or is not ours and may be overwritten."""
@@ -229,9 +224,7 @@ class _Locking:
         locked = locked or lock(question, self._matrix, self._environ)
         exist = all(Path(asked.path(platform)).exists() for platform, _ in locked.texts)
         self.notes += [it for it in locked.notes if not (exist and it.code == PYTHON_CHOSEN)]
-        files, solutions = _written(locked, [it.restricted_to(request.format) for it in locked.locks])
-        self._locked.setdefault(asked.part.name, {it.platform: it.locks[0] for it in files}.get)
-        return files, solutions
+        return locked.texts, locked.solutions
 
     def _around(self, asked: Asked, prefix: str) -> _Files:
         from envsolve.app.environment.around import AddRequest, lock_around
@@ -248,10 +241,8 @@ class _Locking:
         how = self._how
         question = AddRequest(prefix, request, how.network, self._matrix, how.show, how.counted, held)
         platform, lock, notes = lock_around(question, asked.as_recorded, self._environ)
-        self._locked.setdefault(asked.part.name, {platform: lock}.get)
         self.notes += notes
-        text = write_python_lock(lock, request.format)
-        return (_Written(platform, text, (lock.restricted_to(request.format),)),), ()
+        return ((platform, write_python_lock(lock, request.format)),), ()
 
     def _unchanged(self, asked: Asked) -> LockFor:
         """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part.
@@ -295,7 +286,7 @@ class _Locking:
             question = self._question(asked, locks_in(asked.path))
             locked = lock_conda(question, session, self._matrix, self._environ)
         self.notes += locked.notes
-        return _written(locked, [it.restricted_to(request.format) for it in locked.locks])
+        return locked.texts, locked.solutions
 
     def _conda_again(self, asked: Asked) -> _Files | None:
         """The files with the packages that they hold, where these answer the request."""
@@ -320,8 +311,7 @@ class _Locking:
             text = _read(Path(path)) or ""
             if not found.is_recorded:
                 ((_, text),) = write_conda_lock(together, asked.request.format)
-            together = tuple(lock.restricted_to(asked.request.format) for lock in together)
-            files.append(_Written(platform, text, together))
+            files.append((platform, text))
         return tuple(files), found.solutions
 
     def _stack(self, asked: Asked) -> _Files:
@@ -336,13 +326,7 @@ class _Locking:
                 solve_request(request, self._matrix, self._environ)  # refuses too, without asking for what is held
             raise
         self.notes += solved.notes
-        return _written(solved, [stack_lock(answer, request.format) for answer in solved.answers])
-
-
-def _written(solved: Solved, locks: Sequence[Lock]) -> _Files:
-    """The files with ``locks``: one for all platforms, or one for each."""
-    groups = [tuple(locks)] if len(solved.texts) == 1 else [(lock,) for lock in locks]
-    return tuple(_Written(*it, group) for it, group in zip(solved.texts, groups, strict=True)), solved.solutions
+        return solved.texts, solved.solutions
 
 
 def _read(path: Path) -> str | None:
