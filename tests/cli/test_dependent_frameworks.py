@@ -330,3 +330,10 @@ def test_explain_takes_its_version(here: World) -> None:
     log = "ImportError: /x/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEa"
     found = json.loads(here.envsolve("explain", "--json", "-f", "vllm==0.30.0", log).out)
     assert found["findings"]
+    (note,) = found["notes"]
+    assert note["text"].startswith("vLLM runs on the PyTorch that it requires, which this is about: ")
+    assert note["command"] == "envsolve --framework pytorch --gpu auto --format requirements vllm"
+    other = json.loads(
+        here.envsolve("explain", "--json", "-f", "vllm", "-f", "jax", "jax: CUDA_ERROR_OUT_OF_MEMORY").out
+    )
+    assert other["notes"] == []
