@@ -118,14 +118,17 @@ def solve(
     in place of the usual ones, or beside them. Versions released after ``exclude_newer`` do not count: a day counts to
     its end, and a moment without a time zone is in UTC. ``format`` is ``environment``, ``json`` or ``pixi``;
     ``matrix`` is as for :func:`detect`. Requests are only sent for a release that is requested and newer than the
-    matrix, and none with ``offline``; ``refresh``, ``cache_dir`` and ``no_cache`` are as for :func:`lock`.
+    matrix and for a dependent framework, such as vLLM, and none with ``offline``; ``refresh``, ``cache_dir`` and
+    ``no_cache`` are as for :func:`lock`.
 
     Raises UnsolvableError, which says why and what would do, where no build runs there: with a GPU present or named
     a CPU build is never chosen.
     """
+    from envsolve.app.any_lock.environment_file import environment_file
+    from envsolve.app.lock.lock_request import LockRequest
     from envsolve.app.matrix.unknown_releases import knowing_new_releases
     from envsolve.app.request.network import Network
-    from envsolve.app.solve.solving import Solved, solve_request
+    from envsolve.app.solve.solving import Solved
     from envsolve.model.lock_format import STACK_FORMATS
 
     require_format(format, STACK_FORMATS)
@@ -152,11 +155,15 @@ def solve(
         ),
     )
 
-    def solved_by(known: Matrix) -> tuple[Solved, Solved]:
-        solved = solve_request(request, known, os.environ)
-        return solved, solved if format == "json" else solve_request(request._replace(format="json"), known, os.environ)
-
     network = Network(offline, refresh, file(cache_dir), no_cache)
+
+    def solved_by(known: Matrix) -> tuple[Solved, Solved]:
+        asked = LockRequest(request, network)
+        solved = environment_file(asked, known, os.environ)
+        if format == "json":
+            return solved, solved
+        return solved, environment_file(asked._replace(request=request._replace(format="json")), known, os.environ)
+
     solved, data = knowing_new_releases(solved_by, request, tables, network, os.environ)
     return Environment(solved.texts, solved.solutions, solved.notes, data.texts[0][1])
 

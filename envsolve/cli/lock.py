@@ -186,16 +186,21 @@ def _answer(changes: Sequence[FileChange], project: Project, options: dict[str, 
 
 
 def _case(change: FileChange, project: Project, *, fails: bool) -> Case:
-    """A file of the project. One that is out of date is shown at what changes in it, a new one where it is named."""
+    """A file of the project. One that is out of date is shown at what changes in it, a new one where it is named.
+
+    What is not in the lock yet is shown in the project, and so is what concerns no package.
+    """
     from envsolve.cli.places import output_place, package_place
+    from envsolve.frameworks import packages_of
 
     path = os.path.relpath(project.directory / change.path)
     name = f"{path} ({change.platform})"
     if change.is_current:
         return Case(name, detail="up to date")
-    file, line = (
-        output_place(project) if change.is_new else package_place(path, (it.name for it in change.changes or ()))
-    )
+    about = [str(it.fields["name"]) for it in change.reasons if "name" in it.fields]
+    names = [*(it.name for it in change.changes or ()), *(name for it in about for name in (*packages_of(it), it))]
+    places = [package_place(it, names) for it in (path, os.path.relpath(project.file)) if not change.is_new]
+    file, line = next((it for it in places if it[1] is not None), output_place(project))
     words = _change_text(change, "out of date")
     text = "; ".join((f"{name} is {words}", *(it.text for it in change.reasons)))
     level = Level.ERROR if fails else Level.NOTE

@@ -79,7 +79,7 @@ filter_options = stacked(
         "platforms",
         multiple=True,
         type=Member("name", Platform),
-        help=f"{', '.join(Platform)}. Repeatable: any of them.",
+        help=f"{', '.join(Platform)}. Repeatable: any of them; default: all, whatever machine this is.",
     ),
 )
 """What narrows a list of builds. Not set by ENVSOLVE_<OPTION>: those speak of the environment that is wanted."""

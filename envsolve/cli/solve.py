@@ -281,18 +281,25 @@ def _print(format_name: str, options: dict[str, Any]) -> int:
 
 
 def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
+    from envsolve.app.any_lock.environment_file import environment_file
+    from envsolve.app.lock.lock_request import LockRequest
     from envsolve.app.matrix.unknown_releases import knowing_new_releases
-    from envsolve.app.solve.solving import solve_request
+    from envsolve.cli.progress import Progress
 
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
     refuse_to_replace(request, matrix, options)
-    held = _held_on(options)
+    held, network = _held_on(options), network_of(options)
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    asked = LockRequest(request, network, show=progress.show, counted=progress.packages)
 
     def solve(matrix: Matrix) -> Solved:
-        return solve_request(request, matrix, os.environ, held)
+        return environment_file(asked, matrix, os.environ, held)
 
-    solved = knowing_new_releases(solve, request, matrix, network_of(options), os.environ)
+    try:
+        solved = knowing_new_releases(solve, request, matrix, network, os.environ)
+    finally:
+        progress.clear()
     _deliver(solved, options["output"])
     note_each(solved.notes, options)
     note_facts(solved.because, options)

@@ -13,6 +13,7 @@ from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.answer import Answer
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import FORMATS, IMAGE_FORMATS, format_for_file, tool_of
+from envsolve.model.note import Note
 
 if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
@@ -26,18 +27,21 @@ _SEVERAL_FORMATS = {
 IMAGE_PLATFORMS = (Platform.LINUX_64, Platform.LINUX_AARCH64)
 
 
-def write(answers: Sequence[Answer], format_name: str) -> Iterator[tuple[Platform, str]]:
-    """The contents of the files in ``format_name``, one of STACK_FORMATS, each with the platform it is for."""
+def write(answers: Sequence[Answer], format_name: str, notes: Sequence[Note] = ()) -> Iterator[tuple[Platform, str]]:
+    """The contents of the files in ``format_name``, one of STACK_FORMATS, each with the platform it is for.
+
+    JSON has the ``notes``, which the command prints beside the others.
+    """
     files = [answers] if FORMATS[format_name].has_platforms else [[answer] for answer in answers]
     for group in files:
-        yield group[0].solution.problem.platform, without_secrets(_stack_text(group, format_name))
+        yield group[0].solution.problem.platform, without_secrets(_stack_text(group, format_name, notes))
 
 
-def _stack_text(answers: Sequence[Answer], format_name: str) -> str:
+def _stack_text(answers: Sequence[Answer], format_name: str, notes: Sequence[Note]) -> str:
     if format_name == "json":
         from envsolve.lockfile import json_answer
 
-        return json_answer.write(answers)
+        return json_answer.write(answers, notes)
     from envsolve.lockfile.stack import lock_of
 
     locks = [lock_of(answer, sets_library_path=format_name == "pixi") for answer in answers]

@@ -28,27 +28,33 @@ if TYPE_CHECKING:
 _MAKER = ("envsolve_version", "matrix_date", "request", "alternatives")
 
 
-def write(answers: Sequence[Answer]) -> str:
-    """One document with a final newline: of several platforms that of the first, with those of all in ``platforms``."""
-    return _text_of([_document(answer) for answer in answers])
+def write(answers: Sequence[Answer], notes: Sequence[Note] = ()) -> str:
+    """One document with a final newline: of several platforms that of the first, with those of all in ``platforms``.
+
+    Each has all ``notes``.
+    """
+    return _text_of([_with_notes(_document(answer), notes) for answer in answers])
 
 
 def write_locks(locks: Sequence[Lock], answers: Sequence[Answer], notes: Sequence[Note]) -> str:
-    """As :func:`write`, of locks: with every package and all ``notes``.
+    """As :func:`write`, of locks: with every package.
 
     One without framework has neither CUDA nor a driver.
     """
     stacks = {it.solution.problem.platform.value: _document(it) for it in answers}
     found = []
     for lock in locks:
-        document = stacks.get(lock.platform) or _without_stack(lock)
-        known = document["notes"]
+        document = _with_notes(stacks.get(lock.platform) or _without_stack(lock), notes)
         document["packages"] = list(_packages(lock))
-        document["notes"] = [*known, *(note for it in notes if (note := it.as_json()) not in known)]
         if lock.made is not None and lock.made.evidence:
             document["evidence"] = {kind: list(names) for kind, names in lock.made.evidence}
         found.append(document)
     return _text_of(found)
+
+
+def _with_notes(document: documents.Stack, notes: Sequence[Note]) -> documents.Stack:
+    known = document["notes"]
+    return {**document, "notes": [*known, *(note for it in notes if (note := it.as_json()) not in known)]}
 
 
 def _text_of(found: Sequence[documents.Stack]) -> str:

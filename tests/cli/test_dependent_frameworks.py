@@ -6,12 +6,14 @@ The index and PyTorch's own have builds of PyTorch that exist, and vLLM's pages 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pytest
+import yaml
 
 import envsolve as api
 from envsolve import extension_sources
@@ -268,15 +270,70 @@ def test_the_python_interface_knows_it_too(here: World) -> None:
     assert 'name = "vllm"\nversion = "0.33.0"' in found.text
 
 
-def test_an_environment_file_lists_it_as_any_package(here: World) -> None:
-    target = ("--gpu", "8.9", "--driver", NEW, "--platform", "linux-64")
-    done = here.envsolve("-f", "vllm", *target)
+def environment(here: World, *words: str) -> Result:
+    """An environment.yml of wheels, from the same indexes as the locks."""
+    target = ("--gpu", "RTX 4090", "--python", "3.12", "--platform", "linux-64", "--source", "pypi")
+    return here.envsolve(*words, *target, *here.network)
+
+
+def by_pip(done: Result) -> dict[str, str]:
+    """What an environment.yml leaves to pip, by the begin of each line."""
     assert done.code == 0, done.err
-    assert done.out == here.envsolve("-f", "pytorch", "vllm", *target).out
-    assert "\n  - vllm " in done.out
+    listed: list[Any] = yaml.safe_load(done.out)["dependencies"]
+    pip: list[str] = next(it["pip"] for it in listed if isinstance(it, dict))
+    return {re.split("[=@ ]", it)[0]: it for it in pip if not it.startswith("--")}
+
+
+def test_an_environment_file_has_the_framework_that_it_requires(here: World) -> None:
+    """2.15.0 would be the newest PyTorch."""
+    done = environment(here, "-f", "vllm==0.30", "numpy", "--driver", NEW)
+    assert by_pip(done) == {"torch": "torch==2.13.0", "vllm": "vllm==0.30.0", "numpy": "numpy"}
+    assert "note: torch 2.13.0 is used, not 2.15.0: vllm 0.30.0 requires torch==2.13.0\n" in done.err
+    assert "note: pip chooses the versions of numpy later: a lock pins them now\n" in done.err
+    assert "--source pypi --index-url" in done.out.splitlines()[1]
+    document = json.loads(environment(here, "-f", "vllm==0.30", "numpy", "--driver", NEW, "--json").out)
+    assert [it["version"] for it in document["frameworks"]] == ["2.13.0"]
+    assert {it["spec"] for it in document["packages"]} == {"vllm==0.30.0", "numpy"}
+    assert {"held-back", "not-pinned"} <= {it["code"] for it in document["notes"]}
+
+
+def test_an_environment_file_has_the_wheel_that_no_index_has(here: World) -> None:
+    target = ("--gpu", "RTX 4090", "--driver", OLD, "--python", "3.12", "--platform", "linux-64")
+    done = here.envsolve("-f", "vllm", *target, "--source", "pytorch", "--source", "pypi", *here.network)
+    pip = by_pip(done)
+    assert pip["torch"] == "torch==2.13.0+cu129"
+    assert pip["vllm"].startswith(f"vllm @ {here.server.url}/0.32.0/vllm-0.32.0%2Bcu129-")
+
+
+def test_an_environment_file_for_what_goes_with_no_framework_is_refused(here: World) -> None:
+    done = environment(here, "-f", "vllm==0.30", "-f", "pytorch==2.15.*", "--driver", NEW)
+    assert (done.code, done.out) == (1, "")
+    assert "vllm 0.30.0 requires torch==2.13.0" in done.err
+
+
+def test_a_project_with_an_environment_file_keeps_what_it_has(project: World) -> None:
+    text = Path("pyproject.toml").read_text("utf-8").replace("requirements.txt", "environment.yml")
+    text = text.replace("==0.30.*", "").replace(MIDDLE, NEW).replace("python = ", 'sources = ["pypi"]\npython = ')
+    Path("pyproject.toml").write_text(text)
+    cache = ("--cache-dir", "c")
+    done = project.envsolve("lock", *cache)
+    assert done.code == 0, done.err
+    assert "vllm==0.33.0" in Path("environment.yml").read_text("utf-8")
+    project.server.add("vllm", [vllm("0.34.0", "2.15.0")])
+    assert project.envsolve("lock", "--check", "--refresh", *cache).code == 0
+    assert project.envsolve("lock", "-U", "--refresh", *cache).code == 0
+    assert "vllm==0.34.0" in Path("environment.yml").read_text("utf-8")
+    assert "torch==2.15.0" in Path("environment.yml").read_text("utf-8")
 
 
 def test_explain_takes_its_version(here: World) -> None:
     log = "ImportError: /x/vllm/_C.abi3.so: undefined symbol: _ZN3c104cuda9SetDeviceEa"
     found = json.loads(here.envsolve("explain", "--json", "-f", "vllm==0.30.0", log).out)
     assert found["findings"]
+    (note,) = found["notes"]
+    assert note["text"].startswith("vLLM runs on the PyTorch that it requires, which this is about: ")
+    assert note["command"] == "envsolve --framework pytorch --gpu auto --format requirements vllm"
+    other = json.loads(
+        here.envsolve("explain", "--json", "-f", "vllm", "-f", "jax", "jax: CUDA_ERROR_OUT_OF_MEMORY").out
+    )
+    assert other["notes"] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import NamedTuple
 
 import pytest
@@ -138,6 +139,28 @@ def test_what_it_does_not_satisfy_is_told_without_the_network(case: str, locked:
     assert told(locked, "lock", "--check", *OFF) == ["out of date", *reasons]
     assert locked("lock", *OFF).code != 0
     assert locked.read() == before
+
+
+@pytest.mark.parametrize(
+    ("case", "file", "begins"),
+    [
+        ("a requirement that is not locked", "pyproject.toml", 'dependencies = ["numpy", "six"]'),
+        ("a range that excludes what is locked", "requirements.txt", "numpy==2.4.6"),
+        ("a range of a framework", "requirements.txt", "torch==2.14.1+cu126"),
+        ("a framework", "pyproject.toml", 'frameworks = ["pytorch", "jax"]'),
+        ("a day", "pyproject.toml", "outputs = "),
+    ],
+)
+def test_ci_shows_what_is_out_of_date_at_the_line_that_it_is_about(
+    case: str, file: str, begins: str, locked: Project
+) -> None:
+    old, new, _ = UNSATISFIED[case]
+    locked.say(old, new)
+    results = json.loads(locked("lock", "--check", "--output-format", "sarif", *OFF).out)["runs"][0]["results"]
+    place = results[0]["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == file
+    line = (locked.directory / file).read_text("utf-8").splitlines()[place["region"]["startLine"] - 1]
+    assert line.startswith(begins), line
 
 
 def test_an_override_that_changed_or_is_gone_is_told(locked: Project) -> None:

@@ -10,8 +10,12 @@ import pytest
 import tomli
 import yaml
 
+from tests.conda.conftest import Mirror, mirror, own_channel_server
+from tests.conda.records import record
+from tests.conda.server import ChannelServer
 from tests.conftest import Envsolve, Result
 
+__all__ = ["mirror", "own_channel_server"]
 TARGET = ("--gpu", "8.6", "--driver", "580.65.06", "--platform", "linux-64")
 
 
@@ -104,13 +108,24 @@ def test_a_day_decides_the_framework_alone(envsolve: Envsolve) -> None:
     assert "note: conda chooses the versions of numpy later, not by --exclude-newer: a lock pins them now\n" in done.err
 
 
-@pytest.mark.parametrize(("words", "installer"), [((), "conda"), (("--source", "pypi"), "pip")])
-def test_a_package_for_one_release_of_the_framework_needs_a_lock(
-    envsolve: Envsolve, words: tuple[str, ...], installer: str
+def test_a_conda_package_for_one_release_of_the_framework_decides_on_it(
+    envsolve: Envsolve, own_channel_server: ChannelServer, mirror: Mirror, tmp_path: Path
 ) -> None:
-    done = envsolve("-f", "vllm>=0.30", *TARGET, *words)
-    assert f"note: {installer} chooses the versions of vllm" in done.err
-    assert " later and may find no vllm for this PyTorch: a lock chooses both together\n  envsolve " in done.err
+    """The channel has PyTorch 2.11, and vLLM there is for 2.10 alone."""
+    mirror(own_channel_server)
+    ours = own_channel_server.channel("ours")
+    ours.add(*(record("vllm", version, ["pytorch 2.10.*"]) for version in ("0.20.0", "0.21.0")))
+    words = ("-f", "vllm", "numpy", *TARGET, "-c", own_channel_server.url_of("ours"), "-c", "conda-forge")
+    network = ("--cache-dir", str(tmp_path / "cache"))
+    done = envsolve(*words, *network)
+    conda, _ = dependencies(done)
+    assert "vllm ==0.21.0" in conda
+    assert any(it.startswith("pytorch=2.10.") for it in conda), conda
+    assert "note: conda chooses the versions of numpy later: a lock pins them now\n" in done.err
+    none = envsolve("-f", "vllm>=0.30", *words[2:], *network)
+    assert (none.code, none.out) == (1, "")
+    offline = envsolve(*words, "--offline", "--cache-dir", str(tmp_path / "empty"))
+    assert (offline.code, offline.out) == (3, "")
 
 
 def test_json_describes_what_the_same_command_prints(envsolve: Envsolve) -> None:
@@ -121,7 +136,17 @@ def test_json_describes_what_the_same_command_prints(envsolve: Envsolve) -> None
     assert f"pytorch={framework['version']}={framework['build']}*" in conda
     assert f"python={document['python']}" in conda
     assert document["packages"] == [{"spec": "numpy", "manager": "conda"}]
+    assert "not-pinned" in [it["code"] for it in document["notes"]]
     assert envsolve(*words, "--format", "json").out == envsolve(*words, "--json").out
+
+
+def test_json_has_every_note_that_is_printed(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
+    for words in (("-f", "pytorch", "numpy", "--platform", "linux-64"), ("-f", "pytorch", *TARGET)):
+        done = envsolve(*words, "--json")
+        texts = [it["text"] for it in json.loads(done.out)["notes"]]
+        assert done.err.count("note: ") == len(texts) > 0
+        assert all(text in done.err for text in texts)
 
 
 def test_json_has_the_answers_of_the_other_kind_and_of_other_sources(envsolve: Envsolve) -> None:

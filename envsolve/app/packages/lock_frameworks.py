@@ -185,13 +185,13 @@ def asks_for_cuda(wanted: Given, problem: Problem) -> bool:
     """
     holds = holding_on([problem])
     needs = [need for need, _ in wanted.needs if holds(need.marker)]
-    dependent = (it for it in map(_dependent_of, needs) if it is not None)
+    dependent = (it for it in map(dependent_of, needs) if it is not None)
     if any(problem.platform in it.platforms for it in dependent):
         return True
     return any(True for it in needs if it.name in FRAMEWORK_OF_WHEEL for _ in _cuda_asked_by(it))
 
 
-def _dependent_of(need: Need) -> DependentFramework | None:
+def dependent_of(need: Need) -> DependentFramework | None:
     """The dependent framework whose wheels for GPUs a requirement admits; none for an address or a CPU build."""
     return None if need.url or _CPU_LABEL in need.specifier else DEPENDENT_FRAMEWORKS.get(need.name)
 
@@ -199,7 +199,7 @@ def _dependent_of(need: Need) -> DependentFramework | None:
 def _require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[[str], bool]) -> None:
     request, problem = target.request, target.problem
     for need, origin in wanted.needs:
-        known = _dependent_of(need) if holds(need.marker) else None
+        known = dependent_of(need) if holds(need.marker) else None
         if known is None:
             continue
         if problem.platform not in known.platforms:

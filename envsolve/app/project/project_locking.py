@@ -11,7 +11,16 @@ from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
-from envsolve.app.lock.held_locks import LockFor, as_far_as_read, held_by_answer, held_in_python_lock, is_gone, locks_in
+from envsolve.app.any_lock.environment_file import environment_file
+from envsolve.app.lock.held_locks import (
+    LockFor,
+    as_far_as_read,
+    held_by_answer,
+    held_in_python_lock,
+    is_gone,
+    locks_in,
+    nothing,
+)
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.matrix.unknown_releases import knowing_new_releases
 from envsolve.app.packages.conda_asked import excluded_notes
@@ -19,7 +28,6 @@ from envsolve.app.packages.lock_stacks import stays
 from envsolve.app.project.project_requests import Asked, asked_by, key_of
 from envsolve.app.request.network import Network
 from envsolve.app.request.targets import platforms_of, targets_of
-from envsolve.app.solve.solving import solve_request
 from envsolve.app.status.status import Verdict
 from envsolve.boundary.files import FileError, link_in, read_text
 from envsolve.errors import EnvsolveError, Hint, UnsolvableError, UsageError
@@ -319,11 +327,12 @@ class _Locking:
         keeps = request.prefer is Policy.NEWEST_FRAMEWORK
         near = request._replace(prefer=Policy.LOCKED) if keeps else request
         kept = held_by_answer(self._readable(locks_in(asked.path)), request.packages) if keeps else None
+        question = self._question(asked, locks_in(asked.path))._replace(recorded=asked.as_recorded)
         try:
-            solved = solve_request(near, self._matrix, self._environ, kept, recorded=asked.as_recorded)
+            solved = environment_file(question._replace(request=near), self._matrix, self._environ, kept)
         except UnsolvableError:
-            if keeps:
-                solve_request(request, self._matrix, self._environ)  # refuses too, without asking for what is held
+            if keeps:  # refuses too, without asking for what is held
+                environment_file(question._replace(there=nothing), self._matrix, self._environ)
             raise
         self.notes += solved.notes
         return solved.texts, solved.solutions

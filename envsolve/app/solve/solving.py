@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve import __version__
@@ -73,7 +74,7 @@ def solve_request(
     Raises UsageError for a request that contradicts itself or cannot be read, UnsolvableError where nothing fits.
     """
     answers, notes = answers_to(request, matrix, environ, solver_of(request, matrix), held_on, recorded=recorded)
-    return Solved(tuple(write(answers, request.format)), notes, answers)
+    return Solved(tuple(write(answers, request.format, notes)), notes, answers)
 
 
 def answers_to(
@@ -88,29 +89,60 @@ def answers_to(
     """The stacks of :func:`solve_request` before they are written, and what to note beside them. Errors as there."""
     request, hidden = request_without_secrets(request)
     targets, solutions, differing = stacks_of(request, matrix, environ, solver, held_on)
-    bare = request if recorded is None else request_without_secrets(recorded)[0]
-    options, command = recorded_options(bare), _command_of(bare, targets)
-
-    def answer(target: Target, solution: Solution, command: str) -> Answer:
-        date, own = matrix_date_of(target.problem, matrix), stack_is_own(matrix, solution)
-        return Answer(solution, target.hosts, command, date, __version__, own, options)
-
+    described = partial(_answer, _recorded(request, recorded), matrix, targets)
     answers = []
     beside: list[Note] = []
     for target, solution in zip(targets, solutions, strict=True):
-        found = answer(target, solution, command)
+        found = described(target, solution)
         if request.packages.are_named:
-            from envsolve.app.solve.unpinned import beside_stack
-
-            more = beside_stack(target, solution)
-            beside += more.notes(request)
-            found = found._replace(asked=more.asked, variables=more.variables)
+            found, more = _with_packages_beside(found, target)
+            beside += more
         if request.format == "json":
             others = _alternatives(target, solution, solver)
-            found = found._replace(alternatives=tuple(answer(target, it, command_of(it.request)) for it in others))
+            alternatives = (described(target, it)._replace(command=command_of(it.request)) for it in others)
+            found = found._replace(alternatives=tuple(alternatives))
         answers.append(found)
     notes = [*notes_of(targets, solutions), *differing, *beside, *hidden, *matrix.notes]
     return tuple(answers), tuple(dict.fromkeys(notes))
+
+
+def solve_as_locked(
+    request: Request,
+    found: Sequence[tuple[Target, Solution, Lock]],
+    of_lock: Iterable[Note],
+    matrix: Matrix,
+    *,
+    recorded: Request | None = None,
+) -> Solved:
+    """The environment with the stack of the lock for each target, its versions of dependent frameworks, its notes."""
+    request, hidden = request_without_secrets(request)
+    targets, solutions = [target for target, *_ in found], [solution for _, solution, _ in found]
+    described = partial(_answer, _recorded(request, recorded), matrix, targets)
+    answers = []
+    beside: list[Note] = []
+    for target, solution, lock in found:
+        answer, more = _with_packages_beside(described(target, solution), target, lock)
+        answers.append(answer)
+        beside += more
+    notes = tuple(dict.fromkeys((*of_lock, *notes_of(targets, solutions), *beside, *hidden, *matrix.notes)))
+    return Solved(tuple(write(answers, request.format, notes)), notes, tuple(answers))
+
+
+def _recorded(request: Request, recorded: Request | None) -> Request:
+    return request if recorded is None else request_without_secrets(recorded)[0]
+
+
+def _answer(recorded: Request, matrix: Matrix, targets: Sequence[Target], target: Target, solution: Solution) -> Answer:
+    date, own = matrix_date_of(target.problem, matrix), stack_is_own(matrix, solution)
+    command, options = _command_of(recorded, targets), recorded_options(recorded)
+    return Answer(solution, target.hosts, command, date, __version__, own, options)
+
+
+def _with_packages_beside(answer: Answer, target: Target, lock: Lock | None = None) -> tuple[Answer, list[Note]]:
+    from envsolve.app.solve.unpinned import beside_stack
+
+    more = beside_stack(target, answer.solution, lock)
+    return answer._replace(asked=more.asked, variables=more.variables), list(more.notes(target.request))
 
 
 def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:

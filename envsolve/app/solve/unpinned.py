@@ -8,21 +8,23 @@ its address and a project with extras are always pip's: conda has no way to requ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from envsolve.app.packages.asked_packages import Given, for_target, is_unnamed
 from envsolve.app.packages.conda_asked import CondaAsked, asked_on, refuse_overrides, with_stack
 from envsolve.app.packages.conda_needs import may_be_conda
+from envsolve.app.packages.lock_frameworks import dependent_of
 from envsolve.app.packages.lock_stacks import interpreter_of
 from envsolve.app.request.command import command_of, way_out
 from envsolve.app.request.targets import Target
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UsageError
-from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, FRAMEWORKS
-from envsolve.lockfile.lock import Asked
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL
+from envsolve.lockfile.lock import Asked, Lock
 from envsolve.lockfile.restriction import require_sources
+from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.names import normalized
 from envsolve.model.need import Markers
 from envsolve.model.note import Note
@@ -34,14 +36,18 @@ _FEW = 4
 
 
 class Beside(NamedTuple):
-    """The packages that a file lists in addition to the frameworks, and the variables that it sets."""
+    """The packages that a file lists in addition to the frameworks, and the variables that it sets.
+
+    ``chosen`` are those whose version a lock has chosen; an installer chooses the others.
+    """
 
     asked: tuple[Asked, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
+    chosen: tuple[Asked, ...] = ()
 
     def notes(self, request: Request) -> Iterator[Note]:
         """A note that the versions are not chosen yet, with the command that pins them."""
-        names = [it.spec for it in self.asked]
+        names = [it.spec for it in self.asked if it not in self.chosen]
         if names:
             few = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
             is_pips = all(it.by_pip for it in self.asked)
@@ -50,21 +56,23 @@ class Beside(NamedTuple):
             ignored = (
                 "" if request.packages.exclude_newer is None else f", not by {request.asker.named('exclude-newer')}"
             )
-            text = f"{installer} chooses the versions of {few} later{ignored}"
-            dependent = next((it for name, it in DEPENDENT_FRAMEWORKS.items() if name in map(_name_of, names)), None)
-            if dependent is None:
-                text += ": a lock pins them now"
-            else:  # each of its releases requires one of the framework, and here the framework was chosen first
-                on = FRAMEWORKS[dependent.on].title
-                text += f" and may find no {dependent.name} for this {on}: a lock chooses both together"
+            text = f"{installer} chooses the versions of {few} later{ignored}: a lock pins them now"
             hint = way_out(text, request._replace(format=lock), request)
             yield Note("not-pinned", hint.text, hint.command).about(packages=", ".join(names))
 
 
-def _name_of(spec: str) -> str:
-    """The name at the begin of a requirement of pip or conda."""
-    found = re.match(r"[\w.-]+", spec)
-    return "" if found is None else normalized(found[0])
+def needs_lock(targets: Iterable[Target]) -> bool:
+    """Whether a request names a dependent framework: each of its releases requires one of the framework.
+
+    So both must be chosen together, which only a lock does.
+    """
+    asked = (asked_on(it.request.packages, it.problem.platform) for it in targets)
+    return any(True for it in asked for _ in _dependent(it))
+
+
+def _dependent(asked: CondaAsked) -> Iterator[str]:
+    yield from (name for it in asked.conda if (name := parse_match_spec(it.spec).name) in DEPENDENT_FRAMEWORKS)
+    yield from (need.name for need, _ in (asked.python.needs if asked.python else ()) if dependent_of(need) is not None)
 
 
 def with_packages(target: Target) -> Target:
@@ -105,10 +113,34 @@ def _with_indexes(target: Target, given: Given) -> Target:
     )
 
 
-def beside_stack(target: Target, solution: Solution) -> Beside:
-    """The packages that a file with ``solution`` lists in addition."""
+def beside_stack(target: Target, solution: Solution, lock: Lock | None = None) -> Beside:
+    """The packages that a file with ``solution`` lists in addition.
+
+    Dependent frameworks have the version that they have in ``lock``, the one around that stack.
+    """
     asked = asked_on(target.request.packages, target.problem.platform)
-    return Beside((*asked.conda, *_of_python(asked, target, solution)), asked.variables)
+    listed = (*asked.conda, *_of_python(asked, target, solution))
+    exact = {} if lock is None else dict(_exact(lock))
+    dependent = set(_dependent(asked))
+    known = [(exact.get(name) if (name := _name_of(it.spec)) in dependent else None) for it in listed]
+    chosen = [None if pin is None else pin._replace(reason=it.reason) for pin, it in zip(known, listed, strict=True)]
+    both = tuple(pin or it for pin, it in zip(chosen, listed, strict=True))
+    return Beside(both, asked.variables, tuple(it for it in chosen if it is not None))
+
+
+def _exact(lock: Lock) -> Iterator[tuple[str, Asked]]:
+    """Each package of ``lock`` as a requirement of this version, or of this file where no index has it."""
+    for it in lock.conda:
+        yield it.name, Asked(f"{it.name} =={it.version}")
+    for pin in lock.pins:
+        need = f"{pin.name} @ {pin.files[0].url}" if pin.index_url is None else f"{pin.name}=={pin.version}"
+        yield pin.name, Asked(need, by_pip=True)
+
+
+def _name_of(spec: str) -> str:
+    """The name at the begin of a requirement of pip or conda."""
+    found = re.match(r"[\w.-]+", spec)
+    return "" if found is None else normalized(found[0])
 
 
 def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterator[Asked]:
