@@ -59,7 +59,7 @@ def finding_of(outcome: Outcome, places: Collection[Place] | None = None) -> Fin
     if trouble is None:
         return None
     evidence = (*trouble.evidence, *evidence_of(report), *_tail(outcome))
-    return make_finding(trouble.identifier, facts_of(places), evidence, seen=(trouble.seen,))
+    return make_finding(trouble.identifier, evidence, seen=(trouble.seen,), **facts_of(places))
 
 
 def detail_of(outcome: Outcome) -> str:

@@ -143,17 +143,16 @@ def _findings(answers: list[_Answer], outcome: Outcome) -> Iterator[Finding]:
     if apart:
         yield make_finding(
             "cudnn-parts-differ",
-            {"library": tuple(answer.path.name for answer in apart), "directory": apart[0].path.parent},
             (f"{it.path.name}: {it.error or f'its own check of the other parts returned {it.status}'}" for it in apart),
+            library=tuple(answer.path.name for answer in apart),
+            directory=apart[0].path.parent,
         )
     for answer in answers:
         if answer.error and (lacked := _DRIVER_SYMBOL.search(answer.error)):
-            yield make_finding("driver-too-old", {"library": answer.path.name, "function": lacked[1]}, [answer.error])
+            yield make_finding("driver-too-old", [answer.error], library=answer.path.name, function=lacked[1])
         elif answer.error and answer not in apart and not _waits_for_driver(answer):
             yield make_finding(
-                "library-does-not-load",
-                {"library": answer.path.name, "path": answer.path, "reason": answer.error},
-                [answer.error],
+                "library-does-not-load", [answer.error], library=answer.path.name, path=answer.path, reason=answer.error
             )
     if outcome.result is None:
         yield _crash(outcome)
@@ -181,7 +180,7 @@ def _crash(outcome: Outcome) -> Finding:
         how = f"failed: {outcome.error.get('text')}."
     else:
         how = f"ended the process. {ending.crash or f'Its exit code was {ending.exit_code}.'}"
-    return make_finding("library-crashes", {"library": outcome.stage, "reason": how}, outcome.tail.splitlines()[-5:])
+    return make_finding("library-crashes", outcome.tail.splitlines()[-5:], library=outcome.stage, reason=how)
 
 
 def _detail(answers: list[_Answer]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -48,6 +48,16 @@ class Build(NamedTuple):
     def label(self) -> str:
         """How a sentence names it: ``PyTorch 2.8.0+cu128``."""
         return f"{self.title} {self.version}" if self.version else self.title
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """The facts of findings on it."""
+        return {**self.framework.facts, "version": self.version, "built_cuda": self.cuda}
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Where the matrix has it from."""
+        return tuple(release.reference for release in self.releases)[:1]
 
     @property
     def cuda_version(self) -> CudaVersion | None:

@@ -66,6 +66,11 @@ class Package(NamedTuple):
         """How a sentence names it."""
         return f"{self.name} {self.version}"
 
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """The facts of findings on it."""
+        return {"package": self.name, "version": self.version}
+
 
 Claim = tuple[Package, Row]
 """A package, and a row of its RECORD."""

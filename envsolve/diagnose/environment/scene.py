@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from envsolve.binary.elf import Abi, read_library
 from envsolve.binary.unreadable import UnreadableLibraryError
@@ -15,20 +17,25 @@ from envsolve.diagnose.environment.builds import Build, builds_of
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.installed_libraries import facts_of_installed
 from envsolve.diagnose.environment.loads import Loads
-from envsolve.diagnose.environment.metadata import Claim, Package, Packages
+from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.owners import Owners
 from envsolve.diagnose.environment.remedies import fix_plan, quoted
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.diagnose.environment.wanted import Wanted, wanted_of
+from envsolve.findings.catalogue import make_finding
 from envsolve.matrix import Matrix
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.build_facts import BuildFacts
+from envsolve.model.finding import Finding
 from envsolve.model.host import GpuStatus, Host, Platform
 from envsolve.resolve.closure.unknown_builds import is_unknown
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.own_libraries import is_for_gpus
 from envsolve.validation.static import StaticReport, examine
 from envsolve.validation.static.installed import Files
+
+_SHOWN = 8
+"""Lines of evidence that a finding has, where there may be one for every file."""
 
 
 class Scene:
@@ -95,10 +102,9 @@ class Scene:
             "prefix_typed": quoted(self.inventory.prefix),
         }
 
-    @property
-    def claims(self) -> Mapping[tuple[Path, str], tuple[Claim, ...]]:
-        """The files that several packages say they brought, by directory of modules and path."""
-        return self.packages.claims
+    def finding(self, identifier: str, evidence: Iterable[str] = (), **said: Any) -> Finding:
+        """A check's finding, with the facts of every check and the first lines of ``evidence`` (``make_finding``)."""
+        return make_finding(identifier, islice(evidence, _SHOWN), **{**self.facts, **said})
 
     @cached_property
     def loadable(self) -> Inventory:

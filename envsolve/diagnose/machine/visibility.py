@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.gpus import total
 from envsolve.model.finding import Finding, Severity
 
@@ -41,11 +40,14 @@ def check_visible(survey: Survey) -> Iterator[Finding]:
 
 
 def _finding(survey: Survey, value: str, problem: str, gpu: str | None = None, *, partly: bool = False) -> Finding:
-    return make_finding(
+    return survey.finding(
         "gpus-hidden",
-        {**survey.facts, "visible": repr(value), "problem": problem, "gpu": gpu, "partly": partly},
         (f"{VARIABLE}={value}", f"{_count(survey)} on this machine"),
         severity=Severity.WARNING if partly else Severity.ERROR,
+        visible=repr(value),
+        problem=problem,
+        gpu=gpu,
+        partly=partly,
     )
 
 

@@ -26,14 +26,10 @@ def too_old_for(files: Files, glibc: LibcVersion | None) -> Iterator[Finding]:
         if newer:
             yield make_finding(
                 "glibc-too-old",
-                {
-                    "title": framework.title,
-                    "name": framework.name,
-                    "glibc_least": max(newer.values()),
-                    "glibc_here": glibc,
-                },
                 (f"{file} asks for GLIBC_{version}" for file, version in newer.items()),
-                about=framework.name,
+                about=framework,
+                glibc_least=max(newer.values()),
+                glibc_here=glibc,
             )
 
 

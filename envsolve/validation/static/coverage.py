@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from envsolve.binary.library_code import read_device_code
 from envsolve.binary.unreadable import UnreadableLibraryError
@@ -86,15 +87,10 @@ def _finding(
     gpu: ComputeCapability,
     files: Mapping[Path, DeviceCode],
     severity: Severity | None = None,
-    **facts: object,
+    **facts: Any,
 ) -> Finding:
-    return make_finding(
-        identifier,
-        {"title": framework.title, "name": framework.name, "capability": gpu, **facts},
-        (f"{file}: {listed(code)}" for file, code in files.items()),
-        about=framework.name,
-        severity=severity,
-    )
+    evidence = (f"{file}: {listed(code)}" for file, code in files.items())
+    return make_finding(identifier, evidence, about=framework, severity=severity, capability=gpu, **facts)
 
 
 def listed(code: DeviceCode) -> str:

@@ -34,17 +34,15 @@ def damaged(paths: Iterable[Path], files: Files, abi: Abi | None, library_path: 
             by_variable = str(file.parent) in re.split("[:;]", library_path or "")
             yield make_finding(
                 "library-damaged",
-                {
-                    "library": file.name,
-                    "path": file,
-                    "detail": error.detail,
-                    "damage": error.damage.value,
-                    "package": None if owner is None else owner.name,
-                    "version": None if owner is None else owner.version,
-                    "cut": "unset LD_LIBRARY_PATH" if by_variable else None,
-                },
                 [str(error)],
                 about=str(file),
+                library=file.name,
+                path=file,
+                detail=error.detail,
+                damage=error.damage.value,
+                package=None if owner is None else owner.name,
+                version=None if owner is None else owner.version,
+                cut="unset LD_LIBRARY_PATH" if by_variable else None,
             )
 
 

@@ -43,6 +43,11 @@ class Installed(NamedTuple):
         return self.framework.title
 
     @property
+    def facts(self) -> Mapping[str, object]:
+        """The facts of findings on it."""
+        return {"title": self.title, "framework": self.title, "name": self.name}
+
+    @property
     def libraries(self) -> Libraries:
         """What it loads."""
         return self.framework.libraries

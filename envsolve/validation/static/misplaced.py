@@ -42,14 +42,6 @@ def foreign(scene: Scene) -> Iterator[Finding]:
                     other = theirs is not None and ours is not None and (theirs != ours)
                     yield make_finding(
                         "foreign-library",
-                        {
-                            "library": name,
-                            "path": plain(path),
-                            "own_path": plain(own),
-                            "directory": Path(path).parent,
-                            "their_cuda": theirs if other else None,
-                            "own_cuda": ours if other else None,
-                        },
                         (
                             f"LD_LIBRARY_PATH={scene.library_path}",
                             f"{plain(path)} by LD_LIBRARY_PATH",
@@ -57,6 +49,12 @@ def foreign(scene: Scene) -> Iterator[Finding]:
                         ),
                         about=name,
                         severity=Severity.ERROR if other else Severity.WARNING,
+                        library=name,
+                        path=plain(path),
+                        own_path=plain(own),
+                        directory=Path(path).parent,
+                        their_cuda=theirs if other else None,
+                        own_cuda=ours if other else None,
                     )
 
 
@@ -74,15 +72,13 @@ def two_majors(scene: Scene) -> Iterator[Finding]:
             alone = sorted(set.intersection(*titles))
             yield make_finding(
                 "two-cuda-majors",
-                {
-                    "component": component,
-                    "majors": tuple(sorted(majors, key=int)),
-                    "title": tuple(alone),
-                    "in_one_process": bool(alone),
-                },
                 (f"{title}: {plain(path)}" for by in majors.values() for title, path in by.items()),
                 about=component,
                 severity=Severity.ERROR if alone else Severity.WARNING,
+                component=component,
+                majors=tuple(sorted(majors, key=int)),
+                title=tuple(alone),
+                in_one_process=bool(alone),
             )
 
 
@@ -124,5 +120,5 @@ def cuda_major(path: str, names: LibraryNames) -> str | None:
 
 def _stub(severity: Severity, paths: Sequence[str], use: str | None) -> Finding:
     return make_finding(
-        "stub-driver-library", {"stub_path": paths[0], "stub_use": use}, paths, about="libcuda", severity=severity
+        "stub-driver-library", paths, about="libcuda", severity=severity, stub_path=paths[0], stub_use=use
     )

@@ -29,10 +29,11 @@ def missing(scene: Scene) -> Iterator[Finding]:
             framework = loading.framework.framework
             yield make_finding(
                 "preload-needed",
-                {"framework": framework.title, "preload": framework.preload_call},
                 (f"{name} is {scene.files.own[name]}" for name in own),
                 about=framework.name,
                 severity=Severity.INFO,
+                framework=framework.title,
+                preload=framework.preload_call,
             )
         if known.preload is not Preload.NEVER:
             asked = {name: it for name, it in asked.items() if name not in own}
@@ -42,9 +43,12 @@ def missing(scene: Scene) -> Iterator[Finding]:
         if hidden:
             yield make_finding(
                 "library-missing",
-                {"title": loading.title, "library": _first(hidden), "needs": tuple(_needs(hidden)), "hidden": True},
                 (f"LD_LIBRARY_PATH={scene.library_path}", *_looked_in(hidden[0])),
                 about=loading.framework.name,
+                title=loading.title,
+                library=_first(hidden),
+                needs=tuple(_needs(hidden)),
+                hidden=True,
             )
         if absent:
             yield _missing(absent, loading, scene)
@@ -72,17 +76,15 @@ def _missing(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Findi
     requesters = dict.fromkeys(plain(lookup.requester) for lookup in lookups)
     return make_finding(
         "library-missing",
-        {
-            "title": loading.title,
-            "library": _first(lookups),
-            "needs": tuple(_needs(lookups)),
-            "packages": tuple(" or ".join(choice) for choice in by_packages if choice),
-            "packages_typed": " ".join(packages),
-            "install": "conda install -c conda-forge" if scene.files.inventory.is_conda else "pip install",
-            "others": tuple(by_packages.get((), ())),
-        },
         (*(f"asked for by {it}" for it in requesters), *_looked_in(lookups[0])),
         about=loading.framework.name,
+        title=loading.title,
+        library=_first(lookups),
+        needs=tuple(_needs(lookups)),
+        packages=tuple(" or ".join(choice) for choice in by_packages if choice),
+        packages_typed=" ".join(packages),
+        install="conda install -c conda-forge" if scene.files.inventory.is_conda else "pip install",
+        others=tuple(by_packages.get((), ())),
     )
 
 

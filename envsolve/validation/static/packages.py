@@ -25,10 +25,7 @@ def cpu_builds(files: Files) -> Iterator[Finding]:
         shows = _shows_cpu(known, there.get(known.name), files.inventory) if files.is_wanted(known.name) else None
         if shows is not None:
             yield make_finding(
-                "cpu-build",
-                {"framework": known.title, "name": known.name, "gpu_is_here": True},
-                [shows],
-                about=known.name,
+                "cpu-build", [shows], about=known.name, framework=known.title, name=known.name, gpu_is_here=True
             )
 
 
@@ -77,10 +74,8 @@ def _shows_cpu(known: Framework, there: Installed | None, inventory: Inventory) 
 def _two_owners(owners: list[Distribution], what: str, *files: str) -> Finding:
     return make_finding(
         "two-distributions",
-        {
-            "owners": tuple(f"{it.name} {it.version}" for it in owners),
-            "owned": what,
-            "owners_typed": " ".join(it.name for it in owners),
-        },
         (f"both own {file}" for file in files[:4]),
+        owners=tuple(f"{it.name} {it.version}" for it in owners),
+        owned=what,
+        owners_typed=" ".join(it.name for it in owners),
     )

@@ -11,7 +11,6 @@ from pathlib import Path
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.reading import is_file
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.capability import ComputeCapability, DeviceCode
 from envsolve.model.finding import Finding
 from envsolve.validation.static.coverage import Codes, listed
@@ -30,19 +29,14 @@ def code_for_gpus(scene: Scene) -> Iterator[Finding]:
             assert known is not None
             code, sources = known
             if code.runs_as(gpu) is None:
-                yield make_finding(
+                yield scene.finding(
                     "no-code-for-gpu",
-                    {
-                        **scene.facts,
-                        "title": build.title,
-                        "name": build.name,
-                        "capability": gpu,
-                        "path": build.label,
-                        "covered": listed(code),
-                    },
                     seen(gpu, build.label, [listed(code)], scene),
-                    about=build.name,
+                    about=build,
                     sources=sources,
+                    capability=gpu,
+                    path=build.label,
+                    covered=listed(code),
                 )
 
 

@@ -16,7 +16,7 @@ from envsolve.diagnose.environment.families import component_in
 from envsolve.diagnose.environment.reading import real
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.machine.library_variable import UNSET
-from envsolve.findings.catalogue import make_finding, shipped
+from envsolve.findings.catalogue import shipped
 from envsolve.lockfile.wheels import requirements_of
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.static.installed import is_of_driver
@@ -56,18 +56,13 @@ def _of_extra(finding: Finding, scene: Scene) -> Finding | None:
     if build is None or release is None or not release.extras or any(map(component_in, scene.packages.by_name)):
         return None
     requirement, *_ = requirements_of(release, Version(scene.inventory.python or "3"))
-    return make_finding(
+    return scene.finding(
         "library-missing-of-extra",
-        {
-            **scene.facts,
-            "framework": build.title,
-            "version": build.version,
-            "extra": release.extras[0],
-            "requirement": requirement,
-        },
         finding.evidence,
-        about=build.name,
+        about=build,
         severity=finding.severity if scene.has_gpu else Severity.WARNING,
+        extra=release.extras[0],
+        requirement=requirement,
     )
 
 

@@ -27,7 +27,6 @@ from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.reading import placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.symbols import NONE, Symbols, defined_versions, read_symbols
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.static.installed import is_of_driver
@@ -36,7 +35,6 @@ from envsolve.validation.static.loading import Loading
 _UNVERSIONED = {"nccl": re.compile(rb"nccl[A-Z]\w*")}
 """Libraries whose functions carry no version, and what those are called."""
 _CXX, _CXX_LIBRARY = re.compile(r"GLIBCXX_(\d+(?:\.\d+)+)"), "libstdc++.so.6"
-_SHOWN = 6
 
 
 class _Edge(NamedTuple):
@@ -58,24 +56,19 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
             version = scene.owners.version_of(path) if component_of(name) == "cudnn" else None
             if build is not None and version is not None and wanted is not None and _is_too_old(version, wanted):
                 owner = scene.owners.of(path)
-                facts = {
-                    "framework": build.title,
-                    "version": build.version,
-                    "wanted": str(wanted),
-                    "wanted_minor": f"{wanted.major}.{wanted.minor}",
-                    "next_major": wanted.major + 1,
-                    "found_version": str(version),
-                    "path": _whose(path, scene),
-                    "package": None if owner is None else owner.name,
-                    "installer": None if owner is None else owner.by,
-                    **_off(_by_variable([path], loading), scene),
-                }
-                yield make_finding(
+                yield scene.finding(
                     "old-cudnn-loaded",
-                    scene.facts | facts,
                     (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
-                    about=build.name,
-                    sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
+                    about=build,
+                    sources=build.references,
+                    wanted=str(wanted),
+                    wanted_minor=f"{wanted.major}.{wanted.minor}",
+                    next_major=wanted.major + 1,
+                    found_version=str(version),
+                    path=_whose(path, scene),
+                    package=None if owner is None else owner.name,
+                    installer=None if owner is None else owner.by,
+                    **_off(_by_variable([path], loading), scene),
                 )
 
 
@@ -114,16 +107,14 @@ def old_cxx_library(scene: Scene) -> Iterator[Finding]:
         asking = {file: newest for file in _asking_for_cxx(loading) if (newest := _newest(_needed(file))) is not None}
         newer = {file: version for file, version in asking.items() if version > has}
         if newer:
-            facts = {
-                "framework": loading.title,
-                "wanted": str(max(newer.values())),
-                "found_version": str(has),
-                "path": _whose(found, scene),
+            yield scene.finding(
+                "cxx-library-too-old",
+                (f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items()),
+                about=loading.framework,
+                wanted=str(max(newer.values())),
+                found_version=str(has),
+                path=_whose(found, scene),
                 **_off(_by_variable([found], loading), scene),
-            }
-            evidence = [f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items()]
-            yield make_finding(
-                "cxx-library-too-old", scene.facts | facts, evidence[:_SHOWN], about=loading.framework.name
             )
 
 
@@ -226,27 +217,28 @@ def _two_releases(
 ) -> Finding:
     paths = [path for paths in places.values() for path in paths]
     said = (f"{place} ({versions[place]})" if versions[place] is not None else place for place in places)
-    return make_finding(
+    return scene.finding(
         "cudnn-parts-from-two-places",
-        {**scene.facts, "framework": loading.title, "places": tuple(said), **_off(_by_variable(paths, loading), scene)},
-        tuple(map(shown, paths))[:_SHOWN],
-        about=loading.framework.name,
+        map(shown, paths),
+        about=loading.framework,
         severity=Severity.WARNING if None in versions.values() else None,
+        places=tuple(said),
+        **_off(_by_variable(paths, loading), scene),
     )
 
 
 def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene: Scene) -> Finding:
     provided = [it.path for it in loading.lookups if it.path is not None and placed(it.path) == edge.provider]
     owner = scene.owners.of(edge.provider)
-    facts = {
-        "framework": loading.title,
-        "requester": Path(edge.requester).name,
-        "library": edge.name,
-        "path": _whose(edge.provider, scene),
-        "function": missing[0],
-        "more_functions": len(missing) - 1,
-        "package": None if owner is None else owner.name,
+    return scene.finding(
+        "function-missing",
+        (edge.requester, edge.provider, *(f"not there: {name}" for name in missing)),
+        about=loading.framework,
+        requester=Path(edge.requester).name,
+        library=edge.name,
+        path=_whose(edge.provider, scene),
+        function=missing[0],
+        more_functions=len(missing) - 1,
+        package=None if owner is None else owner.name,
         **_off(_by_variable(provided, loading), scene),
-    }
-    evidence = (edge.requester, edge.provider, *(f"not there: {name}" for name in missing[:_SHOWN]))
-    return make_finding("function-missing", scene.facts | facts, evidence, about=loading.framework.name)
+    )

@@ -12,20 +12,18 @@ from envsolve.diagnose.environment.owners import LIBRARY
 from envsolve.diagnose.environment.record import Row
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 TWO_DISTRIBUTIONS = "two-distributions"
 _COMMON = {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmarks", "scripts", "tools"}
 """Folders that many packages leave among the modules by mistake, and that nobody imports."""
-_SHOWN = 4
 
 
 def shared_files(scene: Scene) -> Iterator[Finding]:
     """Packages that have written different files to one place, and that validation does not know as such a pair."""
     pairs: dict[tuple[str, ...], list[str]] = defaultdict(list)
     packages: dict[tuple[str, ...], list[Package]] = {}
-    for (_, path), claims in scene.claims.items():
+    for (_, path), claims in scene.packages.claims.items():
         if _matters(path) and _differ(claims):
             names = tuple(sorted({package.name for package, _ in claims}))
             pairs[names].append(path)
@@ -55,10 +53,11 @@ def _differ(claims: tuple[tuple[Package, Row], ...]) -> bool:
 
 def _shared(packages: list[Package], paths: list[str], scene: Scene) -> Finding:
     names = [package.name for package in packages]
-    facts = {
-        "owners": tuple(package.label for package in packages),
-        "owners_typed": " ".join(names),
-        "files": listed(PurePosixPath(path).name for path in paths),
-        "outside": not any(map(is_of_gpu_stacks, names)),
-    }
-    return make_finding("shared-files", scene.facts | facts, [f"both own {path}" for path in paths[:_SHOWN]])
+    return scene.finding(
+        "shared-files",
+        [f"both own {path}" for path in paths],
+        owners=tuple(package.label for package in packages),
+        owners_typed=" ".join(names),
+        files=listed(PurePosixPath(path).name for path in paths),
+        outside=not any(map(is_of_gpu_stacks, names)),
+    )
