@@ -17,9 +17,9 @@ from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.installed import is_of_driver
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.report import Library, Owner
-from envsolve.validation.static.installed import is_of_driver
 
 _COMPATIBILITY = re.compile(r"/(?:compat|cuda-compat[^/]*)/")
 _SONAME_NUMBER = re.compile(r"\.so\.(\d+)|(?:64)?_(\d+)\.dll$")

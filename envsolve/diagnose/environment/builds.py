@@ -16,8 +16,7 @@ from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
-from envsolve.validation.static.builds import built_cuda, built_version
-from envsolve.validation.static.installed import Files, Installed
+from envsolve.validation.installed import Files, Installed
 
 
 class Build(NamedTuple):
@@ -91,8 +90,8 @@ def _build(framework: Installed, packages: Packages, conda: CondaMeta, matrix: M
     name = framework.name
     package = next(_packages(framework, packages), None)
     record = _conda_package(framework, package, conda)
-    version = built_version(framework) or (package.version if package else record.version if record else None)
-    build = Build(framework, version, package, record, built_cuda(framework), ())
+    version = framework.built_version or (package.version if package else record.version if record else None)
+    build = Build(framework, version, package, record, framework.built_cuda, ())
     listed = matrix.framework(name, platform).releases if platform.has_cuda else ()
     return build._replace(releases=tuple(release for release in listed if _may_be(release, build)))
 

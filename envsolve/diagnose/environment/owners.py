@@ -13,13 +13,11 @@ from packaging.version import Version
 
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.families import is_for
-from envsolve.diagnose.environment.metadata import Packages
+from envsolve.diagnose.environment.metadata import LIBRARY, Packages
 from envsolve.diagnose.environment.reading import placed, real
 from envsolve.model.versions import parsed_version
 from envsolve.validation.inside.library_versions import component_of
 
-LIBRARY = re.compile(r"\.so(?:\.\d+)*\Z|\.dll\Z|\.pyd\Z", re.IGNORECASE)
-"""How the file names of libraries end."""
 _IN_NAME = re.compile(r"\.so\.(\d+(?:\.\d+){2,})\Z")
 
 

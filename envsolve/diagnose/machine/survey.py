@@ -13,7 +13,7 @@ from envsolve.diagnose.machine.container_kind import Container, container_of
 from envsolve.diagnose.machine.distribution import Distribution, distribution_of
 from envsolve.diagnose.machine.driver_install import Limit, Way, bounds, installation
 from envsolve.diagnose.machine.files import MachineFiles
-from envsolve.diagnose.machine.library_variable import facts_without
+from envsolve.diagnose.machine.library_variable import entries_of, facts_without
 from envsolve.diagnose.machine.loading import LoaderView, Reached, damage_of, loader_view, reached
 from envsolve.diagnose.machine.surroundings import Surroundings
 from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
@@ -234,7 +234,7 @@ class Survey:
     def library_path(self) -> tuple[str, ...]:
         """The entries of LD_LIBRARY_PATH as they stand, the empty ones too; none where it is not set."""
         value = self.environ.get(LIBRARY_PATH) if self.is_linux else None
-        return tuple(re.split("[:;]", value)) if value else ()
+        return tuple(entries_of(value))
 
     @cached_property
     def program_path(self) -> tuple[str, ...]:

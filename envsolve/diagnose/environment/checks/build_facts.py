@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from packaging.specifiers import SpecifierSet
 
 from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.codes import listed
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
@@ -18,7 +19,6 @@ from envsolve.model.need import Need
 from envsolve.model.request import natural, spoken
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
-from envsolve.validation.static.coverage import listed
 
 _OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
 
@@ -29,7 +29,7 @@ def packages_without_code(scene: Scene) -> Iterator[Finding]:
         build = _build_beside(package, scene)
         cuda = None if build is None else build.cuda_version
         compiles = scene.host.driver_cuda
-        gpu = facts.without_code_for(scene.host.capabilities if scene.has_gpu else (), cuda, compiles)
+        gpu = facts.without_code_for(scene.capabilities, cuda, compiles)
         if gpu is None:
             continue
         others = (it for it in scene.matrix.build_facts(package.name, scene.platform) if it.code is not None)

@@ -20,7 +20,7 @@ from envsolve.diagnose.environment.words import listed
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
 from envsolve.validation.inside.library_versions import component_of
-from envsolve.validation.static.installed import is_of_driver
+from envsolve.validation.installed import is_of_driver
 
 
 def libraries_of_both(scene: Scene) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from envsolve.diagnose.environment.words import listed
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
-from envsolve.validation.static.installed import is_of_driver
+from envsolve.validation.installed import is_of_driver
 
 _SEPARATORS = re.compile(r"[ :]")
 _FOREIGN = "foreign-library"

@@ -5,6 +5,7 @@
   library").
 * The parts of cuDNN have to be of one release (NVIDIA cuDNN, API ``cudnnGetVersion``:
   CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH).
+* A library loads only where the C and the C++ library have the versions of symbols that it asks for.
 * A library that takes a function from another does not load where that is of a release without it: cuSPARSE 12.5 with
   the nvJitLink of 12.4 ends with "undefined symbol: __nvJitLinkComplete_12_5". Which functions these are, and of which
   library they are expected, the files say.
@@ -15,26 +16,30 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from packaging.version import Version
 
+from envsolve.binary.elf import read_needed_versions
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.loads import Loading
 from envsolve.diagnose.environment.reading import placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.symbols import NONE, Symbols, defined_versions, read_symbols
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
-from envsolve.validation.static.installed import is_of_driver
-from envsolve.validation.static.loading import Loading
+from envsolve.validation.installed import is_of_driver
 
 _UNVERSIONED = {"nccl": re.compile(rb"nccl[A-Z]\w*")}
 """Libraries whose functions carry no version, and what those are called."""
-_CXX, _CXX_LIBRARY = re.compile(r"GLIBCXX_(\d+(?:\.\d+)+)"), "libstdc++.so.6"
+_C, _CXX = re.compile(r"GLIBC_(\d+(?:\.\d+)+)"), re.compile(r"GLIBCXX_(\d+(?:\.\d+)+)")
+"""Versions of symbols, but for GLIBC_PRIVATE and the like."""
+_CXX_LIBRARY = "libstdc++.so.6"
+_T = TypeVar("_T")
 
 
 class _Edge(NamedTuple):
@@ -97,16 +102,29 @@ def missing_functions(scene: Scene) -> Iterator[Finding]:
                     yield _missing_functions(edge, missing, loading, scene)
 
 
+def old_c_library(scene: Scene) -> Iterator[Finding]:
+    """Frameworks whose libraries were compiled for a newer C library than the machine has."""
+    here = scene.host.glibc
+    for framework in scene.files.frameworks if here is not None else ():
+        newer = _newer(framework.own_files, _C, Version(str(here)))
+        if newer:
+            yield scene.finding(
+                "glibc-too-old",
+                (f"{file} asks for GLIBC_{version}" for file, version in newer.items()),
+                about=framework,
+                glibc_least=max(newer.values()),
+                glibc_here=here,
+            )
+
+
 def old_cxx_library(scene: Scene) -> Iterator[Finding]:
     """Frameworks whose libraries were compiled for a newer C++ library than their process gets."""
     for loading in scene.loads.with_path:
         found = next((it.path for it in loading.lookups if it.name == _CXX_LIBRARY and it.path is not None), None)
-        has = _newest(_versions(found)) if found is not None else None
-        if found is None or has is None:
-            continue
-        asking = {file: newest for file in _asking_for_cxx(loading) if (newest := _newest(_needed(file))) is not None}
-        newer = {file: version for file, version in asking.items() if version > has}
-        if newer:
+        has = _newest(_read(defined_versions, found), _CXX) if found is not None else None
+        asking = {it.requester for it in loading.lookups if it.name == _CXX_LIBRARY and it.requester is not None}
+        newer = _newer(asking, _CXX, has) if has is not None else {}
+        if found is not None and newer:
             yield scene.finding(
                 "cxx-library-too-old",
                 (f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items()),
@@ -116,6 +134,24 @@ def old_cxx_library(scene: Scene) -> Iterator[Finding]:
                 path=_whose(found, scene),
                 **_off(_by_variable([found], loading), scene),
             )
+
+
+def _newer(files: Iterable[Path | str], pattern: re.Pattern[str], than: Version) -> dict[Path | str, Version]:
+    """The files that ask for symbols of a newer library ``than`` this one, and how new."""
+    asking = {file: _newest((it.version for it in _read(read_needed_versions, file)), pattern) for file in files}
+    return {file: version for file, version in asking.items() if version is not None and version > than}
+
+
+def _read(read: Callable[[Path], Iterable[_T]], file: Path | str) -> Iterable[_T]:
+    """What ``read`` finds in a file; nothing where it is no library."""
+    try:
+        return read(Path(file))
+    except UnreadableLibraryError:
+        return ()
+
+
+def _newest(versions: Iterable[str], pattern: re.Pattern[str]) -> Version | None:
+    return max((Version(match[1]) for it in versions if (match := pattern.fullmatch(it))), default=None)
 
 
 class _SymbolsOfFiles:
@@ -170,30 +206,6 @@ def _is_too_old(version: Version, wanted: Version) -> bool:
     if version.major != wanted.major:
         return version.major < wanted.major
     return version.minor < wanted.minor
-
-
-def _asking_for_cxx(loading: Loading) -> set[str]:
-    return {it.requester for it in loading.lookups if it.name == _CXX_LIBRARY and it.requester is not None}
-
-
-def _needed(file: str) -> frozenset[str]:
-    from envsolve.binary.elf import read_needed_versions
-
-    try:
-        return frozenset(it.version for it in read_needed_versions(Path(file)) if it.library == _CXX_LIBRARY)
-    except UnreadableLibraryError:
-        return frozenset()
-
-
-def _versions(file: str) -> frozenset[str]:
-    try:
-        return defined_versions(Path(file))
-    except UnreadableLibraryError:
-        return frozenset()
-
-
-def _newest(versions: frozenset[str]) -> Version | None:
-    return max((Version(match[1]) for it in versions if (match := _CXX.fullmatch(it))), default=None)
 
 
 def _by_variable(paths: Sequence[str], loading: Loading) -> list[str]:

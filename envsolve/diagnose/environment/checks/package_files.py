@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from envsolve.diagnose.environment.altered import Altered, judged_packages
-from envsolve.diagnose.environment.checks.ownership import is_known_pair
+from envsolve.diagnose.environment.checks.ownership import is_known_pair, seen
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.owners import LIBRARY
+from envsolve.diagnose.environment.metadata import LIBRARY
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
 from envsolve.model.finding import Finding, Severity
@@ -94,11 +94,3 @@ def _overwritten(files: list[Altered], scene: Scene) -> Finding:
         other=None if winner is None else winner.label,
         other_name=None if winner is None else winner.name,
     )
-
-
-def seen(altered: Altered) -> str:
-    """The file as it is, and as its package brought it."""
-    file = Path(altered.package.location, altered.path)
-    if altered.size != altered.row.size:
-        return f"{file} has {altered.size} bytes, its RECORD says {altered.row.size}"
-    return f"{file} has another sha256 than its RECORD says"

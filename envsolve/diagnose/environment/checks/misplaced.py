@@ -5,63 +5,62 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
 from envsolve.binary.elf import read_library
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
-from envsolve.findings.catalogue import make_finding
+from envsolve.diagnose.environment.reading import plain, real
+from envsolve.diagnose.environment.scene import Scene
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.installed import is_of_driver
 from envsolve.validation.report import Owner
-from envsolve.validation.static.builds import built_cuda
-from envsolve.validation.static.installed import is_of_driver
-from envsolve.validation.static.scene import Scene, plain, same
 
 _NUMBER = re.compile(r"\.so\.(\d+)")
 _STUBS = "stubs"
 
 
-def foreign(scene: Scene) -> Iterator[Finding]:
+def foreign_libraries(scene: Scene) -> Iterator[Finding]:
     """CUDA's libraries that LD_LIBRARY_PATH takes from elsewhere."""
-    for loading, without in zip(scene.loadings, scene.without_path, strict=True):
+    for loading, without in zip(scene.loads.with_path, scene.loads.without_path, strict=True):
         instead = dict(without.found())
+        by_variable = {it.path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH}
         for name, path in loading.found():
-            library = scene.files.located(name, path)
+            owner = scene.files.located(name, path).owner
             own = instead.get(name) or (str(scene.files.own[name]) if name in scene.files.own else None)
-            if library.owner is Owner.SYSTEM and own is not None and not same(path, own):
-                by_path = any(it.path == path and it.rule is Rule.LIBRARY_PATH for it in loading.lookups)
-                if by_path:
-                    theirs = cuda_major(path, scene.names)
-                    ours = (
-                        cuda_major(own, scene.names) or (built_cuda(loading.framework) or "").partition(".")[0] or None
-                    )
-                    other = theirs is not None and ours is not None and (theirs != ours)
-                    yield make_finding(
-                        "foreign-library",
-                        (
-                            f"LD_LIBRARY_PATH={scene.library_path}",
-                            f"{plain(path)} by LD_LIBRARY_PATH",
-                            f"{plain(own)} without it",
-                        ),
-                        about=name,
-                        severity=Severity.ERROR if other else Severity.WARNING,
-                        library=name,
-                        path=plain(path),
-                        own_path=plain(own),
-                        directory=Path(path).parent,
-                        their_cuda=theirs if other else None,
-                        own_cuda=ours if other else None,
-                    )
+            if path not in by_variable or owner is not Owner.SYSTEM or own is None or real(path) == real(own):
+                continue
+            theirs = cuda_major(path, scene.names)
+            ours = cuda_major(own, scene.names) or loading.framework.built_cuda_major
+            differ = theirs is not None and ours is not None and theirs != ours
+            directory = os.path.dirname(path)  # noqa: PTH120 - as the loader wrote it
+            yield scene.finding(
+                "foreign-library",
+                (
+                    f"LD_LIBRARY_PATH={scene.loads.library_path}",
+                    f"{plain(path)} by LD_LIBRARY_PATH",
+                    f"{plain(own)} without it",
+                ),
+                about=name,
+                severity=Severity.ERROR if differ else Severity.WARNING,
+                library=name,
+                path=plain(path),
+                own_path=plain(own),
+                directory=directory,
+                their_cuda=theirs if differ else None,
+                own_cuda=ours if differ else None,
+                **scene.loads.facts_where_driver_stays([directory]),
+            )
 
 
 def two_majors(scene: Scene) -> Iterator[Finding]:
     """Components of which the frameworks would load two majors; worse where one framework does by itself."""
     by_component: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
-    for loading in scene.loadings:
+    for loading in scene.loads.with_path:
         for name, path in loading.found():
             component, number = component_of(name), _NUMBER.search(name)
             if component is not None and number is not None and not is_of_driver(name):
@@ -70,7 +69,7 @@ def two_majors(scene: Scene) -> Iterator[Finding]:
         if len(majors) > 1:
             titles = [set(by) for by in majors.values()]
             alone = sorted(set.intersection(*titles))
-            yield make_finding(
+            yield scene.finding(
                 "two-cuda-majors",
                 (f"{title}: {plain(path)}" for by in majors.values() for title, path in by.items()),
                 about=component,
@@ -84,20 +83,20 @@ def two_majors(scene: Scene) -> Iterator[Finding]:
 
 def stubs(scene: Scene) -> Iterator[Finding]:
     """The toolkit's stand-in for libcuda, found before the driver's or in LD_LIBRARY_PATH."""
-    taken = {path for loading in scene.loadings for name, path in loading.found() if is_of_driver(name)}
-    stub = sorted(path for path in taken if _STUBS in Path(os.path.realpath(path)).parts)
-    if stub:
-        yield _stub(Severity.ERROR, stub, None)
-        return
-    directories = (Path(it) for it in re.split("[:;]", scene.library_path or "") if it)
-    lying = [
-        str(file)
-        for it in directories
-        if _STUBS in Path(os.path.realpath(it)).parts
-        for file in sorted(it.glob("libcuda.so*"))
-    ]
-    if lying:
-        yield _stub(Severity.WARNING, lying, "is on LD_LIBRARY_PATH")
+    taken = {path for loading in scene.loads.with_path for name, path in loading.found() if is_of_driver(name)}
+    loaded = sorted(path for path in taken if _STUBS in Path(real(path)).parts)
+    directories = [it for it in scene.loads.directories if _STUBS in Path(real(it)).parts]
+    lying = [str(file) for it in directories for file in sorted(Path(it).glob("libcuda.so*"))]
+    if loaded or (lying and scene.loads.with_path):
+        yield scene.finding(
+            "stub-driver-library",
+            loaded or lying,
+            about="libcuda",
+            severity=Severity.ERROR if loaded else Severity.WARNING,
+            stub_path=(loaded or lying)[0],
+            stub_use=None if loaded else "is on LD_LIBRARY_PATH",
+            **scene.loads.facts_where_driver_stays(directories),
+        )
 
 
 def cuda_major(path: str, names: LibraryNames) -> str | None:
@@ -109,16 +108,10 @@ def cuda_major(path: str, names: LibraryNames) -> str | None:
     own = names.cuda_majors(Path(path).name)
     if len(own) == 1:
         return next(iter(own))
-    place = Path(os.path.realpath(path))
+    place = Path(real(path))
     others = [file.name for file in place.parent.glob("lib*.so.*")]
     with suppress(UnreadableLibraryError):
         others += read_library(place, truncated=True).needed
     sure = {next(iter(majors)) for name in others if len(majors := names.cuda_majors(name)) == 1}
     sure = sure & own if own else sure
     return next(iter(sure)) if len(sure) == 1 else None
-
-
-def _stub(severity: Severity, paths: Sequence[str], use: str | None) -> Finding:
-    return make_finding(
-        "stub-driver-library", paths, about="libcuda", severity=severity, stub_path=paths[0], stub_use=use
-    )
