@@ -19,12 +19,18 @@ from envsolve.validation.report import Library, Owner
 
 _DRIVER = re.compile(r"cuda|nvcuda|nvml|nvidia-.*", re.IGNORECASE)
 """Components that belong to the driver."""
-_IN_MODULES = ("nvidia/*/lib/*.so*", "nvidia/*/bin/*.dll", "nvidia/*/bin/*/*.dll")
+_IN_MODULES = dict.fromkeys(
+    (
+        *("nvidia/*/lib/*.so*", "nvidia/*/bin/*.dll", "nvidia/*/bin/*/*.dll"),
+        *(f"{directory}/*.dll" for it in FRAMEWORKS.values() for directory in it.libraries.dll_directories),
+    )
+)
 _IN_PREFIX = ("lib/*.so*", "targets/*/lib/*.so*", "Library/bin/*.dll")
 _LONGEST_MODULE = 1024 * 1024
 _CUDA_IN_PATH = re.compile(r"_cuda(\d\d)")
 _CUDA = re.compile(r"\d+(?:\.\d+)?")
-_VERSION = re.compile(r"\.so\.(\d[\d.]*)$")
+_VERSION = re.compile(r"\.so\.(\d+(?:\.\d+){2,})\Z")
+"""``libcudart.so.11.0`` is the name of every CUDA 11; from three numbers on they are a version."""
 
 
 class Installed(NamedTuple):
@@ -172,7 +178,7 @@ class Files:
         else:
             owned = self.inventory.owns(place) or self.inventory.owns(Path(os.path.normpath(path)))
             owner = Owner.ENVIRONMENT if owned else Owner.SYSTEM
-        return Library(soname, place, owner, _version(soname, place.name))
+        return Library(soname, place, owner, version_in(place.name) if place.name != soname else None)
 
 
 def is_of_driver(name: str) -> bool:
@@ -181,10 +187,10 @@ def is_of_driver(name: str) -> bool:
     return component is not None and _DRIVER.fullmatch(component) is not None
 
 
-def _version(soname: str, file_name: str) -> str | None:
-    """``12.8.90`` for libcudart.so.12.8.90; a name that says no more than the soname is no version."""
-    match = _VERSION.search(file_name)
-    return match[1] if match is not None and file_name != soname and len(match[1].split(".")) > 2 else None  # noqa: PLR2004
+def version_in(name: str) -> str | None:
+    """``12.8.90`` for libcudart.so.12.8.90; a name with fewer numbers is that of many versions."""
+    match = _VERSION.search(name)
+    return None if match is None else match[1]
 
 
 def _statements(path: Path) -> Iterator[ast.Assign | ast.AnnAssign]:

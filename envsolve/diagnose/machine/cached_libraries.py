@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.libraries import Library, component, file_version, is_loaded_by, is_of_driver
+from envsolve.diagnose.machine.libraries import Library, component, file_version, is_loaded_by
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.model.finding import Finding, Severity
+from envsolve.validation.installed import is_of_driver
 
 _ORIGIN = "ld.so.cache"
 _MOST_NAMED = 40

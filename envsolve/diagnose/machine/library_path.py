@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.libraries import Library, component, is_of_driver, libraries_in
+from envsolve.diagnose.machine.libraries import Library, component, libraries_in
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.loader import LIBRARY_PATH
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
+from envsolve.validation.installed import is_of_driver
 
 _MOST_NAMED = 40
 _LIBRARY_DIRECTORIES = ("lib", "lib64")
