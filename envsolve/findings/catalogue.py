@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Protocol
 
 from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.errors import MatrixError, UsageError
@@ -362,23 +363,36 @@ def shipped() -> Catalogue:
     return Catalogue()
 
 
+class Topic(Protocol):
+    """What a finding can be about: a framework, a package."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """The facts that every finding on it has."""
+
+
 def make_finding(
     identifier: str,
-    facts: Mapping[str, object] = {},
     evidence: Iterable[str] = (),
     *,
-    about: str | None = None,
+    about: str | Topic | None = None,
     severity: Severity | None = None,
     seen: Iterable[str] = (),
     sources: Iterable[str] = (),
+    **facts: object,
 ) -> Finding:
     """The finding of the check ``identifier`` in the catalogue's words, which name ``facts``.
 
     ``seen`` are sentences on this very case, and follow its cause. ``severity`` and ``sources`` are those of the
-    catalogue where the check has none of its own.
+    catalogue where the check has none of its own. What it is ``about`` may have facts, too.
     """
     entry = shipped().entry(identifier)
-    known = {"probed": True, **facts}.get
+    of_topic: Mapping[str, object] = {} if about is None or isinstance(about, str) else about.facts
+    known = {"probed": True, **of_topic, **facts}.get
     it = entry.variant(known)
     said = it.said(known)
     return Finding(
@@ -391,7 +405,7 @@ def make_finding(
         more=said.more,
         evidence=tuple(evidence),
         in_scope=it.in_scope,
-        about=about,
+        about=about if about is None or isinstance(about, str) else about.name,
         sources=tuple(sources) or entry.sources,
     )
 

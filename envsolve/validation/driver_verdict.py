@@ -30,7 +30,7 @@ MODULE_NOT_FOUND = 126
 """ERROR_MOD_NOT_FOUND of Windows."""
 LINES_OF_TAIL = 5
 
-_HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
+HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
 """Values of CUDA_VISIBLE_DEVICES that leave no GPU; the last is what Slurm sets for jobs that asked for none."""
 
 _IN_A_HANG = {
@@ -59,7 +59,7 @@ def finding_of(outcome: Outcome, places: Collection[Place] | None = None) -> Fin
     if trouble is None:
         return None
     evidence = (*trouble.evidence, *evidence_of(report), *_tail(outcome))
-    return make_finding(trouble.identifier, facts_of(places), evidence, seen=(trouble.seen,))
+    return make_finding(trouble.identifier, evidence, seen=(trouble.seen,), **facts_of(places))
 
 
 def detail_of(outcome: Outcome) -> str:
@@ -140,7 +140,7 @@ def _no_device(report: DriverReport, seen: str) -> _Trouble:
     value = report.variables.get("CUDA_VISIBLE_DEVICES")
     if value is None or value.strip().split(",")[0] == "0":
         return _Trouble("no-device", seen, (seen,))
-    sure = value.strip() in _HIDES_EVERYTHING
+    sure = value.strip() in HIDES_EVERYTHING
     what = "hides every GPU" if sure else "names no GPU that is there, or there is none"
     return _Trouble("gpus-hidden", f"CUDA_VISIBLE_DEVICES={value!r} {what}.", (seen,))
 

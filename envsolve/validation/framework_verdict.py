@@ -7,7 +7,7 @@ printed is read only where it failed: frameworks warn of a lot that does no harm
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import AnyFramework, Framework
@@ -196,7 +196,7 @@ def _of_burn(burn: Burn, reader: _Reader) -> Iterator[_Found]:
         yield _Found("unstable-result", (), (said,))
 
 
-def _findings(framework: AnyFramework, found: Iterable[_Found], facts: Mapping[str, object]) -> list[Finding]:
+def _findings(framework: AnyFramework, found: Iterable[_Found], facts: Mapping[str, Any]) -> list[Finding]:
     """One finding for each id, with the sentences and the evidence of all."""
     merged: dict[str, _Found] = {}
     for it in found:
@@ -208,7 +208,7 @@ def _findings(framework: AnyFramework, found: Iterable[_Found], facts: Mapping[s
             known.explained or it.explained,
         )
     return [
-        make_finding(it.identifier, facts, it.evidence, about=framework.name, seen=it.seen)
+        make_finding(it.identifier, it.evidence, about=framework.name, seen=it.seen, **facts)
         if it.explained is None
         else it.explained._replace(cause=" ".join((it.explained.cause, *it.seen)), evidence=it.evidence)
         for it in merged.values()

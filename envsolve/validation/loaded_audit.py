@@ -17,9 +17,9 @@ from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.installed import is_of_driver
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.report import Library, Owner
-from envsolve.validation.static.installed import is_of_driver
 
 _COMPATIBILITY = re.compile(r"/(?:compat|cuda-compat[^/]*)/")
 _SONAME_NUMBER = re.compile(r"\.so\.(\d+)|(?:64)?_(\d+)\.dll$")
@@ -68,22 +68,18 @@ def _foreign(loaded: Sequence[Library], own: Sequence[Library]) -> Iterator[Find
             places = (_placed(library), _placed(instead_of))
             yield make_finding(
                 "foreign-library",
-                {
-                    "library": library.soname,
-                    "path": places[0],
-                    "own_path": places[1],
-                    "directory": library.path.parent,
-                    "older": older,
-                },
                 [f"{places[0]} was loaded, not {places[1]}"],
                 about=library.soname,
                 severity=Severity.ERROR if older else Severity.WARNING,
+                library=library.soname,
+                path=places[0],
+                own_path=places[1],
+                directory=library.path.parent,
+                older=older,
             )
         else:
             place = _placed(library)
-            yield make_finding(
-                "system-library", {"library": library.soname, "path": place}, [place], about=library.soname
-            )
+            yield make_finding("system-library", [place], about=library.soname, library=library.soname, path=place)
 
 
 def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
@@ -98,9 +94,11 @@ def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
             paths = [_placed(library) for library in found_here.values()]
             yield make_finding(
                 "two-cuda-majors",
-                {"component": component, "majors": tuple(sorted(found_here)), "in_one_process": True},
                 paths,
                 about=component,
+                component=component,
+                majors=tuple(sorted(found_here)),
+                in_one_process=True,
             )
 
 
@@ -116,10 +114,10 @@ def _drivers(loaded: Sequence[Library]) -> Iterator[Finding]:
         if library.owner is Owner.DRIVER and "/stubs/" in place:
             place = str(library.path)
             yield make_finding(
-                "stub-driver-library", {"stub_path": place}, [place], about="libcuda", severity=Severity.ERROR
+                "stub-driver-library", [place], about="libcuda", severity=Severity.ERROR, stub_path=place
             )
         elif library.owner is Owner.DRIVER and _COMPATIBILITY.search(place):
-            yield make_finding("forward-compatibility-driver", {"path": library.path}, [str(library.path)])
+            yield make_finding("forward-compatibility-driver", [str(library.path)], path=library.path)
 
 
 def _is_older(library: Library, own: Library) -> bool:

@@ -17,8 +17,12 @@ def malformed(path: Path, reason: str, of: str = "", *, directory: Path | None =
     """
     return make_finding(
         "file-malformed",
-        {"path": path, "reason": reason, "of": of, "directory": directory, "path_typed": shlex.quote(str(path))},
         [str(path)],
         about=path.name,
         severity=Severity.ERROR if of == "conda-state" else None,
+        path=path,
+        reason=reason,
+        of=of,
+        directory=directory,
+        path_typed=shlex.quote(str(path)),
     )

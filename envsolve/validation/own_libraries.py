@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.findings.catalogue import make_finding
-from envsolve.frameworks import FRAMEWORKS, frameworks_among
+from envsolve.frameworks import frameworks_among
 from envsolve.model.finding import Finding
 from envsolve.validation.child import Children, Outcome
 from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.installed import Files
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.report import Library, Owner, ProbeReport, Status, concluded
 
@@ -46,13 +46,6 @@ _DRIVER_MISSING = re.compile(r"libcuda\.so\.1: cannot open shared object file: N
 """What glibc's loader says where a library is linked to the driver's, as a part of cuDNN 9.28 is (its wheel)."""
 _DRIVER_SYMBOL = re.compile(r"undefined symbol: (cu[A-Z]\w*)")
 """The driver API's functions begin so; those of the toolkit's libraries with cuda, cublas, cudnn, ... (cuda.h)."""
-_IN_SITE_PACKAGES = dict.fromkeys(
-    (
-        *("nvidia/*/lib", "nvidia/*/bin", "nvidia/*/bin/*"),
-        *(directory for it in FRAMEWORKS.values() for directory in it.libraries.dll_directories),
-    )
-)
-_IN_PREFIX = ("lib", "targets/*/lib", "Library/bin")
 
 
 class _Answer(NamedTuple):
@@ -68,7 +61,7 @@ class _Answer(NamedTuple):
 def library_files(inventory: Inventory) -> tuple[Path, ...]:
     """The files of the environment's CUDA libraries, one for each component and major version, in loading order."""
     files: dict[tuple[str, str], Path] = {}
-    for path in _candidates(inventory):
+    for path in Files(inventory).libraries:
         component = component_of(path.name)
         if component in _ORDER and ".alt." not in path.name and _is_loaded_by(path):
             files.setdefault((component, path.name), path)
@@ -105,21 +98,6 @@ def probe_libraries(
     return concluded(NAME, outcome.seconds, detail, findings), libraries
 
 
-def _candidates(inventory: Inventory) -> Iterator[Path]:
-    for directory in inventory.search_path:
-        for pattern in _IN_SITE_PACKAGES:
-            yield from _files(directory.glob(pattern))
-    if inventory.owns_prefix:
-        for pattern in _IN_PREFIX:
-            yield from _files(inventory.prefix.glob(pattern))
-
-
-def _files(directories: Iterable[Path]) -> Iterator[Path]:
-    for directory in sorted(directories):
-        with suppress(OSError):  # no directory, or one that may not be read
-            yield from sorted(directory.iterdir())
-
-
 def _is_loaded_by(path: Path) -> bool:
     """Whether it is the name that programs load it by: not the link for linkers, nor the file with the full version."""
     if path.suffix.casefold() == ".dll":
@@ -143,17 +121,16 @@ def _findings(answers: list[_Answer], outcome: Outcome) -> Iterator[Finding]:
     if apart:
         yield make_finding(
             "cudnn-parts-differ",
-            {"library": tuple(answer.path.name for answer in apart), "directory": apart[0].path.parent},
             (f"{it.path.name}: {it.error or f'its own check of the other parts returned {it.status}'}" for it in apart),
+            library=tuple(answer.path.name for answer in apart),
+            directory=apart[0].path.parent,
         )
     for answer in answers:
         if answer.error and (lacked := _DRIVER_SYMBOL.search(answer.error)):
-            yield make_finding("driver-too-old", {"library": answer.path.name, "function": lacked[1]}, [answer.error])
+            yield make_finding("driver-too-old", [answer.error], library=answer.path.name, function=lacked[1])
         elif answer.error and answer not in apart and not _waits_for_driver(answer):
             yield make_finding(
-                "library-does-not-load",
-                {"library": answer.path.name, "path": answer.path, "reason": answer.error},
-                [answer.error],
+                "library-does-not-load", [answer.error], library=answer.path.name, path=answer.path, reason=answer.error
             )
     if outcome.result is None:
         yield _crash(outcome)
@@ -181,7 +158,7 @@ def _crash(outcome: Outcome) -> Finding:
         how = f"failed: {outcome.error.get('text')}."
     else:
         how = f"ended the process. {ending.crash or f'Its exit code was {ending.exit_code}.'}"
-    return make_finding("library-crashes", {"library": outcome.stage, "reason": how}, outcome.tail.splitlines()[-5:])
+    return make_finding("library-crashes", outcome.tail.splitlines()[-5:], library=outcome.stage, reason=how)
 
 
 def _detail(answers: list[_Answer]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from envsolve.host.files import exists
 from envsolve.host.jetson import l4t_release
@@ -39,7 +40,7 @@ def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
     return frozenset(places)
 
 
-def facts_of(places: Collection[Place] | None) -> dict[str, object]:
+def facts_of(places: Collection[Place] | None) -> dict[str, Any]:
     """The facts of a check on where it runs.
 
     Without ``places`` that is anywhere but on Windows.

@@ -50,6 +50,22 @@ class Library(NamedTuple):
         return {"soname": self.soname, "path": str(self.path), "owner": self.owner.value, "version": self.version}
 
 
+class Shadowed(NamedTuple):
+    """Copies of a library that the loader would have taken, had the one before them not been there."""
+
+    soname: str
+    path: str
+    copies: tuple[str, ...]
+
+
+class StaticReport(NamedTuple):
+    """What files show: findings, the worst first, where frameworks' CUDA libraries would come from, and copies."""
+
+    findings: tuple[Finding, ...]
+    libraries: tuple[Library, ...]
+    shadowed: tuple[Shadowed, ...] = ()
+
+
 class ProbeReport(NamedTuple):
     """One probe: ``seconds`` it took, one line of ``detail`` for people, and what it found, the worst first."""
 

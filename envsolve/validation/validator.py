@@ -15,8 +15,7 @@ from contextlib import contextmanager
 from typing import Literal, NamedTuple
 
 from envsolve.boundary.answers import not_usable
-from envsolve.frameworks import AnyFramework, Framework
-from envsolve.matrix import Matrix
+from envsolve.frameworks import AnyFramework
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.child import Children, Outcome
@@ -27,10 +26,9 @@ from envsolve.validation.driver_verdict import detail_of, finding_of
 from envsolve.validation.framework_verdict import Explain, verdict
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.loaded_audit import audit, loaded_libraries
-from envsolve.validation.own_libraries import is_for_gpus, probe_libraries
+from envsolve.validation.own_libraries import probe_libraries
 from envsolve.validation.places import Place
-from envsolve.validation.report import Library, Owner, ProbeReport, Report, Status, concluded
-from envsolve.validation.static import StaticReport, examine
+from envsolve.validation.report import Library, Owner, ProbeReport, Report, StaticReport, Status, concluded
 
 Device = Literal["cuda", "cpu"]
 DRIVER = "driver"
@@ -55,7 +53,8 @@ class Plan(NamedTuple):
     are left out on the CPU. ``gpus`` are indices among the
     GPUs that programs see, None for the first. ``timeout`` (of a framework; None for the usual one) and ``burn`` are in
     seconds. ``driver_libraries`` are the names to load libcuda by, ``capabilities`` those of this machine's GPUs and
-    ``gpu_count`` how many it has, working or not. ``reinstall`` is the command that installs the environment's lock
+    ``gpu_count`` how many it has, working or not. ``examine`` makes the static checks for GPUs of some capabilities,
+    ``explain`` reads what a framework printed. ``reinstall`` is the command that installs the environment's lock
     again, where one is known.
     """
 
@@ -70,7 +69,7 @@ class Plan(NamedTuple):
     capabilities: tuple[ComputeCapability, ...]
     gpu_count: int
     places: Collection[Place]
-    matrix: Matrix
+    examine: Callable[[tuple[ComputeCapability, ...]], StaticReport]
     explain: Explain
     reinstall: str | None = None
 
@@ -191,15 +190,7 @@ def _without_hardware(finding: Finding) -> Finding:
 def _examined(plan: Plan, driver: _Driver) -> StaticReport:
     """The static checks, for the GPUs that are proven; for those of the machine where the driver does not say."""
     chosen = tuple(ComputeCapability.parse(it.capability) for it in driver.chosen if it.capability is not None)
-    capabilities = (tuple(dict.fromkeys(chosen)) or plan.capabilities) if plan.device == "cuda" else ()
-    return examine(
-        plan.inventory,
-        capabilities,
-        plan.environ,
-        matrix=plan.matrix,
-        frameworks=[it.name for it in plan.frameworks if isinstance(it, Framework)],
-        for_gpu=plan.device == "cuda" or is_for_gpus(plan.inventory),
-    )
+    return plan.examine((tuple(dict.fromkeys(chosen)) or plan.capabilities) if plan.device == "cuda" else ())
 
 
 def _can_be_tried(gpu: Gpu) -> bool:

@@ -17,10 +17,10 @@ from envsolve.matrix import Matrix
 from envsolve.model.release import PYTORCH_INDEX
 from tests.cli.test_doctor import answered, doctor
 from tests.cli.test_end_to_end import GTX_1080_TI, RTX_3090
+from tests.diagnose.environment.static_environment import Environment
 from tests.fake_driver.builder import Device, FakeDriver
 from tests.index.packages import IndexFile, wheel
 from tests.index.server import IndexServer
-from tests.validation.static_environment import Environment
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the fake driver is for Linux")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"

@@ -181,8 +181,7 @@ def _failed(
         line = it.outcome.ending.crash
     found = next((finding for finding in explain(said) if finding.severity is Severity.ERROR), None)
     findings = (found,) if found else tuple(edited(it, line))
-    facts = {"package": it.package, "module": it.module}
-    other = make_finding("module-not-imported", facts, (line,), about=it.package)
+    other = make_finding("module-not-imported", (line,), about=it.package, package=it.package, module=it.module)
     return ProbeReport(name, Status.FAIL, seconds, line, findings or (other,))
 
 
@@ -194,11 +193,13 @@ def _edited(packages: Packages, prefix: Path, it: _Import, line: str) -> Iterato
             file = package.location / row.path
             if file in files and row.sha256 is not None and digest_of(file) != row.sha256:
                 pip = ["pip", "install", "--force-reinstall", "--no-deps", "--no-cache-dir"]
-                facts = {
-                    "module": it.module,
-                    "package": package.name,
-                    "path": row.path,
-                    "install": sync_command(prefix) or shlex.join([*pip, f"{package.name}=={package.version}"]),
-                }
-                yield make_finding(EDITED, facts, (line,), about=package.name)
+                yield make_finding(
+                    EDITED,
+                    (line,),
+                    about=package.name,
+                    module=it.module,
+                    package=package.name,
+                    path=row.path,
+                    install=sync_command(prefix) or shlex.join([*pip, f"{package.name}=={package.version}"]),
+                )
                 break

@@ -19,8 +19,7 @@ from envsolve.create.record import State, record_of, write_lock, write_record
 from envsolve.create.tools import find_uv, tool_environ
 from envsolve.create.wheels import uninstall
 from envsolve.diagnose.environment.conda_meta import CondaMeta
-from envsolve.diagnose.environment.metadata import Package, Packages
-from envsolve.diagnose.environment.owners import LIBRARY
+from envsolve.diagnose.environment.metadata import LIBRARY, Package, Packages
 from envsolve.diagnose.environment.record import read_record as read_rows
 from envsolve.errors import OutsideError
 from envsolve.host.machine import this_platform

@@ -20,8 +20,9 @@ from envsolve.diagnose.environment.malformed_files import malformed_files
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, AnyFramework, Framework, frameworks_among
 from envsolve.matrix import Matrix
+from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding
-from envsolve.model.host import GpuStatus, Host
+from envsolve.model.host import Gpu, GpuStatus, Host
 from envsolve.model.names import normalized
 from envsolve.model.note import Note
 from envsolve.validation.activation import activated
@@ -30,7 +31,7 @@ from envsolve.validation.environment import interpreter, take_inventory
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.own_libraries import is_for_gpus
 from envsolve.validation.places import places_of
-from envsolve.validation.report import ProbeReport, concluded
+from envsolve.validation.report import ProbeReport, StaticReport, concluded
 from envsolve.validation.validator import Device, Plan, validate
 
 _ROOT = Path("/")
@@ -172,10 +173,34 @@ def _plan(
         capabilities=host.capabilities,
         gpu_count=0 if host.status is GpuStatus.NO_HARDWARE else max(1, sum(gpu.count for gpu in host.gpus)),
         places=places_of(_ROOT, windows=host.platform.is_windows),
-        matrix=matrix,
+        examine=partial(_examined, inventory, environ, host, device, frameworks, matrix),
         explain=partial(_explained, inventory, host, matrix),
         reinstall=lock_command(inventory.prefix),
     )
+
+
+def _examined(
+    inventory: Inventory,
+    environ: Mapping[str, str],
+    host: Host,
+    device: Device,
+    frameworks: Sequence[AnyFramework],
+    matrix: Matrix,
+    capabilities: tuple[ComputeCapability, ...],
+) -> StaticReport:
+    """What the files of the frameworks show, for GPUs of these capabilities; without any for a machine without GPUs."""
+    from envsolve.diagnose.environment.scene import Scene
+
+    known = {gpu.compute_capability: gpu for gpu in host.gpus}
+    here = host._replace(
+        gpus=tuple(known.get(it) or Gpu(None, it) for it in capabilities),
+        status=host.status if device == "cuda" else GpuStatus.NO_HARDWARE,
+    )
+    names = [it.name for it in frameworks if isinstance(it, Framework)]
+    for_gpu = device == "cuda" or is_for_gpus(inventory)
+    place = Path.cwd()
+    scene = Scene(inventory, here, environ, host.platform, matrix, environ, place, frameworks=names, for_gpu=for_gpu)
+    return scene.static
 
 
 def _explained(

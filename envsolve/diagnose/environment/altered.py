@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import Package, Packages
-from envsolve.diagnose.environment.owners import LIBRARY
+from envsolve.diagnose.environment.metadata import LIBRARY, Package, Packages
 from envsolve.diagnose.environment.record import Row
 
 _SMALL = 4 * 1024 * 1024

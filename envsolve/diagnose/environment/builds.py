@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from typing import NamedTuple
@@ -16,8 +16,7 @@ from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.release import Release, Source
 from envsolve.model.versions import CudaVersion, parsed_version
-from envsolve.validation.static.builds import built_cuda, built_version
-from envsolve.validation.static.installed import Files, Installed
+from envsolve.validation.installed import Files, Installed
 
 
 class Build(NamedTuple):
@@ -48,6 +47,16 @@ class Build(NamedTuple):
     def label(self) -> str:
         """How a sentence names it: ``PyTorch 2.8.0+cu128``."""
         return f"{self.title} {self.version}" if self.version else self.title
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """The facts of findings on it."""
+        return {**self.framework.facts, "version": self.version, "built_cuda": self.cuda}
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Where the matrix has it from."""
+        return tuple(release.reference for release in self.releases)[:1]
 
     @property
     def cuda_version(self) -> CudaVersion | None:
@@ -81,8 +90,8 @@ def _build(framework: Installed, packages: Packages, conda: CondaMeta, matrix: M
     name = framework.name
     package = next(_packages(framework, packages), None)
     record = _conda_package(framework, package, conda)
-    version = built_version(framework) or (package.version if package else record.version if record else None)
-    build = Build(framework, version, package, record, built_cuda(framework), ())
+    version = framework.built_version or (package.version if package else record.version if record else None)
+    build = Build(framework, version, package, record, framework.built_cuda, ())
     listed = matrix.framework(name, platform).releases if platform.has_cuda else ()
     return build._replace(releases=tuple(release for release in listed if _may_be(release, build)))
 

@@ -20,7 +20,6 @@ from envsolve.diagnose.environment.checks import (
     driver,
     gpu_code,
     kernels,
-    known,
     library_path,
     library_versions,
     ownership,
@@ -44,10 +43,10 @@ from envsolve.model.host import Host, Platform
 from envsolve.validation.inventory import Inventory
 
 CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
-    ("the frameworks and the libraries they load", known.static),
+    ("the frameworks and the libraries they load", lambda scene: scene.static.findings),
     ("the driver for the frameworks", driver.driver_for_builds),
     ("the driver for PTX", driver.driver_for_ptx),
-    ("code for the GPUs", gpu_code.code_for_gpus),
+    ("code for the GPUs", gpu_code.code_of_builds),
     ("the cuDNN that is loaded", library_versions.old_cudnn),
     ("the parts of cuDNN", library_versions.cudnn_of_two_releases),
     ("functions of CUDA's libraries", library_versions.missing_functions),
@@ -149,4 +148,4 @@ def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Sc
 
 def _not_looked_at(what: str, error: Exception) -> Finding:
     said = f"{type(error).__name__}: {error}"
-    return make_finding("check-not-made", {"subject": what[:1].upper() + what[1:], "reason": said}, (said,), about=what)
+    return make_finding("check-not-made", (said,), about=what, subject=what[:1].upper() + what[1:], reason=said)

@@ -144,17 +144,19 @@ def _is_marked(directory: Path) -> bool:
 def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mapping[str, str]) -> Finding:
     if error.code == _TOO_OLD:
         evidence = (str(program_of(directory)),)
-        return make_finding("interpreter-too-old", {"reason": error.message}, evidence, about="python")
+        return make_finding("interpreter-too-old", evidence, about="python", reason=error.message)
     if is_missing(program) and is_conda_without_python(directory):
         return _without_python(directory)
     seen = tuple(_seen(directory, program))
     reasons = list(dict.fromkeys((*seen, *_said(error, environ), *error.cause)))
-    facts = {
-        "prefix": directory.name or directory,
-        "reason": _message(error, program, seen, reasons),
+    return make_finding(
+        "interpreter-broken",
+        (str(program), *reasons),
+        about="python",
+        prefix=directory.name or directory,
+        reason=_message(error, program, seen, reasons),
         **_way_out(directory, program, environ),
-    }
-    return make_finding("interpreter-broken", facts, (str(program), *reasons), about="python")
+    )
 
 
 def _message(error: EnvsolveError, program: Path, seen: tuple[str, ...], reasons: list[str]) -> str:
@@ -191,19 +193,21 @@ def _made_again(directory: Path, shell: Shell) -> str:
 
 
 def _of_other(directory: Path, program: Path, other: Path) -> Finding:
-    facts = {
-        "prefix": directory,
-        "program": program,
-        "other_prefix": other,
-        "again": _made_again(directory, Shell.POSIX),
-    }
     evidence = (f"{program} is {real(program)}", f"its sys.prefix is {other}")
-    return make_finding("python-of-other-environment", facts, evidence, about="python")
+    return make_finding(
+        "python-of-other-environment",
+        evidence,
+        about="python",
+        prefix=directory,
+        program=program,
+        other_prefix=other,
+        again=_made_again(directory, Shell.POSIX),
+    )
 
 
 def _without_python(directory: Path) -> Finding:
     evidence = (str(directory / "conda-meta"),)
-    return make_finding("environment-without-python", {"prefix": directory}, evidence, about="python")
+    return make_finding("environment-without-python", evidence, about="python", prefix=directory)
 
 
 def _seen(directory: Path, program: Path) -> Iterator[str]:

@@ -15,11 +15,15 @@ from typing import Any, NamedTuple
 from envsolve.boundary.files import FileError, json_value, read_bytes, read_head
 from envsolve.diagnose.environment.reading import is_directory, names_of, text_of
 from envsolve.diagnose.environment.record import Row, read_record
+from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.names import is_name, normalized
 
 _HEAD = 256 * 1024
 """Bytes of a METADATA file that are read. The longest head on PyPI, with a thousand requirements, has 70 KB."""
 _FOLDER = re.compile(r"(?P<name>[^~-][^-]*)-(?P<version>[^-]+?)(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info\Z")
+LIBRARY = re.compile(r"\.so(?:\.\d+)*\Z|\.dll\Z|\.pyd\Z", re.IGNORECASE)
+"""How the file names of libraries end."""
+_CUDA_SUFFIX = re.compile(r"-cu\d+$")
 DIRECT_URL = "direct_url.json"
 _BLANK_LINE = re.compile(rb"\r?\n[ \t]*\r?\n")
 _ONE_LINE = ("name", "version", "requires-dist")
@@ -66,6 +70,11 @@ class Package(NamedTuple):
         """How a sentence names it."""
         return f"{self.name} {self.version}"
 
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """The facts of findings on it."""
+        return {"package": self.name, "version": self.version}
+
 
 Claim = tuple[Package, Row]
 """A package, and a row of its RECORD."""
@@ -109,6 +118,11 @@ class Packages:
         several = ((key, claims) for key, claims in found.items() if len(claims) > 1)
         return {key: tuple(claims) for key, claims in several if len({package.name for package, _ in claims}) > 1}
 
+    @cached_property
+    def known_pairs(self) -> tuple[tuple[tuple[Package, ...], str, tuple[str, ...]], ...]:
+        """Packages of one framework or one library of NVIDIA's that have the same files: they, what in words, which."""
+        return (*self._of_one_module(), *self._of_one_library())
+
     def get(self, *names: str) -> Package | None:
         """The first installed one of ``names``."""
         return next((self.by_name[name] for name in names if name in self.by_name), None)
@@ -118,6 +132,29 @@ class Packages:
         if package.folder not in self._records:
             self._records[package.folder] = read_record(package.folder) if package.is_wheel else None
         return self._records[package.folder]
+
+    def _of_one_module(self) -> Iterator[tuple[tuple[Package, ...], str, tuple[str, ...]]]:
+        for module, names in (it for known in FRAMEWORKS.values() for it in known.owners.items()):
+            init = f"{module}/__init__.py"
+            named = (it for it in self.by_name.values() if re.fullmatch(names, it.name))
+            owners = tuple(it for it in named if init in self._paths(it))
+            if len(owners) > 1:
+                yield owners, f"the module {module}", (init,)
+
+    def _of_one_library(self) -> Iterator[tuple[tuple[Package, ...], str, tuple[str, ...]]]:
+        components: dict[str, list[Package]] = defaultdict(list)
+        for package in self.by_name.values():
+            if package.name.startswith("nvidia-"):
+                components[_CUDA_SUFFIX.sub("", package.name)].append(package)
+        for owners in components.values():
+            if len(owners) > 1 and len({it.location for it in owners}) == 1:
+                shared = set.intersection(*map(self._paths, owners))
+                libraries = tuple(sorted(filter(LIBRARY.search, shared)))
+                if libraries:
+                    yield tuple(owners), libraries[0].rpartition("/")[2], libraries
+
+    def _paths(self, package: Package) -> set[str]:
+        return {row.path for row in self.record(package) or ()}
 
 
 def _packages(directory: Path) -> Iterator[Package]:

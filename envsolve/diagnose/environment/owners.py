@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -13,14 +12,11 @@ from packaging.version import Version
 
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.families import is_for
-from envsolve.diagnose.environment.metadata import Packages
+from envsolve.diagnose.environment.metadata import LIBRARY, Packages
 from envsolve.diagnose.environment.reading import placed, real
 from envsolve.model.versions import parsed_version
 from envsolve.validation.inside.library_versions import component_of
-
-LIBRARY = re.compile(r"\.so(?:\.\d+)*\Z|\.dll\Z|\.pyd\Z", re.IGNORECASE)
-"""How the file names of libraries end."""
-_IN_NAME = re.compile(r"\.so\.(\d+(?:\.\d+){2,})\Z")
+from envsolve.validation.installed import version_in
 
 
 class Owner(NamedTuple):
@@ -50,11 +46,11 @@ class Owners:
 
     def version_of(self, path: Path | str) -> Version | None:
         """The version of the library in a file: by the real file's name, else that of the package for it alone."""
-        match = _IN_NAME.search(os.path.basename(real(path)))  # noqa: PTH119 - text
-        if match is not None:
-            return parsed_version(match[1])
+        version = version_in(real(path))
+        if version is not None:
+            return parsed_version(version)
         owner = self.of(path)
-        component = component_of(os.path.basename(path))  # noqa: PTH119 - as above
+        component = component_of(os.path.basename(path))  # noqa: PTH119 - text
         if owner is None or component is None or not is_for(owner.name, component):
             return None
         return parsed_version(owner.version)

@@ -4,38 +4,46 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
-from envsolve.binary.elf import Abi, read_library
-from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.altered import Altered, altered_files
 from envsolve.diagnose.environment.builds import Build, builds_of
+from envsolve.diagnose.environment.codes import Codes
 from envsolve.diagnose.environment.conda_meta import CondaMeta
 from envsolve.diagnose.environment.installed_libraries import facts_of_installed
 from envsolve.diagnose.environment.loads import Loads
-from envsolve.diagnose.environment.metadata import Claim, Package, Packages
+from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.owners import Owners
 from envsolve.diagnose.environment.remedies import fix_plan, quoted
 from envsolve.diagnose.environment.shells import Shell, shell_of
 from envsolve.diagnose.environment.wanted import Wanted, wanted_of
+from envsolve.findings.catalogue import make_finding
 from envsolve.matrix import Matrix
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.build_facts import BuildFacts
+from envsolve.model.capability import ComputeCapability
+from envsolve.model.finding import Finding
 from envsolve.model.host import GpuStatus, Host, Platform
 from envsolve.resolve.closure.unknown_builds import is_unknown
+from envsolve.validation.installed import Files
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.own_libraries import is_for_gpus
-from envsolve.validation.static import StaticReport, examine
-from envsolve.validation.static.installed import Files
+from envsolve.validation.report import StaticReport
+
+_SHOWN = 12
+"""Lines of evidence that a finding has, where there may be one for every file."""
 
 
 class Scene:
     """An environment and the machine it is on.
 
     ``shell`` are the variables as the user's shell has them, ``environ`` those that programs of the environment get,
-    ``directory`` the current one.
+    ``directory`` the current one. ``frameworks`` are the names of those to look at, None for all. ``for_gpu`` says
+    whether what only a GPU needs has to be there, None where there is a GPU or the environment is made for one.
     """
 
     def __init__(
@@ -47,6 +55,9 @@ class Scene:
         matrix: Matrix,
         shell: Mapping[str, str],
         directory: Path,
+        *,
+        frameworks: Collection[str] | None = None,
+        for_gpu: bool | None = None,
     ) -> None:
         self.inventory = inventory
         self.host = host
@@ -55,6 +66,8 @@ class Scene:
         self.matrix = matrix
         self.shell = shell
         self.directory = directory
+        self._frameworks = frameworks
+        self._for_gpu = for_gpu
         self.packages = Packages(inventory.search_path)
         self._build_facts: dict[str, tuple[BuildFacts, ...]] = {}
         self.conda = CondaMeta(inventory.prefix)
@@ -73,6 +86,16 @@ class Scene:
     def has_gpu(self) -> bool:
         """Whether the machine has an NVIDIA GPU, working or not."""
         return self.host.status is not GpuStatus.NO_HARDWARE
+
+    @property
+    def capabilities(self) -> tuple[ComputeCapability, ...]:
+        """The compute capabilities of its GPUs, as far as they are known."""
+        return self.host.capabilities if self.has_gpu else ()
+
+    @cached_property
+    def for_gpu(self) -> bool:
+        """Whether what only a GPU needs has to be there."""
+        return self.has_gpu or is_for_gpus(self.loadable) if self._for_gpu is None else self._for_gpu
 
     @property
     def windows_driver(self) -> bool:
@@ -95,10 +118,9 @@ class Scene:
             "prefix_typed": quoted(self.inventory.prefix),
         }
 
-    @property
-    def claims(self) -> Mapping[tuple[Path, str], tuple[Claim, ...]]:
-        """The files that several packages say they brought, by directory of modules and path."""
-        return self.packages.claims
+    def finding(self, identifier: str, evidence: Iterable[str] = (), **said: Any) -> Finding:
+        """A check's finding, with the facts of every check and the first lines of ``evidence`` (``make_finding``)."""
+        return make_finding(identifier, islice(evidence, _SHOWN), **{**self.facts, **said})
 
     @cached_property
     def loadable(self) -> Inventory:
@@ -110,19 +132,14 @@ class Scene:
     @cached_property
     def files(self) -> Files:
         """The environment's frameworks and CUDA libraries."""
-        return Files(self.loadable)
+        return Files(self.loadable, self._frameworks)
 
     @cached_property
     def static(self) -> StaticReport:
-        """What the static checks of validation find."""
-        return examine(
-            self.loadable,
-            self.host.capabilities if self.has_gpu else (),
-            self.environ,
-            platform=self.platform,
-            matrix=self.matrix,
-            for_gpu=self.has_gpu or is_for_gpus(self.loadable),
-        )
+        """What the libraries show that frameworks hold and load."""
+        from envsolve.diagnose.environment.static import examine
+
+        return examine(self)
 
     @cached_property
     def altered(self) -> tuple[Altered, ...]:
@@ -145,19 +162,16 @@ class Scene:
         return Owners(self.packages, self.conda, self.inventory.prefix)
 
     @cached_property
-    def abi(self) -> Abi | None:
-        """The processor that the interpreter is for; None where it is no program of Linux."""
-        try:
-            return read_library(Path(os.path.realpath(self.loadable.executable)), truncated=True).abi
-        except UnreadableLibraryError:
-            return None
-
-    @cached_property
     def names(self) -> LibraryNames:
         """What the files of CUDA's libraries are called."""
         return LibraryNames(self.matrix.document("libraries"))
 
     @cached_property
     def loads(self) -> Loads:
-        """What the frameworks would load, with LD_LIBRARY_PATH and without; nothing on Windows."""
-        return Loads(self.files, self.names, None if self.platform.is_windows else self.abi, self.environ)
+        """What the frameworks would load."""
+        return Loads(self.files, self.names, self.environ, windows=self.platform.is_windows)
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The device code in files."""
+        return Codes()

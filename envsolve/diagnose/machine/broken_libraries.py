@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from envsolve.binary.unreadable import Damage
-from envsolve.diagnose.machine.libraries import component, is_of_driver
+from envsolve.diagnose.machine.libraries import component
 from envsolve.diagnose.machine.loading import damage_of
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
+from envsolve.validation.installed import is_of_driver
 
 _ENDS_THE_SEARCH = (Damage.EMPTY, Damage.NO_LIBRARY, Damage.TRUNCATED)
 _NEEDED = ("cuda", "nvidia-ml", "nvidia-ptxjitcompiler")
@@ -71,7 +71,7 @@ def _finding(identifier: str, files: list[Broken], survey: Survey) -> Finding:
     if stray:
         facts |= survey.facts_without(stray)
     evidence = (f"{it.path} {it.detail}" for it in files[:_MOST_NAMED])
-    return make_finding(identifier, survey.facts | facts, evidence, severity=first.severity, about=first.path)
+    return survey.finding(identifier, evidence, severity=first.severity, about=first.path, **facts)
 
 
 def _stray(survey: Survey, path: str) -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.libraries import Library, component, file_version, is_loaded_by, is_of_driver
+from envsolve.diagnose.machine.libraries import Library, component, file_version, is_loaded_by
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
+from envsolve.validation.installed import is_of_driver
 
 _ORIGIN = "ld.so.cache"
 _MOST_NAMED = 40
@@ -21,11 +21,11 @@ def check_cache(survey: Survey) -> Iterator[Finding]:
         return
     twice = {name: files for name, files in _by_name(survey, found).items() if len(files) > 1}
     rest = (f"and {len(found) - _MOST_NAMED} more",) if len(found) > _MOST_NAMED else ()
-    yield make_finding(
+    yield survey.finding(
         "cuda-in-loader-cache",
-        {**survey.facts, "copies": tuple(f"{files[0]} and {len(files) - 1} more" for files in twice.values())},
         (*map(str, found[:_MOST_NAMED]), *rest),
         severity=Severity.WARNING if twice else None,
+        copies=tuple(f"{files[0]} and {len(files) - 1} more" for files in twice.values()),
     )
 
 
@@ -36,7 +36,7 @@ def check_stale(survey: Survey) -> Iterator[Finding]:
     if gone:
         paths = tuple(it.path for it in gone[:_MOST_NAMED])
         evidence = tuple(f"{it.name}: {it.path} is not there" for it in gone[:_MOST_NAMED])
-        yield make_finding("loader-cache-stale", {**survey.facts, "places": paths}, evidence)
+        yield survey.finding("loader-cache-stale", evidence, places=paths)
 
 
 def cached_libraries(survey: Survey) -> tuple[Library, ...]:

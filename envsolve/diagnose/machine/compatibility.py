@@ -13,7 +13,6 @@ import shlex
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.survey import Survey, name_of
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import DriverVersion
@@ -49,8 +48,9 @@ def check_compatibility(survey: Survey) -> Iterator[Finding]:
         yield _stale(survey, version, kernel)
     elif refused and not survey.libcuda_works and version != kernel:
         named = tuple(map(name_of, refused))
-        facts = {"path": str(survey.libcuda), "gpus": named}
-        yield make_finding("forward-compatibility-unsupported", survey.facts | facts, (str(survey.libcuda), *named))
+        yield survey.finding(
+            "forward-compatibility-unsupported", (str(survey.libcuda), *named), path=str(survey.libcuda), gpus=named
+        )
     elif version is None or kernel is None or version.parts[0] > kernel.parts[0]:
         yield _at_work(survey, kernel)
 
@@ -63,24 +63,23 @@ def _of_nvml(survey: Survey) -> DriverVersion | None:
 def _stale(survey: Survey, version: DriverVersion, kernel: DriverVersion) -> Finding:
     """Of the same branch it may do; of an older one it does not."""
     works = survey.libcuda_works or version.parts[0] >= kernel.parts[0]
-    return make_finding(
+    return survey.finding(
         "old-compat-library",
-        {
-            **survey.facts,
-            "path": str(survey.libcuda),
-            "version": version,
-            "driver": kernel,
-            "conda_typed": _conda(survey),
-        },
         (str(survey.libcuda), f"driver {kernel}"),
         severity=Severity.WARNING if works else Severity.ERROR,
+        path=str(survey.libcuda),
+        version=version,
+        driver=kernel,
+        conda_typed=_conda(survey),
     )
 
 
 def _at_work(survey: Survey, kernel: DriverVersion | None) -> Finding:
-    facts = {"path": str(survey.libcuda), "driver": kernel}
-    return make_finding(
-        "forward-compatibility-in-use", survey.facts | facts, (str(survey.libcuda), *map(name_of, survey.gpus))
+    return survey.finding(
+        "forward-compatibility-in-use",
+        (str(survey.libcuda), *map(name_of, survey.gpus)),
+        path=str(survey.libcuda),
+        driver=kernel,
     )
 
 

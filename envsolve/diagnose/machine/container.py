@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from envsolve.binary.unreadable import Damage
 from envsolve.diagnose.machine.seen import gpus_seen, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.evidence import Surroundings as Variables
 from envsolve.model.finding import Finding
 
@@ -32,17 +31,15 @@ def _lacks_library(survey: Survey) -> bool:
 
 def _without_compute(survey: Survey) -> Finding:
     value = survey.environ[CAPABILITIES]
-    facts = {"value": value, "kind": _kind(survey)}
-    return make_finding(
-        "container-without-compute", survey.facts | facts, (f"{CAPABILITIES}={value}", *_evidence(survey))
+    return survey.finding(
+        "container-without-compute", (f"{CAPABILITIES}={value}", *_evidence(survey)), value=value, kind=_kind(survey)
     )
 
 
 def _without_gpus(survey: Survey) -> Finding:
     value = survey.environ.get(DEVICES)
     setting = () if value is None else (f"{DEVICES}={value}",)
-    facts = {"value": value, "kind": _kind(survey)}
-    return make_finding("container-without-gpu", survey.facts | facts, (*setting, *_evidence(survey)))
+    return survey.finding("container-without-gpu", (*setting, *_evidence(survey)), value=value, kind=_kind(survey))
 
 
 def _kind(survey: Survey) -> str:

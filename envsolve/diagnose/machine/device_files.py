@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
 
@@ -48,7 +47,7 @@ def _of_driver(survey: Survey) -> Iterator[Finding]:
 def _missing(survey: Survey, missing: list[str]) -> Iterator[Finding]:
     if missing:
         evidence = [f"{path} is not there" for path in missing]
-        yield make_finding("device-nodes-missing", {**survey.facts, "places": tuple(missing)}, evidence)
+        yield survey.finding("device-nodes-missing", evidence, places=tuple(missing))
 
 
 def _without_memory_file(survey: Survey) -> Finding:
@@ -58,12 +57,11 @@ def _without_memory_file(survey: Survey) -> Finding:
     failed = number in _NO_MEMORY_FILE
     severity = Severity.ERROR if failed else None
     evidence = (f"{_MEMORY} is not there",)
-    return make_finding("memory-device-missing", {**survey.facts, "fails": failed}, evidence, severity=severity)
+    return survey.finding("memory-device-missing", evidence, severity=severity, fails=failed)
 
 
 def _closed(survey: Survey, paths: list[str]) -> Iterator[Finding]:
     closed = [path for path in paths if not survey.surroundings.may_open(survey.files.file(path))]
     if closed:
         evidence = [f"{path} may not be opened for reading and writing" for path in closed]
-        facts = {"places": tuple(closed), "files_typed": " ".join(closed)}
-        yield make_finding("device-nodes-denied", survey.facts | facts, evidence)
+        yield survey.finding("device-nodes-denied", evidence, places=tuple(closed), files_typed=" ".join(closed))

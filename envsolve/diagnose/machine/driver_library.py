@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from envsolve.diagnose.machine.seen import gpus_seen, looked_in, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 
 _NIX = "/run/opengl-driver/lib"
@@ -24,12 +23,7 @@ def check_damage(survey: Survey) -> Iterator[Finding]:
     """A file in the place of the CUDA library that is none: the search ends there."""
     found = survey.libcuda
     if found is not None and found.damage is not None:
-        facts = {"path": found.real, "detail": found.damage.detail}
-        yield make_finding(
-            "driver-library-unusable",
-            survey.facts | facts,
-            (str(found),),
-        )
+        yield survey.finding("driver-library-unusable", (str(found),), path=found.real, detail=found.damage.detail)
 
 
 def check_stubs(survey: Survey) -> Iterator[Finding]:
@@ -38,20 +32,12 @@ def check_stubs(survey: Survey) -> Iterator[Finding]:
         return
     found = survey.libcuda
     if found is not None and "/stubs/" in found.real:
-        yield make_finding(
-            "stub-driver-library",
-            {**survey.facts, "stub_path": str(found)},
-            (str(found),),
-        )
+        yield survey.finding("stub-driver-library", (str(found),), stub_path=str(found))
         return
     for directory in survey.library_directories:
         stub = f"{directory}/libcuda.so"
         if "stubs" in (survey.files.real(stub) or "").split("/"):
-            yield make_finding(
-                "stub-on-library-path",
-                survey.facts,
-                (stub,),
-            )
+            yield survey.finding("stub-on-library-path", (stub,))
             return
 
 
@@ -59,22 +45,23 @@ def _on_windows(survey: Survey) -> Iterator[Finding]:
     system = survey.environ.get("SystemRoot") or survey.environ.get("WINDIR") or r"C:\Windows"
     library = survey.files.join(system, "System32", "nvcuda.dll")
     if survey.host.gpus and not survey.libcuda_works and not survey.files.is_file(library):
-        yield make_finding("driver-library-missing", {**survey.facts, "path": library}, gpus_seen(survey))
+        yield survey.finding("driver-library-missing", gpus_seen(survey), path=library)
 
 
 def _not_found(survey: Survey) -> Iterator[Finding]:
     misplaced = misplaced_libraries(survey)
     if misplaced and survey.is_wsl:
         evidence = (*misplaced, f"looked in {looked_in(survey)}")
-        yield make_finding("wsl-driver-not-reached", survey.facts, evidence)
+        yield survey.finding("wsl-driver-not-reached", evidence)
     elif misplaced:
         directory = survey.files.parent(misplaced[0])
         nix = directory == _NIX
-        yield make_finding(
+        yield survey.finding(
             "driver-library-off-path",
-            {**survey.facts, "directory": directory, "nix": nix},
             (*misplaced, f"looked in {looked_in(survey)}"),
             severity=Severity.WARNING if nix else None,
+            directory=directory,
+            nix=nix,
         )
     elif survey.module_is_loaded and survey.container is None and not survey.libcuda_works:
         yield _part_missing(survey)
@@ -83,4 +70,4 @@ def _not_found(survey: Survey) -> Iterator[Finding]:
 def _part_missing(survey: Survey) -> Finding:
     version = f" {survey.module_version}" if survey.module_version is not None else ""
     evidence = (f"kernel module{version}", f"looked in {looked_in(survey)}")
-    return make_finding("driver-without-compute", {**survey.facts, "module_version": survey.module_version}, evidence)
+    return survey.finding("driver-without-compute", evidence, module_version=survey.module_version)

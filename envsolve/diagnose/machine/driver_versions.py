@@ -8,7 +8,6 @@ from typing import cast
 from envsolve.diagnose.machine.compatibility import is_compatibility
 from envsolve.diagnose.machine.seen import gpus_seen
 from envsolve.diagnose.machine.survey import Survey, name_of
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.model.host import Gpu, Platform
 from envsolve.model.release import Architecture
@@ -29,10 +28,10 @@ def check_versions(survey: Survey) -> Iterator[Finding]:
     evidence = (f"kernel module {module}", *(path for path, _ in parts))
     if module is not None and any(version != module for _, version in parts):
         others = tuple(sorted({str(version) for _, version in parts if version != module}))
-        yield make_finding(_MISMATCH, {**survey.facts, "module_version": module, "places": others}, evidence)
+        yield survey.finding(_MISMATCH, evidence, module_version=module, places=others)
     elif len({version for _, version in parts}) > 1:
         found = tuple(f"{version} ({path})" for path, version in parts)
-        yield make_finding(_MISMATCH, {**survey.facts, "places": found}, evidence[1:])
+        yield survey.finding(_MISMATCH, evidence[1:], places=found)
 
 
 def check_branch(survey: Survey) -> Iterator[Finding]:
@@ -47,8 +46,13 @@ def check_branch(survey: Survey) -> Iterator[Finding]:
     unknown = [(gpu, life.first_branch) for gpu, life in lives if life.first_branch and number < life.first_branch]
     if dropped:
         named = tuple((f"{name_of(gpu)} (last branch: R{last})" for gpu, last in dropped))
-        facts = {"driver": driver, "gpus": named, "way": survey.installation.text}
-        finding = make_finding("driver-drops-gpu", survey.facts | facts, (f"driver {driver}", *gpus_seen(survey)))
+        finding = survey.finding(
+            "driver-drops-gpu",
+            (f"driver {driver}", *gpus_seen(survey)),
+            driver=driver,
+            gpus=named,
+            way=survey.installation.text,
+        )
         yield finding._replace(commands=survey.installation.commands)
     if unknown:
         yield _not_known_yet(survey, driver, unknown)
@@ -67,18 +71,15 @@ def check_doubtful(survey: Survey) -> Iterator[Finding]:
             bound = None if life is None else _broken_bound(survey, life, number)
             if life is not None and bound is not None:
                 origin = survey.host.origin.get("driver", "the detection")
-                finding = make_finding(
+                finding = survey.finding(
                     "driver-and-gpu-disagree",
-                    {
-                        **survey.facts,
-                        "driver": driver,
-                        "origins": origin,
-                        "gpu": name_of(gpu),
-                        "source": reading.source,
-                        "bound": bound,
-                    },
                     (f"driver {driver}, by {origin}", f"{name_of(gpu)}, by {reading.source} ({bound})"),
                     about=name_of(gpu),
+                    driver=driver,
+                    origins=origin,
+                    gpu=name_of(gpu),
+                    source=reading.source,
+                    bound=bound,
                 )
                 yield finding._replace(sources=tuple(dict.fromkeys(it.reference for it in life.evidence)))
 
@@ -117,8 +118,14 @@ def _broken_bound(survey: Survey, life: Architecture, branch: int) -> str | None
 def _not_known_yet(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, int]]) -> Finding:
     named = tuple(f"{name_of(gpu)} (first branch: R{first})" for gpu, first in gpus)
     way = survey.installation
-    facts = {"driver": driver, "gpus": named, "branch": max(first for _, first in gpus), "way": way.text}
-    finding = make_finding("driver-does-not-know-gpu", survey.facts | facts, (f"driver {driver}", *gpus_seen(survey)))
+    finding = survey.finding(
+        "driver-does-not-know-gpu",
+        (f"driver {driver}", *gpus_seen(survey)),
+        driver=driver,
+        gpus=named,
+        branch=max(first for _, first in gpus),
+        way=way.text,
+    )
     outside = survey.is_wsl or survey.container is not None
     return finding._replace(commands=() if outside else way.commands)
 
@@ -128,4 +135,4 @@ def _wrong_kind(survey: Survey, gpus: list[Gpu], loaded: str) -> Finding:
     identifier = "open-modules-on-this-old-gpu" if loaded == "open" else "open-modules-needed-here"
     named = tuple(map(name_of, gpus))
     evidence = (f"/proc/driver/nvidia/version: the {loaded} kernel module", *named)
-    return make_finding(identifier, {**survey.facts, "gpus": named}, evidence)
+    return survey.finding(identifier, evidence, gpus=named)

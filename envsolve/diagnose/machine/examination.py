@@ -117,7 +117,7 @@ def examine_machine(surroundings: Surroundings, matrix: Matrix) -> MachineReport
     inventory = printable_inventory(inventory_of(survey))
     gaps = [f"{path} could not be looked at: {why}" for path, why in survey.files.gaps.items()]
     if unseen := [*failures, *gaps]:
-        findings.append(make_finding("places-not-checked", {"places": tuple(unseen)}, unseen))
+        findings.append(make_finding("places-not-checked", unseen, places=tuple(unseen)))
     checks = tuple((subject, tuple(it.id for it in of_check)) for subject, of_check in found)
     return MachineReport(nearest_the_cause(map(printable, findings)), inventory, checks)
 

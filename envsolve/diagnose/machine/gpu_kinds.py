@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.survey import Survey, name_of
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding
@@ -19,15 +18,19 @@ def check_kinds(survey: Survey) -> Iterator[Finding]:
     host = survey.host
     if len(host.capabilities) < 2:  # noqa: PLR2004 - two are several
         return
-    facts = {"gpus": tuple(map(name_of, host.gpus)), "by_bus": survey.environ.get(_ORDER) == "PCI_BUS_ID"}
-    yield make_finding("gpus-differ", survey.facts | facts, [f"{gpu.count} x {name_of(gpu)}" for gpu in host.gpus])
+    yield survey.finding(
+        "gpus-differ",
+        [f"{gpu.count} x {name_of(gpu)}" for gpu in host.gpus],
+        gpus=tuple(map(name_of, host.gpus)),
+        by_bus=survey.environ.get(_ORDER) == "PCI_BUS_ID",
+    )
 
 
 def check_instances(survey: Survey) -> Iterator[Finding]:
     """MIG that is switched on, and no instance to compute on."""
     if any(gpu.mig for gpu in survey.host.gpus) and _has_no_instance(survey):
         evidence = [f"{name_of(gpu)}: MIG on" for gpu in survey.host.gpus if gpu.mig]
-        yield make_finding("mig-without-instances", survey.facts, evidence)
+        yield survey.finding("mig-without-instances", evidence)
 
 
 def _has_no_instance(survey: Survey) -> bool:

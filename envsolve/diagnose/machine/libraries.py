@@ -10,11 +10,9 @@ from typing import NamedTuple
 from envsolve.diagnose.machine.files import MachineFiles
 from envsolve.model.versions import DriverVersion
 from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.installed import is_of_driver, version_in
 
 _NUMBER = re.compile(r"\.so\.(\d+(?:\.\d+)+)\Z")
-_OF_DRIVER = ("cuda", "nvcuda", "nvml")
-_PARTS_OF_A_VERSION = 3
-"""``libcudart.so.11.0`` is the name of every CUDA 11; from three numbers on they are a version."""
 
 
 class Library(NamedTuple):
@@ -35,12 +33,6 @@ def component(name: str) -> str | None:
     return None if found is None else found.lower()
 
 
-def is_of_driver(name: str) -> bool:
-    """Whether a file of this name belongs to the driver and not to a toolkit."""
-    found = component(name)
-    return found is not None and (found in _OF_DRIVER or found.startswith("nvidia-"))
-
-
 def is_of_toolkit(name: str) -> bool:
     """Whether a file of this name is a library of CUDA, cuDNN, NCCL... and none of the driver's."""
     return component(name) is not None and not is_of_driver(name)
@@ -48,13 +40,10 @@ def is_of_toolkit(name: str) -> bool:
 
 def file_version(path: str) -> str | None:
     """The version in the last part of a path, where it is one."""
-    match = _NUMBER.search(path)
-    if match is None:
-        return None
-    number = match[1]
-    if is_of_driver(posixpath.basename(path)):
-        return number if driver_version(path) is not None else None
-    return number if number.count(".") >= _PARTS_OF_A_VERSION - 1 else None
+    if not is_of_driver(posixpath.basename(path)):
+        return version_in(path)
+    version = driver_version(path)
+    return None if version is None else str(version)
 
 
 def driver_version(path: str) -> DriverVersion | None:

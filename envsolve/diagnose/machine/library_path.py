@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.libraries import Library, component, is_of_driver, libraries_in
+from envsolve.diagnose.machine.libraries import Library, component, libraries_in
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.loader import LIBRARY_PATH
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
+from envsolve.validation.installed import is_of_driver
 
 _MOST_NAMED = 40
 _LIBRARY_DIRECTORIES = ("lib", "lib64")
@@ -24,14 +24,11 @@ def check_entries(survey: Survey) -> Iterator[Finding]:
         return
     problems = [it.problem for it in survey.host.readings if it.problem is not None]
     seen = [it.text for it in problems if it.code == Trouble.LIBRARY_IN_CURRENT_DIRECTORY]
-    yield make_finding(
+    yield survey.finding(
         "library-path-empty-entry",
-        {
-            **survey.facts,
-            "entries": tuple(it for it in relative if it),
-            "absolute": ":".join(it for it in survey.library_path if it.startswith("/")),
-        },
         (f"{LIBRARY_PATH}={survey.environ[LIBRARY_PATH]}", *seen),
+        entries=tuple(it for it in relative if it),
+        absolute=":".join(it for it in survey.library_path if it.startswith("/")),
     )
 
 
@@ -43,11 +40,11 @@ def check_libraries(survey: Survey) -> Iterator[Finding]:
     where = tuple(dict.fromkeys(survey.files.parent(it.path) for it in found))
     facts: dict[str, object] = {"directories": where, "libraries": _components(found)}
     facts |= {"variable": "PATH"} if survey.platform.is_windows else survey.facts_without(where)
-    yield make_finding(
+    yield survey.finding(
         "cuda-on-library-path",
-        survey.facts | facts,
         (*map(str, found[:_MOST_NAMED]), *_rest(found)),
         severity=Severity.INFO if survey.platform.is_windows else None,
+        **facts,
     )
 
 
@@ -57,7 +54,7 @@ def check_missing(survey: Survey) -> Iterator[Finding]:
     missing = [it for it in missing if it not in survey.files.gaps]
     if missing and not survey.platform.is_windows:
         evidence = (f"{LIBRARY_PATH}={survey.environ[LIBRARY_PATH]}",)
-        yield make_finding("library-path-missing-directory", {**survey.facts, "directories": tuple(missing)}, evidence)
+        yield survey.finding("library-path-missing-directory", evidence, directories=tuple(missing))
 
 
 def check_program_path(survey: Survey) -> Iterator[Finding]:
@@ -71,7 +68,7 @@ def check_program_path(survey: Survey) -> Iterator[Finding]:
     if loaded:
         where = tuple(dict.fromkeys(survey.files.parent(it.path) for it in loaded))
         evidence = map(str, loaded[:_MOST_NAMED])
-        yield make_finding("libraries-on-program-path", {**survey.facts, "directories": where}, evidence)
+        yield survey.finding("libraries-on-program-path", evidence, directories=where)
 
 
 def check_preload(survey: Survey) -> Iterator[Finding]:
@@ -80,7 +77,7 @@ def check_preload(survey: Survey) -> Iterator[Finding]:
     named = [it for it in value.replace(":", " ").split() if component(it.rpartition("/")[2]) is not None]
     if named:
         evidence = (f"LD_PRELOAD={value}",)
-        yield make_finding("preloaded-library", {**survey.facts, "entries": tuple(named)}, evidence, about="LD_PRELOAD")
+        yield survey.finding("preloaded-library", evidence, about="LD_PRELOAD", entries=tuple(named))
 
 
 def libraries_on_path(survey: Survey) -> tuple[Library, ...]:

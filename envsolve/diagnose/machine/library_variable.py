@@ -13,7 +13,11 @@ from collections.abc import Callable, Iterable
 from envsolve.host.loader import LIBRARY_PATH
 
 UNSET = f"unset {LIBRARY_PATH}"
-_SEPARATORS = re.compile("[:;]")
+
+
+def entries_of(value: str | None) -> list[str]:
+    """The entries of the variable, the empty ones too; none where it is not set (ld.so(8): colons or semicolons)."""
+    return re.split("[:;]", value) if value else []
 
 
 def facts_without(
@@ -26,7 +30,7 @@ def facts_without(
     """
     harmful = tuple(dict.fromkeys(directories))
     places = set(map(place_of, harmful))
-    left = ":".join(it for it in _SEPARATORS.split(value) if it and place_of(it) not in places)
+    left = ":".join(it for it in entries_of(value) if it and place_of(it) not in places)
     cut = UNSET if driver is None else f"export {LIBRARY_PATH}={shlex.quote(left)}"
     is_lost = driver is not None and place_of(driver) in places
     return {"cut": None if is_lost else cut, "keeps": driver, "directories": harmful}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
@@ -56,15 +55,16 @@ def check_overrides(survey: Survey) -> Iterator[Finding]:
         return
     host = survey.host
     entries = tuple(f"{name}={survey.environ[name]}" for name in differing)
-    facts = {
-        "entries": entries,
-        "variables_typed": " ".join(differing),
-        "driver": None if host.driver is None else f"driver {host.driver}",
-        "driver_cuda": host.driver_cuda,
-        "gpus": tuple(f"GPUs of {it}" for it in host.capabilities),
-        "glibc_here": host.glibc,
-    }
-    yield make_finding("override-differs", survey.facts | facts, entries)
+    yield survey.finding(
+        "override-differs",
+        entries,
+        entries=entries,
+        variables_typed=" ".join(differing),
+        driver=None if host.driver is None else f"driver {host.driver}",
+        driver_cuda=host.driver_cuda,
+        gpus=tuple(f"GPUs of {it}" for it in host.capabilities),
+        glibc_here=host.glibc,
+    )
 
 
 def _agrees(survey: Survey, name: str) -> bool:

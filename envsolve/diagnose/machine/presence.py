@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from envsolve.diagnose.machine.seen import addresses, gpu_names, gpus_seen, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.gpus import total
 from envsolve.host.pci import PciDevice
 from envsolve.model.finding import Finding, Severity
@@ -25,7 +24,7 @@ def check_hardware(survey: Survey) -> Iterator[Finding]:
     if survey.has_gpu or not survey.platform.has_cuda:
         return
     mark = None if survey.container is None else survey.container.mark
-    yield make_finding("no-gpu", {**survey.facts, "mark": mark}, survey.host.notes)
+    yield survey.finding("no-gpu", survey.host.notes, mark=mark)
 
 
 def check_other_drivers(survey: Survey) -> Iterator[Finding]:
@@ -47,9 +46,10 @@ def check_installed(survey: Survey) -> Iterator[Finding]:
     if survey.bus and all(device.bound_to is not None for device in survey.bus):
         return
     if survey.libcuda is None and not misplaced_libraries(survey):
-        facts = {"gpus": gpu_names(survey), "way": survey.installation.text}
         evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
-        yield _with_way(survey, make_finding("no-driver", survey.facts | facts, evidence))
+        yield _with_way(
+            survey, survey.finding("no-driver", evidence, gpus=gpu_names(survey), way=survey.installation.text)
+        )
     elif _module_is_built(survey) is False:
         yield _module_not_built(survey)
     else:
@@ -83,52 +83,49 @@ def _with_way(survey: Survey, finding: Finding) -> Finding:
 
 def _bound_to_nouveau(survey: Survey, devices: list[PciDevice]) -> Finding:
     facts, evidence = _bound(devices)
-    known = {**facts, "way": survey.installation.text}
-    return _with_way(survey, make_finding("nouveau-has-gpu", survey.facts | known, evidence))
+    return _with_way(survey, survey.finding("nouveau-has-gpu", evidence, **facts, way=survey.installation.text))
 
 
 def _reserved(survey: Survey, devices: list[PciDevice]) -> Finding:
     alone = len(devices) == len(survey.bus) and not survey.working_gpus
     severity = Severity.ERROR if alone else None
     facts, evidence = _bound(devices)
-    return make_finding("gpu-reserved-for-virtual-machine", survey.facts | facts, evidence, severity=severity)
+    return survey.finding("gpu-reserved-for-virtual-machine", evidence, severity=severity, **facts)
 
 
 def _module_not_built(survey: Survey) -> Finding:
     kernel = _kernel(survey)
     debian = survey.distribution is not None and survey.distribution.is_a("debian", "ubuntu")
-    facts = {"path": _library(survey), "kernel_release": kernel, "debian": debian}
     evidence = (*gpus_seen(survey), f"/lib/modules/{kernel}/modules.dep names no nvidia.ko")
-    return make_finding("kernel-module-missing", survey.facts | facts, evidence)
+    return survey.finding(
+        "kernel-module-missing", evidence, path=_library(survey), kernel_release=kernel, debian=debian
+    )
 
 
 def _module_not_loaded(survey: Survey) -> Finding:
     evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
-    return make_finding("module-not-loaded", {**survey.facts, "path": _library(survey)}, evidence)
+    return survey.finding("module-not-loaded", evidence, path=_library(survey))
 
 
 def _secure_boot(survey: Survey) -> Iterator[Finding]:
     value = survey.files.data(_SECURE_BOOT)
     if value is not None and value[4:5] == b"\x01":
-        yield make_finding(
-            "kernel-module-refused",
-            survey.facts,
-            (f"{_SECURE_BOOT}: 1",),
-        )
+        yield survey.finding("kernel-module-refused", (f"{_SECURE_BOOT}: 1",))
 
 
 def _undriven(survey: Survey, devices: list[PciDevice], *, nothing_left: bool) -> Finding:
     evidence = [f"PCI {it.address}: 10de:{it.device}, no driver" for it in devices]
     severity = Severity.ERROR if nothing_left else None
-    return make_finding("gpu-not-driven", {**survey.facts, "gpus": addresses(devices)}, evidence, severity=severity)
+    return survey.finding("gpu-not-driven", evidence, severity=severity, gpus=addresses(devices))
 
 
 def _unlisted(survey: Survey, devices: list[PciDevice], listed: int) -> Finding:
     job = next((name for name in _JOBS if survey.environ.get(name)), None)
-    facts = {"on_bus": len(devices), "listed": str(listed), "job": job}
     evidence = [f"PCI {it.address}: 10de:{it.device}" for it in devices]
     severity = None if job is None else Severity.INFO
-    return make_finding("gpus-not-listed", survey.facts | facts, evidence, severity=severity)
+    return survey.finding(
+        "gpus-not-listed", evidence, severity=severity, on_bus=len(devices), listed=str(listed), job=job
+    )
 
 
 def _library(survey: Survey) -> str:

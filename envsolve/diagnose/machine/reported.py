@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding, shipped
+from envsolve.findings.catalogue import shipped
 from envsolve.host.probe import Source
 from envsolve.host.trouble import Trouble
 from envsolve.model.finding import Finding, Severity
@@ -45,9 +45,8 @@ def check_reported(survey: Survey) -> Iterator[Finding]:
     for identifier, group in groups.items():
         only_beside = survey.libcuda_works and all((reading.source != Source.LIBCUDA for reading, _ in group))
         texts = [f"{reading.source}: {problem.text}" for reading, problem in group]
-        yield make_finding(
+        yield survey.finding(
             identifier,
-            survey.facts,
             texts,
             seen=(f"{text}." for text in texts),
             severity=Severity.WARNING if only_beside else Severity.ERROR,
@@ -60,7 +59,7 @@ def check_unasked(survey: Survey) -> Iterator[Finding]:
     if lost:
         entries = tuple(f"{source} ({text})" for source, text in lost)
         evidence = tuple(f"{source}: {text}" for source, text in lost)
-        yield make_finding("source-not-asked", {**survey.facts, "entries": entries}, evidence)
+        yield survey.finding("source-not-asked", evidence, entries=entries)
 
 
 def _identifier(reading: Reading, problem: SourceFailure) -> str | None:

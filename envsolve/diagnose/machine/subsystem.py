@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from envsolve.diagnose.machine.compatibility import is_compatibility
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.wsl import shadowing_library
 from envsolve.model.finding import Finding, Severity
 
@@ -25,12 +24,7 @@ def check_first_wsl(survey: Survey) -> Iterator[Finding]:
     """WSL 1, which has no GPU at all."""
     release = survey.files.text("/proc/sys/kernel/osrelease") or ""
     if survey.is_linux and _FIRST_WSL.match(release):
-        facts = {"kernel_release": release}
-        yield make_finding(
-            "wsl-1",
-            survey.facts | facts,
-            (f"/proc/sys/kernel/osrelease: {release}",),
-        )
+        yield survey.finding("wsl-1", (f"/proc/sys/kernel/osrelease: {release}",), kernel_release=release)
 
 
 def check_linux_driver(survey: Survey) -> Iterator[Finding]:
@@ -43,12 +37,14 @@ def check_linux_driver(survey: Survey) -> Iterator[Finding]:
     if not hidden and shadow is None and not packages:
         return
     found = str(survey.libcuda) if hidden else shadow
-    facts = {"path": found, "hides": hidden, "packages": tuple(packages), "pins": " ".join(packages)}
-    yield make_finding(
+    yield survey.finding(
         "linux-driver-in-wsl",
-        survey.facts | facts,
         filter(None, (found, *(f"package {name}" for name in packages))),
         severity=Severity.ERROR if hidden and not survey.libcuda_works else Severity.WARNING,
+        path=found,
+        hides=hidden,
+        packages=tuple(packages),
+        pins=" ".join(packages),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import cached_property
+from typing import Any
 
 from envsolve.binary.lookup import Rule
 from envsolve.diagnose.machine.bus import gpus_on_bus
@@ -12,10 +13,11 @@ from envsolve.diagnose.machine.container_kind import Container, container_of
 from envsolve.diagnose.machine.distribution import Distribution, distribution_of
 from envsolve.diagnose.machine.driver_install import Limit, Way, bounds, installation
 from envsolve.diagnose.machine.files import MachineFiles
-from envsolve.diagnose.machine.library_variable import facts_without
+from envsolve.diagnose.machine.library_variable import entries_of, facts_without
 from envsolve.diagnose.machine.loading import LoaderView, Reached, damage_of, loader_view, reached
 from envsolve.diagnose.machine.surroundings import Surroundings
 from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
+from envsolve.findings.catalogue import make_finding
 from envsolve.host.device_nodes import module_is_loaded
 from envsolve.host.evidence import LIVE_SOURCES
 from envsolve.host.jetson import l4t_release
@@ -24,6 +26,7 @@ from envsolve.host.pci import PciDevice
 from envsolve.host.probe import Source
 from envsolve.host.wsl import is_wsl
 from envsolve.matrix import Matrix
+from envsolve.model.finding import Finding
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading
 from envsolve.model.release import Architecture
 from envsolve.model.versions import DriverVersion
@@ -102,6 +105,10 @@ class Survey:
         """The facts of every check: where processes run, and which driver branches the GPUs allow."""
         limit = None if self.limit.last is None else bounds(self.limit)
         return {**facts_of(self.places), "driver_limit": limit}
+
+    def finding(self, identifier: str, evidence: Iterable[str] = (), **said: Any) -> Finding:
+        """The finding of a check, from the facts of every check and its own; ``said`` is as for ``make_finding``."""
+        return make_finding(identifier, evidence, **{**self.facts, **said})
 
     def facts_without(self, directories: Iterable[str]) -> dict[str, object]:
         """Facts on how to keep ``directories`` of LD_LIBRARY_PATH from programs, for the step ``own-libraries``."""
@@ -227,7 +234,7 @@ class Survey:
     def library_path(self) -> tuple[str, ...]:
         """The entries of LD_LIBRARY_PATH as they stand, the empty ones too; none where it is not set."""
         value = self.environ.get(LIBRARY_PATH) if self.is_linux else None
-        return tuple(re.split("[:;]", value)) if value else ()
+        return tuple(entries_of(value))
 
     @cached_property
     def program_path(self) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.jetson import board_model
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import COMMON_GLIBC
@@ -19,12 +18,7 @@ _JETPACK: Mapping[str, str] = {"32": "4", "34": "5", "35": "5", "36": "6", "38":
 def check_platform(survey: Survey) -> Iterator[Finding]:
     """A platform without CUDA."""
     if not survey.platform.has_cuda:
-        facts = {"platform": survey.platform}
-        yield make_finding(
-            "macos-without-cuda",
-            survey.facts | facts,
-            (f"platform {survey.platform}",),
-        )
+        yield survey.finding("macos-without-cuda", (f"platform {survey.platform}",), platform=survey.platform)
 
 
 def check_c_library(survey: Survey) -> Iterator[Finding]:
@@ -35,26 +29,23 @@ def check_c_library(survey: Survey) -> Iterator[Finding]:
     musl = _musl(survey) if glibc is None else None
     if musl is not None:
         severity = None if survey.has_gpu else Severity.WARNING
-        yield make_finding("musl", {**survey.facts, "path": musl}, (musl,), severity=severity)
+        yield survey.finding("musl", (musl,), severity=severity, path=musl)
     elif glibc is not None and glibc < COMMON_GLIBC:
-        yield make_finding(
-            "glibc-old",
-            {**survey.facts, "glibc_here": glibc, "glibc_least": COMMON_GLIBC},
-            (f"glibc {glibc}",),
-        )
+        yield survey.finding("glibc-old", (f"glibc {glibc}",), glibc_here=glibc, glibc_least=COMMON_GLIBC)
 
 
 def check_jetson(survey: Survey) -> Iterator[Finding]:
     """A Jetson: which JetPack, and what that means for builds."""
     if survey.l4t is None:
         return
-    facts = {
-        "l4t": survey.l4t,
-        "jetpack_major": _JETPACK.get(survey.l4t.partition(".")[0]),
-        "board": board_model(survey.surroundings.machine.root),
-    }
     gpus = (f"{it.name}: {it.compute_capability}" for it in survey.host.gpus)
-    yield make_finding("jetson", survey.facts | facts, (f"/etc/nv_tegra_release: {survey.l4t}", *gpus))
+    yield survey.finding(
+        "jetson",
+        (f"/etc/nv_tegra_release: {survey.l4t}", *gpus),
+        l4t=survey.l4t,
+        jetpack_major=_JETPACK.get(survey.l4t.partition(".")[0]),
+        board=board_model(survey.surroundings.machine.root),
+    )
 
 
 def _musl(survey: Survey) -> str | None:

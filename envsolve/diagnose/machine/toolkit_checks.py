@@ -16,7 +16,6 @@ from envsolve.diagnose.machine.toolkit import (
     is_toolkit,
     version_of,
 )
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.model.versions import CudaVersion
 
@@ -43,7 +42,7 @@ def check_several(survey: Survey) -> Iterator[Finding]:
     if len(installed) < 2:  # noqa: PLR2004 - two are several
         return
     places = tuple(map(str, installed))
-    yield make_finding("several-toolkits", {**survey.facts, "places": places, "links": tuple(_links(survey))}, places)
+    yield survey.finding("several-toolkits", places, places=places, links=tuple(_links(survey)))
 
 
 def check_pointers(survey: Survey) -> Iterator[Finding]:
@@ -57,12 +56,12 @@ def check_pointers(survey: Survey) -> Iterator[Finding]:
     if lost:
         entries = tuple(f"{it.name}={it.path}" for it in lost)
         typed = " ".join(it.name for it in lost)
-        yield make_finding("cuda-home-wrong", {**survey.facts, "entries": entries, "variables_typed": typed}, entries)
+        yield survey.finding("cuda-home-wrong", entries, entries=entries, variables_typed=typed)
     versions = {CudaVersion.parse(it.version) for it in pointers if it.version is not None}
     if len(versions) > 1:
         known = [it for it in pointers if it.version is not None]
         entries = tuple(f"{it.name} {it.version} ({it.path})" for it in known)
-        yield make_finding("toolkit-variables-disagree", {**survey.facts, "entries": entries}, map(str, known))
+        yield survey.finding("toolkit-variables-disagree", map(str, known), entries=entries)
 
 
 def check_data_directory(survey: Survey) -> Iterator[Finding]:
@@ -72,12 +71,7 @@ def check_data_directory(survey: Survey) -> Iterator[Finding]:
     if path is None or any(survey.files.is_file(survey.files.join(path, *it)) for it in places):
         return
     flags = survey.environ["XLA_FLAGS"]
-    facts = {"path": path, "alone": len(flags.split()) == 1}
-    yield make_finding(
-        "libdevice-missing",
-        survey.facts | facts,
-        (f"XLA_FLAGS={flags}",),
-    )
+    yield survey.finding("libdevice-missing", (f"XLA_FLAGS={flags}",), path=path, alone=len(flags.split()) == 1)
 
 
 def check_driver(survey: Survey) -> Iterator[Finding]:
@@ -86,9 +80,12 @@ def check_driver(survey: Survey) -> Iterator[Finding]:
     for toolkit in survey.toolkits if newest is not None else ():
         assert newest is not None
         if toolkit.is_default and toolkit.cuda is not None and toolkit.cuda.major > newest.major:
-            facts = {**_facts(toolkit), "driver_cuda": newest, "driver_major": newest.major}
-            yield make_finding(
-                "toolkit-newer-than-driver", survey.facts | facts, (str(toolkit), f"driver: CUDA {newest}")
+            yield survey.finding(
+                "toolkit-newer-than-driver",
+                (str(toolkit), f"driver: CUDA {newest}"),
+                **_facts(toolkit),
+                driver_cuda=newest,
+                driver_major=newest.major,
             )
 
 
@@ -102,8 +99,13 @@ def check_gpus(survey: Survey) -> Iterator[Finding]:
         old = [it for it in survey.gpus if it.compute_capability and it.compute_capability < min(row.compiles_for)]
         if old:
             named = tuple(map(name_of, old))
-            facts = {**_facts(toolkit), "capability": min(row.compiles_for), "gpus": named}
-            yield make_finding("toolkit-drops-gpu", survey.facts | facts, (str(toolkit), *named))
+            yield survey.finding(
+                "toolkit-drops-gpu",
+                (str(toolkit), *named),
+                **_facts(toolkit),
+                capability=min(row.compiles_for),
+                gpus=named,
+            )
 
 
 def _facts(toolkit: Toolkit) -> dict[str, object]:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 
@@ -42,6 +41,4 @@ def check_variables(survey: Survey) -> Iterator[Finding]:
         found = [name for name in rule.names if name in survey.environ and rule.applies(survey.environ[name])]
         if found:
             entries = tuple(f"{name}={survey.environ[name]}" for name in found)
-            yield make_finding(
-                rule.id, {**survey.facts, "entries": entries, "variables_typed": " ".join(found)}, entries
-            )
+            yield survey.finding(rule.id, entries, entries=entries, variables_typed=" ".join(found))

@@ -11,13 +11,11 @@ import re
 from collections.abc import Iterator
 
 from envsolve.diagnose.machine.survey import Survey
-from envsolve.findings.catalogue import make_finding
 from envsolve.host.gpus import total
 from envsolve.model.finding import Finding, Severity
+from envsolve.validation.driver_verdict import HIDES_EVERYTHING
 
 VARIABLE = "CUDA_VISIBLE_DEVICES"
-NOTHING = ("", "-1", "NoDevFiles")
-"""Values that leave no GPU; the last is what Slurm sets for jobs that asked for none."""
 _UUID = re.compile(r"^GPU UUID:\s*(GPU-[0-9a-f-]+)\s*$", re.MULTILINE | re.IGNORECASE)
 _GPUS = "/proc/driver/nvidia/gpus"
 
@@ -28,7 +26,7 @@ def check_visible(survey: Survey) -> Iterator[Finding]:
     if value is None or not survey.gpus:
         return
     names = [name.strip() for name in value.split(",")]
-    if value.strip() in NOTHING:
+    if value.strip() in HIDES_EVERYTHING:
         yield _finding(survey, value, "nothing")
         return
     twice = next((name for name in names if names.count(name) > 1), None)
@@ -41,11 +39,14 @@ def check_visible(survey: Survey) -> Iterator[Finding]:
 
 
 def _finding(survey: Survey, value: str, problem: str, gpu: str | None = None, *, partly: bool = False) -> Finding:
-    return make_finding(
+    return survey.finding(
         "gpus-hidden",
-        {**survey.facts, "visible": repr(value), "problem": problem, "gpu": gpu, "partly": partly},
         (f"{VARIABLE}={value}", f"{_count(survey)} on this machine"),
         severity=Severity.WARNING if partly else Severity.ERROR,
+        visible=repr(value),
+        problem=problem,
+        gpu=gpu,
+        partly=partly,
     )
 
 

@@ -6,9 +6,14 @@ A framework is untyped here on purpose: it is whatever the environment has, of a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Callable, List, Mapping, NamedTuple
+from typing import Any, Callable, List, Mapping, NamedTuple, Sequence, Tuple
 
 from .reference import Array, Lesson, Numbers
+
+Loss = Callable[[Any, Any], Any]
+"""A function of two tensors that returns one number."""
+Step = Callable[[Any, Any], Tuple[Any, Sequence[Any]]]
+"""The same that also returns its slopes."""
 
 
 class UnsupportedError(Exception):
@@ -72,3 +77,110 @@ class Framework(ABC):
     @abstractmethod
     def products(self, left: Array, right: Array) -> Callable[[], int]:
         """A function that multiplies two matrices again and counts the numbers that are not, bit by bit, as before."""
+
+
+class TensorFramework(Framework):
+    """A framework of tensors: each operation is written once, in functions that all of these frameworks have.
+
+    ``own`` is what its kernels are called, ``products`` what matrix products go through. Images are NCHW and filters
+    OIHW, as in the reference.
+    """
+
+    exp: Callable[[Any], Any]
+    relu: Callable[[Any], Any]
+    product: Callable[[Any, Any], Any]
+    """The product of two matrices, without reduced precision."""
+
+    def __init__(self, own: str, products: str = "cuBLAS") -> None:
+        super().__init__(
+            {
+                "element-wise": own,
+                "matmul": products,
+                "convolution": "cuDNN",
+                "convolution-backward": "cuDNN",
+                "training": "all of these together",
+            }
+        )
+
+    @abstractmethod
+    def _tensor(self, values: Array) -> Any:
+        """An array on the device."""
+
+    @abstractmethod
+    def _numbers(self, tensor: Any) -> Numbers:
+        """What a tensor holds, row-major."""
+
+    @abstractmethod
+    def _is_here(self, tensor: Any) -> bool:
+        """Whether a tensor was made on the device."""
+
+    @abstractmethod
+    def _convolve(self, images: Any, filters: Any) -> Any:
+        """The convolution of three by three, size kept."""
+
+    @abstractmethod
+    def _differentiated(self, function: Loss) -> Step:
+        """``function``, which returns one number, with its slopes with respect to both arguments."""
+
+    def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function`` as users of the framework would run it."""
+        return function
+
+    def _total(self, tensor: Any) -> Any:
+        """The sum of all numbers."""
+        return tensor.sum()
+
+    def _rows(self, tensor: Any, count: int) -> Any:
+        """A matrix of ``count`` rows."""
+        return tensor.reshape((count, -1))
+
+    def _different(self, left: Any, right: Any) -> int:
+        """How many numbers differ; only the count leaves the device."""
+        return int((left != right).sum().item())
+
+    def element_wise(self, left: Array, right: Array) -> Outcome:
+        """First of all operations: it goes through no library of NVIDIA's but the runtime."""
+        function = self._compiled(lambda a, b: self.exp(a) * b + a)
+        return self.outcome(function(self._tensor(left), self._tensor(right)))
+
+    def matmul(self, left: Array, right: Array) -> Outcome:
+        """A product of two matrices."""
+        return self.outcome(self._compiled(self.product)(self._tensor(left), self._tensor(right)))
+
+    def convolution(self, images: Array, filters: Array) -> Outcome:
+        """A convolution."""
+        return self.outcome(self._compiled(self._convolve)(self._tensor(images), self._tensor(filters)))
+
+    def convolution_backward(self, images: Array, filters: Array, upstream: Array) -> Outcome:
+        """Both gradients, of one number: given a gradient of its own, PyTorch loads its symbolic shapes for seconds."""
+        slope = self._tensor(upstream)
+        step = self._differentiated(lambda a, b: self._total(self._convolve(a, b) * slope))
+        return self.outcome(*step(self._tensor(images), self._tensor(filters))[1])
+
+    def training(self, lesson: Lesson) -> Outcome:
+        """Gradient descent written out: an optimizer of PyTorch loads its compiler first, for seconds."""
+        images, targets = self._tensor(lesson.images), self._tensor(lesson.targets)
+
+        def loss(filters: Any, weights: Any) -> Any:
+            hidden = self._rows(self.relu(self._convolve(images, filters)), lesson.images.shape[0])
+            return (1 / lesson.targets.shape[0]) * self._total((self.product(hidden, weights) - targets) ** 2)
+
+        step = self._differentiated(loss)
+        filters, weights = self._tensor(lesson.filters), self._tensor(lesson.weights)
+        losses = []
+        for _ in range(lesson.steps + 1):
+            value, slopes = step(filters, weights)
+            losses.append(value)
+            filters, weights = filters - lesson.rate * slopes[0], weights - lesson.rate * slopes[1]
+        return self.outcome(*losses)
+
+    def products(self, left: Array, right: Array) -> Callable[[], int]:
+        """Products that stay on the device."""
+        a, b = self._tensor(left), self._tensor(right)
+        product = self._compiled(self.product)
+        first = product(a, b)
+        return lambda: self._different(product(a, b), first)
+
+    def outcome(self, *results: Any) -> Outcome:
+        """What is read back."""
+        return Outcome([number for it in results for number in self._numbers(it)], all(map(self._is_here, results)))

@@ -9,21 +9,13 @@ from typing import Any, Callable, Dict
 
 from . import operations
 from .channel import Channel
-from .framework import Framework, NoDeviceError, Outcome
-from .reference import Array, Lesson
+from .framework import Loss, NoDeviceError, Step, TensorFramework
+from .reference import Array, Numbers
 
 PLATFORMS = {"cuda": ("gpu", "cuda"), "cpu": ("cpu",)}
 """What JAX calls the platform of a device."""
 OLD_KERNELS = ("cuda", "cublas_kernels.so", "cusolver_kernels.so")
 """In the folder of jaxlib, before the code for CUDA became a plugin."""
-
-PROVES = {
-    "element-wise": "XLA",
-    "matmul": "XLA, which takes cuBLAS or a kernel of its own",
-    "convolution": "cuDNN",
-    "convolution-backward": "cuDNN",
-    "training": "all of these together",
-}
 
 
 def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
@@ -31,11 +23,11 @@ def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
     return operations.run(job, channel, "jax", Jax)
 
 
-class Jax(Framework):
+class Jax(TensorFramework):
     """JAX with its jaxlib. Each operation is compiled by XLA as a whole, as users' functions are."""
 
     def __init__(self, device: str) -> None:
-        super().__init__(PROVES)
+        super().__init__("XLA", "XLA, which takes cuBLAS or a kernel of its own")
         os.environ["JAX_PLATFORMS"] = device
         os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "false"  # the GPU may be in use
         os.environ["TF_CPP_MIN_LOG_LEVEL"] = "0"
@@ -44,6 +36,7 @@ class Jax(Framework):
 
         self.numpy: Any = numpy
         self.jax: Any = jax
+        self.exp, self.relu, self.product = jax.numpy.exp, jax.nn.relu, self._product
         self.version = str(jax.__version__)
         self.cpu_build = not has_cuda()
         self.built_cuda = None if self.cpu_build else built_cuda()
@@ -62,51 +55,16 @@ class Jax(Framework):
         self.device = devices[index]
         return "CPU" if device == "cpu" else str(self.device.device_kind)
 
-    def element_wise(self, left: Array, right: Array) -> Outcome:
-        """Code that XLA makes for this GPU."""
-        exp = self.jax.numpy.exp
-        return self._outcome(self.jax.jit(lambda a, b: exp(a) * b + a)(self._array(left), self._array(right)))
+    def _tensor(self, values: Array) -> Any:
+        return self.jax.device_put(self.numpy.array(values.numbers, "float32").reshape(values.shape), self.device)
 
-    def matmul(self, left: Array, right: Array) -> Outcome:
-        """A product of two matrices."""
-        return self._outcome(self.jax.jit(self._product)(self._array(left), self._array(right)))
+    def _numbers(self, tensor: Any) -> Numbers:
+        numbers: Numbers = self.numpy.asarray(tensor).reshape(-1).tolist()
+        return numbers
 
-    def convolution(self, images: Array, filters: Array) -> Outcome:
-        """A convolution."""
-        return self._outcome(self.jax.jit(self._convolve)(self._array(images), self._array(filters)))
-
-    def convolution_backward(self, images: Array, filters: Array, upstream: Array) -> Outcome:
-        """Both gradients, by automatic differentiation."""
-
-        def total(a: Any, b: Any, slope: Any) -> Any:
-            return (self._convolve(a, b) * slope).sum()
-
-        gradients = self.jax.jit(self.jax.grad(total, argnums=(0, 1)))
-        return self._outcome(*gradients(self._array(images), self._array(filters), self._array(upstream)))
-
-    def training(self, lesson: Lesson) -> Outcome:
-        """Gradient descent, one compiled function for loss and gradients."""
-        images, targets = self._array(lesson.images), self._array(lesson.targets)
-        filters, weights = self._array(lesson.filters), self._array(lesson.weights)
-
-        def loss(filters: Any, weights: Any) -> Any:
-            hidden = self.jax.nn.relu(self._convolve(images, filters)).reshape(images.shape[0], -1)
-            return ((self._product(hidden, weights) - targets) ** 2).mean()
-
-        step = self.jax.jit(self.jax.value_and_grad(loss, argnums=(0, 1)))
-        losses = []
-        for _ in range(lesson.steps + 1):
-            value, slopes = step(filters, weights)
-            losses.append(value)
-            filters, weights = filters - lesson.rate * slopes[0], weights - lesson.rate * slopes[1]
-        return self._outcome(*losses)
-
-    def products(self, left: Array, right: Array) -> Callable[[], int]:
-        """Products that stay on the device; only the count comes back."""
-        a, b = self._array(left), self._array(right)
-        product = self.jax.jit(self._product)
-        first = product(a, b)
-        return lambda: int((product(a, b) != first).sum())
+    def _is_here(self, tensor: Any) -> bool:
+        devices = tensor.devices() if hasattr(tensor, "devices") else {tensor.device()}  # devices() came with 0.4
+        return set(devices) == {self.device}
 
     def _product(self, left: Any, right: Any) -> Any:
         return self.jax.numpy.matmul(left, right, precision=self.jax.lax.Precision.HIGHEST)
@@ -117,16 +75,12 @@ class Jax(Framework):
             images, filters, (1, 1), padding, precision=self.jax.lax.Precision.HIGHEST
         )
 
-    def _array(self, values: Array) -> Any:
-        return self.jax.device_put(self.numpy.array(values.numbers, "float32").reshape(values.shape), self.device)
+    def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        compiled: Callable[..., Any] = self.jax.jit(function)
+        return compiled
 
-    def _outcome(self, *results: Any) -> Outcome:
-        numbers = [number for it in results for number in self.numpy.asarray(it).reshape(-1).tolist()]
-        return Outcome(numbers, all(map(self._is_here, results)))
-
-    def _is_here(self, result: Any) -> bool:
-        devices = result.devices() if hasattr(result, "devices") else {result.device()}  # devices() came with 0.4
-        return set(devices) == {self.device}
+    def _differentiated(self, function: Loss) -> Step:
+        return self._compiled(self.jax.value_and_grad(function, argnums=(0, 1)))
 
 
 def has_cuda() -> bool:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Dict
+from typing import Any, Dict, Sequence, Tuple
 
 from . import operations
 from .channel import Channel
-from .framework import Framework, NoDeviceError, Outcome, UnsupportedError
-from .reference import Array, Lesson
-
-PROVES = {
-    "element-wise": "PaddlePaddle's own kernels",
-    "matmul": "cuBLAS",
-    "convolution": "cuDNN",
-    "convolution-backward": "cuDNN",
-    "training": "all of these together",
-}
+from .framework import Loss, NoDeviceError, Step, TensorFramework, UnsupportedError
+from .reference import Array, Numbers
 
 
 def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
@@ -23,17 +15,18 @@ def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
     return operations.run(job, channel, "paddlepaddle", PaddlePaddle)
 
 
-class PaddlePaddle(Framework):
+class PaddlePaddle(TensorFramework):
     """PaddlePaddle, from 2.0 on. TF32 is off by the variable of cuBLAS and cuDNN; Paddle has no switch of its own."""
 
     def __init__(self, _device: str) -> None:
-        super().__init__(PROVES)
+        super().__init__("PaddlePaddle's own kernels")
         import paddle
 
         if not hasattr(paddle, "set_device"):
             text = "PaddlePaddle {} is older than 2.0".format(paddle.__version__)
             raise UnsupportedError(text)
         self.paddle: Any = paddle
+        self.exp, self.relu, self.product = paddle.exp, paddle.nn.functional.relu, paddle.matmul
         self.version = str(paddle.__version__)
         self.cpu_build = not paddle.is_compiled_with_cuda()
         if not self.cpu_build and hasattr(paddle.version, "cuda"):  # from 2.1 on
@@ -53,59 +46,31 @@ class PaddlePaddle(Framework):
         self.device = str(paddle.set_device("gpu:{}".format(index)))
         return str(cuda.get_device_name(index)) if hasattr(cuda, "get_device_name") else "gpu:{}".format(index)
 
-    def element_wise(self, left: Array, right: Array) -> Outcome:
-        """First of all operations: it goes through no library of NVIDIA's but the runtime."""
-        a, b = self._tensor(left), self._tensor(right)
-        return self._outcome(self.paddle.exp(a) * b + a)
-
-    def matmul(self, left: Array, right: Array) -> Outcome:
-        """A product of two matrices."""
-        return self._outcome(self.paddle.matmul(self._tensor(left), self._tensor(right)))
-
-    def convolution(self, images: Array, filters: Array) -> Outcome:
-        """A convolution."""
-        return self._outcome(self._convolve(self._tensor(images), self._tensor(filters)))
-
-    def convolution_backward(self, images: Array, filters: Array, upstream: Array) -> Outcome:
-        """Both gradients, by automatic differentiation."""
-        leaves = [self._leaf(self._tensor(images)), self._leaf(self._tensor(filters))]
-        result = self._convolve(*leaves)
-        return self._outcome(*self.paddle.grad([result], leaves, [self._tensor(upstream)]))
-
-    def training(self, lesson: Lesson) -> Outcome:
-        """Gradient descent written out."""
-        paddle = self.paddle
-        images, targets = self._tensor(lesson.images), self._tensor(lesson.targets)
-        leaves = [self._leaf(self._tensor(lesson.filters)), self._leaf(self._tensor(lesson.weights))]
-        losses = []
-        for _ in range(lesson.steps + 1):
-            hidden = paddle.nn.functional.relu(self._convolve(images, leaves[0])).reshape([images.shape[0], -1])
-            loss = ((paddle.matmul(hidden, leaves[1]) - targets) ** 2).mean()
-            losses.append(loss)
-            slopes = paddle.grad([loss], leaves)
-            leaves = [self._leaf((it - lesson.rate * by).detach()) for it, by in zip(leaves, slopes)]
-        return self._outcome(*losses)
-
-    def products(self, left: Array, right: Array) -> Callable[[], int]:
-        """Products that stay on the device; only the count comes back."""
-        paddle = self.paddle
-        a, b = self._tensor(left), self._tensor(right)
-        first = paddle.matmul(a, b)
-        return lambda: int((paddle.matmul(a, b) != first).astype("float32").sum().item())
-
     def _tensor(self, values: Array) -> Any:
         return self.paddle.to_tensor(values.numbers, dtype="float32").reshape(list(values.shape))
 
-    def _leaf(self, tensor: Any) -> Any:
-        tensor.stop_gradient = False
-        return tensor
+    def _numbers(self, tensor: Any) -> Numbers:
+        numbers: Numbers = tensor.numpy().reshape(-1).tolist()
+        return numbers
+
+    def _is_here(self, tensor: Any) -> bool:
+        return str(tensor.place) == self.device
 
     def _convolve(self, images: Any, filters: Any) -> Any:
         return self.paddle.nn.functional.conv2d(images, filters, padding=1)
 
-    def _outcome(self, *results: Any) -> Outcome:
-        numbers = [number for it in results for number in it.numpy().reshape(-1).tolist()]
-        return Outcome(numbers, all(map(self._is_here, results)))
+    def _differentiated(self, function: Loss) -> Step:
+        def run(*tensors: Any) -> Tuple[Any, Sequence[Any]]:
+            leaves = [it.detach() for it in tensors]
+            for leaf in leaves:
+                leaf.stop_gradient = False
+            value = function(*leaves)
+            return value, self.paddle.grad([value], leaves)
 
-    def _is_here(self, result: Any) -> bool:
-        return str(result.place) == self.device
+        return run
+
+    def _rows(self, tensor: Any, count: int) -> Any:
+        return tensor.reshape([count, -1])
+
+    def _different(self, left: Any, right: Any) -> int:
+        return int((left != right).astype("float32").sum().item())

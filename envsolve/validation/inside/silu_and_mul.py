@@ -34,7 +34,7 @@ class ServerKernels(PyTorch, ABC):
 
     def silu_and_mul(self, values: Array) -> Outcome:
         """SiLU of the left half of each row, times the right half."""
-        return self._outcome(self.activated(self._tensor(values).half()).float())
+        return self.outcome(self.activated(self._tensor(values).half()).float())
 
     @abstractmethod
     def activated(self, halves: Any) -> Any:

@@ -16,7 +16,7 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform
 from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
-from tests.validation.static_environment import AMPERE, NVIDIA, Environment
+from tests.diagnose.environment.static_environment import AMPERE, NVIDIA, Environment
 
 VERSIONS = {
     "nvidia/cuda_runtime/lib": ("nvidia-cuda-runtime-cu12", "12.8.90"),

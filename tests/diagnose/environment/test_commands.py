@@ -17,7 +17,7 @@ from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.host import Platform
 from tests.diagnose.environment.on_disk import Patient, host, pip
-from tests.validation.static_environment import AMPERE
+from tests.diagnose.environment.static_environment import AMPERE
 
 BAT, POWERSHELL = {"PROMPT": "$P$G"}, {"PSModulePath": r"C:\x"}
 

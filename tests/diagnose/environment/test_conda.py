@@ -8,7 +8,7 @@ import pytest
 
 from envsolve.model.finding import Severity
 from tests.diagnose.environment.on_disk import Patient, host, names
-from tests.validation.static_environment import AMPERE
+from tests.diagnose.environment.static_environment import AMPERE
 
 CUDNN = "libcudnn.so.9"
 

@@ -8,8 +8,8 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
 from envsolve.model.host import Host
 from tests.diagnose.environment.on_disk import Patient, host, names
+from tests.diagnose.environment.static_environment import AMPERE
 from tests.scripts.fat_binary import fat_binary
-from tests.validation.static_environment import AMPERE
 
 BLACKWELL = ComputeCapability(12, 0)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
 from tests.diagnose.environment.on_disk import Patient, host, names
+from tests.diagnose.environment.static_environment import AMPERE
 from tests.scripts.fat_binary import fat_binary
-from tests.validation.static_environment import AMPERE
 
 PASCAL = ComputeCapability(6, 1)
 

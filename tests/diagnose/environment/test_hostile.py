@@ -167,7 +167,7 @@ def test_where_the_static_checks_fail_the_others_go_on(stack: Patient, monkeypat
         raise RuntimeError("Symlink loop from 'x'")
 
     (stack.site / "~orch").mkdir()
-    monkeypatch.setattr("envsolve.diagnose.environment.scene.examine", failing)
+    monkeypatch.setattr("envsolve.diagnose.environment.static.examine", failing)
     found = stack.report().findings
     assert ("half-removed-package", "warning") in names(found)
     assert "The frameworks and the libraries they load could not be checked" in {it.title for it in found}

@@ -15,7 +15,7 @@ from envsolve.model.finding import Severity
 from envsolve.model.host import Platform
 from envsolve.validation.child import Children
 from tests.diagnose.environment.on_disk import Patient, host, names
-from tests.validation.static_environment import AMPERE
+from tests.diagnose.environment.static_environment import AMPERE
 
 
 def test_a_sound_stack_gives_no_finding(stack: Patient) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from packaging.specifiers import SpecifierSet
 
 from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.codes import listed
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import DeviceCode
@@ -19,7 +19,6 @@ from envsolve.model.need import Need
 from envsolve.model.request import natural, spoken
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
-from envsolve.validation.static.coverage import listed
 
 _OWN_IDS = {"numpy": "numpy-mismatch", "protobuf": "protobuf-mismatch"}
 
@@ -30,18 +29,20 @@ def packages_without_code(scene: Scene) -> Iterator[Finding]:
         build = _build_beside(package, scene)
         cuda = None if build is None else build.cuda_version
         compiles = scene.host.driver_cuda
-        gpu = facts.without_code_for(scene.host.capabilities if scene.has_gpu else (), cuda, compiles)
+        gpu = facts.without_code_for(scene.capabilities, cuda, compiles)
         if gpu is None:
             continue
         others = (it for it in scene.matrix.build_facts(package.name, scene.platform) if it.code is not None)
-        said = {
-            "capability": str(gpu),
-            "gpu": next(it.name for it in scene.host.gpus if it.compute_capability == gpu),
-            "versions": _versions(it for it in others if it.without_code_for([gpu], cuda, compiles) is None),
-        }
-        evidence = (f"GPU: {gpu}", f"{package.label}: {listed(facts.code or DeviceCode(()))}")
-        severity = Severity.WARNING if facts.loss else Severity.ERROR
-        yield _finding("package-without-code-for-gpu", package, facts, said, evidence, scene, severity)
+        yield scene.finding(
+            "package-without-code-for-gpu",
+            (f"GPU: {gpu}", f"{package.label}: {listed(facts.code or DeviceCode(()))}"),
+            about=package,
+            severity=_severity(facts),
+            sources=_sources(facts),
+            capability=str(gpu),
+            gpu=next(it.name for it in scene.host.gpus if it.compute_capability == gpu),
+            versions=_versions(it for it in others if it.without_code_for([gpu], cuda, compiles) is None),
+        )
 
 
 def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
@@ -52,42 +53,29 @@ def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
         if build is None or cuda is None or facts.cuda is None or facts.go_with(cuda):
             continue
         others = (it for it in scene.matrix.build_facts(package.name, scene.platform) if it.cuda is not None)
-        said = {
-            "loss": facts.loss[:1].upper() + facts.loss[1:],
-            "framework": build.title,
-            "name": build.name,
-            "built_cuda": str(cuda),
-            "package_cuda": facts.cuda_text,
-            "package_cuda_versions": spoken(facts.cuda),
-            "versions": _versions(it for it in others if it.go_with(cuda)),
-        }
-        evidence = (f"{build.label}: CUDA {cuda}", f"{package.label}: {facts.cuda_text}")
-        severity = Severity.WARNING if facts.loss else Severity.ERROR
-        yield _finding("package-for-other-cuda", package, facts, said, evidence, scene, severity)
-
-
-def _finding(
-    identifier: str,
-    package: Package,
-    facts: BuildFacts,
-    said: Mapping[str, object],
-    evidence: Iterable[str],
-    scene: Scene,
-    severity: Severity | None = None,
-) -> Finding:
-    known = {"package": package.name, "version": package.version, **said}
-    about, sources = package.name, _sources(facts)
-    return make_finding(identifier, scene.facts | known, evidence, about=about, severity=severity, sources=sources)
+        yield scene.finding(
+            "package-for-other-cuda",
+            (f"{build.label}: CUDA {cuda}", f"{package.label}: {facts.cuda_text}"),
+            about=package,
+            severity=_severity(facts),
+            sources=_sources(facts),
+            loss=facts.loss[:1].upper() + facts.loss[1:],
+            framework=build.title,
+            name=build.name,
+            built_cuda=str(cuda),
+            package_cuda=facts.cuda_text,
+            package_cuda_versions=spoken(facts.cuda),
+            versions=_versions(it for it in others if it.go_with(cuda)),
+        )
 
 
 def packages_that_need_others(scene: Scene) -> Iterator[Finding]:
     """Builds and packages beside versions that they break with, or without what they need, as metadata do not say."""
     for build in scene.builds:
         known = {tuple(constraints_of(release, scene.matrix.build_facts)) for release in build.releases}
-        sources = tuple(dict.fromkeys(release.reference for release in build.releases))[:1]
         for need in known.pop() if len(known) == 1 else ():
             if scene.packages.get(need.name) is not None:
-                yield from _needs(build.title, build.version or "", need, build.name, sources, scene)
+                yield from _needs(build.title, build.version or "", need, build.name, build.references, scene)
     for package, facts in _known(scene):
         if not frameworks_among([package.name]):
             for need in facts.requires:
@@ -120,21 +108,23 @@ def _needs(
     if installed is not None and SpecifierSet(need.specifier).contains(installed, prereleases=True):
         return
     said = f"{title} {version} requires {need.in_words}"
-    yield make_finding(
+    yield scene.finding(
         _OWN_IDS.get(need.name, "package-needs-another"),
-        {
-            **scene.facts,
-            "package": title,
-            "version": version,
-            "requirement": str(need),
-            "other": need.name,
-            "installer": None if package is None else installer_of(package, scene),
-            "other_version": None if package is None else package.version,
-        },
         () if package is None else (f"{package.folder.name} is installed", said),
         about=about,
         sources=sources,
+        package=title,
+        version=version,
+        requirement=str(need),
+        other=need.name,
+        installer=None if package is None else installer_of(package, scene),
+        other_version=None if package is None else package.version,
     )
+
+
+def _severity(facts: BuildFacts) -> Severity:
+    """Less than an error where only a part of the package is lost."""
+    return Severity.WARNING if facts.loss else Severity.ERROR
 
 
 def _sources(facts: BuildFacts) -> tuple[str, ...]:

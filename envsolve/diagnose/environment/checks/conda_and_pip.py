@@ -17,13 +17,10 @@ from envsolve.diagnose.environment.reading import is_file, real, shown
 from envsolve.diagnose.environment.remedies import solve
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
 from envsolve.validation.inside.library_versions import component_of
-from envsolve.validation.static.installed import is_of_driver
-
-_SHOWN = 8
+from envsolve.validation.installed import is_of_driver
 
 
 def libraries_of_both(scene: Scene) -> Iterator[Finding]:
@@ -73,20 +70,17 @@ def _twice(component: str, names: dict[str, dict[str, Path]], scene: Scene) -> F
     by = next(iter(names.values()))
     versions = {owner: str(scene.owners.version_of(path) or "") for owner, path in by.items()}
     differ = len(set(versions.values())) > 1 or "" in versions.values()
-    facts = {
-        "component": component,
-        "places": tuple(f"{path} ({f'{versions[it]}, {it}' if versions[it] else it})" for it, path in by.items()),
-        "loaded": next(_loaded(set(names), scene), None),
-        "solve": next(
-            iter(solve((it.name for it in scene.builds), "--gpu auto", "--source conda-forge > environment.yml")), None
-        ),
-    }
-    return make_finding(
+    return scene.finding(
         "library-of-conda-and-pip",
-        scene.facts | facts,
-        [str(path) for paths in names.values() for path in paths.values()][:_SHOWN],
+        [str(path) for paths in names.values() for path in paths.values()],
         about=component,
         severity=None if differ else Severity.INFO,
+        component=component,
+        places=tuple(f"{path} ({f'{versions[it]}, {it}' if versions[it] else it})" for it, path in by.items()),
+        loaded=next(_loaded(set(names), scene), None),
+        solve=next(
+            iter(solve((it.name for it in scene.builds), "--gpu auto", "--source conda-forge > environment.yml")), None
+        ),
     )
 
 
@@ -99,11 +93,14 @@ def _loaded(names: set[str], scene: Scene) -> Iterator[str]:
 def _replaced(pairs: list[tuple[CondaPackage, Package]], severity: Severity, scene: Scene) -> Finding:
     record, package = pairs[0]
     names = [package.name for _, package in pairs]
-    facts = {
-        "packages": listed(names),
-        "package": package.label,
-        "other": record.label,
-        "conda_names": " ".join(dict.fromkeys(it.name for it, _ in pairs)),
-    }
-    evidence = [f"{record.label} of conda, {package.label} in {package.folder}" for record, package in pairs[:_SHOWN]]
-    return make_finding("package-of-conda-replaced", scene.facts | facts, evidence, about=names[0], severity=severity)
+    evidence = [f"{record.label} of conda, {package.label} in {package.folder}" for record, package in pairs]
+    return scene.finding(
+        "package-of-conda-replaced",
+        evidence,
+        about=names[0],
+        severity=severity,
+        packages=listed(names),
+        package=package.label,
+        other=record.label,
+        conda_names=" ".join(dict.fromkeys(it.name for it, _ in pairs)),
+    )

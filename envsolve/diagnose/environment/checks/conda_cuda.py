@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from envsolve.diagnose.environment.conda_meta import CondaPackage
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.finding import Finding
@@ -34,18 +33,15 @@ def toolkit_of_another_cuda(scene: Scene) -> Iterator[Finding]:
     package, version = toolkit
     for build in scene.builds:
         if build.cuda_major is not None and build.cuda_major != version.major:
-            facts = {
-                "package": package.label,
-                "package_cuda": version,
-                "package_cuda_versions": f"{version.major}.*",
-                "framework": build.title,
-                "name": build.name,
-                "version": build.version,
-                "built_cuda": build.cuda,
-                "installer": "conda" if build.conda is not None else "pip",
-            }
-            evidence = (package.label, f"{build.label}: CUDA {build.cuda}")
-            yield make_finding("conda-cuda-differs", scene.facts | facts, evidence, about=build.name)
+            yield scene.finding(
+                "conda-cuda-differs",
+                (package.label, f"{build.label}: CUDA {build.cuda}"),
+                about=build,
+                package=package.label,
+                package_cuda=version,
+                package_cuda_versions=f"{version.major}.*",
+                installer="conda" if build.conda is not None else "pip",
+            )
 
 
 def solved_without_cuda(scene: Scene) -> Iterator[Finding]:
@@ -56,12 +52,13 @@ def solved_without_cuda(scene: Scene) -> Iterator[Finding]:
     for_cpu = [it for it in with_builds if _FOR_CPU.search(it.build)]
     if for_cpu and len(for_cpu) == len(with_builds) and not any(it.needs("__cuda") for it in scene.conda.packages):
         labels = tuple(it.label for it in for_cpu)
-        facts = {
-            "packages": labels,
-            "conda_names": " ".join(dict.fromkeys(package.name for package in for_cpu)),
-            "driver_cuda": scene.host.driver_cuda,
-        }
-        yield make_finding("conda-without-cuda", scene.facts | facts, labels)
+        yield scene.finding(
+            "conda-without-cuda",
+            labels,
+            packages=labels,
+            conda_names=" ".join(dict.fromkeys(package.name for package in for_cpu)),
+            driver_cuda=scene.host.driver_cuda,
+        )
 
 
 def _toolkit(scene: Scene) -> tuple[CondaPackage, CudaVersion] | None:

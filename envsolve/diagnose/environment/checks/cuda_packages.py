@@ -8,7 +8,6 @@ from envsolve.diagnose.environment.families import cuda_suffix
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import required_by_any
-from envsolve.findings.catalogue import make_finding
 from envsolve.matrix.tables import ComponentTable
 from envsolve.model.finding import Finding
 
@@ -28,14 +27,13 @@ def leftover_packages(scene: Scene) -> Iterator[Finding]:
             left.setdefault(major, []).append(package)
     for major, packages in left.items():
         names = [package.name for package in packages]
-        facts = {
-            "packages": tuple(names[:_SHOWN]),
-            "pins": " ".join(names),
-            "package_cuda": f"CUDA {major}",
-            "built_cuda": tuple(map(str, sorted(used))),
-        }
-        yield make_finding(
-            "leftover-cuda-packages", scene.facts | facts, [package.label for package in packages[:_SHOWN]]
+        yield scene.finding(
+            "leftover-cuda-packages",
+            (package.label for package in packages),
+            packages=tuple(names[:_SHOWN]),
+            pins=" ".join(names),
+            package_cuda=f"CUDA {major}",
+            built_cuda=tuple(map(str, sorted(used))),
         )
 
 

@@ -7,11 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 from envsolve.model.release import Toolkit
 from envsolve.model.versions import CudaVersion, DriverVersion
@@ -25,13 +24,9 @@ def driver_for_builds(scene: Scene) -> Iterator[Finding]:
         toolkit = _toolkit(build, scene)
         if toolkit is not None and _is_below(toolkit, scene):
             cuda = build.cuda_version or toolkit.version.major
-            yield make_finding(
-                "driver-too-old-for-build",
-                scene.facts | _facts(build, cuda, toolkit.floor(windows=scene.windows_driver), scene),
-                (f"{build.label}: CUDA {cuda}", _driver(scene)),
-                about=build.name,
-                sources=tuple(it.reference for it in toolkit.evidence)[:1],
-            )
+            floor = toolkit.floor(windows=scene.windows_driver)
+            sources = tuple(it.reference for it in toolkit.evidence)[:1]
+            yield _too_old("driver-too-old-for-build", build, cuda, floor, sources, scene)
 
 
 def driver_for_ptx(scene: Scene) -> Iterator[Finding]:
@@ -40,7 +35,8 @@ def driver_for_ptx(scene: Scene) -> Iterator[Finding]:
     for build in scene.builds:
         cuda = build.cuda_version
         if build.name in compiled and cuda is not None and _is_newer_than_driver(cuda, scene):
-            yield _ptx_too_new(build, cuda, scene)
+            floor = scene.matrix.cuda.driver_for(cuda, windows=scene.windows_driver)
+            yield _too_old("ptx-too-new-for-driver", build, cuda, floor, ("NVIDIA/nvbandwidth#61",), scene)
 
 
 def _toolkit(build: Build, scene: Scene) -> Toolkit | None:
@@ -74,28 +70,19 @@ def _is_newer_than_driver(cuda: CudaVersion, scene: Scene) -> bool:
     return scene.host.driver is not None and full is not None and not scene.host.driver.meets(full)
 
 
-def _driver(scene: Scene) -> str:
-    driver = f"driver {scene.host.driver}" if scene.host.driver is not None else "the driver"
-    cuda = f" (CUDA {scene.host.driver_cuda})" if scene.host.driver_cuda is not None else ""
-    return driver + cuda
-
-
-def _facts(build: Build, cuda: object, floor: DriverVersion | None, scene: Scene) -> dict[str, object]:
-    return {
-        "framework": build.title,
-        "version": build.version,
-        "built_cuda": cuda,
-        "floor": floor,
-        "driver": scene.host.driver,
-        "driver_cuda": scene.host.driver_cuda,
-    }
-
-
-def _ptx_too_new(build: Build, cuda: CudaVersion, scene: Scene) -> Finding:
-    return make_finding(
-        "ptx-too-new-for-driver",
-        scene.facts | _facts(build, cuda, scene.matrix.cuda.driver_for(cuda, windows=scene.windows_driver), scene),
-        (f"{build.label}: CUDA {cuda}", _driver(scene)),
-        about=build.name,
-        sources=("NVIDIA/nvbandwidth#61",),
+def _too_old(
+    identifier: str, build: Build, cuda: object, floor: DriverVersion | None, sources: Iterable[str], scene: Scene
+) -> Finding:
+    driver, supports = scene.host.driver, scene.host.driver_cuda
+    said = f"driver {driver}" if driver is not None else "the driver"
+    evidence = (f"{build.label}: CUDA {cuda}", f"{said} (CUDA {supports})" if supports is not None else said)
+    return scene.finding(
+        identifier,
+        evidence,
+        about=build,
+        sources=sources,
+        built_cuda=cuda,
+        floor=floor,
+        driver=driver,
+        driver_cuda=supports,
     )

@@ -1,71 +1,110 @@
-"""Code for the GPUs in frameworks whose libraries validation does not reach: in a prefix, or as the matrix has it.
-
-The wheels' own libraries are scanned by :mod:`envsolve.validation.static.coverage`.
-"""
+"""Whether frameworks and the libraries they load hold code for the GPUs that are there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from envsolve.diagnose.environment.builds import Build
-from envsolve.diagnose.environment.reading import is_file
+from envsolve.diagnose.environment.codes import listed
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.capability import ComputeCapability, DeviceCode
-from envsolve.model.finding import Finding
-from envsolve.validation.static.coverage import Codes, listed
+from envsolve.model.finding import Finding, Severity
+from envsolve.validation.inside.library_versions import component_of
+
+_FAILS = {
+    "cublas": "matrix products",
+    "cublasLt": "matrix products",
+    "cudnn_ops": "convolutions and normalization",
+    "cudnn_ops_infer": "convolutions and normalization",
+    "cudnn_cnn": "convolutions",
+    "cudnn_cnn_infer": "convolutions",
+    "cudnn_engines_precompiled": "convolutions",
+    "nccl": "communication between GPUs",
+}
+"""What fails where a component holds no code for a GPU. Others hold little, or compile at run time."""
+_MANY_GPUS = frozenset({"nccl"})
+"""What only programs on several GPUs use."""
 
 
-def code_for_gpus(scene: Scene) -> Iterator[Finding]:
-    """Frameworks without code for a GPU of this machine."""
-    if not scene.has_gpu:
-        return
-    codes = Codes()
+def code_in_libraries(scene: Scene) -> Iterator[Finding]:
+    """Frameworks, and the libraries they load, whose files hold no code for a GPU; each GPU is judged by itself."""
     for build in scene.builds:
-        if any(_holds_code(it, codes) for it in build.framework.files(*build.framework.libraries.code)):
-            continue
-        known = _known_code(build, scene, codes)
-        for gpu in scene.host.capabilities if known is not None else ():
-            assert known is not None
-            code, sources = known
-            if code.runs_as(gpu) is None:
-                yield make_finding(
-                    "no-code-for-gpu",
-                    {
-                        **scene.facts,
-                        "title": build.title,
-                        "name": build.name,
-                        "capability": gpu,
-                        "path": build.label,
-                        "covered": listed(code),
-                    },
-                    seen(gpu, build.label, [listed(code)], scene),
-                    about=build.name,
-                    sources=sources,
+        own = scene.codes.held(build.framework.files(*build.framework.libraries.code))
+        for gpu in scene.capabilities:
+            bare = {file: code for file, code in own.items() if code.runs_as(gpu) is None}
+            if bare:
+                yield _no_code(build, gpu, next(iter(bare)).name, bare.values(), (), scene)
+                continue
+            compiled = {file: code for file, code in own.items() if code.machine_code_for(gpu) is None}
+            if compiled:
+                path, code = next(iter(compiled.items()))
+                yield scene.finding(
+                    "ptx-only",
+                    (f"{file}: {listed(code)}" for file, code in compiled.items()),
+                    about=build.framework,
+                    capability=gpu,
+                    path=path.name,
+                    ptx=code.ptx_for(gpu),
                 )
+            yield from _in_loaded(build, scene.loads.found.get(build.name, {}), gpu, scene)
 
 
-def _holds_code(file: Path, codes: Codes) -> bool:
-    code = codes.of(file) if is_file(file) else DeviceCode(())
-    return bool(code.sass or code.ptx)
+def code_of_builds(scene: Scene) -> Iterator[Finding]:
+    """Frameworks whose own files hold no code: the prefix, else the matrix, says which GPUs they are for."""
+    for build in scene.builds:
+        if scene.codes.held(build.framework.files(*build.framework.libraries.code)):
+            continue
+        code, sources = _known_code(build, scene)
+        for gpu in scene.capabilities if code is not None else ():
+            if code is not None and code.runs_as(gpu) is None:
+                yield _no_code(build, gpu, build.label, [code], sources, scene)
 
 
-def _known_code(build: Build, scene: Scene, codes: Codes) -> tuple[DeviceCode, tuple[str, ...]] | None:
+def _known_code(build: Build, scene: Scene) -> tuple[DeviceCode | None, tuple[str, ...]]:
     """The code of a build: of its file in the prefix, else by the rows of the matrix where they agree, and these."""
-    for name in build.framework.framework.conda_code:
-        file = scene.inventory.prefix / name
-        if _holds_code(file, codes):
-            return codes.of(file), ()
+    in_prefix = scene.codes.held(tuple(scene.inventory.prefix / name for name in build.framework.framework.conda_code))
+    if in_prefix:
+        return next(iter(in_prefix.values())), ()
     known = {release.code for release in build.releases if release.cuda is not None}
-    code = known.pop() if len(known) == 1 else DeviceCode(())
-    if not (code.sass or code.ptx) or build.cuda_version is None:
-        return None
-    return code, (build.releases[0].reference,)
+    code = known.pop() if len(known) == 1 and build.cuda_version is not None else DeviceCode(())
+    return (code, build.references) if code.sass or code.ptx else (None, ())
 
 
-def seen(gpu: ComputeCapability, label: str, codes: Iterable[str], scene: Scene) -> tuple[str, ...]:
-    """What matters where a build has no code for a GPU: that GPU, and what the build has."""
+def _in_loaded(build: Build, loaded: Mapping[str, str], gpu: ComputeCapability, scene: Scene) -> Iterator[Finding]:
+    for name, path in loaded.items():
+        component = component_of(name)
+        fails = _FAILS.get(component or "")
+        code = scene.codes.of(path) if fails is not None else DeviceCode(())
+        if (code.sass or code.ptx) and code.runs_as(gpu) is None:
+            yield scene.finding(
+                "library-without-code-for-gpu",
+                (f"{Path(path)}: {listed(code)}",),
+                about=build.framework,
+                severity=Severity.WARNING if component in _MANY_GPUS else Severity.ERROR,
+                capability=gpu,
+                library=name,
+                covered=listed(code),
+                fails=fails,
+            )
+
+
+def _no_code(
+    build: Build,
+    gpu: ComputeCapability,
+    where: str,
+    codes: Iterable[DeviceCode],
+    sources: Iterable[str],
+    scene: Scene,
+) -> Finding:
     names = dict.fromkeys(it.name or "a GPU" for it in scene.host.gpus if it.compute_capability == gpu)
-    code = "; ".join(dict.fromkeys(codes))
-    return f"GPU: {' and '.join(names)} ({gpu})", f"{label}: {code}"
+    covered = tuple(dict.fromkeys(map(listed, codes)))
+    return scene.finding(
+        "no-code-for-gpu",
+        (f"GPU: {' and '.join(names)} ({gpu})", f"{build.label}: {'; '.join(covered)}"),
+        about=build,
+        sources=sources,
+        capability=gpu,
+        path=where,
+        covered=covered[0],
+    )

@@ -6,7 +6,7 @@ The documentation of jupyter_core says where kernels are looked for (``jupyter -
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +14,6 @@ from envsolve.boundary.files import FileError, json_value
 from envsolve.diagnose.environment.programs import fault_of
 from envsolve.diagnose.environment.reading import is_directory, names_of, real, text_of
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 SYSTEM = (Path("/usr/local/share/jupyter"), Path("/usr/share/jupyter"))
@@ -30,6 +29,21 @@ class Kernel(NamedTuple):
     program: str
     is_own: bool
 
+    @property
+    def name(self) -> str:
+        """The name that Jupyter knows it by."""
+        return self.folder.name
+
+    @property
+    def file(self) -> Path:
+        """Where it is described."""
+        return self.folder / "kernel.json"
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """The facts of findings on it."""
+        return {"kernel": self.name, "path": str(self.file), "program": self.program}
+
 
 def kernels(scene: Scene) -> Iterator[Finding]:
     """One finding for each kernel whose program is gone, or which lies in this environment and starts another's."""
@@ -37,12 +51,12 @@ def kernels(scene: Scene) -> Iterator[Finding]:
         if not Path(kernel.program).is_absolute():  # the Python that Jupyter itself runs on
             continue
         fault = fault_of(Path(kernel.program))
+        seen = f"{kernel.file}: argv[0] is {kernel.program}"
         if fault is not None:
-            evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}", f"{kernel.program} {fault}")
-            facts = {**_facts(kernel), "reason": fault}
-            yield make_finding("notebook-kernel-broken", scene.facts | facts, evidence, about=kernel.folder.name)
+            evidence = (seen, f"{kernel.program} {fault}")
+            yield scene.finding("notebook-kernel-broken", evidence, about=kernel, reason=fault)
         elif kernel.is_own and Path(kernel.program).name.startswith("python") and not _lies_in(kernel.program, scene):
-            yield _elsewhere(kernel, scene)
+            yield scene.finding("notebook-kernel-elsewhere", (seen,), about=kernel)
 
 
 def _lies_in(program: str, scene: Scene) -> bool:
@@ -84,16 +98,3 @@ def _program(file: Path) -> str | None:
         return None
     command = spec.get("argv")
     return command[0] if isinstance(command, list) and command and isinstance(command[0], str) else None
-
-
-def _facts(kernel: Kernel) -> dict[str, object]:
-    return {
-        "kernel": kernel.folder.name,
-        "path": str(kernel.folder / "kernel.json"),
-        "program": kernel.program,
-    }
-
-
-def _elsewhere(kernel: Kernel, scene: Scene) -> Finding:
-    evidence = (f"{kernel.folder / 'kernel.json'}: argv[0] is {kernel.program}",)
-    return make_finding("notebook-kernel-elsewhere", scene.facts | _facts(kernel), evidence, about=kernel.folder.name)

@@ -12,15 +12,13 @@ from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.reading import is_file, names_of, placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
-from envsolve.findings.catalogue import make_finding
 from envsolve.matrix.library_names import LibraryNames
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
-from envsolve.validation.static.installed import is_of_driver
+from envsolve.validation.installed import is_of_driver
 
 _SEPARATORS = re.compile(r"[ :]")
 _FOREIGN = "foreign-library"
-_SHOWN = 8
 
 
 def unused_library_path(scene: Scene) -> Iterator[Finding]:
@@ -54,9 +52,7 @@ def hidden_copies(scene: Scene) -> Iterator[Finding]:
             copies[shadowed.soname] = (shown(shadowed.path), shown(behind[0]))
     if copies:
         evidence = [f"{first} is taken, {behind} lies behind it" for first, behind in copies.values()]
-        yield make_finding(
-            "library-copies", {**scene.facts, "libraries": listed(copies)}, evidence[:_SHOWN], about="libraries"
-        )
+        yield scene.finding("library-copies", evidence, about="libraries", libraries=listed(copies))
 
 
 def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
@@ -68,23 +64,18 @@ def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
     gone = [entry for entry in entries if "/" in entry and not is_file(Path(entry))]
     if gone:
         evidence = (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",)
-        yield make_finding(
-            "preloaded-file-missing", {**scene.facts, "entries": tuple(gone)}, evidence, about="LD_PRELOAD"
-        )
+        yield scene.finding("preloaded-file-missing", evidence, about="LD_PRELOAD", entries=tuple(gone))
     present = [entry for entry in cuda if entry not in gone]
     if present:
         built = {build.cuda_major for build in scene.builds if build.cuda_major is not None}
         others = [it for it in present if _is_of_another(it, built, scene.names)]
-        yield make_finding(
+        yield scene.finding(
             "preloaded-library",
-            {
-                **scene.facts,
-                "entries": tuple(others or present),
-                "built_cuda": tuple(map(str, sorted(built))) if others else None,
-            },
             (f"LD_PRELOAD={scene.environ['LD_PRELOAD']}",),
             about="LD_PRELOAD",
             severity=Severity.ERROR if others else None,
+            entries=tuple(others or present),
+            built_cuda=tuple(map(str, sorted(built))) if others else None,
         )
 
 
@@ -99,17 +90,14 @@ def current_directory(scene: Scene) -> Iterator[Finding]:
             asking[file] = empty
     if asking:
         lying = _cuda_names(scene.directory)
-        yield make_finding(
+        yield scene.finding(
             "searches-current-directory",
-            {
-                **scene.facts,
-                "libraries": listed(file.name for file in asking),
-                "others": listed(lying) if lying else None,
-                "directory": str(scene.directory),
-            },
-            [f"{file}: search path {path}" for file, path in asking.items()][:_SHOWN],
+            (f"{file}: search path {path}" for file, path in asking.items()),
             about="current directory",
             severity=Severity.WARNING if lying else None,
+            libraries=listed(file.name for file in asking),
+            others=listed(lying) if lying else None,
+            directory=str(scene.directory),
         )
 
 
@@ -150,27 +138,24 @@ def _cudnn_parts(directory: str, names: list[str], scene: Scene) -> list[str]:
 
 def _of_other_cudnn(parts: dict[str, list[str]], build: Build, scene: Scene) -> Finding:
     first, name = next((it, names[0]) for it, names in parts.items())
-    return make_finding(
+    return scene.finding(
         "cudnn-parts-on-library-path",
-        {
-            **scene.facts,
-            **scene.loads.facts_without(parts),
-            "libraries": listed(name for names in parts.values() for name in names),
-            "other_version": scene.owners.version_of(Path(first, name)),
-            "framework": build.title,
-        },
         (f"LD_LIBRARY_PATH={scene.loads.library_path}", *(f"{it}: {listed(names)}" for it, names in parts.items())),
-        about=build.name,
+        about=build,
+        **scene.loads.facts_without(parts),
+        libraries=listed(name for names in parts.values() for name in names),
+        other_version=scene.owners.version_of(Path(first, name)),
     )
 
 
 def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
     names = listed(name for names in unused.values() for name in names)
-    return make_finding(
+    return scene.finding(
         "library-path-unused",
-        {**scene.facts, **scene.loads.facts_without(unused), "libraries": names},
         (f"LD_LIBRARY_PATH={scene.loads.library_path}", *(f"{it}: {listed(names)}" for it, names in unused.items())),
         about="LD_LIBRARY_PATH",
+        **scene.loads.facts_without(unused),
+        libraries=names,
     )
 
 

@@ -5,6 +5,7 @@
   library").
 * The parts of cuDNN have to be of one release (NVIDIA cuDNN, API ``cudnnGetVersion``:
   CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH).
+* A library loads only where the C and the C++ library have the versions of symbols that it asks for.
 * A library that takes a function from another does not load where that is of a release without it: cuSPARSE 12.5 with
   the nvJitLink of 12.4 ends with "undefined symbol: __nvJitLinkComplete_12_5". Which functions these are, and of which
   library they are expected, the files say.
@@ -15,28 +16,30 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from packaging.version import Version
 
+from envsolve.binary.elf import read_needed_versions
 from envsolve.binary.lookup import Rule
 from envsolve.binary.unreadable import UnreadableLibraryError
 from envsolve.diagnose.environment.builds import Build
+from envsolve.diagnose.environment.loads import Loading
 from envsolve.diagnose.environment.reading import placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.symbols import NONE, Symbols, defined_versions, read_symbols
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
-from envsolve.validation.static.installed import is_of_driver
-from envsolve.validation.static.loading import Loading
+from envsolve.validation.installed import is_of_driver
 
 _UNVERSIONED = {"nccl": re.compile(rb"nccl[A-Z]\w*")}
 """Libraries whose functions carry no version, and what those are called."""
-_CXX, _CXX_LIBRARY = re.compile(r"GLIBCXX_(\d+(?:\.\d+)+)"), "libstdc++.so.6"
-_SHOWN = 6
+_C, _CXX = re.compile(r"GLIBC_(\d+(?:\.\d+)+)"), re.compile(r"GLIBCXX_(\d+(?:\.\d+)+)")
+"""Versions of symbols, but for GLIBC_PRIVATE and the like."""
+_CXX_LIBRARY = "libstdc++.so.6"
+_T = TypeVar("_T")
 
 
 class _Edge(NamedTuple):
@@ -58,24 +61,19 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
             version = scene.owners.version_of(path) if component_of(name) == "cudnn" else None
             if build is not None and version is not None and wanted is not None and _is_too_old(version, wanted):
                 owner = scene.owners.of(path)
-                facts = {
-                    "framework": build.title,
-                    "version": build.version,
-                    "wanted": str(wanted),
-                    "wanted_minor": f"{wanted.major}.{wanted.minor}",
-                    "next_major": wanted.major + 1,
-                    "found_version": str(version),
-                    "path": _whose(path, scene),
-                    "package": None if owner is None else owner.name,
-                    "installer": None if owner is None else owner.by,
-                    **_off(_by_variable([path], loading), scene),
-                }
-                yield make_finding(
+                yield scene.finding(
                     "old-cudnn-loaded",
-                    scene.facts | facts,
                     (f"{shown(path)} is cuDNN {version}", f"{build.label}: cuDNN {wanted}"),
-                    about=build.name,
-                    sources=tuple(dict.fromkeys(release.reference for release in build.releases))[:1],
+                    about=build,
+                    sources=build.references,
+                    wanted=str(wanted),
+                    wanted_minor=f"{wanted.major}.{wanted.minor}",
+                    next_major=wanted.major + 1,
+                    found_version=str(version),
+                    path=_whose(path, scene),
+                    package=None if owner is None else owner.name,
+                    installer=None if owner is None else owner.by,
+                    **_off(_by_variable([path], loading), scene),
                 )
 
 
@@ -104,27 +102,56 @@ def missing_functions(scene: Scene) -> Iterator[Finding]:
                     yield _missing_functions(edge, missing, loading, scene)
 
 
+def old_c_library(scene: Scene) -> Iterator[Finding]:
+    """Frameworks whose libraries were compiled for a newer C library than the machine has."""
+    here = scene.host.glibc
+    for framework in scene.files.frameworks if here is not None else ():
+        newer = _newer(framework.own_files, _C, Version(str(here)))
+        if newer:
+            yield scene.finding(
+                "glibc-too-old",
+                (f"{file} asks for GLIBC_{version}" for file, version in newer.items()),
+                about=framework,
+                glibc_least=max(newer.values()),
+                glibc_here=here,
+            )
+
+
 def old_cxx_library(scene: Scene) -> Iterator[Finding]:
     """Frameworks whose libraries were compiled for a newer C++ library than their process gets."""
     for loading in scene.loads.with_path:
         found = next((it.path for it in loading.lookups if it.name == _CXX_LIBRARY and it.path is not None), None)
-        has = _newest(_versions(found)) if found is not None else None
-        if found is None or has is None:
-            continue
-        asking = {file: newest for file in _asking_for_cxx(loading) if (newest := _newest(_needed(file))) is not None}
-        newer = {file: version for file, version in asking.items() if version > has}
-        if newer:
-            facts = {
-                "framework": loading.title,
-                "wanted": str(max(newer.values())),
-                "found_version": str(has),
-                "path": _whose(found, scene),
+        has = _newest(_read(defined_versions, found), _CXX) if found is not None else None
+        asking = {it.requester for it in loading.lookups if it.name == _CXX_LIBRARY and it.requester is not None}
+        newer = _newer(asking, _CXX, has) if has is not None else {}
+        if found is not None and newer:
+            yield scene.finding(
+                "cxx-library-too-old",
+                (f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items()),
+                about=loading.framework,
+                wanted=str(max(newer.values())),
+                found_version=str(has),
+                path=_whose(found, scene),
                 **_off(_by_variable([found], loading), scene),
-            }
-            evidence = [f"{shown(file)} asks for GLIBCXX_{version}" for file, version in newer.items()]
-            yield make_finding(
-                "cxx-library-too-old", scene.facts | facts, evidence[:_SHOWN], about=loading.framework.name
             )
+
+
+def _newer(files: Iterable[Path | str], pattern: re.Pattern[str], than: Version) -> dict[Path | str, Version]:
+    """The files that ask for symbols of a newer library ``than`` this one, and how new."""
+    asking = {file: _newest((it.version for it in _read(read_needed_versions, file)), pattern) for file in files}
+    return {file: version for file, version in asking.items() if version is not None and version > than}
+
+
+def _read(read: Callable[[Path], Iterable[_T]], file: Path | str) -> Iterable[_T]:
+    """What ``read`` finds in a file; nothing where it is no library."""
+    try:
+        return read(Path(file))
+    except UnreadableLibraryError:
+        return ()
+
+
+def _newest(versions: Iterable[str], pattern: re.Pattern[str]) -> Version | None:
+    return max((Version(match[1]) for it in versions if (match := pattern.fullmatch(it))), default=None)
 
 
 class _SymbolsOfFiles:
@@ -181,30 +208,6 @@ def _is_too_old(version: Version, wanted: Version) -> bool:
     return version.minor < wanted.minor
 
 
-def _asking_for_cxx(loading: Loading) -> set[str]:
-    return {it.requester for it in loading.lookups if it.name == _CXX_LIBRARY and it.requester is not None}
-
-
-def _needed(file: str) -> frozenset[str]:
-    from envsolve.binary.elf import read_needed_versions
-
-    try:
-        return frozenset(it.version for it in read_needed_versions(Path(file)) if it.library == _CXX_LIBRARY)
-    except UnreadableLibraryError:
-        return frozenset()
-
-
-def _versions(file: str) -> frozenset[str]:
-    try:
-        return defined_versions(Path(file))
-    except UnreadableLibraryError:
-        return frozenset()
-
-
-def _newest(versions: frozenset[str]) -> Version | None:
-    return max((Version(match[1]) for it in versions if (match := _CXX.fullmatch(it))), default=None)
-
-
 def _by_variable(paths: Sequence[str], loading: Loading) -> list[str]:
     """Those of ``paths``, as the loader writes them, to which LD_LIBRARY_PATH led."""
     led = {it.path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH}
@@ -226,27 +229,28 @@ def _two_releases(
 ) -> Finding:
     paths = [path for paths in places.values() for path in paths]
     said = (f"{place} ({versions[place]})" if versions[place] is not None else place for place in places)
-    return make_finding(
+    return scene.finding(
         "cudnn-parts-from-two-places",
-        {**scene.facts, "framework": loading.title, "places": tuple(said), **_off(_by_variable(paths, loading), scene)},
-        tuple(map(shown, paths))[:_SHOWN],
-        about=loading.framework.name,
+        map(shown, paths),
+        about=loading.framework,
         severity=Severity.WARNING if None in versions.values() else None,
+        places=tuple(said),
+        **_off(_by_variable(paths, loading), scene),
     )
 
 
 def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene: Scene) -> Finding:
     provided = [it.path for it in loading.lookups if it.path is not None and placed(it.path) == edge.provider]
     owner = scene.owners.of(edge.provider)
-    facts = {
-        "framework": loading.title,
-        "requester": Path(edge.requester).name,
-        "library": edge.name,
-        "path": _whose(edge.provider, scene),
-        "function": missing[0],
-        "more_functions": len(missing) - 1,
-        "package": None if owner is None else owner.name,
+    return scene.finding(
+        "function-missing",
+        (edge.requester, edge.provider, *(f"not there: {name}" for name in missing)),
+        about=loading.framework,
+        requester=Path(edge.requester).name,
+        library=edge.name,
+        path=_whose(edge.provider, scene),
+        function=missing[0],
+        more_functions=len(missing) - 1,
+        package=None if owner is None else owner.name,
         **_off(_by_variable(provided, loading), scene),
-    }
-    evidence = (edge.requester, edge.provider, *(f"not there: {name}" for name in missing[:_SHOWN]))
-    return make_finding("function-missing", scene.facts | facts, evidence, about=loading.framework.name)
+    )

@@ -4,41 +4,71 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from itertools import islice
+from pathlib import Path, PurePosixPath
 
+from envsolve.diagnose.environment.altered import Altered
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import Package
-from envsolve.diagnose.environment.owners import LIBRARY
+from envsolve.diagnose.environment.metadata import LIBRARY, Package
 from envsolve.diagnose.environment.record import Row
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
-TWO_DISTRIBUTIONS = "two-distributions"
 _COMMON = {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmarks", "scripts", "tools"}
 """Folders that many packages leave among the modules by mistake, and that nobody imports."""
 _SHOWN = 4
 
 
+def two_distributions(scene: Scene) -> Iterator[Finding]:
+    """Distributions of one framework or of one library of NVIDIA's that have written the same files."""
+    for packages, what, files in scene.packages.known_pairs:
+        names = {package.name for package in packages}
+        won = {it.winner.label: it for it in scene.altered if it.winner and {it.package.name, it.winner.name} <= names}
+        yield scene.finding(
+            "two-distributions",
+            (
+                *(f"both own {file}" for file in files[:_SHOWN]),
+                *(f"{Path(it.path).name} is that of {winner}: {seen(it)}" for winner, it in won.items()),
+            ),
+            owners=tuple(package.label for package in packages),
+            owned=what,
+            owners_typed=" ".join(package.name for package in packages),
+        )
+
+
 def shared_files(scene: Scene) -> Iterator[Finding]:
-    """Packages that have written different files to one place, and that validation does not know as such a pair."""
+    """Other packages that have written different files to one place."""
     pairs: dict[tuple[str, ...], list[str]] = defaultdict(list)
     packages: dict[tuple[str, ...], list[Package]] = {}
-    for (_, path), claims in scene.claims.items():
+    for (_, path), claims in scene.packages.claims.items():
         if _matters(path) and _differ(claims):
             names = tuple(sorted({package.name for package, _ in claims}))
             pairs[names].append(path)
             packages[names] = [package for package, _ in claims]
     for names, paths in pairs.items():
         if not is_known_pair(scene, *names):
-            yield _shared(packages[names], sorted(paths), scene)
+            yield scene.finding(
+                "shared-files",
+                (f"both own {path}" for path in islice(sorted(paths), _SHOWN)),
+                owners=tuple(package.label for package in packages[names]),
+                owners_typed=" ".join(package.name for package in packages[names]),
+                files=listed(PurePosixPath(path).name for path in sorted(paths)),
+                outside=not any(map(is_of_gpu_stacks, names)),
+            )
 
 
 def is_known_pair(scene: Scene, *names: str) -> bool:
-    """Whether validation has a finding of its own on these packages, as on two builds of one framework."""
-    titles = (finding.title.split() for finding in scene.static.findings if finding.id == TWO_DISTRIBUTIONS)
-    return any(set(names) <= set(title) for title in titles)
+    """Whether these packages are known to have the same files, as two builds of one framework."""
+    return any(set(names) <= {package.name for package in packages} for packages, *_ in scene.packages.known_pairs)
+
+
+def seen(altered: Altered) -> str:
+    """The file as it is, and as its package brought it."""
+    file = Path(altered.package.location, altered.path)
+    if altered.size != altered.row.size:
+        return f"{file} has {altered.size} bytes, its RECORD says {altered.row.size}"
+    return f"{file} has another sha256 than its RECORD says"
 
 
 def _matters(path: str) -> bool:
@@ -51,14 +81,3 @@ def _differ(claims: tuple[tuple[Package, Row], ...]) -> bool:
     """Whether the packages brought different files; of those that do not say, nothing is assumed."""
     digests = {row.sha256 for _, row in claims}
     return len(digests) > 1 and None not in digests
-
-
-def _shared(packages: list[Package], paths: list[str], scene: Scene) -> Finding:
-    names = [package.name for package in packages]
-    facts = {
-        "owners": tuple(package.label for package in packages),
-        "owners_typed": " ".join(names),
-        "files": listed(PurePosixPath(path).name for path in paths),
-        "outside": not any(map(is_of_gpu_stacks, names)),
-    }
-    return make_finding("shared-files", scene.facts | facts, [f"both own {path}" for path in paths[:_SHOWN]])

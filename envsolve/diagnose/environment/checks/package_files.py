@@ -7,18 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from envsolve.diagnose.environment.altered import Altered, judged_packages
-from envsolve.diagnose.environment.checks.ownership import is_known_pair
+from envsolve.diagnose.environment.checks.ownership import is_known_pair, seen
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.owners import LIBRARY
+from envsolve.diagnose.environment.metadata import LIBRARY
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
 
 _UNUSED = {"test", "tests"}
 """Folders that images are made smaller by leaving out."""
-_SHOWN = 6
 
 
 def missing_files(scene: Scene) -> Iterator[Finding]:
@@ -71,40 +69,28 @@ def _gone(
 ) -> Finding:
     starts = [path for path in lost if path.endswith("/__init__.py") and path.count("/") == 1]
     worst = len(lost) * 2 > count or bool(starts)
-    facts = {
-        "package": name,
-        "version": version,
-        "lost": len(lost),
-        "count": count,
-        "files": listed(PurePosixPath(path).name for path in lost),
-        "in_conda_package": by_conda,
-    }
-    return make_finding(
+    return scene.finding(
         "package-files-missing",
-        scene.facts | facts,
-        [f"missing: {place}/{path}" for path in lost[:_SHOWN]],
+        (f"missing: {place}/{path}" for path in lost),
         about=name,
         severity=Severity.ERROR if worst else Severity.WARNING,
+        package=name,
+        version=version,
+        lost=len(lost),
+        count=count,
+        files=listed(PurePosixPath(path).name for path in lost),
+        in_conda_package=by_conda,
     )
 
 
 def _overwritten(files: list[Altered], scene: Scene) -> Finding:
     package, winner = files[0].package, files[0].winner
-    facts = {
-        "package": package.name,
-        "version": package.version,
-        "files": listed(PurePosixPath(altered.path).name for altered in files),
-        "other": None if winner is None else winner.label,
-        "other_name": None if winner is None else winner.name,
-    }
-    severity = Severity.ERROR if winner else None
-    evidence = tuple(seen(altered) for altered in files[:_SHOWN])
-    return make_finding("file-overwritten", scene.facts | facts, evidence, about=package.name, severity=severity)
-
-
-def seen(altered: Altered) -> str:
-    """The file as it is, and as its package brought it."""
-    file = Path(altered.package.location, altered.path)
-    if altered.size != altered.row.size:
-        return f"{file} has {altered.size} bytes, its RECORD says {altered.row.size}"
-    return f"{file} has another sha256 than its RECORD says"
+    return scene.finding(
+        "file-overwritten",
+        map(seen, files),
+        about=package,
+        severity=Severity.ERROR if winner else None,
+        files=listed(PurePosixPath(altered.path).name for altered in files),
+        other=None if winner is None else winner.label,
+        other_name=None if winner is None else winner.name,
+    )

@@ -13,7 +13,6 @@ from envsolve.diagnose.environment.checks.remains import module_directories
 from envsolve.diagnose.environment.from_files import LONGEST_PATH_FILE, module_lines
 from envsolve.diagnose.environment.reading import bytes_of, names_of
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 
 _IMPORT = re.compile(r"import\s+(\w+)\s*(?:[;,].*)?\Z")
@@ -73,18 +72,15 @@ def _is_there(module: str, scene: Scene) -> bool:
 
 def _broken(file: Path, faults: list[_Fault], scene: Scene) -> Finding:
     first = faults[0]
-    facts = {
-        "path": str(file),
-        "library": file.name,
-        "fault": first.kind,
-        "directory": first.value,
-        "module": first.value,
-        "editable": first.editable,
-    }
-    return make_finding(
+    return scene.finding(
         "path-file-broken",
-        scene.facts | facts,
-        [f"{file}: {it.kind}: {it.value}" if it.value else f"{file}: {it.kind}" for it in faults[:8]],
+        [f"{file}: {it.kind}: {it.value}" if it.value else f"{file}: {it.kind}" for it in faults],
         about=file.name,
         severity=min((it.severity for it in faults), key=list(Severity).index),
+        path=str(file),
+        library=file.name,
+        fault=first.kind,
+        directory=first.value,
+        module=first.value,
+        editable=first.editable,
     )

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 _TAGGED = re.compile(r"(?P<stem>.+?)\.(?:cpython-|cp)(?P<tag>3\d+t?)-[\w-]+\.(?:so|pyd)\Z")
-_SHOWN = 6
 
 
 def modules_of_another_python(scene: Scene) -> Iterator[Finding]:
@@ -31,16 +29,13 @@ def modules_of_another_python(scene: Scene) -> Iterator[Finding]:
             tag, path = max(tags.items())
             found.setdefault(tag, {}).setdefault(package, path)
     for tag, packages in found.items():
-        yield make_finding(
+        yield scene.finding(
             "extension-of-other-python",
-            {
-                **scene.facts,
-                "package": next(iter(packages)).name,
-                "packages": listed(it.name for it in packages),
-                "pins": " ".join(f"{it.name}=={it.version}" for it in packages),
-                "module_python": f"3.{tag[1:]}",
-                "python": ".".join(scene.inventory.python.split(".")[:2]),
-            },
-            [str(package.location / path) for package, path in packages.items()][:_SHOWN],
+            (str(package.location / path) for package, path in packages.items()),
             about="python",
+            package=next(iter(packages)).name,
+            packages=listed(it.name for it in packages),
+            pins=" ".join(f"{it.name}=={it.version}" for it in packages),
+            module_python=f"3.{tag[1:]}",
+            python=".".join(scene.inventory.python.split(".")[:2]),
         )

@@ -12,7 +12,6 @@ from envsolve.diagnose.environment.metadata import Package, Packages
 from envsolve.diagnose.environment.reading import is_directory, is_file, real
 from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 
 _SHOWN = 6
@@ -21,14 +20,16 @@ _SHOWN = 6
 def stale_activation(scene: Scene) -> Iterator[Finding]:
     """Variables of activation that name no environment any more."""
     for stale in stale_in(scene.shell, scene.inventory.prefix):
-        facts = {
-            "variable": stale.variable,
-            "path": stale.path,
-            "reason": stale.fault,
-            "variables_typed": " ".join((stale.variable, *stale.beside)),
-        }
         evidence = (f"{stale.variable}={stale.path}", f"looked at: {scene.inventory.executable}")
-        yield make_finding("stale-activation", scene.facts | facts, evidence, about=stale.variable)
+        yield scene.finding(
+            "stale-activation",
+            evidence,
+            about=stale.variable,
+            variable=stale.variable,
+            path=stale.path,
+            reason=stale.fault,
+            variables_typed=" ".join((stale.variable, *stale.beside)),
+        )
 
 
 def other_python(scene: Scene) -> Iterator[Finding]:
@@ -39,16 +40,13 @@ def other_python(scene: Scene) -> Iterator[Finding]:
         return
     variable = next(name for name in ACTIVE if _same(scene.shell.get(name), prefix))
     path = [entry for entry in scene.shell.get("PATH", "").split(os.pathsep) if entry]
-    yield make_finding(
+    yield scene.finding(
         "wrong-python",
-        {
-            **scene.facts,
-            "variable": variable,
-            "program": str(found),
-            "program_typed": quoted(scene.inventory.executable),
-        },
         (f"{variable}={scene.shell.get(variable, '')}", f"python is {found}", f"PATH begins with {':'.join(path[:3])}"),
         about="python",
+        variable=variable,
+        program=str(found),
+        program_typed=quoted(scene.inventory.executable),
     )
 
 
@@ -68,9 +66,7 @@ def python_home(scene: Scene) -> Iterator[Finding]:
     """PYTHONHOME, which sends every Python to the standard library of one."""
     home = scene.environ.get("PYTHONHOME")
     if home:
-        yield make_finding(
-            "python-home-set", {**scene.facts, "path": home}, (f"PYTHONHOME={home}",), about="PYTHONHOME"
-        )
+        yield scene.finding("python-home-set", (f"PYTHONHOME={home}",), about="PYTHONHOME", path=home)
 
 
 def injected_modules(scene: Scene) -> Iterator[Finding]:
@@ -82,21 +78,18 @@ def injected_modules(scene: Scene) -> Iterator[Finding]:
         if matter:
             hidden = [package for package in matter if package.name in own and _is_taken(package, scene)]
             names = [package.name for package in matter[:_SHOWN]]
-            facts = {
-                "source": variable,
-                "packages": tuple(names),
-                "packages_typed": " ".join(names),
-                "directories": tuple(dict.fromkeys(str(package.location) for package in matter)),
-                "other": hidden[0].label if hidden else None,
-                "other_version": own[hidden[0].name].version if hidden else None,
-            }
             breaks = any(is_framework(package.name) or package.name.startswith("nvidia-") for package in hidden)
-            yield make_finding(
+            yield scene.finding(
                 "modules-from-elsewhere",
-                scene.facts | facts,
-                [f"{package.label} in {package.location}" for package in matter[:_SHOWN]],
+                (f"{package.label} in {package.location}" for package in matter),
                 about=variable,
                 severity=Severity.ERROR if breaks else None,
+                source=variable,
+                packages=tuple(names),
+                packages_typed=" ".join(names),
+                directories=tuple(dict.fromkeys(str(package.location) for package in matter)),
+                other=hidden[0].label if hidden else None,
+                other_version=own[hidden[0].name].version if hidden else None,
             )
 
 
@@ -156,6 +149,7 @@ def _is_taken(package: Package, scene: Scene) -> bool:
 
 
 def _other_pip(found: Path, scene: Scene, *, has_own: bool) -> Finding:
-    facts = {"program": str(found), "has_pip": has_own}
     severity = Severity.WARNING if has_own else None
-    return make_finding("wrong-pip", scene.facts | facts, (f"pip is {found}",), about="pip", severity=severity)
+    return scene.finding(
+        "wrong-pip", (f"pip is {found}",), about="pip", severity=severity, program=str(found), has_pip=has_own
+    )

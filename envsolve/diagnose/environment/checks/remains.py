@@ -15,7 +15,6 @@ from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.reading import is_directory, names_of
 from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.names import normalized
 
@@ -33,8 +32,9 @@ def closed_directories(scene: Scene) -> Iterator[Finding]:
                 os.scandir(directory).close()
             except OSError as error:
                 why = error.strerror or str(error)
-                facts = {"directory": str(directory), "reason": why}
-                yield make_finding("directory-not-readable", scene.facts | facts, (f"{directory}: {why}",))
+                yield scene.finding(
+                    "directory-not-readable", (f"{directory}: {why}",), directory=str(directory), reason=why
+                )
 
 
 def renamed(scene: Scene) -> Iterator[Finding]:
@@ -44,18 +44,15 @@ def renamed(scene: Scene) -> Iterator[Finding]:
         if remains:
             known = sorted({it for name in remains if (it := _meant(name, scene)) is not None})
             shown = remains[:_SHOWN]
-            facts = {
-                "packages": tuple(known),
-                "files": tuple(shown),
-                "files_typed": " ".join(quoted(directory / name) for name in shown),
-                "directory": str(directory),
-            }
-            yield make_finding(
+            yield scene.finding(
                 "remains-of-installation",
-                scene.facts | facts,
                 [str(directory / name) for name in shown],
                 about=known[0] if known else None,
                 severity=_severity(known),
+                packages=tuple(known),
+                files=tuple(shown),
+                files_typed=" ".join(quoted(directory / name) for name in shown),
+                directory=str(directory),
             )
 
 
@@ -74,19 +71,14 @@ def without_record(scene: Scene) -> Iterator[Finding]:
             continue
         lacks = [name for name, lacking in _lacking(package, scene) if lacking]
         if lacks:
-            facts = {
-                "package": package.name,
-                "directory": str(package.folder),
-                "path_typed": quoted(package.folder),
-                "files": tuple(lacks),
-            }
-            severity = _severity([package.name])
-            yield make_finding(
+            yield scene.finding(
                 "half-removed-package",
-                scene.facts | facts,
                 (str(package.folder),),
-                about=package.name,
-                severity=severity,
+                about=package,
+                severity=_severity([package.name]),
+                directory=str(package.folder),
+                path_typed=quoted(package.folder),
+                files=tuple(lacks),
             )
 
 
@@ -113,12 +105,14 @@ def _severity(names: Iterable[str]) -> Severity | None:
 
 
 def _twice(directory: Path, name: str, versions: list[str], packages: tuple[Package, ...], scene: Scene) -> Finding:
-    finding = make_finding(
+    finding = scene.finding(
         "two-versions-recorded",
-        {**scene.facts, "package": name, "versions": tuple(versions), "directory": str(directory)},
         [str(package.folder) for package in packages],
         about=name,
         severity=_severity([name]),
+        package=name,
+        versions=tuple(versions),
+        directory=str(directory),
     )
     uninstall = f"pip uninstall -y {name}"  # what is recorded twice is uninstalled twice
     return finding._replace(commands=(uninstall, uninstall, f"pip install {name}"))

@@ -24,14 +24,12 @@ from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.remedies import installer_of
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.wanted import Wanted
-from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import FRAMEWORKS, frameworks_among
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import parsed_version
 
 _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 _LOCAL = re.compile(r"cu\d+|cpu|rocm[\d.]+|xpu")
-_SHOWN = 8
 
 
 def requirements(scene: Scene) -> Iterator[Finding]:
@@ -62,11 +60,13 @@ def parts_of_one_version(scene: Scene) -> Iterator[Finding]:
             takes = scene.packages.get(taker)
             for package in scene.packages.by_name.values() if takes is not None else ():
                 if takes and re.fullmatch(parts, package.name) and _numbers(package) != _numbers(takes):
-                    yield make_finding(
+                    yield scene.finding(
                         "part-of-other-version",
-                        {**scene.facts, **_named(package, takes), "framework": known.title},
                         (package.folder.name, takes.folder.name),
-                        about=package.name,
+                        about=package,
+                        other=takes.name,
+                        other_version=takes.version,
+                        framework=known.title,
                     )
 
 
@@ -80,18 +80,19 @@ def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
                 continue
             other = _variant(_own_version(build, name)) or _variant(package.version)
             if other is not None and other != variant:
-                facts = {
-                    "package": package.name,
-                    "framework": build.title,
-                    "version": build.version,
-                    "package_build": _spoken(other),
-                    "framework_build": _spoken(variant),
-                }
                 evidence = (
                     f"{build.framework.framework.built.file} says {build.version}",
                     f"{package.name}: {_own_version(build, package.name) or package.version}",
                 )
-                yield make_finding("companion-for-other-cuda", scene.facts | facts, evidence, about=package.name)
+                yield scene.finding(
+                    "companion-for-other-cuda",
+                    evidence,
+                    about=package,
+                    framework=build.title,
+                    version=build.version,
+                    package_build=_spoken(other),
+                    framework_build=_spoken(variant),
+                )
 
 
 def _concerns(wanted: Wanted) -> bool:
@@ -162,17 +163,14 @@ def _own_version(build: Build, name: str) -> str | None:
 
 def _pair(wanted: Wanted, installed: Package, scene: Scene) -> Finding:
     requirer = wanted.requirer
-    return make_finding(
+    return scene.finding(
         "companion-of-other-version",
-        {**scene.facts, **_named(requirer, installed), "requirement": _said(wanted.requirement)},
         (f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}", f"{installed.folder.name} is installed"),
-        about=requirer.name,
+        about=requirer,
+        other=installed.name,
+        other_version=installed.version,
+        requirement=_said(wanted.requirement),
     )
-
-
-def _named(package: Package, other: Package) -> dict[str, object]:
-    """Facts on two packages that do not go together."""
-    return {"package": package.name, "version": package.version, "other": other.name, "other_version": other.version}
 
 
 def _spoken(variant: str) -> str:
@@ -185,17 +183,16 @@ def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
     package, first = unmet[0].requirer, unmet[0]
     installed = {it.name: scene.packages.get(it.name) for it in unmet}
     versions = {name: None if it is None else it.version for name, it in installed.items()}
-    facts = {
-        "package": package.name,
-        "version": package.version,
-        "requirement": _said(first.requirement),
-        "other": first.name,
-        "other_version": versions[first.name],
-        "more_requirements": len(unmet) - 1,
-        "is_framework": bool(frameworks_among([package.name])),
-        "installer": installer_of(package, scene),
-    }
     evidence = (f"{package.label}: {_said(it.requirement)}; installed: {versions[it.name] or 'none'}" for it in unmet)
-    return make_finding(
-        "requirement-not-met", scene.facts | facts, list(evidence)[:_SHOWN], about=package.name, severity=severity
+    return scene.finding(
+        "requirement-not-met",
+        evidence,
+        about=package,
+        severity=severity,
+        requirement=_said(first.requirement),
+        other=first.name,
+        other_version=versions[first.name],
+        more_requirements=len(unmet) - 1,
+        is_framework=bool(frameworks_among([package.name])),
+        installer=installer_of(package, scene),
     )

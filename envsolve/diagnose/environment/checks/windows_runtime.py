@@ -12,7 +12,6 @@ from pathlib import Path
 
 from envsolve.diagnose.environment.reading import names_of
 from envsolve.diagnose.environment.scene import Scene
-from envsolve.findings.catalogue import make_finding
 from envsolve.model.finding import Finding
 
 _NEEDED = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll")
@@ -38,9 +37,9 @@ def visual_c_runtime(scene: Scene) -> Iterator[Finding]:
         }
         lacking = [name for name in _NEEDED if name not in shared_names | own]
         if lacking:
-            yield make_finding(
+            yield scene.finding(
                 "visual-c-runtime-missing",
-                {**scene.facts, "framework": framework.title, "libraries": ", ".join(lacking)},
                 [f"looked in {directory}" for directory in shared],
-                about=framework.name,
+                about=framework,
+                libraries=", ".join(lacking),
             )

@@ -9,7 +9,7 @@ import pytest
 
 from envsolve.model.finding import Severity
 from tests.binary.layouts import real_loader
-from tests.validation.static_environment import AMPERE, Environment
+from tests.diagnose.environment.static_environment import AMPERE, Environment
 
 PADDLE = "paddle/version/__init__.py"
 

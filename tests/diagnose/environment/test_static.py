@@ -11,14 +11,12 @@ from envsolve.frameworks import FRAMEWORKS
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.versions import LibcVersion
-from envsolve.validation.report import Owner
-from envsolve.validation.static import StaticReport
-from envsolve.validation.static.c_library import needed_glibc, too_old_for
-from envsolve.validation.static.installed import Files
+from envsolve.validation.installed import Files
+from envsolve.validation.report import Owner, StaticReport
 from tests.binary.layouts import real_loader
+from tests.diagnose.environment.static_environment import AMPERE, NVIDIA, Environment, examined
 from tests.scripts.fat_binary import fat_binary
 from tests.validation.compiled import compiled
-from tests.validation.static_environment import AMPERE, NVIDIA, Environment
 
 PASCAL, VOLTA, BLACKWELL = ComputeCapability(6, 1), ComputeCapability(7, 0), ComputeCapability(12, 0)
 
@@ -302,10 +300,10 @@ def test_a_framework_for_a_newer_c_library_is_told_before_it_is_imported(
     environment.nvidia()
     environment.torch()
     compiled(environment.site / "torch/lib/libtorch_cuda.so", source)
-    files = Files(environment.inventory())
-    assert list(too_old_for(files, LibcVersion(2, 99))) == []
-    assert list(too_old_for(files, None)) == []
-    finding = _only(tuple(too_old_for(files, LibcVersion(2, 1))))
-    assert (finding.id, finding.about) == ("glibc-too-old", "pytorch")
+    inventory = environment.inventory()
+    for version in (LibcVersion(2, 99), None):
+        assert "glibc-too-old" not in {it.id for it in examined(inventory, glibc=version).findings}
+    found = examined(inventory, glibc=LibcVersion(2, 1)).findings
+    finding = next(it for it in found if it.id == "glibc-too-old")
+    assert finding.about == "pytorch"
     assert "and the machine has 2.1" in finding.cause
-    assert needed_glibc(environment.site / "torch/version.py") is None

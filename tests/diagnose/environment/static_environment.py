@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.host import Platform
+from envsolve.model.host import Gpu, GpuStatus, Host, Platform
+from envsolve.model.versions import LibcVersion
 from envsolve.validation.inventory import Distribution, Inventory
-from envsolve.validation.static import StaticReport, examine
+from envsolve.validation.report import StaticReport
 from tests.binary.device_library import device_library
 from tests.scripts.fat_binary import fat_binary
 
@@ -113,4 +116,18 @@ class Environment:
 
     def examined(self, *gpus: ComputeCapability, is_conda: bool = False, **variables: str) -> StaticReport:
         """The static checks, on a machine with these GPUs, x86-64 Linux."""
-        return examine(self.inventory(is_conda=is_conda), gpus, variables, platform=Platform.LINUX_64)
+        return examined(self.inventory(is_conda=is_conda), gpus, variables)
+
+
+def examined(
+    inventory: Inventory,
+    gpus: Sequence[ComputeCapability] = (),
+    variables: Mapping[str, str] = {},
+    platform: Platform = Platform.LINUX_64,
+    glibc: LibcVersion | None = None,
+) -> StaticReport:
+    """The static checks of an environment on a machine with these GPUs."""
+    status = GpuStatus.READY if gpus else GpuStatus.NO_HARDWARE
+    host = Host(platform, glibc=glibc, gpus=tuple(Gpu(None, it) for it in gpus), status=status)
+    for_gpu = bool(gpus)
+    return Scene(inventory, host, variables, platform, Matrix(), variables, Path.cwd(), for_gpu=for_gpu).static

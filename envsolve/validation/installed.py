@@ -1,4 +1,4 @@
-"""The files of an environment that matter to the static checks: frameworks, CUDA's libraries, and where they lie."""
+"""The frameworks and CUDA libraries in the files of an environment: where they lie, and what they were built for."""
 
 from __future__ import annotations
 
@@ -16,14 +16,21 @@ from envsolve.frameworks import FRAMEWORKS, Framework, Libraries
 from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.inventory import Inventory
 from envsolve.validation.report import Library, Owner
-from envsolve.validation.static.records import Records
 
 _DRIVER = re.compile(r"cuda|nvcuda|nvml|nvidia-.*", re.IGNORECASE)
 """Components that belong to the driver."""
-_IN_MODULES = ("nvidia/*/lib/*.so*", "nvidia/*/bin/*.dll", "nvidia/*/bin/*/*.dll")
+_IN_MODULES = dict.fromkeys(
+    (
+        *("nvidia/*/lib/*.so*", "nvidia/*/bin/*.dll", "nvidia/*/bin/*/*.dll"),
+        *(f"{directory}/*.dll" for it in FRAMEWORKS.values() for directory in it.libraries.dll_directories),
+    )
+)
 _IN_PREFIX = ("lib/*.so*", "targets/*/lib/*.so*", "Library/bin/*.dll")
 _LONGEST_MODULE = 1024 * 1024
-_VERSION = re.compile(r"\.so\.(\d[\d.]*)$")
+_CUDA_IN_PATH = re.compile(r"_cuda(\d\d)")
+_CUDA = re.compile(r"\d+(?:\.\d+)?")
+_VERSION = re.compile(r"\.so\.(\d+(?:\.\d+){2,})\Z")
+"""``libcudart.so.11.0`` is the name of every CUDA 11; from three numbers on they are a version."""
 
 
 class Installed(NamedTuple):
@@ -43,6 +50,11 @@ class Installed(NamedTuple):
         return self.framework.title
 
     @property
+    def facts(self) -> Mapping[str, object]:
+        """The facts of findings on it."""
+        return {"title": self.title, "framework": self.title, "name": self.name}
+
+    @property
     def libraries(self) -> Libraries:
         """What it loads."""
         return self.framework.libraries
@@ -50,6 +62,55 @@ class Installed(NamedTuple):
     def files(self, *patterns: str) -> tuple[Path, ...]:
         """Its files of these patterns, in their order."""
         return tuple(file for pattern in patterns for file in sorted(self.directory.glob(pattern)))
+
+    @property
+    def own_files(self) -> tuple[Path, ...]:
+        """The libraries that its import loads, or that hold its kernels."""
+        return self.files(*self.libraries.roots, *self.libraries.code)
+
+    @property
+    def built_cuda(self) -> str | None:
+        """The CUDA it was built for: ``12.5``, ``12`` if only the major is known; None for a CPU build or unknown."""
+        built = self.framework.built
+        if built.cuda is None:
+            paths = (str(file.relative_to(self.directory)) for file in self.files(built.file))
+            named = (_CUDA_IN_PATH.search(path) for path in paths)
+            return next((match[1] for match in named if match is not None), None)
+        version = self._account.get(built.cuda)
+        match = _CUDA.match(version) if isinstance(version, str) else None
+        return None if match is None else match[0]
+
+    @property
+    def built_cuda_major(self) -> str | None:
+        """The major of that."""
+        return (self.built_cuda or "").partition(".")[0] or None
+
+    @property
+    def built_cudnn(self) -> str | None:
+        """The major of the cuDNN it was built for; None where it does not say."""
+        return str(self._account.get(self.framework.built.cudnn or "", "")).partition(".")[0] or None
+
+    @property
+    def built_version(self) -> str | None:
+        """Its version as the module itself has it, with the build; None where it does not say."""
+        version = self._account.get(self.framework.built.version or "")
+        return version if isinstance(version, str) else None
+
+    @property
+    def says_no_gpu(self) -> str | None:
+        """Where it says that it was built without GPUs; None where it does not."""
+        built, account = self.framework.built, self._account
+        names = [name for name in built.gpu if name in account]
+        if not names or any(account[name] not in (None, False, "False") for name in names):
+            return None
+        return f"{built.file} says {names[0]} = {account[names[0]]!r}"
+
+    @property
+    def _account(self) -> Mapping[str, object]:
+        """Its own account of its build; empty where it has none that can be read."""
+        assigned = self.assigned(self.framework.built.file)
+        nested = (value for value in assigned.values() if isinstance(value, dict))
+        return {**assigned, **{name: value for table in nested for name, value in table.items()}}
 
     def assigned(self, module: str) -> Mapping[str, object]:
         """The values that the file ``module`` assigns to names as literals, by name, without running it."""
@@ -71,7 +132,6 @@ class Files:
     def __init__(self, inventory: Inventory, wanted: Collection[str] | None = None) -> None:
         self.inventory = inventory
         self._wanted = wanted
-        self.records = Records()
 
     def is_wanted(self, framework: str) -> bool:
         """Whether the framework is one of those to look at."""
@@ -116,9 +176,9 @@ class Files:
         if is_of_driver(soname):
             owner = Owner.DRIVER
         else:
-            owned = self.inventory.owns(place) or self.inventory.owns(_without_dots(path))
+            owned = self.inventory.owns(place) or self.inventory.owns(Path(os.path.normpath(path)))
             owner = Owner.ENVIRONMENT if owned else Owner.SYSTEM
-        return Library(soname, place, owner, _version(soname, place.name))
+        return Library(soname, place, owner, version_in(place.name) if place.name != soname else None)
 
 
 def is_of_driver(name: str) -> bool:
@@ -127,14 +187,10 @@ def is_of_driver(name: str) -> bool:
     return component is not None and _DRIVER.fullmatch(component) is not None
 
 
-def _version(soname: str, file_name: str) -> str | None:
-    """``12.8.90`` for libcudart.so.12.8.90; a name that says no more than the soname is no version."""
-    match = _VERSION.search(file_name)
-    return match[1] if match is not None and file_name != soname and len(match[1].split(".")) > 2 else None  # noqa: PLR2004
-
-
-def _without_dots(path: str) -> Path:
-    return Path(os.path.normpath(path))
+def version_in(name: str) -> str | None:
+    """``12.8.90`` for libcudart.so.12.8.90; a name with fewer numbers is that of many versions."""
+    match = _VERSION.search(name)
+    return None if match is None else match[1]
 
 
 def _statements(path: Path) -> Iterator[ast.Assign | ast.AnnAssign]:

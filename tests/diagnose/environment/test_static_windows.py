@@ -10,9 +10,9 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Severity
 from envsolve.model.host import Platform
 from envsolve.validation.inventory import Distribution, Inventory
-from envsolve.validation.report import Owner
-from envsolve.validation.static import StaticReport, examine
+from envsolve.validation.report import Owner, StaticReport
 from tests.binary.tiny_dll import tiny_dll
+from tests.diagnose.environment.static_environment import examined
 from tests.scripts.fat_binary import fat_binary
 
 pytestmark = pytest.mark.thorough  # whole DLLs are made
@@ -53,7 +53,7 @@ class WindowsEnvironment:
         distributions = (Distribution("torch", "2.8.0+cu128", self.site),)
         inventory = Inventory("3.12.4", prefix / "python.exe", prefix, (self.site,), distributions, False, True)
         variables = {"SystemRoot": str(self.root / "windows"), **variables}
-        return examine(inventory, gpus, variables, platform=Platform.WIN_64)
+        return examined(inventory, gpus, variables, Platform.WIN_64)
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.validation.inventory import Inventory
-from envsolve.validation.static import examine
 from tests.binary.layouts import listed, real_loader
+from tests.diagnose.environment.static_environment import examined
 
 pytestmark = pytest.mark.framework
 
@@ -93,6 +93,6 @@ def test_the_device_code_is_what_the_matrix_says_of_the_wheel(site: Path, matrix
 
 def test_the_static_checks_find_no_damage_and_nothing_foreign(site: Path) -> None:
     inventory = Inventory("3", Path(sys.executable), site.parent, (site,), (), False, True)
-    report = examine(inventory, [ComputeCapability(8, 0)], {})
+    report = examined(inventory, [ComputeCapability(8, 0)])
     assert all(it.path.is_file() for it in report.libraries)
     assert not [it for it in report.findings if it.id in ("library-damaged", "foreign-library")]

@@ -1,0 +1,117 @@
+"""Libraries that come from the wrong place: by LD_LIBRARY_PATH from elsewhere, of two majors, or the driver's stub."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from envsolve.binary.elf import read_library
+from envsolve.binary.lookup import Rule
+from envsolve.binary.unreadable import UnreadableLibraryError
+from envsolve.diagnose.environment.reading import plain, real
+from envsolve.diagnose.environment.scene import Scene
+from envsolve.matrix.library_names import LibraryNames
+from envsolve.model.finding import Finding, Severity
+from envsolve.validation.inside.library_versions import component_of
+from envsolve.validation.installed import is_of_driver
+from envsolve.validation.report import Owner
+
+_NUMBER = re.compile(r"\.so\.(\d+)")
+_STUBS = "stubs"
+
+
+def foreign_libraries(scene: Scene) -> Iterator[Finding]:
+    """CUDA's libraries that LD_LIBRARY_PATH takes from elsewhere."""
+    for loading, without in zip(scene.loads.with_path, scene.loads.without_path, strict=True):
+        instead = dict(without.found())
+        by_variable = {it.path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH}
+        for name, path in loading.found():
+            owner = scene.files.located(name, path).owner
+            own = instead.get(name) or (str(scene.files.own[name]) if name in scene.files.own else None)
+            if path not in by_variable or owner is not Owner.SYSTEM or own is None or real(path) == real(own):
+                continue
+            theirs = cuda_major(path, scene.names)
+            ours = cuda_major(own, scene.names) or loading.framework.built_cuda_major
+            differ = theirs is not None and ours is not None and theirs != ours
+            directory = os.path.dirname(path)  # noqa: PTH120 - as the loader wrote it
+            yield scene.finding(
+                "foreign-library",
+                (
+                    f"LD_LIBRARY_PATH={scene.loads.library_path}",
+                    f"{plain(path)} by LD_LIBRARY_PATH",
+                    f"{plain(own)} without it",
+                ),
+                about=name,
+                severity=Severity.ERROR if differ else Severity.WARNING,
+                library=name,
+                path=plain(path),
+                own_path=plain(own),
+                directory=directory,
+                their_cuda=theirs if differ else None,
+                own_cuda=ours if differ else None,
+                **scene.loads.facts_where_driver_stays([directory]),
+            )
+
+
+def two_majors(scene: Scene) -> Iterator[Finding]:
+    """Components of which the frameworks would load two majors; worse where one framework does by itself."""
+    by_component: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+    for loading in scene.loads.with_path:
+        for name, path in loading.found():
+            component, number = component_of(name), _NUMBER.search(name)
+            if component is not None and number is not None and not is_of_driver(name):
+                by_component[component.partition("_")[0]][number[1]].setdefault(loading.title, path)
+    for component, majors in by_component.items():
+        if len(majors) > 1:
+            titles = [set(by) for by in majors.values()]
+            alone = sorted(set.intersection(*titles))
+            yield scene.finding(
+                "two-cuda-majors",
+                (f"{title}: {plain(path)}" for by in majors.values() for title, path in by.items()),
+                about=component,
+                severity=Severity.ERROR if alone else Severity.WARNING,
+                component=component,
+                majors=tuple(sorted(majors, key=int)),
+                title=tuple(alone),
+                in_one_process=bool(alone),
+            )
+
+
+def stubs(scene: Scene) -> Iterator[Finding]:
+    """The toolkit's stand-in for libcuda, found before the driver's or in LD_LIBRARY_PATH."""
+    taken = {path for loading in scene.loads.with_path for name, path in loading.found() if is_of_driver(name)}
+    loaded = sorted(path for path in taken if _STUBS in Path(real(path)).parts)
+    directories = [it for it in scene.loads.directories if _STUBS in Path(real(it)).parts]
+    lying = [str(file) for it in directories for file in sorted(Path(it).glob("libcuda.so*"))]
+    if loaded or (lying and scene.loads.with_path):
+        yield scene.finding(
+            "stub-driver-library",
+            loaded or lying,
+            about="libcuda",
+            severity=Severity.ERROR if loaded else Severity.WARNING,
+            stub_path=(loaded or lying)[0],
+            stub_use=None if loaded else "is on LD_LIBRARY_PATH",
+            **scene.loads.facts_where_driver_stays(directories),
+        )
+
+
+def cuda_major(path: str, names: LibraryNames) -> str | None:
+    """The major of CUDA that a file belongs to, where names tell it: its own, or those of what it needs or lies with.
+
+    libcusolver.so.11 is of CUDA 11 and of CUDA 12. It needs a libcublas that is of one of them, and a directory of a
+    toolkit holds the libraries of one toolkit.
+    """
+    own = names.cuda_majors(Path(path).name)
+    if len(own) == 1:
+        return next(iter(own))
+    place = Path(real(path))
+    others = [file.name for file in place.parent.glob("lib*.so.*")]
+    with suppress(UnreadableLibraryError):
+        others += read_library(place, truncated=True).needed
+    sure = {next(iter(majors)) for name in others if len(majors := names.cuda_majors(name)) == 1}
+    sure = sure & own if own else sure
+    return next(iter(sure)) if len(sure) == 1 else None
