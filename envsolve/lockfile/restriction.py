@@ -29,7 +29,7 @@ from envsolve.lockfile.lock import (
 from envsolve.lockfile.sound_pins import STRONG, sound_address, sound_url
 from envsolve.model.lock_format import FORMATS, Content
 from envsolve.model.package import PackageFile, Pin
-from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, kind_of, named
+from envsolve.model.reference import EDITABLE, AddressKind, as_typed, file_name_in, kind_of, named
 
 
 def restricted(lock: Lock, format_name: str) -> Lock:
@@ -62,7 +62,7 @@ def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: 
         raise UsageError(
             "direct-reference-not-supported",
             f"the format {format_name!r} does not support {listed}",
-            tuple(without_secrets(named(urls[name])).removesuffix(EDITABLE) for name in refused),
+            tuple(as_typed(without_secrets(named(urls[name])).removesuffix(EDITABLE)) for name in refused),
             (Hint(way if beside_conda else f"use {formats}"),),
             refused=tuple(
                 Refused(name, "", f"is from a {kind.value}, which the format {format_name!r} does not support")
