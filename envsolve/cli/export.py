@@ -13,6 +13,7 @@ from envsolve.cli.options import (
     Command,
     FileName,
     Member,
+    dry_run_option,
     network_of,
     option,
     output_options,
@@ -51,6 +52,7 @@ output_option = option(
 @format_option
 @output_option
 @force_option
+@dry_run_option
 @option(
     "--platform",
     "platforms",

@@ -17,6 +17,7 @@ from envsolve.cli.options import (
     FileName,
     Member,
     Parsed,
+    dry_run_option,
     matrix_of,
     matrix_option,
     network_of,
@@ -240,6 +241,7 @@ _FILE = FileName("file")
     help="Write to FILE (atomically) instead of stdout; {platform} in its name stands for each platform.",
 )
 @force_option
+@dry_run_option
 @option("--json", "as_json", is_flag=True, help="Print JSON that describes the answer, for a lock with all packages.")
 @option("--offline", is_flag=True, help="Do not use the network, only the cache.")
 @option("--refresh", is_flag=True, help="Fetch cached index data again.")
