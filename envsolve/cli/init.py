@@ -124,8 +124,9 @@ def init(**options: Any) -> int:
     """Write [tool.envsolve] into pyproject.toml from what is asked for here, and its locks.
 
     Without a framework it is taken from what the directory has: environment.yml, requirements.txt, requirements.in,
-    pixi.toml, conda-lock.yml or the dependencies in pyproject.toml. No file that is there is overwritten. With
-    --dry-run the files are printed as a diff.
+    pixi.toml, conda-lock.yml or the dependencies in pyproject.toml. On a terminal, if there is none of them, init asks
+    for frameworks, GPUs, Python and lock files. No file that is there is overwritten. With --dry-run the files are
+    printed as a diff.
 
     \b
     Examples:
@@ -144,6 +145,7 @@ def init(**options: Any) -> int:
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = text_at(file) or ""
     mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""
+    with_table(file, before, {}, replace=options["force"])  # refuses what is there before anything is asked
     values, adopted = _values(options, directory, matrix)
 
     def asking(values: Mapping[str, object]) -> str:
@@ -175,7 +177,10 @@ def init(**options: Any) -> int:
 
 
 def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tuple[dict[str, object], Adopted]:
-    """The keys to write: what is asked for here, else what the directory has. Raises UsageError where neither says."""
+    """The keys to write: what is asked for here, else what the directory has, else what a person answers.
+
+    Raises UsageError where nobody says it.
+    """
     from envsolve.app.project.adopting import Adopted, adopted
     from envsolve.app.project.adopting_uv import left_of_pyproject, overrides_of
     from envsolve.host.machine import this_platform
@@ -194,6 +199,10 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
         found = found._replace(files=files, notes=(*found.notes, *left_of_pyproject(document)))
     asking = ("frameworks", "requirements", "requirement-files", "project-dependencies")
     if not any(values.get(key) for key in asking):
+        from envsolve.cli.init_questions import answers, can_ask
+
+        if can_ask(options):
+            return _values(answers(options, matrix), directory, matrix)
         raise UsageError(
             "no-framework",
             "no framework given, and none found in this directory",
