@@ -322,6 +322,7 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
         require_wheels(project, matrix, os.environ)
         return {}, ()
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress.show("packages")
     how = ProjectLock(network_of(options), show=progress.show, counted=progress.packages, replaces=True)
     try:
         locked = lock_project(project, how, matrix, os.environ)

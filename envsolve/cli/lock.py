@@ -121,6 +121,7 @@ def lock_files(
         around=around and str(Path(around).absolute()),
     )
     with chdir(project.directory):
+        progress.show("packages")
         try:
             locked = lock_project(project, how, matrix, os.environ)
         except EnvsolveError as error:

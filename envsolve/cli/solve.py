@@ -26,6 +26,7 @@ from envsolve.cli.options import (
     package_name,
 )
 from envsolve.cli.output import deliver, deliver_each
+from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note, note_each, note_facts
 from envsolve.errors import Hint, UsageError
@@ -293,7 +294,11 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
     def solve(matrix: Matrix) -> Solved:
         return solve_request(request, matrix, os.environ, held)
 
-    solved = knowing_new_releases(solve, request, matrix, network_of(options), os.environ)
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    try:
+        solved = knowing_new_releases(solve, request, matrix, network_of(options), os.environ, progress.show)
+    finally:
+        progress.clear()
     _deliver(solved, options["output"])
     note_each(solved.notes, options)
     note_facts(solved.because, options)

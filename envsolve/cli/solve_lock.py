@@ -73,6 +73,7 @@ def lock_begun(
     from envsolve.app.lock.lock_request import LockRequest
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress.show("packages")
     asked = LockRequest(words, network_of(options), there, progress.show, progress.packages, None, apart, writes)
     try:
         with begun(asked, os.environ) as making:

@@ -44,7 +44,7 @@ def begun(asked: LockRequest, environ: Mapping[str, str]) -> Iterator[Making]:
             def made(known: Matrix) -> Solved:
                 return lock(bare, known, environ, started if known is matrix else None)
 
-            return knowing_new_releases(made, request, matrix, network, environ)
+            return knowing_new_releases(made, request, matrix, network, environ, asked.show)
 
         try:
             yield python_lock
@@ -62,7 +62,7 @@ def begun(asked: LockRequest, environ: Mapping[str, str]) -> Iterator[Making]:
 
             now = asked._replace(request=request)
             return knowing_new_releases(
-                lambda known: lock_conda(now, session, known, environ), request, matrix, network, environ
+                lambda known: lock_conda(now, session, known, environ), request, matrix, network, environ, asked.show
             )
 
         yield conda_lock
