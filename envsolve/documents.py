@@ -302,7 +302,8 @@ class Environment(Document):
     kind: Annotated[Literal["conda", "venv"], "what kind of environment it is"]
     python: Annotated[str | None, "its interpreter, if it has one"]
     outcome: Annotated[
-        Literal["made", "changed", "would-change", "up-to-date"], "what happened; `would-change` with `--diff`"
+        Literal["made", "changed", "would-change", "up-to-date"],
+        "what happened; `would-change` with `--diff` and `--dry-run`",
     ]
     changes: Annotated[list[Change], "the packages that changed in an existing environment"]
     notes: Annotated[list[Note], "what else to know"]

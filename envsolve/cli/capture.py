@@ -13,6 +13,7 @@ from envsolve.cli.export import asking, output_option, wanted_format
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.options import (
     Command,
+    dry_run_option,
     environment_options,
     matrix_directory,
     matrix_option,
@@ -57,6 +58,7 @@ from envsolve.model.lock_format import CAPTURE_FORMATS, PLATFORM
     is_flag=True,
     help="Capture an environment that has errors, and overwrite the output file even if envsolve did not write it.",
 )
+@dry_run_option
 @option("--validate", is_flag=True, help="First prove the environment by running kernels in it.")
 @options_of_solve((*INDEXES, *HOW_TO_FETCH))
 @matrix_option

@@ -19,6 +19,7 @@ from envsolve.cli.lock import spelled
 from envsolve.cli.options import (
     Command,
     FileName,
+    dry_run_option,
     matrix_directory,
     matrix_of,
     matrix_option,
@@ -72,6 +73,7 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
 @option("--keep", is_flag=True, help="Keep the unfinished environment if this fails.")
 @option("--no-validate", is_flag=True, help="Do not run kernels in the new environment to prove it.")
 @option("--json", "print_json", is_flag=True, help="Print JSON with the environment and the result of its validation.")
+@dry_run_option
 @options_of_solve(_HOW)
 @matrix_option
 @output_options
@@ -113,7 +115,7 @@ def finish(
         deliver(f"{created.prefix}\n", None)
     validation = None
     python = created.python
-    if not options["no_validate"] and python is not None:
+    if python is not None and not (options["no_validate"] or options["dry_run"]):
         validation = _validated(python, options)
         edited = frozenset(it.about for it in validation.report.findings if it.id == EDITED and it.about)
         if repair is not None and edited:
@@ -138,6 +140,9 @@ def _tell(created: Created, options: Mapping[str, Any]) -> None:
     note_each(created.notes, options)
     if created.outcome is Outcome.UP_TO_DATE:
         note(f"{created.prefix} is up to date: it was made from this lock", quiet=options["quiet"])
+    elif created.outcome is Outcome.WOULD_CHANGE:
+        is_there = any(it.before is not None for it in created.changes)
+        note(f"{created.prefix} would be {'changed' if is_there else 'new'}", quiet=options["quiet"])
     elif created.outcome is Outcome.MADE:
         note(_how_to_use(created), quiet=options["quiet"])
     if created.changes and not options["quiet"]:
@@ -215,6 +220,7 @@ def created_from(
         build_constraints=build_constraints_in(options["build_constraint_files"]),
         tell=tell,
         project=project,
+        dry_run=options["dry_run"],
     )
     try:
         return create_environment(asked, matrix, os.environ, progress.show)

@@ -4,14 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from envsolve.cli import known_values
-from envsolve.cli.lock import spelled
-from envsolve.cli.options import Command, FileName, Member, Parsed, matrix_of, matrix_option, option, output_options
+from envsolve.cli.lock import project_option, spelled
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    Member,
+    Parsed,
+    matrix_of,
+    matrix_option,
+    option,
+    output_options,
+    require_not_typed,
+)
 from envsolve.cli.output import deliver, json_text
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.errors import Hint, UsageError
@@ -64,6 +75,7 @@ def _kinds(text: str) -> tuple[str, ...]:
     type=Member("name", Platform),
     help="Compare on this platform. Repeatable; default: those that the locks name, else this machine's.",
 )
+@project_option
 @output_format_options
 @matrix_option
 @output_options
@@ -72,7 +84,7 @@ def diff(**options: Any) -> int:
 
     OLD and NEW are files that envsolve reads, also of uv, Poetry, PDM, pixi and conda-lock. Each may be in a git
     revision: HEAD~1:uv.lock. A revision alone means the same file there. Without NEW, the file on the disk is compared
-    and, if OLD is a revision alone, every lock of the project.
+    and, if OLD is a revision alone, every lock of the project (--project).
 
     \b
     Examples:
@@ -80,25 +92,28 @@ def diff(**options: Any) -> int:
       envsolve diff main:uv.lock uv.lock --fail-on driver-floor,capability
     """
     from envsolve.app.status.lock_diff import diff_locks
+    from envsolve.project import project_file
 
     matrix = matrix_of(options)
     fail_on = frozenset(kind for kinds in options["fail_on"] for kind in kinds)
-    found = [
-        it
-        for old, new in _pairs(options["old"], options["new"])
-        for it in diff_locks(old, new, options["platforms"], matrix, os.environ)
-    ]
-    deliver(_answer(found, fail_on, output_format(options)), None)
+    directory = Path.cwd() if options["project"] is None else project_file(options["project"]).parent
+    with chdir(directory):
+        found = [
+            it
+            for old, new in _pairs(options["old"], options["new"])
+            for it in diff_locks(old, new, options["platforms"], matrix, os.environ)
+        ]
+    deliver(_answer(found, fail_on, output_format(options), directory), None)
     return 1 if any(_fails(it, fail_on) for each in found for it in each.breaking) else 0
 
 
-def _answer(found: Sequence[LockDiff], fail_on: frozenset[str], format_name: str) -> str:
+def _answer(found: Sequence[LockDiff], fail_on: frozenset[str], format_name: str, directory: Path) -> str:
     text = "".join(f"{line}\n" for it in found for line in _lines(it, fail_on))
     if format_name == "text":
         return text
     if format_name == "json":
         return json_text(_document(found, fail_on))
-    return rendered(Outcome("envsolve diff", tuple(_case(it, fail_on) for it in found), text), format_name)
+    return rendered(Outcome("envsolve diff", tuple(_case(it, fail_on, directory) for it in found), text), format_name)
 
 
 def _pairs(old: str, new: str | None) -> list[tuple[Version, Version]]:
@@ -107,6 +122,8 @@ def _pairs(old: str, new: str | None) -> list[tuple[Version, Version]]:
 
     before = version_of(old, os.environ)
     after = Version(None, "") if new is None else version_of(new, os.environ)
+    if before.path or after.path:
+        require_not_typed(("project",), "is about the locks that a project names: give only a revision")
     if before.path and after.path:
         return [(before, after)]
     if before.path and before.revision is None and new is None:
@@ -210,8 +227,8 @@ def _count_text(diff: LockDiff) -> str:
     return ", ".join(f"{count} {word}" for word, count in counts.items() if count) or "none changed"
 
 
-def _case(diff: LockDiff, fail_on: frozenset[str]) -> Case:
-    file = None if diff.new.revision is not None else diff.new.path
+def _case(diff: LockDiff, fail_on: frozenset[str], directory: Path) -> Case:
+    file = None if diff.new.revision is not None else os.path.relpath(directory / diff.new.path)
     items = [
         Item(
             Level.ERROR if _fails(it, fail_on) else Level.WARNING if it.kind in _SERIOUS else Level.NOTE,

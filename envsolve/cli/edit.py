@@ -18,6 +18,7 @@ from envsolve.cli.lock import lock_files, project_option, spelled
 from envsolve.cli.options import (
     Command,
     Decorator,
+    dry_run_option,
     matrix_of,
     matrix_option,
     network_of,
@@ -45,6 +46,7 @@ _options: Decorator = stacked(
     option("--sync", "syncs", is_flag=True, help="Also bring the environment of the project up to date."),
     environment_options,
     option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing."),
+    dry_run_option,
     option("--json", "print_json", is_flag=True, help="Print what changes as JSON."),
     options_of_solve(HOW_TO_FETCH),
     matrix_option,
@@ -129,12 +131,13 @@ def _added_to_environment(options: dict[str, Any]) -> int:
         note_each(addition.notes, options)
         lines = "".join(f"  {spelled(it)}\n" for it in addition.changes)
         notes: tuple[Note, ...] = ()
-        outcome = Outcome.WOULD_CHANGE if options["show_diff"] else Outcome.CHANGED
+        writes = not (options["show_diff"] or options["dry_run"])
+        outcome = Outcome.CHANGED if writes else Outcome.WOULD_CHANGE
         if not addition.changes:
             outcome = Outcome.UP_TO_DATE
             if not options["show_diff"]:
                 note(f"{options['prefix']} has {' and '.join(options['words'])} already", quiet=options["quiet"])
-        elif options["show_diff"]:
+        elif not writes:
             deliver("" if options["print_json"] else lines, None)
         else:
             if not options["quiet"]:
@@ -168,10 +171,11 @@ def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options:
     edited = [(path, mark + after)] if after != before else []
     project = project_of(path, after)
     code, document = lock_files(project, {**options, **_AS_IT_IS, "as_json": options["print_json"]}, edited)
-    syncs = options["syncs"] and not options["show_diff"]
+    writes = not (options["show_diff"] or options["dry_run"])
+    syncs = options["syncs"] and writes
     if options["print_json"] and not syncs:
         deliver_json(document)
-    if options["show_diff"]:
+    if not writes:
         return code
     named = f"{' and '.join(words)} {verb}" if edited else f"has {' and '.join(words)} already"
     note(f"{path.name}: {named}", quiet=options["quiet"])

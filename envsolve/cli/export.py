@@ -13,14 +13,16 @@ from envsolve.cli.options import (
     Command,
     FileName,
     Member,
+    dry_run_option,
     network_of,
     option,
     output_options,
 )
 from envsolve.cli.output import deliver_each
+from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import force_option, refuse_to_overwrite
 from envsolve.cli.report import note_each
-from envsolve.cli.solve_options import INDEXES, NETWORK, options_of_solve
+from envsolve.cli.solve_options import HOW_TO_FETCH, INDEXES, options_of_solve
 from envsolve.errors import Hint, UsageError
 from envsolve.lockfile.formats import format_of_name
 from envsolve.model.host import Platform
@@ -51,6 +53,7 @@ output_option = option(
 @format_option
 @output_option
 @force_option
+@dry_run_option
 @option(
     "--platform",
     "platforms",
@@ -60,7 +63,7 @@ output_option = option(
 )
 @click.option("--environment", metavar="NAME", help="The environment of a pixi.lock; default: the one called default.")
 @option("--ask-index", is_flag=True, help="Fetch URLs and hashes missing in FILE from the package indexes.")
-@options_of_solve((*INDEXES, *NETWORK))
+@options_of_solve((*INDEXES, *HOW_TO_FETCH))
 @output_options
 def export(**options: Any) -> int:
     """Write the lock FILE in another format: the same packages, nothing solved.
@@ -89,7 +92,13 @@ def export(**options: Any) -> int:
     _require_other_file(options["file"], output)
     if not options["force"]:
         refuse_to_overwrite(output, request.platforms)
-    found = exported(request, os.environ)
+    progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="exporting")
+    try:
+        if options["ask_index"]:
+            progress.show("package indexes")
+        found = exported(request, os.environ)
+    finally:
+        progress.clear()
     platforms = [platform for platform, _ in found.texts]
     require_file_for_each(platforms, output)
     if not options["force"]:

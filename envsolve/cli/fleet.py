@@ -15,7 +15,16 @@ import click
 
 from envsolve.boundary.files import FileError, decoded, json_value, read_argument
 from envsolve.cli.interrupts import interruptible
-from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, option, output_option, output_options
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    dry_run_option,
+    matrix_of,
+    matrix_option,
+    option,
+    output_option,
+    output_options,
+)
 from envsolve.cli.output import deliver, json_text
 from envsolve.cli.output_formats import (
     Case,
@@ -65,6 +74,7 @@ def fleet() -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=_LISTS)
 @option("--map", "site", metavar="FILE", type=_LISTS, help="What the site calls its GPUs, and drivers by partition.")
 @output_option
+@dry_run_option
 @matrix_option
 @output_options
 def import_(**options: Any) -> int:

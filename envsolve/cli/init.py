@@ -16,7 +16,16 @@ from click.core import ParameterSource
 from envsolve.boundary.files import FileError, read_bytes, read_head
 from envsolve.boundary.secrets import without_secrets
 from envsolve.cli.not_lockable import all_refused
-from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, network_of, option, output_options
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    dry_run_option,
+    matrix_of,
+    matrix_option,
+    network_of,
+    option,
+    output_options,
+)
 from envsolve.cli.output import deliver, write_all
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note_each
@@ -91,7 +100,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @option("--project", metavar="DIR", type=FileName("directory"), help="The directory; default: this one.")
 @option("--no-lock", is_flag=True, help="Write the project, but no locks.")
 @option("--force", is_flag=True, help="Overwrite [tool.envsolve] and existing files.")
-@option("--dry-run", is_flag=True, help="Print the files instead of writing them.")
+@dry_run_option
 @click.option(
     "--keys",
     is_flag=True,
@@ -115,7 +124,9 @@ def init(**options: Any) -> int:
     """Write [tool.envsolve] into pyproject.toml from what is asked for here, and its locks.
 
     Without a framework it is taken from what the directory has: environment.yml, requirements.txt, requirements.in,
-    pixi.toml, conda-lock.yml or the dependencies in pyproject.toml. No file that is there is overwritten.
+    pixi.toml, conda-lock.yml or the dependencies in pyproject.toml. On a terminal, if there is none of them, init asks
+    for frameworks, GPUs, Python and lock files. No file that is there is overwritten. With --dry-run the files are
+    printed as a diff.
 
     \b
     Examples:
@@ -134,6 +145,7 @@ def init(**options: Any) -> int:
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = text_at(file) or ""
     mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""
+    with_table(file, before, {}, replace=options["force"])  # refuses what is there before anything is asked
     values, adopted = _values(options, directory, matrix)
 
     def asking(values: Mapping[str, object]) -> str:
@@ -153,12 +165,9 @@ def init(**options: Any) -> int:
         new = {file.name: f"{mark}{after}", **{name: text for name, text in texts.items() if name not in kept}}
         if options["dry_run"]:
             deliver("".join(_diff(new)), None)
-        else:
-            for name in new:
-                refuse_link(directory, name)
-            for name in new:
-                Path(name).parent.mkdir(parents=True, exist_ok=True)
-            write_all([(Path(name), text) for name, text in new.items()])
+        for name in new:
+            refuse_link(directory, name)
+        write_all([(Path(name), text) for name, text in new.items()], in_folders=True)
         unnamed = tuple(_without_framework(project))
         refused = [it for it in outputs if it not in new and _is_foreign(it)]
     left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
@@ -168,7 +177,10 @@ def init(**options: Any) -> int:
 
 
 def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tuple[dict[str, object], Adopted]:
-    """The keys to write: what is asked for here, else what the directory has. Raises UsageError where neither says."""
+    """The keys to write: what is asked for here, else what the directory has, else what a person answers.
+
+    Raises UsageError where nobody says it.
+    """
     from envsolve.app.project.adopting import Adopted, adopted
     from envsolve.app.project.adopting_uv import left_of_pyproject, overrides_of
     from envsolve.host.machine import this_platform
@@ -187,6 +199,10 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
         found = found._replace(files=files, notes=(*found.notes, *left_of_pyproject(document)))
     asking = ("frameworks", "requirements", "requirement-files", "project-dependencies")
     if not any(values.get(key) for key in asking):
+        from envsolve.cli.init_questions import answers, can_ask
+
+        if can_ask(options):
+            return _values(answers(options, matrix), directory, matrix)
         raise UsageError(
             "no-framework",
             "no framework given, and none found in this directory",
@@ -296,14 +312,17 @@ def _holds_stacks_alone(outputs: object) -> bool:
 
 def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[dict[str, str], tuple[Note, ...]]:
     """The locks of the project, by their names, and what to tell of them."""
-    if options["no_lock"]:
-        return {}, ()
     from envsolve.app.project.project_locking import ProjectLock, lock_project
+    from envsolve.app.project.project_requests import require_wheels
     from envsolve.project.keys import KEYS
 
     asked_here = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # no file says any of it yet
     project = project._replace(parts=asked_here)
+    if options["no_lock"]:
+        require_wheels(project, matrix, os.environ)
+        return {}, ()
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress.show("packages")
     how = ProjectLock(network_of(options), show=progress.show, counted=progress.packages, replaces=True)
     try:
         locked = lock_project(project, how, matrix, os.environ)
@@ -387,7 +406,9 @@ def _is_foreign(name: str) -> bool:
 def _summary_lines(new: Mapping[str, str], adopted: Adopted, options: Mapping[str, Any]) -> Iterator[str]:
     if adopted.files:
         yield f"imported from {' and '.join(adopted.files)}"
-    yield f"{'would be written' if options['dry_run'] else 'written'}: {', '.join(new)}"
+    if options["dry_run"]:
+        return
+    yield f"written: {', '.join(new)}"
     if options["ci"] == "gitlab" and ".gitlab/envsolve.yml" in new:
         yield "add the job to .gitlab-ci.yml: include: .gitlab/envsolve.yml"
     if options["no_lock"]:

@@ -15,13 +15,14 @@ from click.core import ParameterSource
 from envsolve.cli.options import (
     Command,
     FileName,
+    dry_run_option,
     matrix_of,
     matrix_option,
     network_of,
     option,
     output_options,
 )
-from envsolve.cli.output import deliver, deliver_json, write_all
+from envsolve.cli.output import deliver, deliver_json, is_dry_run, write_all
 from envsolve.cli.output_formats import Case, Item, Level, Outcome, output_format, output_format_options, rendered
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import note
@@ -59,6 +60,7 @@ project_option = option(
 )
 @option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or out of date.")
 @option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
+@dry_run_option
 @option("--force", is_flag=True, help="Overwrite files even if envsolve did not write them.")
 @option("-U", "--upgrade", is_flag=True, help="Ignore all pinned versions.")
 @options_of_solve(("upgraded",))
@@ -119,6 +121,7 @@ def lock_files(
         around=around and str(Path(around).absolute()),
     )
     with chdir(project.directory):
+        progress.show("packages")
         try:
             locked = lock_project(project, how, matrix, os.environ)
         except EnvsolveError as error:
@@ -138,11 +141,9 @@ def lock_files(
         locks = ((Path(it.path), it.text) for it in locked.files if not it.is_current)
         written = [*files.items(), *locks] if writes else []
         if written:
-            for path, _ in written:
-                path.parent.mkdir(parents=True, exist_ok=True)
-            write_all(written)
+            write_all(written, in_folders=True)
     answer = _answer(changes, project, options)
-    verb = "written" if writes else "out of date" if options["check"] else "would be written"
+    verb = "out of date" if options["check"] else "written" if writes and not is_dry_run() else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
     upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is pinned by something else
     shown = [it._replace(possible=None) for it in changes] if upgraded else changes

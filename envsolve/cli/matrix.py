@@ -184,7 +184,12 @@ def check(**options: Any) -> int:
     from envsolve.app.matrix.matrix import matrix_date
 
     data = matrix_of(options)
-    verdicts = judged(data)
+    progress = Progress(wanted=not options["quiet"], doing="checking")
+    progress.show("the compatibility matrix")
+    try:
+        verdicts = judged(data)
+    finally:
+        progress.clear()
     broken = [verdict for verdict in verdicts if verdict.violations]
     if options["as_json"]:
         document: documents.MatrixCheck = {

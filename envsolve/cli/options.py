@@ -203,6 +203,11 @@ output_option = option(
     "-o", "--output", type=FileName("file"), metavar="FILE", help="Write to FILE (atomically) instead of stdout."
 )
 
+dry_run_option = option(
+    "--dry-run", is_flag=True, help="Write nothing; say which files would be new, changed or unchanged."
+)
+"""Obeyed where files are written (envsolve.cli.output)."""
+
 
 def matrix_directory(options: Mapping[str, Any]) -> Path | None:
     """The directory of --matrix, wherever the command works; None for the shipped matrix."""

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from envsolve.boundary.display import escaped, escaped_character
+from envsolve.boundary.files import FileError, read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.model.lock_format import PLATFORM
@@ -116,8 +117,15 @@ def write_whole(path: Path, text: str) -> None:
     write_all([(path, text)])
 
 
-def write_all(files: Sequence[tuple[Path, str]]) -> None:
-    """Write several files as :func:`write_whole` does one: none is replaced before all are on the disk."""
+def write_all(files: Sequence[tuple[Path, str]], *, in_folders: bool = False) -> None:
+    """Write several files as :func:`write_whole` does one: none is replaced before all are on the disk.
+
+    With ``in_folders`` directories that are missing are made. Where the command has --dry-run, and it is given, each
+    file gets a note instead, whether it would be new, changed or unchanged.
+    """
+    if is_dry_run():
+        _note_each(files)
+        return
     written: list[tuple[Path, Path]] = []
     path = files[0][0]
     try:
@@ -125,6 +133,8 @@ def write_all(files: Sequence[tuple[Path, str]]) -> None:
             if path.exists() and not path.is_file():
                 path.write_text(text, encoding="utf-8")
             else:
+                if in_folders:
+                    path.parent.mkdir(parents=True, exist_ok=True)
                 target = path.resolve()
                 temporary = target.parent / f".envsolve-{os.urandom(8).hex()}"
                 written.append((temporary, target))  # before it is made, so that no interrupt leaves it behind
@@ -145,6 +155,30 @@ def write_all(files: Sequence[tuple[Path, str]]) -> None:
     finally:
         for temporary, _ in written:
             temporary.unlink(missing_ok=True)
+
+
+def is_dry_run() -> bool:
+    """Whether the command that is running has --dry-run, and was given it."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.params.get("dry_run"))
+
+
+def _note_each(files: Sequence[tuple[Path, str]]) -> None:
+    """What writing ``files`` would do, on stderr."""
+    from envsolve.cli.report import note
+
+    quiet = bool(click.get_current_context().params.get("quiet"))
+    for path, text in files:
+        note(f"{path} {_would(path, text)}", quiet=quiet)
+
+
+def _would(path: Path, text: str) -> str:
+    content = text.encode("utf-8")
+    try:
+        there = read_bytes(path, len(content))
+    except FileError:  # longer, a pipe, or not readable: in any case not the same
+        return "would be changed"
+    return "would be new" if there is None else "is unchanged" if there == content else "would be changed"
 
 
 def _make(temporary: Path, text: str, mode: int) -> None:

@@ -193,7 +193,8 @@ def _markdown_lines(outcome: Outcome) -> Iterator[str]:
     if outcome.items:
         yield from ("", "| | what | fix |", "|---|---|---|")
     for it in outcome.items:
-        yield f"| {it.level.value} | **{_cell(it.id)}**<br>{_cell(it.message)} | {_cell(it.fix)} |"
+        what = "\n".join(filter(None, (it.message, it.detail)))
+        yield f"| {it.level.value} | **{_cell(it.id)}**<br>{_cell(what)} | {_cell(it.fix)} |"
     if outcome.appendix:
         yield from ("", "<details><summary>Details</summary>", "", f"{_FENCE}text")
         yield outcome.appendix.replace(_FENCE, "").rstrip("\n")

@@ -71,7 +71,7 @@ def _bring_to_lock(project: Project, prefix: Path, options: dict[str, Any]) -> N
     if record is not None and record.is_of(plan) and (python.exists() or not plan.has_python):
         note_if_failed(prefix, record.passed, options)
         return
-    created = synced(project, options)
+    created = synced(project, {**options, "dry_run": False})
     changed = ", ".join(map(spelled, created.changes))
     note(f"{created.prefix} was {created.outcome.value}{f': {changed}' if changed else ''}", quiet=options["quiet"])
 

@@ -17,6 +17,7 @@ from envsolve.cli.options import (
     FileName,
     Member,
     Parsed,
+    dry_run_option,
     matrix_of,
     matrix_option,
     network_of,
@@ -25,6 +26,7 @@ from envsolve.cli.options import (
     package_name,
 )
 from envsolve.cli.output import deliver, deliver_each
+from envsolve.cli.progress import Progress
 from envsolve.cli.replacing import force_option, refuse_to_replace
 from envsolve.cli.report import note, note_each, note_facts
 from envsolve.errors import Hint, UsageError
@@ -240,6 +242,7 @@ _FILE = FileName("file")
     help="Write to FILE (atomically) instead of stdout; {platform} in its name stands for each platform.",
 )
 @force_option
+@dry_run_option
 @option("--json", "as_json", is_flag=True, help="Print JSON that describes the answer, for a lock with all packages.")
 @option("--offline", is_flag=True, help="Do not use the network, only the cache.")
 @option("--refresh", is_flag=True, help="Fetch cached index data again.")
@@ -284,7 +287,6 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
     from envsolve.app.any_lock.environment_file import environment_file
     from envsolve.app.lock.lock_request import LockRequest
     from envsolve.app.matrix.unknown_releases import knowing_new_releases
-    from envsolve.cli.progress import Progress
 
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
@@ -297,7 +299,7 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
         return environment_file(asked, matrix, os.environ, held)
 
     try:
-        solved = knowing_new_releases(solve, request, matrix, network, os.environ)
+        solved = knowing_new_releases(solve, request, matrix, network, os.environ, progress.show)
     finally:
         progress.clear()
     _deliver(solved, options["output"])

@@ -75,6 +75,7 @@ def lock_with_progress(
     from envsolve.app.lock.lock_request import LockRequest
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
+    progress.show("packages")
     asked = LockRequest(request, network_of(options), there, progress.show, progress.packages, None, apart, writes)
     try:
         return lock_request(asked, matrix, os.environ)

@@ -15,7 +15,16 @@ from envsolve.cli.create import created_from, finish
 from envsolve.cli.create_lock import locks_of
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.lock import project_option
-from envsolve.cli.options import Command, FileName, matrix_of, matrix_option, option, output_options, stacked
+from envsolve.cli.options import (
+    Command,
+    FileName,
+    dry_run_option,
+    matrix_of,
+    matrix_option,
+    option,
+    output_options,
+    stacked,
+)
 from envsolve.cli.report import note
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import EnvsolveError, Hint, UsageError
@@ -51,6 +60,7 @@ environment_options = stacked(
 @environment_options
 @option("--no-validate", is_flag=True, help="Do not run kernels in the environment to prove it.")
 @option("--json", "print_json", is_flag=True, help="Print JSON with the environment, its changes and its validation.")
+@dry_run_option
 @options_of_solve(HOW_TO_FETCH)
 @matrix_option
 @output_options

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from envsolve.boundary.files import FileError, read_bytes
 from envsolve.boundary.secrets import without_secrets
@@ -199,7 +200,7 @@ def _read_inside(path: Path, root: Path) -> bytes:
 
 
 def _absolute(address: str) -> str:
-    return Path(address).resolve().as_uri() if is_path(address) else address
+    return Path(unquote(address)).resolve().as_uri() if is_path(address) else address
 
 
 def _key(reference: Reference) -> str:

@@ -126,7 +126,8 @@ def _requirements(text: str) -> str:
     """That it is one of requirements. Raises FileError where it has none."""
     from envsolve.lockfile import requirements_txt
 
-    lock = requirements_txt.read(text)
-    if not lock.pins and lock.made is None:
-        raise FileError("it is not an environment.yml, conda-lock.yml, pixi.lock or explicit file")
-    return "requirements"
+    with suppress(FileError):
+        lock = requirements_txt.read(text)
+        if lock.pins or lock.made is not None:
+            return "requirements"
+    raise FileError("it is not an environment.yml, conda-lock.yml, pixi.lock or explicit file")

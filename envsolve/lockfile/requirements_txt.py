@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 from envsolve.boundary.display import one_line
+from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.lockfile.facts import commented, facts_of, in_comments, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
@@ -19,7 +21,7 @@ from envsolve.lockfile.text_file import shown
 from envsolve.model.names import normalized
 from envsolve.model.need import is_marker
 from envsolve.model.package import PackageFile, Pin
-from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, kind_of
+from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, gives_address, kind_of
 from envsolve.model.requirement_line import hashes_of, logical_lines, without_hashes
 
 _PIN = re.compile(
@@ -57,8 +59,11 @@ def write(lock: Lock) -> str:
 def read(text: str) -> Lock:
     """The lock in a requirements file, of whichever tool. Lines that pin nothing are its ``open``.
 
-    Raises FileError where the table of envsolve is no TOML.
+    Raises FileError for a line that is no requirement, and where the table of envsolve is no TOML.
     """
+    for number, content, _ in logical_lines(text):
+        if content and not _is_known(content):
+            raise FileError(f"{shown(content)} is not a requirement", number)
     return read_lines(text, text)
 
 
@@ -110,6 +115,11 @@ def _requirements(text: str) -> Lock:
     for _, content, comment in logical_lines(text):
         reading.take(content, comment)
     return reading.lock()
+
+
+def _is_known(content: str) -> bool:
+    """Whether a line is what a requirements file may have; ``${NAME}`` stands for what is in a variable."""
+    return content.startswith(("-", "$")) or gives_address(content) or name_of(content) is not None
 
 
 class _Reading:
@@ -249,7 +259,11 @@ def _by_address(pin: Pin) -> str:
     url = sound_address(pin.files[0].url)
     if kind_of(url) is not AddressKind.FOLDER:
         return f"{pin.name} @ {url}"
-    return f"-e {url.removesuffix(EDITABLE)}" if url.endswith(EDITABLE) else url
+    path = url.removesuffix(EDITABLE)
+    if path == url:
+        return url
+    is_url = " " in path and Path(path).is_absolute()  # pip reads -e up to a space, uv a path to the end of the line
+    return f"-e {Path(path).as_uri() if is_url else path}"
 
 
 def _via(pin: Pin) -> Iterator[str]:

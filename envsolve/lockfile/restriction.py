@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, Refused, UsageError
 from envsolve.model.lock_format import FORMATS
-from envsolve.model.reference import EDITABLE, AddressKind, kind_of, named
+from envsolve.model.reference import EDITABLE, AddressKind, as_typed, kind_of, named
 
 
 def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: bool = False) -> None:
@@ -25,7 +25,7 @@ def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: 
         raise UsageError(
             "direct-reference-not-supported",
             f"the format {format_name!r} does not support {listed}",
-            tuple(without_secrets(named(urls[name])).removesuffix(EDITABLE) for name in refused),
+            tuple(as_typed(without_secrets(named(urls[name])).removesuffix(EDITABLE)) for name in refused),
             (Hint(way if beside_conda else f"use {formats}"),),
             refused=tuple(
                 Refused(name, "", f"is from a {kind.value}, which the format {format_name!r} does not support")

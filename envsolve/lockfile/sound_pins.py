@@ -25,7 +25,8 @@ STRONG = tuple(_DIGITS)
 _HEXADECIMAL = r"[0-9a-f]+\Z"
 _SOUND_URL = r"[A-Za-z][A-Za-z0-9+.-]*://[A-Za-z0-9_.~:/?#\[\]!&()*+,;=%-]+\Z"
 _URL = r"(?s)[A-Za-z][A-Za-z0-9+.-]*://.+\Z"
-_PATH = r"""[^\x00-\x1f\x7f"'`;#$ ]+\Z"""
+_PATH = r"""(?!.* (?: |-|\Z))[^\x00-\x1f\x7f"'`;#$ ][^\x00-\x1f\x7f"'`;#$]*\Z"""
+"""A space is one by itself within the path, with no hyphen behind it: pip would read that as an option."""
 _NOT_OF_A_URL = r"[^A-Za-z0-9_.~:/?#\[\]@!$&()*+,;=%-]"
 """What RFC 3986 leaves out, and the quote, which a requirements file reads as one."""
 

@@ -103,8 +103,14 @@ def editable_folder(requirement: str) -> str | None:
     return requirement.removeprefix(_EDITABLE_LINE).strip() if requirement.startswith(_EDITABLE_LINE) else None
 
 
+def quoted_path(path: str) -> str:
+    """A path as it stands in a requirement, where PEP 508 has no spaces: ``./my%20project``."""
+    return path.replace("%", "%25").replace(" ", "%20")
+
+
 def as_typed(url: str) -> str:
     """An address as it is shown to users: ``-e ./x`` for a folder that is installed in place."""
+    url = unquote(url) if kind_of(url) is AddressKind.FOLDER else url
     return editable(url.removesuffix(EDITABLE)) if url.endswith(EDITABLE) else url
 
 
@@ -130,7 +136,7 @@ def parse_reference(url: str) -> Reference:
         raise ValueError(f"the subdirectory {below!r} leads out of the project")
     kind = kind_of(url)
     if kind is AddressKind.FOLDER:
-        return Reference(kind, address.rstrip("/") or "/", is_editable="editable" in stated)
+        return Reference(kind, unquote(address).rstrip("/") or "/", is_editable="editable" in stated)
     if kind is AddressKind.REPOSITORY:
         repository, revision = _repository(address.removeprefix(_GIT), shown)
         return Reference(kind, repository, revision, below, egg=egg, is_named=_UNNAMED not in stated)

@@ -48,7 +48,7 @@ def with_requirements(path: Path, text: str, requirements: Sequence[str]) -> str
             frameworks, others = lists[:2]
             found = dependencies or (frameworks if _framework_of(requirement) else others)
             _append(found, _spelled(requirement, found))
-    return str(document.as_string())
+    return _with_ends_of(text, document.as_string())
 
 
 def without_requirements(path: Path, text: str, names: Sequence[str]) -> str:
@@ -70,7 +70,13 @@ def without_requirements(path: Path, text: str, names: Sequence[str]) -> str:
             message = f"{path.name} does not require {name}: it is not in {where}"
             hint = Hint("see what requires it in the lock, or which requirement file names it")
             raise UsageError("not-required", message, hints=(hint,))
-    return str(document.as_string())
+    return _with_ends_of(text, document.as_string())
+
+
+def _with_ends_of(text: str, edited: str) -> str:
+    """``edited`` with the line ends of Windows where ``text`` has no others; tomlkit writes new lines without."""
+    is_windows = "\r\n" in text and text.count("\n") == text.count("\r\n")
+    return edited.replace("\r\n", "\n").replace("\n", "\r\n") if is_windows else edited
 
 
 def _lists(path: Path, text: str) -> tuple[Any, list[_List]]:

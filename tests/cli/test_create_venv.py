@@ -102,6 +102,22 @@ def test_without_uv_the_same_comes_from_venv_and_pip(create: Creating, without_u
     assert "\nuv = " not in (create.prefix / "pyvenv.cfg").read_text()
 
 
+def test_a_dry_run_says_what_would_be_made(create: Creating) -> None:
+    lock = create.lock("pylock.toml", "alpha", "--python", MINOR)
+    done = create("env", "--lock", lock, "--dry-run")
+    assert (done.code, done.out) == (0, f"{create.prefix}\n")
+    assert done.err == f"note: {create.prefix} would be new\n  + alpha 1.0\n  + beta 2.0\n"
+    assert not create.prefix.exists()
+    assert json.loads(create("env", "--lock", lock, "--dry-run", "--json").out)["outcome"] == "would-change"
+    assert create("env", "--lock", lock).code == 0
+    before = tree(create.prefix)
+    other = create.lock("requirements.txt", "beta<2", "--python", MINOR)
+    create.refused("prefix-in-use", "env", "--lock", other, "--dry-run", exit_code=2)
+    done = create("env", "--lock", other, "--dry-run", "--force")
+    assert done.err == f"note: {create.prefix} would be changed\n  - alpha 1.0\n  ~ beta 2.0 -> 1.0\n"
+    assert tree(create.prefix) == before
+
+
 def test_an_environment_of_the_same_lock_is_up_to_date(create: Creating) -> None:
     assert create.request().code == 0
     before = tree(create.prefix)

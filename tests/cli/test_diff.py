@@ -164,6 +164,19 @@ def test_a_revision_alone_stands_for_every_lock_of_the_project(git: Git, envsolv
     assert [it["new"] for it in found] == [str(lock)]  # and not requirements.txt, which the project does not name
 
 
+def test_the_project_may_be_named(git: Git, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("envsolve.toml").write_text('frameworks = ["pytorch"]\noutputs = ["requirements.txt"]\n', encoding="utf-8")
+    Path("requirements.txt").write_text(_NEW, encoding="utf-8")
+    (elsewhere := Path.cwd().parent / "elsewhere").mkdir()  # outside of the repository
+    project = Path.cwd().name
+    monkeypatch.chdir(elsewhere)
+    words = ("diff", "HEAD", "--project", f"../{project}", *_ON_LINUX)
+    assert [it["new"] for it in json.loads(envsolve(*words, "--json").out)["diffs"]] == ["requirements.txt"]
+    assert f"file=../{project}/requirements.txt" in envsolve(*words, "--output-format", "github").out
+    done = envsolve("diff", "HEAD:requirements.txt", "--project", f"../{project}")
+    assert "--project is about the locks that a project names" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
@@ -174,6 +187,7 @@ def test_a_revision_alone_stands_for_every_lock_of_the_project(git: Git, envsolv
         ((":other.txt", "requirements.txt"), "no-such-version", "other.txt is not in the index"),
         (("HEAD", "conflict.txt"), "no-such-version", "./conflict.txt is not in HEAD"),
         (("requirements.txt", "conflict.txt"), "held-unreadable", "conflict.txt:1: unresolved merge conflict"),
+        (("requirements.txt", "prose.txt"), "held-unreadable", "cannot read prose.txt:2: 'no requirement at"),
         (("requirements.txt", "pyproject.toml"), "held-unreadable", "cannot read pyproject.toml"),
         (("HEAD", "--fail-on", "driver"), "usage", "did you mean driver-floor?"),
         (("HEAD", "--json", "--output-format", "junit"), "contradictory-options", "--output-format junit"),
@@ -184,6 +198,7 @@ def test_what_cannot_be_compared_is_an_error(
 ) -> None:
     Path("conflict.txt").write_text("<<<<<<< a\nx==1\n=======\nx==2\n>>>>>>> b\n", encoding="utf-8")
     Path("pyproject.toml").write_text("[project]\nname = 'demo'\n", encoding="utf-8")
+    Path("prose.txt").write_text("# words\nno requirement at all\n", encoding="utf-8")
     done = envsolve("diff", *arguments)
     assert done.code == 2
     assert f"error: {code}\n" in done.err

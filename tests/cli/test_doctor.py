@@ -88,6 +88,45 @@ def test_a_build_for_the_cpu_on_a_machine_with_a_gpu_is_an_error(fake_driver: Fa
     assert errors == ["cpu-build"]
 
 
+UV_LOCK = (
+    'version = 1\nrequires-python = ">=3.11"\n[[package]]\nname = "demo"\nsource = { virtual = "." }\n'
+    'dependencies = [{ name = "torch" }]\n[[package]]\nname = "torch"\nversion = "2.9.1+cu130"\n'
+    'source = { registry = "https://packages.example/simple" }\n'
+    'wheels = [{ url = "https://packages.example/torch-2.9.1-cp312-none-any.whl", '
+    f'hash = "sha256:{"a" * 64}" }}]\n'
+)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the build in the lock is one of Linux")
+def test_the_lock_of_uv_in_the_directory_is_judged(fake_driver: FakeDriver, tmp_path: Path) -> None:
+    (tmp_path / "uv.lock").write_text(UV_LOCK)
+    prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
+
+    def findings(*words: str, **machine: Any) -> dict[str, dict[str, Any]]:
+        environ = fake_driver.environ(**machine)
+        command = [sys.executable, "-m", "envsolve", "doctor", "--json", *words]
+        kept = {key: it for key, it in environ.items() if key not in ("VIRTUAL_ENV", "CONDA_PREFIX")}
+        done = subprocess.run(command, env=kept, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60)
+        return {it["id"]: it for it in answered(done)["findings"]}
+
+    old = findings(driver="570.124.06", cuda="12.8", devices=[RTX_3090])["lock-does-not-run-here"]
+    assert old["severity"] == "warning"
+    assert old["title"] == "What uv.lock locks does not run on this machine"
+    assert "580.65.06" in old["cause"]
+    assert old["fix"].startswith("Install NVIDIA driver 580.65.06 or newer")
+    assert old["commands"] == ["envsolve status uv.lock"]
+    pascal = findings(driver="580.95.05", cuda="13.0", devices=[GTX_1080_TI])["lock-does-not-run-here"]
+    assert pascal["fix"] == "Lock builds that run on this machine."
+    assert "lock-does-not-run-here" not in findings(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+    named = findings("--prefix", str(prefix), driver="570.124.06", cuda="12.8", devices=[RTX_3090])
+    assert "lock-does-not-run-here" not in named
+    (tmp_path / "uv.lock").write_text(UV_LOCK.replace("+cu130", "+cpu"))
+    alone = findings(driver="580.95.05", cuda="13.0", devices=[RTX_3090])["lock-does-not-run-here"]
+    assert alone["title"] == "uv.lock runs only on the CPU"
+    (tmp_path / "uv.lock").write_text("no lock")
+    assert "lock-does-not-run-here" not in findings(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
+
+
 def test_junit_has_a_case_for_each_check(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cpu", CPU_TORCH)
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090])
@@ -95,7 +134,7 @@ def test_junit_has_a_case_for_each_check(fake_driver: FakeDriver, tmp_path: Path
     suite = ET.fromstring(done.stdout)  # noqa: S314 - our own
     (failed,) = (case for case in suite if case.find("failure") is not None)
     assert failed.get("name") == "environment: the frameworks and the libraries they load"
-    assert suite.get("tests") == str(len(MACHINE_CHECKS) + len(ENVIRONMENT_CHECKS) + 1)
+    assert suite.get("tests") == str(len(MACHINE_CHECKS) + len(ENVIRONMENT_CHECKS) + 2)
     assert len({case.get("name") for case in suite}) == len(suite)
 
 

@@ -16,16 +16,26 @@ __all__ = ["project"]
 NETWORK = ("--cache-dir", "cache")
 
 
-def test_a_folder_with_a_space_is_refused_with_a_way_out(project: Project) -> None:
+def test_a_folder_may_have_spaces_in_its_name(project: Project) -> None:
     folder = project.directory / "my pkg ü"
     folder.mkdir()
     (folder / "pyproject.toml").write_text('[project]\nname = "my-pkg"\nversion = "1"\n')
-    before = project.read("pyproject.toml")
-    done = project("add", "./my pkg ü")
-    assert (done.code, project.read("pyproject.toml")) == (2, before)
-    assert "'./my pkg ü': envsolve cannot lock a path with spaces: rename the folder, or make a link" in done.err
-    folder.rename(project.directory / "mypkg-ü")
-    assert project("add", "./mypkg-ü").code == 0
+    assert project("add", "./my pkg ü", *NETWORK).code == 0
+    assert "\n./my pkg ü  # my-pkg\n" in project.read()
+    assert project("lock", "--check", *NETWORK).code == 0
+    assert project("remove", "./my pkg ü", *NETWORK).code == 0
+    assert "my-pkg" not in project.read()
+
+
+def test_line_ends_stay_as_they_are(project: Project) -> None:
+    project("lock", *NETWORK)
+    text = project.file.read_text()
+    project.file.write_bytes(text.replace("\n", "\r\n").encode())
+    for command in ("add", "remove"):
+        assert project(command, "typing-extensions", *NETWORK).code == 0
+        content = project.file.read_bytes()
+        assert content.count(b"\n") == content.count(b"\r\n")
+        assert (b"typing-extensions" in content) is (command == "add")
 
 
 def test_what_is_added_is_in_the_project_and_in_all_of_its_locks(project: Project) -> None:

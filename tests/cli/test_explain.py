@@ -51,6 +51,39 @@ def test_the_contract_of_the_json(envsolve: Envsolve) -> None:
     assert finding["sources"]
 
 
+PTXAS = "jax: ptxas too old"
+
+
+def test_a_version_that_only_the_lock_here_names_counts(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("explain", "--gpu", "V100", "--platform", "linux-64")
+    without = envsolve(*words, PTXAS)
+    assert (without.err, "cuda-12.9" in without.out) == ("", False)
+    Path("uv.lock").write_text(
+        'version = 1\nrequires-python = ">=3.11"\n[[package]]\nname = "demo"\nsource = { virtual = "." }\n'
+        'dependencies = [{ name = "jax" }]\n[[package]]\nname = "jax"\nversion = "0.10.2"\n'
+        'source = { registry = "https://packages.example/simple" }\n'
+        f'wheels = [{{ url = "https://packages.example/jax-0.10.2-py3-none-any.whl", hash = "sha256:{"a" * 64}" }}]\n'
+    )
+    found = envsolve(*words, PTXAS)
+    assert found.err == "note: the text names no version of jax: 0.10.2 is what uv.lock in this directory has\n"
+    assert found.out == envsolve(*words, "-f", "jax==0.10.2", PTXAS).out
+    assert "cuda-12.9" in found.out
+    of_here = f'  File "{tmp_path}/.venv/lib/python3.11/site-packages/jax/x.py", line 1\n{PTXAS}'
+    assert "uv.lock" in envsolve(*words, of_here).err
+    for others in (
+        (*words, f"jax==0.4.30\n{PTXAS}"),
+        (*words, "-f", "jax==0.4.30", PTXAS),
+        (*words, CUDART),
+        (*words, f'  File "/home/user/other/.venv/lib/python3.11/site-packages/jax/x.py", line 1\n{PTXAS}'),
+    ):
+        assert "uv.lock" not in envsolve(*others).err, others
+    Path("uv.lock").write_text("no lock")
+    assert envsolve(*words, PTXAS).out == without.out
+
+
 def test_ptxas_is_to_be_of_the_build_s_cuda_and_to_know_the_gpu(envsolve: Envsolve) -> None:
     old = envsolve("explain", "--gpu", "V100", "-f", "jax==0.10.2", "ptxas too old").out
     assert "Put the ptxas of CUDA 12.9 first on PATH" in old

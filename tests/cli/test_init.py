@@ -290,6 +290,22 @@ def test_line_ends_and_the_mark_of_utf_8_stay(init: Init) -> None:
     assert init(*ASKED, "--no-lock", "--force", "--dry-run").out == ""
 
 
+@pytest.mark.parametrize("words", [(), ("--no-lock",)])
+def test_a_project_that_cannot_be_locked_is_not_written(init: Init, words: tuple[str, ...]) -> None:
+    vllm = ("-f", "vllm", "--gpu", "none", "--platform", "linux-64")
+    done = init(*vllm, *words)
+    assert done.code == 1
+    assert "the wheels of vllm on the Python index need an NVIDIA GPU" in done.err
+    assert "hint: name the GPU with --gpu\n" in done.err
+    assert init.files == set()
+
+
+@pytest.mark.parametrize("words", [("-f", "vllm==0.20.0+cpu", "--gpu", "none"), ("-f", "vllm", "--gpu", "A100")])
+def test_a_project_that_some_index_may_serve_is_written(init: Init, words: tuple[str, ...]) -> None:
+    assert init(*words, "--platform", "linux-64", "--no-lock").code == 0
+    assert init.files == {"pyproject.toml"}
+
+
 def test_force_keeps_the_comment_behind(init: Init) -> None:
     init.write("pyproject.toml", '[tool.envsolve]\nframeworks = ["jax"]\n\n# about ruff\n[tool.ruff]\n')
     assert init(*ASKED, "--no-lock", "--force").code == 0

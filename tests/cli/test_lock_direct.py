@@ -154,6 +154,34 @@ def test_a_folder_is_given_as_pip_reads_it(here: World) -> None:
     assert here.lock("-r", "in.txt")["mine"]["directory"] == {"path": "./parts/mine"}
 
 
+@pytest.mark.parametrize("name", ["my project", "a%20b", "100% mine", "größer als"])
+def test_the_path_of_a_folder_may_have_any_signs(here: World, name: str) -> None:
+    for path, text in project("mine", requires=("beta<2",)).items():
+        Path(name).mkdir(exist_ok=True)
+        Path(name, path).write_text(text)
+    for editable in (False, True):
+        words = (("-e",) if editable else ()) + (f"./{name}",)
+        directory = {"path": f"./{name}", **({"editable": True} if editable else {})}
+        assert here.lock(*words)["mine"]["directory"] == directory
+        here(*words, "-o", "requirements.txt", "--force")
+        before = Path("requirements.txt").read_text()
+        here(*words, "-o", "requirements.txt", "--offline")
+        assert Path("requirements.txt").read_text() == before
+        here(*words, "-o", "pylock.toml", "--force")
+        line = f"\n{'-e ' if editable else ''}./{name}  # mine\n"
+        assert line in here.envsolve("export", "pylock.toml", "--format", "requirements").out
+
+
+@pytest.mark.parametrize("name", ["two  spaces", "ends ", "an -option", "a\ttab", 'a"quote'])
+def test_a_path_that_a_requirements_file_cannot_have_is_refused(here: World, name: str) -> None:
+    for path, text in project("mine").items():
+        Path(name).mkdir(exist_ok=True)
+        Path(name, path).write_text(text)
+    done = here.envsolve(f"./{name}/", "--gpu", "none", "--format", "requirements", "--python", MINOR, "--offline")
+    assert done.code in (2, 3)
+    assert "rename the folder" in done.err or "unsound-package" in done.err
+
+
 def test_what_a_repository_requires_by_address_is_read_too(here: World) -> None:
     here.git.commit("part", project("part", "3.0", ("beta<2",)))
     here.git.commit("own", project("own", "1.0", (f"part @ {here.address('part')}",)))
@@ -411,10 +439,11 @@ def test_create_installs_them(
     here: World, name: str, installer: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     commit = here.git.commit("own", project("own", "1.5", ("beta<2",)))
-    mine = project("mine")
-    for path, text in mine.items():
-        (tmp_path / "here" / path).write_text(text)
-    (tmp_path / "here" / "in.txt").write_text(f"own @ {here.address('own')}\n-e .\n")
+    for folder, named in ((".", "mine"), ("my own", "other")):
+        Path(folder).mkdir(exist_ok=True)
+        for path, text in project(named).items():
+            Path(folder, path).write_text(text)
+    Path("in.txt").write_text(f"own @ {here.address('own')}\n-e .\n-e ./my own\n")
     here("-r", "in.txt", "-o", name)
     if installer == "pip":
         monkeypatch.setattr("envsolve.app.environment.making.find_uv", lambda: None)
@@ -433,3 +462,4 @@ def test_create_installs_them(
     assert f"own @ git+{here.git.url}/own@{commit}" in lines
     assert "beta==1.0" in lines
     assert any("mine" in line for line in lines)
+    assert any("other" in line for line in lines)

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,40 +20,60 @@ from tests.validation.test_child import until
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
 
 
-def said(folder: Path, *words: str) -> str:
-    """What a lock says on a terminal."""
+def on_terminal(folder: Path, *words: str) -> tuple[int, str]:
+    """The exit code of a command whose messages go to a terminal, and what is said there."""
+    program = "import sys; from envsolve.cli import main; main(sys.argv[1:])"
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PIP_CONFIG_FILE": os.devnull, "NO_COLOR": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=folder,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=theirs,
+        check=False,
+    )
+    os.write(theirs, b"end")
+    os.close(theirs)
+    text = b""
+    while not text.endswith(b"end"):
+        text += os.read(ours, 4096)
+    os.close(ours)
+    return done.returncode, text.decode().removesuffix("end")
+
+
+@contextmanager
+def index() -> Iterator[IndexServer]:
     with IndexServer(recorded=False) as server:
         server.add("alpha", [wheel("alpha", "1.0", ["beta"])])
         server.add("beta", [wheel("beta", "1.0")])
-        asked = [
-            "alpha",
-            "--format",
-            "requirements",
-            "--index-url",
-            server.index_url,
-            "--python",
-            "3.12.4",
-            "--no-cache",
-        ]
-        program = "import sys; from envsolve.cli import main; main(sys.argv[1:])"
-        ours, theirs = pty.openpty()
-        environment = {**os.environ, "PIP_CONFIG_FILE": os.devnull, "NO_COLOR": "1"}
-        done = subprocess.run(
-            [sys.executable, "-c", program, *asked, *words],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=theirs,
-            check=False,
-        )
-        os.write(theirs, b"end")
-        os.close(theirs)
-        text = b""
-        while not text.endswith(b"end"):
-            text += os.read(ours, 4096)
-        os.close(ours)
-    assert done.returncode == 0
-    return text.decode().removesuffix("end")
+        yield server
+
+
+def said(folder: Path, *words: str) -> str:
+    """What a lock says on a terminal."""
+    with index() as server:
+        asked = ("alpha", "--format", "requirements", "--index-url", server.index_url, "--python", "3.12.4")
+        code, text = on_terminal(folder, *asked, "--no-cache", *words)
+    assert code == 0
+    return text
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "doing"),
+    [
+        (("matrix", "check"), 0, "checking: the compatibility matrix"),
+        (("export", "in.txt", "--format", "pylock", "--ask-index", "--no-cache"), 0, "exporting: package indexes"),
+        (("-f", "pytorch==99", "--gpu", "8.6", "--offline"), 1, "resolving: releases of pytorch that the matrix lacks"),
+    ],
+)
+def test_what_takes_long_says_what_it_does(words: tuple[str, ...], code: int, doing: str, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("alpha==1.0\nbeta==1.0\n")
+    with index() as server:
+        more = ("--index-url", server.index_url) if words[0] == "export" else ()
+        ended, text = on_terminal(tmp_path, *words, *more)
+        assert (ended, doing in text) == (code, True), text
+        assert doing not in on_terminal(tmp_path, *words, *more, "-q")[1]
 
 
 def test_a_terminal_sees_what_is_resolved_and_then_nothing_of_it(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def test_markdown_shows_texts_as_they_are() -> None:
         "| | what | fix |\n"
         "|---|---|---|\n"
         "| error | **does-not-run**<br>100% of a\\|b, &lt;c>: no | Run \\`x\\`.<br>  x --y |\n"
-        "| warning | **other**<br>&#64;someone \\[reads\\](it) |  |\n"
+        "| warning | **other**<br>&#64;someone \\[reads\\](it)<br>because: 1<br>because: \x1b2 |  |\n"
         "| note | **newer-release**<br>2.0 is newer |  |\n"
         "\n"
         "<details><summary>Details</summary>\n"

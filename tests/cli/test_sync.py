@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.creating import Creating, creating_in
+from tests.cli.creating import Creating, creating_in, tree
 from tests.cli.locking import assert_in_three_parts
 from tests.cli.test_lock import Project, project
 from tests.conda.packages import MINOR, package, python_package
@@ -90,15 +90,22 @@ def test_only_what_differs_is_installed_and_removed(syncing: Syncing) -> None:
     made = (syncing.create.prefix / "pyvenv.cfg").stat().st_ino
     syncing.create.index.add("gamma", [wheel("gamma", "3.0")])
     syncing.require("beta", "gamma")
+    before = tree(syncing.create.prefix)
+    would = syncing.sync("--dry-run")
+    assert would.err.partition("\n")[0] == f"note: {syncing.create.prefix} would be changed"
+    assert tree(syncing.create.prefix) == before
     done = syncing.sync()
     assert done.code == 0, done.err
+    assert done.err == would.err.partition("\n")[2]
     assert done.out == f"{syncing.create.prefix}\n"
     assert done.err == "  - alpha 1.0\n  ~ beta 1.0 -> 2.0\n  + gamma 3.0\n"
     assert syncing.create.installed() == {"beta": "2.0", "gamma": "3.0"}
     assert (syncing.create.prefix / "pyvenv.cfg").stat().st_ino == made
     assert syncing.create.record()["state"] == "finished"
-    again = syncing.sync()
-    assert (again.code, again.err) == (0, f"note: {syncing.create.prefix} is up to date: it was made from this lock\n")
+    for words in ((), ("--dry-run",)):
+        again = syncing.sync(*words)
+        up_to_date = f"note: {syncing.create.prefix} is up to date: it was made from this lock\n"
+        assert (again.code, again.err) == (0, up_to_date)
 
 
 @pytest.mark.usefixtures("installer")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
 from envsolve.lockfile import (
     pylock_toml,
@@ -186,7 +187,6 @@ def test_exact_pins_and_addresses_leave_nothing_open(line: str, held: list[tuple
         ("numpy==", "numpy"),
         ("numpy==2.3.5 ; python_version > '3' --config-settings=x=y", "numpy"),
         ("numpy @ git+https://example.org/numpy.git", "numpy"),
-        ("==2.3.5", None),
         ("-c numpy==2.3.5", None),
         ("-r numpy", None),
         ("--no-binary :all:", None),
@@ -199,6 +199,13 @@ def test_anything_else_is_open(line: str, name: str | None) -> None:
     lock = requirements_txt.read(f"{line}\n")
     assert lock.pins == ()
     assert [it.name for it in lock.open] == [name]
+
+
+@pytest.mark.parametrize("line", ["==2.3.5", "numpy pandas", "some words", "<html>", "{", "*numpy"])
+def test_a_line_that_is_no_requirement_makes_the_file_none(line: str) -> None:
+    with pytest.raises(FileError, match="is not a requirement") as caught:
+        requirements_txt.read(f"numpy==2.0\n{line}\n")
+    assert caught.value.line == 2
 
 
 @pytest.mark.parametrize(
@@ -349,6 +356,6 @@ def test_whatever_people_write_into_the_table_is_a_lock(facts: dict[str, object]
 @settings(max_examples=examples(100))
 @given(st.text(st.sampled_from("ab=1. \\\n#;[]-'\"@"), max_size=40))
 def test_any_text_is_read_as_pins_or_what_is_open(text: str) -> None:
-    for pin in requirements_txt.read(text).pins:
+    for pin in requirements_txt.read_lines(text, text).pins:
         assert pin.name
         assert pin.version or pin.index_url is None

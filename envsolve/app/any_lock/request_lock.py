@@ -22,12 +22,14 @@ def lock_request(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str])
         from envsolve.app.lock.locking import lock
 
         bare = asked._replace(request=request._replace(channels=()))
-        return knowing_new_releases(lambda known: lock(bare, known, environ), request, matrix, network, environ)
+        return knowing_new_releases(
+            lambda known: lock(bare, known, environ), request, matrix, network, environ, asked.show
+        )
 
     from envsolve.app.conda.conda_locking import lock_conda
     from envsolve.app.packages.conda_sessions import conda_session
 
     with conda_session(network, request.channels, platforms_of(request, matrix), environ) as session:
         return knowing_new_releases(
-            lambda known: lock_conda(asked, session, known, environ), request, matrix, network, environ
+            lambda known: lock_conda(asked, session, known, environ), request, matrix, network, environ, asked.show
         )

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.app.environment.making import CreateRequest, Progress, make
-from envsolve.app.environment.syncing import can_change, change
+from envsolve.app.environment.syncing import can_change, change, would_change
 from envsolve.app.status.package_changes import Change
 from envsolve.create.builds import refuse_builds, refuse_variables
 from envsolve.create.claims import claiming, release
@@ -74,7 +74,10 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
     platform = this_platform()
     plan = _plan(asked, platform, matrix, environ)
     windows = platform.is_windows
-    prefix = place_of(asked.prefix).path
+    place = place_of(asked.prefix)
+    prefix = place.path
+    if asked.dry_run:
+        return _would_be_created(asked, plan, place, environ)
     with claimed(prefix):
         place_of(asked.prefix)  # whose it is may have changed since
         settle(prefix)
@@ -97,6 +100,21 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
             _set_aside(prefix)
         notes = _make_or_clear(asked, plan, prefix, matrix, environ, progress)
     return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes))
+
+
+def _would_be_created(asked: CreateRequest, plan: Plan, place: Place, environ: Mapping[str, str]) -> Created:
+    """What :func:`create` would do at ``place``. Raises as it does where that needs --force."""
+    prefix, record = place
+    python = plan.kind.interpreter(prefix, windows=this_platform().is_windows) if plan.has_python else None
+    changes = would_change(plan, prefix)
+    if record is not None and record.state is not State.UNFINISHED:
+        if asked.changes and python is not None and can_change(place, plan, python, environ):
+            outcome = Outcome.WOULD_CHANGE if changes else Outcome.UP_TO_DATE
+            return Created(prefix, plan.kind, python, outcome, plan.notes, changes)
+        if not asked.force and not asked.changes and record.is_of(plan):
+            return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
+        _require_force(asked, place, plan)
+    return Created(prefix, plan.kind, None, Outcome.WOULD_CHANGE, plan.notes, changes)
 
 
 def _beforehand(plan: Plan, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Note]:

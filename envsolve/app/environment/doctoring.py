@@ -5,7 +5,7 @@ Nothing is written, no framework is imported, and every part has its time: a dri
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,12 +20,16 @@ from envsolve.diagnose.environment.shells import shell_of
 from envsolve.diagnose.machine import Limits, MachineReport, Surroundings, examine_machine, nearest_the_cause
 from envsolve.diagnose.machine.inventory import VARIABLES
 from envsolve.diagnose.plain_text import printable
+from envsolve.findings.catalogue import make_finding
 from envsolve.frameworks import frameworks_among
 from envsolve.host.machine import TIMEOUT_VARIABLE, Machine
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding
 from envsolve.model.host import Host
+from envsolve.model.lock_format import PROJECT_LOCKS
 from envsolve.model.note import Note
+from envsolve.model.request import NamedHost, Request
+from envsolve.model.versions import DriverVersion
 from envsolve.validation.activation import Activation, activated
 from envsolve.validation.child import Children
 
@@ -35,6 +39,9 @@ INVENTORY_SECONDS = 4.0
 """How long the environment's Python may take to list it; then its files are read instead."""
 WALK_SECONDS = 2.0
 """How long directories of the machine are walked."""
+
+
+_HERE = "this machine"
 
 
 class DoctorRequest(NamedTuple):
@@ -112,21 +119,48 @@ def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
         found, environment, activation = _environment(asked, environ, host, matrix)
     finally:
         asked.progress.clear()
-    findings = tuple(
-        map(
-            _without_secrets,
-            nearest_the_cause(
-                (*machine.findings, *found.findings, *map(printable, activation.findings), *environment.findings)
-            ),
-        )
-    )
+    of_locks = () if asked.prefix or asked.python else tuple(map(printable, _locks_here(host, matrix, environ)))
+    of_environment = (*found.findings, *map(printable, activation.findings), *environment.findings)
+    in_order = nearest_the_cause((*machine.findings, *of_environment, *of_locks))
+    findings = tuple(map(_without_secrets, in_order))
     inventory = _inventory(machine, environment)
     notes = (*activation.notes, *differs_from_lock(found.inventory.prefix, runs=found.runs))
     looked = _looked(found, environ, activation.environ, inventory, host)
     parts = (("machine", machine.checks), ("environment", environment.checks))
-    checks = tuple((f"{part}: {name}", ids) for part, of_part in parts for name, ids in of_part)
+    checks = (
+        *((f"{part}: {name}", ids) for part, of_part in parts for name, ids in of_part),
+        ("directory: the locks of uv, Poetry and PDM", tuple(it.id for it in of_locks)),
+    )
     frameworks = _frameworks(found, environment)
     return Diagnosed(host, findings, inventory, frameworks, looked, environment.scene, notes, checks)
+
+
+def _locks_here(host: Host, matrix: Matrix, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """The findings about locks of other tools in this directory that do not run on this machine.
+
+    These locks do not record what they need. ``envsolve status`` reports the same, and what is unknown.
+    """
+    from envsolve.app.status.status import Verdict, status_of
+
+    files = [it for it in PROJECT_LOCKS if Path(it).is_file()]
+    if not files or not host.gpus:
+        return
+    here = NamedHost(_HERE, host, _HERE)
+    request = Request(frameworks=(), hosts=(_HERE,), named_hosts=(here,), platforms=(host.platform,))
+    for it in status_of(files, request, matrix, environ):
+        if it.verdict not in (Verdict.DOES_NOT_RUN, Verdict.CPU_ONLY):
+            continue
+        floor = None if it.needs is None or it.verdict is Verdict.CPU_ONLY else it.needs.driver_floor
+        needs = floor if floor and host.driver and DriverVersion.parse(floor).parts > host.driver.parts else None
+        reasons = tuple(reason.text for reason in it.reasons)
+        yield make_finding(
+            "lock-does-not-run-here",
+            reasons,
+            file=it.path,
+            floor=needs,
+            cpu_only=it.verdict is Verdict.CPU_ONLY,
+            reasons="; ".join(reasons),
+        )
 
 
 def _host(matrix: Matrix, environ: Mapping[str, str]) -> Host:

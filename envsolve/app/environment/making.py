@@ -38,7 +38,7 @@ class CreateRequest(NamedTuple):
     replaces an environment of envsolve, ``changes`` installs and removes only what differs in it, and installs the
     packages ``again`` once more. ``keep`` leaves an unfinished one, ``builds`` lets packages without a wheel be built,
     within ``build_constraints`` and those that the lock records. ``tell`` gets what is to be known before anything is
-    fetched. ``project`` is the file that requests the lock, if any.
+    fetched. ``project`` is the file that requests the lock, if any. With ``dry_run`` nothing is made or changed.
     """
 
     prefix: str
@@ -56,6 +56,7 @@ class CreateRequest(NamedTuple):
     builds: bool = False
     build_constraints: tuple[str, ...] = ()
     tell: Callable[[Note], None] = lambda _: None
+    dry_run: bool = False
     project: str = ""
 
 

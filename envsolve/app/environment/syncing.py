@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from envsolve.app.environment.making import CreateRequest, Progress, install_packages, scratch_in
+from envsolve.app.status.held_stack import packages_in
 from envsolve.app.status.package_changes import Change
 from envsolve.boundary.answers import ask_python
 from envsolve.create.claims import altered_files, claiming
@@ -25,6 +26,7 @@ from envsolve.errors import OutsideError
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
 from envsolve.model.note import Note
+from envsolve.model.versions import parsed_version
 
 _SITE_PACKAGES = ("lib/python3.*/site-packages", "Lib/site-packages")
 
@@ -71,6 +73,29 @@ def change(
         text = f"files of {' and '.join(sorted(again))} were missing or changed: installed again"
         notes = (*notes, Note("installed-again", text))
     return changes, notes
+
+
+def would_change(plan: Plan, prefix: Path) -> tuple[Change, ...]:
+    """What :func:`change` would change in the environment at ``prefix``, or making it where there is none.
+
+    A package whose marker is about the version of Python counts for every version.
+    """
+    wanted: dict[str, list[str]] = {}
+    for it in packages_in(plan.lock, this_platform()):
+        wanted.setdefault(it.name, []).append(f"{it.version} {it.build or ''}".strip())
+    there = installed(prefix)
+    pip = set() if find_uv() else {"pip"}
+    again = damaged(prefix) - pip
+    return tuple(
+        Change(name, there.get(name), " or ".join(wanted[name]) if name in wanted else None)
+        for name in sorted({*wanted, *there.keys() - pip})
+        if name in again or name not in there or not any(is_same(there[name], it) for it in wanted.get(name, ()))
+    )
+
+
+def is_same(version: str, other: str) -> bool:
+    """Whether a package that is installed in ``version`` is the one that a lock has in ``other``, "" for any."""
+    return not other or version == other or None is not parsed_version(version) == parsed_version(other)
 
 
 def installed(prefix: Path) -> dict[str, str]:

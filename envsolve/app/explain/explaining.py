@@ -22,10 +22,13 @@ from envsolve.diagnose.scan import Seen, anchors_of, scan
 from envsolve.diagnose.tables import Tables
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, DependentFramework
+from envsolve.host.machine import this_platform
+from envsolve.lockfile.reading import lock_at
 from envsolve.matrix import Matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.finding import Finding
 from envsolve.model.host import Host, Platform
+from envsolve.model.lock_format import PROJECT_LOCKS
 from envsolve.model.note import Note
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.versions import DriverVersion
@@ -68,9 +71,56 @@ def explain(stream: BinaryIO, asked: ExplainRequest, environ: Mapping[str, str])
     tables = Tables()
     given = _given(asked, matrix, environ)
     seen = scan(interesting(stream, anchors_of(tables)), tables)
-    case = Case(seen.sightings, seen.clues, _with_this_machine(given, seen, asked, matrix, environ), Knowledge(matrix))
-    findings = tuple(for_installer(it, case) for it in _findings(case, tables))
-    return Explanation(findings, tuple(_recognised(case)), COLLECT, tuple(_notes(seen, case)))
+    given = _with_this_machine(given, seen, asked, matrix, environ)
+    case = Case(seen.sightings, seen.clues, given, Knowledge(matrix))
+    findings, notes = _answer(case, tables), tuple(_notes(seen, case))
+    locked = _locked_here(case, seen, asked)
+    if locked is not None:
+        packages = {locked.name: locked.version, **given.packages}
+        case = Case(seen.sightings, seen.clues, given._replace(packages=packages), case.knowledge)
+        before, findings = findings, _answer(case, tables)
+        notes = (*notes, *(() if findings == before else (locked.note,)))
+    return Explanation(findings, tuple(_recognised(case)), COLLECT, notes)
+
+
+def _answer(case: Case, tables: Tables) -> tuple[Finding, ...]:
+    return tuple(for_installer(it, case) for it in _findings(case, tables))
+
+
+class _Locked(NamedTuple):
+    """The framework of a text in the lock of this directory: its package, the one version of it, and the file."""
+
+    name: str
+    version: str
+    file: str
+
+    @property
+    def note(self) -> Note:
+        """Where the version comes from."""
+        text = f"the text names no version of {self.name}: {self.version} is what {self.file} in this directory has"
+        return Note("version-from-lock", text).about(file=self.file, name=self.name, version=self.version)
+
+
+def _locked_here(case: Case, seen: Seen, asked: ExplainRequest) -> _Locked | None:
+    """The version of the text's framework, where nothing but the lock of uv, Poetry or PDM in this directory says it.
+
+    None where the text may be of another place: it or an option names an environment elsewhere.
+    """
+    name, here = case.framework, Path.cwd()
+    elsewhere = (Path(clue.value) for clue in seen.clues.get("prefix", ()))
+    if name is None or name not in FRAMEWORKS or case.version_of(name) is not None or asked.prefix is not None:
+        return None
+    if any(not it.is_relative_to(here) for it in elsewhere):
+        return None
+    file = next((it for it in PROJECT_LOCKS if (here / it).is_file()), None)
+    platform = case.platform or this_platform()
+    try:
+        lock = None if file is None else lock_at(here / file, platform)
+    except UsageError:
+        return None  # `envsolve status` says what is wrong with it
+    pins = () if lock is None else lock.pins_for(platform)
+    found = {(it.name, it.version) for it in pins if FRAMEWORKS[name].is_installed_as(it.name) and it.version}
+    return None if file is None or len(found) != 1 else _Locked(*found.pop(), file)
 
 
 _OF_PYTHON = frozenset({"package-of-other-release", "process-crashed", "python-error", "python-package-absent"})

@@ -16,12 +16,17 @@ T = TypeVar("T")
 
 
 def knowing_new_releases(
-    solve: Callable[[Matrix], T], request: Request, matrix: Matrix, network: Network, environ: Mapping[str, str]
+    solve: Callable[[Matrix], T],
+    request: Request,
+    matrix: Matrix,
+    network: Network,
+    environ: Mapping[str, str],
+    show: Callable[[str], None] = lambda _: None,
 ) -> T:
     """What ``solve`` makes of ``matrix``; where it lacks a release that was requested, of one that has it.
 
     Nobody is asked before ``solve`` has failed for that reason. Raises what ``solve`` raises: where the indexes have no
-    such release either, or do not answer, the error says so.
+    such release either, or do not answer, the error says so. ``show`` gets what is asked for before anybody is.
     """
     tried: set[str] = set()
     while True:
@@ -34,6 +39,7 @@ def knowing_new_releases(
 
             framework, versions = error.unknown
             tried.add(framework)
+            show(f"releases of {framework} that the matrix lacks")
             more, why, hints = inferred(framework, SpecifierSet(versions), request, matrix, network, environ)
             if more is None:
                 error.cause = (*error.cause, *why)

@@ -35,6 +35,7 @@ from envsolve.model.reference import (
     kind_of,
     named,
     parse_reference,
+    quoted_path,
     unnamed,
 )
 from envsolve.model.request import Packages
@@ -372,6 +373,8 @@ def _named(text: str) -> str:
         address, extras = found["address"] + (found["rest"] or ""), found["extras"]
     if "://" not in address and not is_path(address):
         address = f"./{address}"  # a file in the current directory
+    if is_path(address):
+        address = quoted_path(address)
     reference = parse_reference(address)
     if reference.kind is AddressKind.FOLDER:
         name = _name_in_folder(reference)
@@ -390,7 +393,7 @@ def _named(text: str) -> str:
         shown = without_secrets(named(address))
         raise ValueError(f"{without_secrets(text)!r} has no package name: write 'NAME @ {shown}'")
     if any(map(str.isspace, address)):
-        raise ValueError("envsolve cannot lock a path with spaces: rename the folder, or make a link to it without any")
+        raise ValueError("a path with tabs or line breaks cannot be locked: rename the folder")
     return f"{name}{extras} @ {address}{semicolon}{marker}"
 
 

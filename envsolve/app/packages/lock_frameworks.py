@@ -41,7 +41,7 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
     python, holds = pythons_of_stack(wanted, {it.framework for it in target.request.frameworks}, target.problem)
     target = target.asking(python=python)
     request, problem = target.request, target.problem
-    _require_wheels_of_dependents(target, wanted, holds)
+    require_wheels_of_dependents(target, wanted, holds)
     replaced = {FRAMEWORK_OF_WHEEL.get(it.name) for it in wanted.overrides}
     asked = {it.framework: ["" if it.framework in replaced else str(it.specifier)] for it in request.frameworks}
     cuda = request.cuda
@@ -196,7 +196,8 @@ def dependent_of(need: Need) -> DependentFramework | None:
     return None if need.url or _CPU_LABEL in need.specifier else DEPENDENT_FRAMEWORKS.get(need.name)
 
 
-def _require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[[str], bool]) -> None:
+def require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[[str], bool]) -> None:
+    """Raise UnsolvableError for a dependent framework that has no wheel for the platform, or for the CPU."""
     request, problem = target.request, target.problem
     for need, origin in wanted.needs:
         known = dependent_of(need) if holds(need.marker) else None

@@ -147,7 +147,8 @@ class _Locking:
         """Take the file of ``asked``, or its files for several platforms, in."""
         solve = partial(self._found, asked)
         try:
-            found = knowing_new_releases(solve, asked.request, self._matrix, self._how.network, self._environ)
+            how = self._how
+            found = knowing_new_releases(solve, asked.request, self._matrix, how.network, self._environ, how.show)
         except EnvsolveError as error:
             raise _named(error, asked) from error
         if found is None:

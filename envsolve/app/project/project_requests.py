@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
+from envsolve.app.packages.conda_asked import asked_on
+from envsolve.app.packages.lock_frameworks import holding_on, require_wheels_of_dependents
 from envsolve.app.request.hosts import detected_host
 from envsolve.app.request.overrides import CONDA_CUDA
 from envsolve.app.request.recorded_machine import ORIGIN, recorded_machine
@@ -16,7 +19,7 @@ from envsolve.frameworks import split_dependent
 from envsolve.matrix.load import Matrix
 from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
-from envsolve.model.lock_format import PLATFORM, SOLVED_FORMATS, format_for_file, tool_of
+from envsolve.model.lock_format import PLATFORM, PYTHON_FORMATS, SOLVED_FORMATS, format_for_file, tool_of
 from envsolve.model.request import NamedHost, Packages, Request
 from envsolve.project import Machine, Output, Part, Project
 from envsolve.project.reading import refuse_value
@@ -59,6 +62,21 @@ def asked_by(project: Project, matrix: Matrix, environ: Mapping[str, str], packa
                 yield Asked(part, output, request._replace(format=name))
             else:
                 yield Asked(part, output, here._replace(format=name), request._replace(format=name))
+
+
+def require_wheels(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> None:
+    """Raise UnsolvableError for a framework that no lock of the project can hold, whatever the indexes have.
+
+    What else is wrong is left to locking.
+    """
+    with suppress(UsageError):
+        for asked in asked_by(project, matrix, environ, Packages()):
+            if asked.request.format not in PYTHON_FORMATS:
+                continue
+            for target in targets_of(asked.request, matrix, environ):
+                wanted = asked_on(asked.request.packages, target.problem.platform).python
+                if wanted is not None:
+                    require_wheels_of_dependents(target, wanted, holding_on([target.problem]))
 
 
 def _refuse_inputs(project: Project, part: Part) -> None:
