@@ -7,7 +7,7 @@ import os
 import secrets
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,12 +36,14 @@ if TYPE_CHECKING:
     from envsolve import documents
     from envsolve.app.fleet.drift import OnNodes
     from envsolve.app.fleet.kubernetes import Cluster
-    from envsolve.app.fleet.plan import Plan, Upgrade
+    from envsolve.app.fleet.plan import Plan, Refused, Upgrade
     from envsolve.app.fleet.proof import Answer, Prover
     from envsolve.fleet.node import Node
     from envsolve.model.solution import Solution
 
 _FEW = 6
+_FEW_GROUPS = 3
+_FEW_REASONS = 3
 _LONGEST = 1 << 28
 _LISTS = FileName("file")
 _KUBERNETES = "kubernetes"
@@ -68,6 +70,7 @@ def fleet() -> None:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=_LISTS)
 @option("--map", "site", metavar="FILE", type=_LISTS, help="What the site calls its GPUs, and drivers by partition.")
 @output_option
+@option("--json", "as_json", is_flag=True, help="Print JSON, which is the default.")
 @matrix_option
 @output_options
 def import_(**options: Any) -> int:
@@ -219,12 +222,12 @@ def validate_(**options: Any) -> int:
     """
     from envsolve.app.fleet.proof import State
     from envsolve.cli.progress import Progress
-    from envsolve.fleet.inventory import nodes_named
+    from envsolve.fleet.inventory import nodes_of
 
     _require_kubernetes(options)
     earlier = {} if options["again"] is None else {it.node: it for it in _report(options["again"])}
     done = {name: it for name, it in earlier.items() if it.state is State.PASSED}
-    nodes = [node for _, node in nodes_named(options["nodes"])]
+    nodes = [node for _, node in nodes_of(options["nodes"])]
     to_do = [it for it in nodes if it.name not in done]
     if options["manifest"] is not None:
         deliver(json_text(_manifest(options, to_do)), options["manifest"])
@@ -315,8 +318,10 @@ def _named(nodes: Iterable[Node]) -> str:
     from envsolve.app.fleet.plan import counted
 
     listed = list(nodes)
-    groups = ", ".join(f"{count} in {group}" for group, count in sorted(counted(listed).items()) if group)
-    return f"{_count(listed)}{f' ({groups})' if groups else ''}: {_few([it.name for it in listed])}"
+    counts = sorted(((it, count) for it, count in counted(listed).items() if it), key=lambda it: (-it[1], it[0]))
+    groups = ", ".join(f"{count} in {group}" for group, count in counts[:_FEW_GROUPS])
+    more = f" and {len(counts) - _FEW_GROUPS} more groups" if len(counts) > _FEW_GROUPS else ""
+    return f"{_count(listed)}{f' ({groups}{more})' if groups else ''}: {_few([it.name for it in listed])}"
 
 
 def _count(nodes: Sequence[object]) -> str:
@@ -335,6 +340,24 @@ def _stack(solution: Solution) -> str:
 
 
 def _plan_text(plan: Plan) -> str:
+    lines = _served(plan)
+    for nodes, reasons in _refusals(plan):
+        lines += [f"none for {_named(nodes)}", *(f"   because: {it}" for it in reasons)]
+    return "".join(f"{it}\n" for it in (*lines, *_with_newer_drivers(plan)))
+
+
+def _refusals(plan: Plan) -> Iterator[tuple[list[Node], list[str]]]:
+    """The nodes without an environment, those that are refused for the same kind of reason together."""
+    by_code: dict[tuple[str, str], list[Refused]] = {}
+    for it in plan.refused:
+        by_code.setdefault((it.platform, it.error.code), []).append(it)
+    for each in by_code.values():
+        reasons = list(dict.fromkeys(it.error.message for it in each))
+        more = [f"{len(reasons) - _FEW_REASONS} more reasons of this kind (--json)"] if reasons[_FEW_REASONS:] else []
+        yield [node for it in each for node in it.nodes], [*reasons[:_FEW_REASONS], *more]
+
+
+def _served(plan: Plan) -> list[str]:
     lines = []
     if plan.groups:
         many = f"{len(plan.groups)} environments" if len(plan.groups) > 1 else "one environment"
@@ -342,12 +365,13 @@ def _plan_text(plan: Plan) -> str:
         lines.append(f"{many} for {total} node{'' if total == 1 else 's'}")
     for number, it in enumerate(plan.groups, 1):
         lines += [f"{number}. {_stack(it.solution)}", f"   {_named(it.nodes)}", f"   {it.command}"]
-    for refused in plan.refused:
-        lines += [f"none for {_named(refused.nodes)}", f"   because: {refused.error.message}"]
+    return lines
+
+
+def _with_newer_drivers(plan: Plan) -> Iterator[str]:
     for upgrade in plan.upgrades:
-        lines.append(f"with newer drivers: {_upgraded(upgrade)}")
-        lines += [f"   {_stack(solution)} on {_count(nodes)}" for nodes, solution in upgrade.groups]
-    return "".join(f"{it}\n" for it in lines)
+        yield f"with newer drivers: {_upgraded(upgrade)}"
+        yield from (f"   {_stack(solution)} on {_count(nodes)}" for nodes, solution in upgrade.groups)
 
 
 def _upgraded(upgrade: Upgrade) -> str:
@@ -405,7 +429,8 @@ def _plan_outcome(plan: Plan) -> Outcome:
     ]
     upgrades = tuple(Item(Level.NOTE, "upgrade", f"with newer drivers: {_upgraded(it)}") for it in plan.upgrades)
     cases[-1:] = [it._replace(items=(*it.items, *upgrades)) for it in cases[-1:]]
-    return Outcome("fleet plan", tuple(cases), _plan_text(plan))
+    appendix = "".join(f"{it}\n" for it in (*_served(plan), *_with_newer_drivers(plan)))
+    return Outcome("fleet plan", tuple(cases), appendix)
 
 
 def _lock_line(it: OnNodes) -> str:

@@ -228,4 +228,4 @@ class _Watch:
 def _refused(said: _Said, kubectl: Sequence[str]) -> OutsideError:
     lines = [it.strip() for it in said.errors.splitlines() if it.strip()]
     hint = Hint("check the context and the namespace", shlex.join([*kubectl, "auth", "can-i", "create", "jobs"]))
-    return OutsideError("jobs-not-created", "kubectl cannot create the Jobs", tuple(lines[:_FEW]), (hint,))
+    return OutsideError("jobs-not-created", "kubectl cannot create the Jobs", tuple(lines[-_FEW:]), (hint,))
