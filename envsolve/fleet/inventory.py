@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from envsolve.boundary.files import FileError, decoded, json_value, read_argument
 from envsolve.errors import Hint, UsageError
 from envsolve.fleet import kubernetes, metrics, ray, slurm, smi
+from envsolve.fleet.cloud import machine_of
 from envsolve.fleet.node import Node, each
 from envsolve.host.host_file import host_as_json, host_of, read_host_file
 
@@ -70,11 +71,13 @@ def read_inventory(file: str) -> list[Node]:
 
 
 def nodes_named(argument: str) -> list[tuple[str, Node]]:
-    """The machines of a value of ``--host``: a host file, a list of nodes, or one of these as ``FILE:NODE``.
+    """The machines of a value of ``--host``: a host file, a list of nodes, FILE:NODE, or CLOUD:TYPE.
 
     Nodes are named in that way; those without a GPU are left out unless they are named. Raises UsageError for what
     cannot be read and for a node that is not there.
     """
+    if (machine := machine_of(argument)) is not None:
+        return [(argument, machine)]
     file, name = _file_and_node(argument)
     nodes = _listed(file)
     if nodes is None:
@@ -93,7 +96,7 @@ def nodes_named(argument: str) -> list[tuple[str, Node]]:
 def nodes_of(argument: str) -> list[tuple[str, Node]]:
     """The machines of a list of nodes as :func:`nodes_named` has them. Errors are those of :func:`read_inventory`."""
     file, _ = _file_and_node(argument)
-    if _listed(file) is None:  # a host file, or nothing that can be read
+    if _listed(file) is None and machine_of(argument) is None:  # a host file, or nothing that can be read
         read_inventory(file)
     return nodes_named(argument)
 

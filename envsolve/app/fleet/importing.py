@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import get_close_matches
 
 from envsolve.errors import UsageError
 from envsolve.fleet.inventory import read_inventory
@@ -50,8 +49,10 @@ def _is_exact(node: Node) -> bool:
 
 
 def _unused(site: Site, nodes: Iterable[Node]) -> Iterator[Note]:
+    import difflib
+
     for table, key, known in site.unused(nodes):
-        close = get_close_matches(key, known, n=1)
+        close = difflib.get_close_matches(key, known, n=1)
         meant = f"; did you mean {close[0]!r}?" if close else ""
         what = "GPU" if table == "gpus" else "node or group"
         text = f"{site.file}: [{table}] {key!r} is no {what} of the list{meant}"
