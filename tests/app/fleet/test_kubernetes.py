@@ -229,6 +229,26 @@ def test_a_kubectl_that_prints_something_else(
     assert done.out.splitlines()[1] == "passes: no-answer, kubectl: it printed no list of Jobs and pods"
 
 
+def test_pods_install_envsolve_from_an_address(
+    validate: Validate, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    validate("passes", "--manifest", "-")  # writes the list of nodes
+    monkeypatch.setenv("ENVSOLVE_URL", "https://example.com/envsolve.zip")
+    line = ("fleet", "validate", "nodes.json", "--launcher", "kubernetes", "--image", "env:1", "--manifest", "-")
+    done = envsolve(*line, "--prefix", "/opt/env")
+    (container,) = json.loads(done.out)["items"][0]["spec"]["template"]["spec"]["containers"]
+    assert container["env"] == [{"name": "ENVSOLVE_URL", "value": "https://example.com/envsolve.zip"}]
+    assert container["command"][3:] == [
+        "/opt/env/bin/python",
+        "validate",
+        "--python",
+        "/opt/env/bin/python",
+        "--json",
+        "-q",
+    ]
+    assert done.err == ""
+
+
 @pytest.mark.parametrize(
     ("more", "code"),
     [
