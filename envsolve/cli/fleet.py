@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
+import secrets
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -43,14 +44,18 @@ from envsolve.model.request import Request
 if TYPE_CHECKING:
     from envsolve import documents
     from envsolve.app.fleet.drift import OnNodes
-    from envsolve.app.fleet.plan import Plan, Upgrade
-    from envsolve.app.fleet.proof import Answer
+    from envsolve.app.fleet.kubernetes import Cluster
+    from envsolve.app.fleet.plan import Plan, Refused, Upgrade
+    from envsolve.app.fleet.proof import Answer, Prover
     from envsolve.fleet.node import Node
     from envsolve.model.solution import Solution
 
 _FEW = 6
+_FEW_GROUPS = 3
+_FEW_REASONS = 3
 _LONGEST = 1 << 28
 _LISTS = FileName("file")
+_KUBERNETES = "kubernetes"
 
 
 class _Seconds(click.FloatRange):
@@ -75,6 +80,7 @@ def fleet() -> None:
 @option("--map", "site", metavar="FILE", type=_LISTS, help="What the site calls its GPUs, and drivers by partition.")
 @output_option
 @dry_run_option
+@option("--json", "as_json", is_flag=True, help="Print JSON, which is the default.")
 @matrix_option
 @output_options
 def import_(**options: Any) -> int:
@@ -191,18 +197,29 @@ def status_(**options: Any) -> int:
     "--launcher",
     metavar="COMMAND",
     required=True,
-    help="How a command runs on a node: slurm, or words such as 'ssh {node} {command}' or 'srun -w {node} -G {gpus}'.",
+    help="How a command runs on a node: slurm, kubernetes, or words such as 'ssh {node} {command}' or "
+    "'srun -w {node} -G {gpus}'.",
 )
 @option("--jobs", metavar="N", type=click.IntRange(1, 1000), default=16, show_default=True, help="Nodes at a time.")
 @option("--timeout", metavar="SECONDS", type=_Seconds(1, 86400), default=900, help="For each node.")
 @option("--again", metavar="FILE", type=_LISTS, help="An earlier report: run only on nodes that did not pass.")
 @option("--envsolve", "program", metavar="COMMAND", help="envsolve on the nodes; default: the one that runs here.")
+@option(
+    "--image",
+    "images",
+    metavar="[NAME=]IMAGE",
+    multiple=True,
+    help="For kubernetes: the image with the environment. Repeatable with the NAME of a node or a group.",
+)
+@option("--kubectl", metavar="COMMAND", help="kubectl and its options: 'kubectl --context gpu -n ml'.")
+@option("--manifest", metavar="FILE", type=_LISTS, help="Only write the Jobs for kubernetes to FILE; - is stdout.")
+@option("--applied", metavar="FILE", type=_LISTS, help="Collect the results of the Jobs in FILE, which you created.")
 @option("--no-progress", is_flag=True, help="Do not show progress.")
 @output_format_options
 @matrix_option
 @output_options
 def validate_(**options: Any) -> int:
-    """Run `envsolve validate` on every node, through Slurm, ssh or any other launcher; exit 1 if a node does not pass.
+    """Run `envsolve validate` on every node, through Slurm, Kubernetes, ssh or another launcher; exit 1 if one fails.
 
     A node that does not answer in time, or has another driver than its list says, is named. Save the result with --json
     for `fleet report` and --again.
@@ -211,22 +228,25 @@ def validate_(**options: Any) -> int:
     Examples:
       envsolve fleet validate nodes.json --prefix /shared/env --launcher slurm --json > report.json
       envsolve fleet validate nodes.json --prefix /shared/env --launcher 'ssh {node} {command}'
+      envsolve fleet validate nodes.json --launcher kubernetes --image registry.example.com/env:1
     """
-    from envsolve.app.fleet.proof import SLURM, Prover, State, command_words
+    from envsolve.app.fleet.proof import State
     from envsolve.cli.progress import Progress
-    from envsolve.fleet.inventory import nodes_named
+    from envsolve.fleet.inventory import nodes_of
 
-    program = (
-        command_words(options["program"], "--envsolve") if options["program"] else [sys.executable, "-m", "envsolve"]
-    )
-    prefix = [] if options["prefix"] is None else ["--prefix", options["prefix"]]
-    launcher = SLURM if options["launcher"] == "slurm" else options["launcher"]
-    prover = Prover(launcher, (*program, "validate", *prefix, "--json", "-q"), options["jobs"], options["timeout"])
+    _require_kubernetes(options)
     earlier = {} if options["again"] is None else {it.node: it for it in _report(options["again"])}
     done = {name: it for name, it in earlier.items() if it.state is State.PASSED}
-    nodes = [node for _, node in nodes_named(options["nodes"])]
+    nodes = [node for _, node in nodes_of(options["nodes"])]
+    to_do = [it for it in nodes if it.name not in done]
+    if options["manifest"] is not None:
+        deliver(json_text(_manifest(options, to_do)), options["manifest"])
+        return 0
+    if not to_do:
+        return _deliver_report([done[it.name] for it in nodes], options)
+    engine = _cluster(options, to_do) if options["launcher"] == _KUBERNETES else _prover(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    answers = prover.prove([it for it in nodes if it.name not in done], os.environ, progress.show)
+    answers = engine.prove(to_do, os.environ, progress.show)
     with interruptible(), closing(answers):
         try:
             for it in answers:
@@ -234,6 +254,49 @@ def validate_(**options: Any) -> int:
         finally:
             progress.clear()
     return _deliver_report([done[it.name] for it in nodes], options)
+
+
+def _require_kubernetes(options: dict[str, Any]) -> None:
+    """Raise UsageError for options of Kubernetes with another launcher, and for those that contradict each other."""
+    given = [it for it in ("image", "kubectl", "manifest", "applied") if options["images" if it == "image" else it]]
+    if given and options["launcher"] != _KUBERNETES:
+        raise UsageError("contradictory-options", f"--{given[0]} needs --launcher kubernetes")
+    if options["applied"] is not None and (other := next((it for it in ("manifest", "image") if it in given), None)):
+        raise UsageError("contradictory-options", f"--{other} and --applied both give the Jobs: give only one")
+
+
+def _prover(options: dict[str, Any]) -> Prover:
+    from envsolve.app.fleet.proof import SLURM, Prover, command_words
+
+    program = _program(options) or [sys.executable, "-m", "envsolve"]
+    prefix = [] if options["prefix"] is None else ["--prefix", options["prefix"]]
+    command_words(options["launcher"], "--launcher")
+    launcher = SLURM if options["launcher"] == "slurm" else options["launcher"]
+    return Prover(launcher, (*program, "validate", *prefix, "--json", "-q"), options["jobs"], options["timeout"])
+
+
+def _program(options: dict[str, Any]) -> list[str] | None:
+    from envsolve.app.fleet.proof import command_words
+
+    return None if options["program"] is None else command_words(options["program"], "--envsolve")
+
+
+def _cluster(options: dict[str, Any], nodes: Sequence[Node]) -> Cluster:
+    from envsolve.app.fleet.kubernetes import Cluster
+    from envsolve.app.fleet.proof import command_words
+
+    applied = options["applied"]
+    jobs = _manifest(options, nodes) if applied is None else _json_in(applied, "manifest-unreadable")
+    kubectl = command_words(options["kubectl"] or "kubectl", "--kubectl")
+    return Cluster(kubectl, jobs, options["jobs"], options["timeout"], created=applied is not None)
+
+
+def _manifest(options: dict[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
+    from envsolve.app.fleet.jobs import Template, images_of, start_in_image
+
+    start = start_in_image(_program(options), options["prefix"], os.environ)
+    run = f"envsolve-{secrets.token_hex(4)}"
+    return Template(run, images_of(options["images"]), start, options["timeout"]).manifest(nodes)
 
 
 @fleet.command("report", cls=Command, short_help="Show a saved report of fleet validate.")
@@ -265,8 +328,10 @@ def _named(nodes: Iterable[Node]) -> str:
     from envsolve.app.fleet.plan import counted
 
     listed = list(nodes)
-    groups = ", ".join(f"{count} in {group}" for group, count in sorted(counted(listed).items()) if group)
-    return f"{_count(listed)}{f' ({groups})' if groups else ''}: {_few([it.name for it in listed])}"
+    counts = sorted(((it, count) for it, count in counted(listed).items() if it), key=lambda it: (-it[1], it[0]))
+    groups = ", ".join(f"{count} in {group}" for group, count in counts[:_FEW_GROUPS])
+    more = f" and {len(counts) - _FEW_GROUPS} more groups" if len(counts) > _FEW_GROUPS else ""
+    return f"{_count(listed)}{f' ({groups}{more})' if groups else ''}: {_few([it.name for it in listed])}"
 
 
 def _count(nodes: Sequence[object]) -> str:
@@ -285,6 +350,24 @@ def _stack(solution: Solution) -> str:
 
 
 def _plan_text(plan: Plan) -> str:
+    lines = _served(plan)
+    for nodes, reasons in _refusals(plan):
+        lines += [f"none for {_named(nodes)}", *(f"   because: {it}" for it in reasons)]
+    return "".join(f"{it}\n" for it in (*lines, *_with_newer_drivers(plan)))
+
+
+def _refusals(plan: Plan) -> Iterator[tuple[list[Node], list[str]]]:
+    """The nodes without an environment, those that are refused for the same kind of reason together."""
+    by_code: dict[tuple[str, str], list[Refused]] = {}
+    for it in plan.refused:
+        by_code.setdefault((it.platform, it.error.code), []).append(it)
+    for each in by_code.values():
+        reasons = list(dict.fromkeys(it.error.message for it in each))
+        more = [f"{len(reasons) - _FEW_REASONS} more reasons of this kind (--json)"] if reasons[_FEW_REASONS:] else []
+        yield [node for it in each for node in it.nodes], [*reasons[:_FEW_REASONS], *more]
+
+
+def _served(plan: Plan) -> list[str]:
     lines = []
     if plan.groups:
         many = f"{len(plan.groups)} environments" if len(plan.groups) > 1 else "one environment"
@@ -292,12 +375,13 @@ def _plan_text(plan: Plan) -> str:
         lines.append(f"{many} for {total} node{'' if total == 1 else 's'}")
     for number, it in enumerate(plan.groups, 1):
         lines += [f"{number}. {_stack(it.solution)}", f"   {_named(it.nodes)}", f"   {it.command}"]
-    for refused in plan.refused:
-        lines += [f"none for {_named(refused.nodes)}", f"   because: {refused.error.message}"]
+    return lines
+
+
+def _with_newer_drivers(plan: Plan) -> Iterator[str]:
     for upgrade in plan.upgrades:
-        lines.append(f"with newer drivers: {_upgraded(upgrade)}")
-        lines += [f"   {_stack(solution)} on {_count(nodes)}" for nodes, solution in upgrade.groups]
-    return "".join(f"{it}\n" for it in lines)
+        yield f"with newer drivers: {_upgraded(upgrade)}"
+        yield from (f"   {_stack(solution)} on {_count(nodes)}" for nodes, solution in upgrade.groups)
 
 
 def _upgraded(upgrade: Upgrade) -> str:
@@ -355,7 +439,8 @@ def _plan_outcome(plan: Plan) -> Outcome:
     ]
     upgrades = tuple(Item(Level.NOTE, "upgrade", f"with newer drivers: {_upgraded(it)}") for it in plan.upgrades)
     cases[-1:] = [it._replace(items=(*it.items, *upgrades)) for it in cases[-1:]]
-    return Outcome("fleet plan", tuple(cases), _plan_text(plan))
+    appendix = "".join(f"{it}\n" for it in (*_served(plan), *_with_newer_drivers(plan)))
+    return Outcome("fleet plan", tuple(cases), appendix)
 
 
 def _lock_line(it: OnNodes) -> str:
@@ -377,13 +462,18 @@ def _lock_case(it: OnNodes) -> Case:
 def _report(file: str) -> list[Answer]:
     from envsolve.app.fleet.proof import answers_in
 
+    return answers_in(_json_in(file, "report-unreadable"))
+
+
+def _json_in(file: str, code: str) -> Any:
+    """The JSON in a file. Raises UsageError with ``code`` where it cannot be read."""
     try:
         content = read_argument(file, _LONGEST)
         if content is None:
             raise FileError("there is no such file")
-        return answers_in(json_value(decoded(content)))
+        return json_value(decoded(content))
     except FileError as error:
-        raise UsageError("report-unreadable", f"cannot read {Path(file)}: {error.reason}") from None
+        raise UsageError(code, f"cannot read {Path(file)}: {error.reason}") from None
 
 
 def _deliver_report(answers: Sequence[Answer], options: dict[str, Any]) -> int:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from envsolve import documents
 
 _LONGEST = 200
-_OF_OTHERS = ("ENVSOLVE_DEBUG", "ENVSOLVE_TEST_", "ENVSOLVE_UPDATE_SNAPSHOTS")
-"""Variables that stand for no option, or that the tests read."""
+_OF_OTHERS = ("ENVSOLVE_DEBUG", "ENVSOLVE_TEST_", "ENVSOLVE_UPDATE_SNAPSHOTS", "ENVSOLVE_URL")
+"""Variables that stand for no option: what jobs and images install envsolve from, and those that the tests read."""
 _MEND = Hint("fix the keys listed above. README.md in that directory documents each key")
 
 

@@ -137,7 +137,10 @@ _FILE = FileName("file")
     multiple=True,
     metavar="FILE",
     type=_FILE,
-    help=("A machine, from `envsolve detect --json`. Repeatable: the stack must run on all of them."),
+    help=(
+        "A machine, from `envsolve detect --json`, or a cloud's, such as aws:p4d.24xlarge. Repeatable: the stack must "
+        "run on all of them."
+    ),
 )
 @option(
     "--platform",

@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from envsolve.boundary.files import FileError, decoded, json_value, read_argument
 from envsolve.errors import Hint, UsageError
 from envsolve.fleet import kubernetes, metrics, ray, slurm, smi
-from envsolve.fleet.node import Node
+from envsolve.fleet.cloud import machine_of
+from envsolve.fleet.node import Node, each
 from envsolve.host.host_file import host_as_json, host_of, read_host_file
 
 if TYPE_CHECKING:
@@ -70,11 +71,13 @@ def read_inventory(file: str) -> list[Node]:
 
 
 def nodes_named(argument: str) -> list[tuple[str, Node]]:
-    """The machines of a value of ``--host``: a host file, a list of nodes, or one of these as ``FILE:NODE``.
+    """The machines of a value of ``--host``: a host file, a list of nodes, FILE:NODE, or CLOUD:TYPE.
 
     Nodes are named in that way; those without a GPU are left out unless they are named. Raises UsageError for what
     cannot be read and for a node that is not there.
     """
+    if (machine := machine_of(argument)) is not None:
+        return [(argument, machine)]
     file, name = _file_and_node(argument)
     nodes = _listed(file)
     if nodes is None:
@@ -88,6 +91,14 @@ def nodes_named(argument: str) -> list[tuple[str, Node]]:
     if name not in nodes:
         raise UsageError("unknown-node", f"{file} lists no node {name!r}")
     return [(argument, nodes[name])]
+
+
+def nodes_of(argument: str) -> list[tuple[str, Node]]:
+    """The machines of a list of nodes as :func:`nodes_named` has them. Errors are those of :func:`read_inventory`."""
+    file, _ = _file_and_node(argument)
+    if _listed(file) is None and machine_of(argument) is None:  # a host file, or nothing that can be read
+        read_inventory(file)
+    return nodes_named(argument)
 
 
 def _file_and_node(argument: str) -> tuple[str, str]:
@@ -156,8 +167,7 @@ def _nodes(text: str, file: str) -> list[Node] | None:
     try:
         return _of_json(json_value(text), file) if _is_json(text) else _of_text(text, file)
     except (LookupError, TypeError, ValueError, AttributeError) as error:  # something is not as its tool writes it
-        message = f"{file} begins like a list of nodes, but is damaged ({type(error).__name__}: {error})"
-        raise UsageError("inventory-unreadable", message) from error
+        raise FileError("it begins like a list of nodes, but then is none") from error
 
 
 def _of_text(text: str, file: str) -> list[Node] | None:
@@ -177,10 +187,14 @@ def _own(data: dict[str, object], file: str) -> Iterator[Node]:
         yield Node(Path(file).stem, host_of(data, Path(file)))
         return
     names: set[str] = set()
-    for number, row in enumerate(rows):
+    for number, (row, name, groups) in enumerate(each(rows, _row_parts, "nodes")):
         place = f"nodes[{number}]."
-        if row["name"] in names:
-            raise UsageError("inventory-unreadable", f"{file}: {place}name is {row['name']!r} a second time")
-        names.add(row["name"])
+        if name in names:
+            raise UsageError("inventory-unreadable", f"{file}: {place}name is {name!r} a second time")
+        names.add(name)
         host = host_of({**row, "schema_version": data["schema_version"]}, Path(file), place)
-        yield Node(str(row["name"]), host, tuple(map(str, row.get("groups", ()))))
+        yield Node(name, host, groups)
+
+
+def _row_parts(row: dict[str, Any]) -> tuple[dict[str, Any], str, tuple[str, ...]]:
+    return row, str(row["name"]), tuple(map(str, row.get("groups") or ()))

@@ -9,13 +9,15 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from envsolve.fleet.node import UNNAMED, Node, node
+from envsolve.fleet.node import UNNAMED, Node, each, node, whole_number
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu
 
 _SOURCE = "labels of GPU Feature Discovery"
 _ADDED = re.compile(r"(?P<mig>-MIG-[\w.+]+)?(?:-SHARED)?\Z")
 """What a product is called where its GPUs are partitioned or shared."""
+_MIXED = re.compile(r"mig-[\w.+]+\.count")
+"""The labels of instances of different sizes, beside those of whole GPUs."""
 _DRIVERS = (
     ("cuda.driver-version.full",),
     ("cuda.driver-version.major", "cuda.driver-version.minor", "cuda.driver-version.revision"),
@@ -26,18 +28,21 @@ _POOLS = ("cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "kuber
 
 
 def nodes_of_json(data: object) -> list[Node] | None:
-    """The nodes of a list of Kubernetes; None if ``data`` is none."""
+    """The nodes of a list of Kubernetes, or the one that ``data`` is; None if it is neither."""
+    if isinstance(data, Mapping) and data.get("kind") == "Node":
+        data = {"items": [data]}
     listed = data.get("items") if isinstance(data, Mapping) else None
     if not isinstance(listed, list) or not all(isinstance(it, Mapping) and it.get("kind") == "Node" for it in listed):
         return None
-    return [_node(it) for it in listed]
+    return list(each(listed, _node, "items"))
 
 
 def _node(item: Mapping[str, Any]) -> Node:
-    labels: Mapping[str, str] = item.get("metadata", {}).get("labels") or {}
+    metadata = item["metadata"]
+    labels: Mapping[str, str] = metadata.get("labels") or {}
     nvidia = {key.removeprefix("nvidia.com/"): value for key, value in labels.items() if key.startswith("nvidia.com/")}
     return node(
-        item["metadata"]["name"],
+        metadata["name"],
         _gpus(nvidia, item.get("status", {}).get("capacity") or {}),
         _SOURCE,
         driver=_driver(nvidia),
@@ -49,14 +54,17 @@ def _node(item: Mapping[str, Any]) -> Node:
 def _gpus(nvidia: Mapping[str, str], capacity: Mapping[str, str]) -> list[Gpu]:
     product = nvidia.get("gpu.product")
     if product is None:  # the device plugin alone says that there are some
-        count = int(capacity.get("nvidia.com/gpu", "0"))
+        count = whole_number(capacity.get("nvidia.com/gpu", "0"))
         return [Gpu(UNNAMED, None, count=count)] if count else []
+    count = whole_number(nvidia.get("gpu.count", "1"))
+    if count < 1:  # as where GPUs are partitioned otherwise than the strategy allows
+        return []
     added = _ADDED.search(product)
     assert added is not None
     major, minor = nvidia.get("gpu.compute.major"), nvidia.get("gpu.compute.minor")
-    capability = None if major is None or minor is None else ComputeCapability(int(major), int(minor))
-    is_mig = added["mig"] is not None
-    count = max(int(nvidia.get("gpu.count", "1")), 1)
+    is_known = major is not None and minor is not None
+    capability = ComputeCapability(whole_number(major), whole_number(minor)) if is_known else None
+    is_mig = added["mig"] is not None or any(_MIXED.fullmatch(key) and it != "0" for key, it in nvidia.items())
     return [Gpu(product[: added.start()].replace("-", " "), capability, count=count, mig=is_mig)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from envsolve.fleet.node import Node, node
+from envsolve.fleet.node import Node, each, node
 from envsolve.model.host import Gpu
 
 _SOURCE = "dcgm-exporter"
@@ -16,7 +16,7 @@ _LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
 def nodes_of_text(text: str) -> list[Node] | None:
     """The nodes in the text of an exporter; None if it has no metric of DCGM."""
     found = [dict(_LABEL.findall(it)) for it in _SERIES.findall(text)]
-    return list(_nodes(found)) if found else None
+    return list(_nodes(it for it in found if "modelName" in it)) or None
 
 
 def nodes_of_json(data: object) -> list[Node] | None:
@@ -25,7 +25,8 @@ def nodes_of_json(data: object) -> list[Node] | None:
     series = result.get("result") if isinstance(result, Mapping) else None
     if not isinstance(series, list):
         return None
-    return list(_nodes(it["metric"] for it in series if isinstance(it, Mapping) and "modelName" in it["metric"]))
+    labels = each(series, lambda it: dict(it["metric"]), "data.result")
+    return list(_nodes(it for it in labels if "modelName" in it))
 
 
 def _nodes(series: Iterable[Mapping[str, str]]) -> Iterable[Node]:
@@ -36,6 +37,6 @@ def _nodes(series: Iterable[Mapping[str, str]]) -> Iterable[Node]:
         name = it.get("Hostname") or it.get("instance", "")
         drivers.setdefault(name, it.get("DCGM_FI_DRIVER_VERSION", ""))
         gpu = Gpu(it["modelName"], None, mig="GPU_I_PROFILE" in it)
-        gpus.setdefault(name, {})[it.get("UUID") or it["gpu"]] = gpu
+        gpus.setdefault(name, {})[it.get("UUID") or it.get("gpu", "")] = gpu
     for name, found in gpus.items():
         yield node(name, found.values(), _SOURCE, driver=drivers[name])

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple, TypeVar
 
+from envsolve.boundary.files import FileError
 from envsolve.errors import UsageError
 from envsolve.host.gpus import grouped
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform
 from envsolve.model.versions import DriverVersion
+
+T = TypeVar("T")
 
 UNNAMED = "gpu"
 """The name of a GPU whose product a list does not name."""
@@ -27,6 +30,30 @@ class Node(NamedTuple):
     name: str
     host: Host
     groups: tuple[str, ...] = ()
+
+
+def each(entries: Iterable[Any], read: Callable[[Any], T], place: str) -> Iterator[T]:
+    """What ``read`` makes of each entry of a list of JSON at ``place``.
+
+    Raises FileError with the entry and what is wrong in it.
+    """
+    for number, it in enumerate(entries):
+        try:
+            yield read(it)
+        except KeyError as error:
+            raise FileError(f"{place}[{number}] has no {error.args[0]!r}") from None
+        except ValueError as error:
+            raise FileError(f"{place}[{number}]: {error}") from None
+        except (TypeError, AttributeError):
+            raise FileError(f"{place}[{number}] has a value of another type than expected") from None
+
+
+def whole_number(text: object) -> int:
+    """A number that a list has as a text. Raises ValueError for anything else."""
+    try:
+        return int(str(text))
+    except ValueError:
+        raise ValueError(f"{text!r} is not a whole number") from None
 
 
 def node(

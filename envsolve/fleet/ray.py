@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from envsolve.fleet.node import UNNAMED, Node, node
+from envsolve.fleet.node import UNNAMED, Node, each, node
 from envsolve.model.host import Gpu
 
 _TYPE = "accelerator_type:"
@@ -15,7 +15,7 @@ def nodes_of_json(data: object) -> list[Node] | None:
     """The nodes that are alive; None if ``data`` is not a list of Ray's."""
     if not isinstance(data, list) or not all(isinstance(it, Mapping) and "NodeManagerHostname" in it for it in data):
         return None
-    return [_node(it) for it in data if it.get("Alive", True)]
+    return list(each((it for it in data if it.get("Alive", True)), _node, "nodes"))
 
 
 def _node(item: Mapping[str, Any]) -> Node:

@@ -55,6 +55,18 @@ class Site(NamedTuple):
             raise _unknown(strange, self.file)
         return made
 
+    def unused(self, nodes: Iterable[Node]) -> Iterator[tuple[str, str, frozenset[str]]]:
+        """Each table and key of this file that names nothing in ``nodes``, with the names that it could be."""
+        listed = list(nodes)
+        gpus = frozenset(gpu.name for it in listed for gpu in it.host.gpus if gpu.name is not None)
+        places = frozenset(name for it in listed for name in (it.name, *it.groups)) | {_EVERY}
+        for table, keys, known in (
+            ("gpus", self.gpus, gpus),
+            ("driver", self.driver, places),
+            ("glibc", self.glibc, places),
+        ):
+            yield from ((table, it, known) for it in keys if it not in known)
+
     def _completed(
         self, node: Node, find: Callable[[str], GpuModel], strange: dict[str, tuple[str, UsageError]]
     ) -> Node:

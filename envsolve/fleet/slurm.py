@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
-from envsolve.fleet.node import UNNAMED, Node, node
+from envsolve.fleet.node import UNNAMED, Node, each, node
 from envsolve.model.host import Gpu
 
 _SOURCE = "slurm"
@@ -23,11 +24,15 @@ def nodes_of_text(text: str) -> list[Node] | None:
     """The nodes in the text of scontrol or sinfo; None if it is neither."""
     if _RECORD.search(text):
         records = (dict(_FIELD.findall(f"NodeName={it}")) for it in _RECORD.split(text)[1:])
-        return [_node(it["NodeName"], it.get("Gres", ""), it.get("Partitions", ""), it.get("Arch")) for it in records]
+        return list(each(records, _node_of_record, "records"))
     if _HEADER.search(text):
         rows = (line.split() for line in text.splitlines() if line.strip() and not _HEADER.match(line))
         return list(_joined(row for row in rows if len(row) == 3))  # noqa: PLR2004 - the columns
     return None
+
+
+def _node_of_record(it: Mapping[str, str]) -> Node:
+    return _node(it["NodeName"], it.get("Gres", ""), it.get("Partitions", ""), it.get("Arch"))
 
 
 def nodes_of_json(data: object) -> list[Node] | None:
@@ -35,10 +40,12 @@ def nodes_of_json(data: object) -> list[Node] | None:
     listed = data.get("nodes") if isinstance(data, Mapping) else None
     if not isinstance(listed, list) or not all(isinstance(it, Mapping) and "gres" in it for it in listed):
         return None
-    return [
-        _node(str(it["name"]), str(it["gres"]), ",".join(map(str, it.get("partitions") or ())), it.get("architecture"))
-        for it in listed
-    ]
+    return list(each(listed, _node_of_json, "nodes"))
+
+
+def _node_of_json(it: Mapping[str, Any]) -> Node:
+    partitions = ",".join(map(str, it.get("partitions") or ()))
+    return _node(str(it["name"]), str(it["gres"]), partitions, it.get("architecture"))
 
 
 def _joined(rows: Iterator[list[str]]) -> Iterator[Node]:

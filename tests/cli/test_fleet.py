@@ -56,6 +56,48 @@ def test_lists_complete_each_other(files: tuple[str, str], envsolve: Envsolve, n
     assert [gpu["name"] for gpu in first["gpus"]] == ["NVIDIA A100-SXM4-80GB"]
 
 
+def test_a_key_of_the_site_map_that_names_nothing_is_a_note(envsolve: Envsolve, nodes: str) -> None:
+    Path("other.toml").write_text(f'{SITE}news = "580.95.05"\n[gpus]\nA10 = "A10"\n[glibc]\nk1 = "2.28"\n')
+    done = envsolve("fleet", "import", "scontrol.txt", "--map", "other.toml")
+    assert [it for it in done.err.splitlines() if "other.toml" in it] == [
+        "note: other.toml: [gpus] 'A10' is no GPU of the list",
+        "note: other.toml: [driver] 'news' is no node or group of the list; did you mean 'new'?",
+    ]
+
+
+def test_a_list_from_a_pipe(envsolve: Envsolve, nodes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path(nodes).open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        done = envsolve("fleet", "import", "-", "--json")
+    assert json.loads(done.out) == json.loads(Path(nodes).read_text())
+
+
+@pytest.mark.parametrize("line", [("plan", "-f", "pytorch"), ("validate", "--launcher", "slurm"), ("status",)])
+def test_a_list_that_is_not_there(envsolve: Envsolve, line: tuple[str, ...]) -> None:
+    refused = envsolve("fleet", line[0], "missing.json", *line[1:])
+    assert refused.code == 2
+    assert refused.err.startswith("error: inventory-unreadable\n  cannot read missing.json: there is no such file\n")
+
+
+def test_a_plan_of_many_groups_is_short(envsolve: Envsolve, nodes: str) -> None:
+    rows = [it for it in json.loads(Path(nodes).read_text())["nodes"] if it["gpus"]]
+    gpu = rows[0]["gpus"][0]
+    many = [
+        {**rows[-1], "name": f"n{it}", "groups": ["all", f"p{it}"], "gpus": [{**gpu, "compute_capability": capability}]}
+        for it, capability in enumerate(("5.0", "5.2", "6.0", "6.1", "7.0"))
+    ]
+    Path("many.json").write_text(json.dumps({"schema_version": 1, "nodes": many}))
+    done = envsolve("fleet", "plan", "many.json", "-f", "pytorch==2.15.*", "--source", "pypi")
+    lines = done.out.splitlines()
+    assert lines[0] == "none for 5 nodes (5 in all, 1 in p0, 1 in p1 and 3 more groups): n0, n1, n2, n3, n4"
+    assert lines[1].startswith("   because: pytorch 2.15.0 (pypi, cu132) has no code for compute capability 5.0")
+    assert lines[4:] == ["   because: 2 more reasons of this kind (--json)"]
+    report = envsolve(
+        "fleet", "plan", "many.json", "-f", "pytorch==2.15.*", "--source", "pypi", "--output-format", "markdown"
+    )
+    assert report.out.count("has no code for compute capability 5.0") == 1
+
+
 def test_an_unknown_driver_is_a_note(envsolve: Envsolve, nodes: str) -> None:
     done = envsolve("fleet", "import", "scontrol.txt")
     assert "note: the driver of 4 nodes (a1, a2, k1, h1) is not known: add a [driver] table to the site map" in done.err

@@ -37,6 +37,7 @@ def test_what_is_read_is_not_noted() -> None:
         "ENVSOLVE_DEBUG",
         "ENVSOLVE_OLD_XLA_FLAGS",
         "ENVSOLVE_TEST_CONDA",
+        "ENVSOLVE_URL",
         "HOME",
     )
     assert list(unknown_variables(known, cli)) == []

@@ -77,6 +77,41 @@ def test_a_damaged_list_ends_in_an_error_or_in_nodes(
         assert read_inventory(str(file))
 
 
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ({"items": [{"kind": "Node", "metadata": {}}]}, "items[0] has no 'name'"),
+        ({"items": [{"kind": "Node"}]}, "items[0] has no 'metadata'"),
+        (
+            {"items": [{"kind": "Node", "metadata": {"name": "x"}, "status": {"capacity": {"nvidia.com/gpu": "two"}}}]},
+            "items[0]: 'two' is not a whole number",
+        ),
+        (
+            {"items": [{"kind": "Node", "metadata": {"name": "x", "labels": [3]}}]},
+            "items[0] has a value of another type than expected",
+        ),
+        ({"nodes": [{"gres": "gpu:1", "name": "a"}, {"gres": "gpu:1"}]}, "nodes[1] has no 'name'"),
+        ({"status": "success", "data": {"result": [{}]}}, "data.result[0] has no 'metric'"),
+        ({"schema_version": 1, "nodes": [{"platform": "linux-64"}]}, "nodes[0] has no 'name'"),
+        ({"schema_version": 1, "nodes": ["a"]}, "nodes[0] has a value of another type than expected"),
+        ({"schema_version": 1, "nodes": [{"name": "a", "groups": 3}]}, "nodes[0] has a value of another type"),
+    ],
+)
+def test_a_list_that_lacks_something_says_what(text: object, wrong: str, tmp_path: Path) -> None:
+    file = tmp_path / "nodes.json"
+    file.write_text(json.dumps(text))
+    with pytest.raises(UsageError) as caught:
+        read_inventory(str(file))
+    assert caught.value.message.startswith(f"cannot read {file}: {wrong}")
+
+
+def test_a_record_without_a_name_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "scontrol.txt"
+    file.write_text("NodeName=a Gres=gpu:1\nNodeName= Gres=gpu:1\n")
+    with pytest.raises(UsageError, match=r"records\[1\] has no 'NodeName'"):
+        read_inventory(str(file))
+
+
 TWICE = {"schema_version": 1, "nodes": [{"name": "a", "platform": "linux-64"}] * 2}
 
 

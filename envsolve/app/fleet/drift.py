@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from envsolve.app.request.targets import targets_of
 from envsolve.app.status.status import FileStatus, status_of
-from envsolve.fleet.inventory import nodes_named
+from envsolve.fleet.inventory import nodes_of
 from envsolve.fleet.node import Node
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Host
@@ -46,7 +46,7 @@ class OnNodes(NamedTuple):
 
 def changes(was: str, now: str) -> list[Change]:
     """What differs between two lists of nodes, by the names of these. Raises UsageError for one that is none."""
-    before, after = ({node.name: node for _, node in nodes_named(it)} for it in (was, now))
+    before, after = ({node.name: node for _, node in nodes_of(it)} for it in (was, now))
     return [change for name in sorted({*before, *after}) for change in _changes(before.get(name), after.get(name))]
 
 
@@ -77,8 +77,8 @@ def locks_on(
 
     Raises UsageError for a list of nodes that cannot be read.
     """
-    before = {} if was is None else {node.name: name for name, node in nodes_named(was)}
-    after = dict(nodes_named(now))
+    before = {} if was is None else {node.name: name for name, node in nodes_of(was)}
+    after = dict(nodes_of(now))
     found = []
     for target in targets_of(Request((), hosts=(now,)), matrix, environ):
         for machine in target.problem.machines:

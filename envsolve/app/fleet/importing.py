@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from envsolve.errors import UsageError
 from envsolve.fleet.inventory import read_inventory
@@ -24,10 +24,11 @@ def imported(files: Sequence[str], site_file: str | None, matrix: Matrix) -> tup
     for it in (it for file in files for it in read_inventory(file)):
         nodes[it.name] = _both(nodes[it.name], it) if it.name in nodes else it
     site = Site() if site_file is None else read_site(site_file)
+    unused = list(_unused(site, nodes.values()))
     found = site.completed(nodes.values(), matrix.gpus.find)
     if not any(it.host.gpus for it in found):
         raise UsageError("no-gpu", f"none of {len(found)} nodes has an NVIDIA GPU")
-    return found, list(_unknown(found))
+    return found, [*unused, *_unknown(found)]
 
 
 def _both(one: Node, other: Node) -> Node:
@@ -45,6 +46,17 @@ def _both(one: Node, other: Node) -> Node:
 def _is_exact(node: Node) -> bool:
     """Whether its GPUs are named by the driver and not by a site."""
     return any(gpu.compute_capability is not None or " " in (gpu.name or "") for gpu in node.host.gpus)
+
+
+def _unused(site: Site, nodes: Iterable[Node]) -> Iterator[Note]:
+    import difflib
+
+    for table, key, known in site.unused(nodes):
+        close = difflib.get_close_matches(key, known, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        what = "GPU" if table == "gpus" else "node or group"
+        text = f"{site.file}: [{table}] {key!r} is no {what} of the list{meant}"
+        yield Note("site-key-unused", text).about(table=table, key=key)
 
 
 def _unknown(nodes: Sequence[Node]) -> Iterator[Note]:

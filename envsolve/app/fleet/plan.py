@@ -11,7 +11,7 @@ from envsolve.app.request.command import command_of
 from envsolve.app.request.refusal import refusal
 from envsolve.app.request.targets import Target, targets_of
 from envsolve.errors import UnsolvableError
-from envsolve.fleet.inventory import nodes_named
+from envsolve.fleet.inventory import nodes_of
 from envsolve.fleet.node import Node
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
@@ -71,7 +71,7 @@ def plan(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Plan:
     Nodes that no rule distinguishes are one machine to the solver, and the split of those is exact. Raises UsageError
     for lists that cannot be read.
     """
-    nodes = dict(it for file in request.hosts for it in nodes_named(file))
+    nodes = dict(it for file in request.hosts for it in nodes_of(file))
     solver = solver_of(request, matrix)
     groups: list[Planned] = []
     refused: list[Refused] = []

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from envsolve import documents
 
 SLURM = "srun --nodes=1 --ntasks=1 --nodelist={node} --gres=gpu:{gpus} --immediate=60 --quiet"
-_LONGEST = 1 << 24
+LONGEST = 1 << 24
+"""Bytes of what a node prints."""
 _LONGEST_REASON = 300
 """Characters of what a launcher printed."""
 _GRACE = 10
@@ -215,7 +216,7 @@ class Prover(NamedTuple):
                 return Answer(node.name, State.NO_ANSWER, 0.0, f"{self.words(node)[0]}: {error.strerror}")
             if process is None:
                 return Answer(node.name, State.NO_ANSWER, 0.0, "interrupted")
-            output = Output(process, _LONGEST)
+            output = Output(process, LONGEST)
             try:
                 process.wait(self.timeout)
             except subprocess.TimeoutExpired:
@@ -224,24 +225,29 @@ class Prover(NamedTuple):
             finally:
                 end_session(process)
             errors.seek(0)
-            said = errors.read(_LONGEST).decode("utf-8", "replace")
+            said = errors.read(LONGEST).decode("utf-8", "replace")
         seconds = round(monotonic() - began, 1)
-        printed = output.content()
-        try:
-            report = json_value(printed)
-        except FileError:
-            report = None
         if output.flooded:
-            return Answer(node.name, State.NO_ANSWER, seconds, f"it printed more than {_LONGEST >> 20} MiB")
-        if not isinstance(report, dict) or not _is_report(report):
-            why = f"{_reason(report, printed, said)} ({_ended(process.returncode)})"
-            return Answer(node.name, State.NO_ANSWER, seconds, why)
-        differs = tuple(_differs(node, report["host"]))
-        state, why = State.PASSED if report["ok"] else State.FAILED, ""
-        if report["ok"] and process.returncode:
-            ended = _ended(process.returncode)
-            state, why = State.NO_ANSWER, f"its report has no failure, but the launcher ended otherwise ({ended})"
-        return Answer(node.name, state, seconds, why, differs, report)
+            return Answer(node.name, State.NO_ANSWER, seconds, f"it printed more than {LONGEST >> 20} MiB")
+        return answer_of(node, seconds, output.content(), said, process.returncode)
+
+
+def answer_of(node: Node, seconds: float, printed: bytes, said: str, code: int) -> Answer:
+    """The answer of a node where `envsolve validate` ended with exit ``code``, with what it wrote to stdout and stderr.
+
+    Its report counts, whatever ran it; a report without a failure does not if the program ended otherwise.
+    """
+    try:
+        report = json_value(printed)
+    except FileError:
+        report = None
+    if not isinstance(report, dict) or not _is_report(report):
+        return Answer(node.name, State.NO_ANSWER, seconds, f"{_reason(report, printed, said)} ({_ended(code)})")
+    differs = tuple(_differs(node, report["host"]))
+    state, why = State.PASSED if report["ok"] else State.FAILED, ""
+    if report["ok"] and code:
+        state, why = State.NO_ANSWER, f"its report has no failure, but the launcher ended otherwise ({_ended(code)})"
+    return Answer(node.name, state, seconds, why, differs, report)
 
 
 def _reason(answer: object, printed: bytes, said: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from envsolve.app.request.command import command_of, way_out
 from envsolve.errors import Hint, HostGroup, UnsolvableError
+from envsolve.fleet.cloud import machine_of
 from envsolve.model.request import Request
 from envsolve.model.solution import Machine, Problem
 from envsolve.resolve.conflict import Constraint, Kind
@@ -82,7 +83,7 @@ def _machines_in(minimal: Sequence[Constraint]) -> list[int]:
 
 def _hint(way: WayOut, asked: Request) -> Hint:
     """The way out as typed; where a driver has to be installed on another host, its file has to be written again."""
-    if way.on and any(it.name == way.on[0] for it in asked.named_hosts):
+    if way.on and (any(it.name == way.on[0] for it in asked.named_hosts) or machine_of(way.on[0]) is not None):
         return Hint(f"{way.text}; then set it with {asked.asker.named('driver')}", kind=way.kind)
     if way.on and not Path(way.on[0]).exists():  # FILE:NODE
         return Hint(f"{way.text}; then list the nodes again", kind=way.kind)
