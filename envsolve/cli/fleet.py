@@ -181,7 +181,14 @@ def status_(**options: Any) -> int:
     "--launcher",
     metavar="COMMAND",
     required=True,
-    help="How a command runs on a node: slurm, or words such as 'ssh {node} {command}' or 'srun -w {node} -G {gpus}'.",
+    help="How a command runs on a node: slurm, ray, or words such as 'ssh {node} {command}' or "
+    "'srun -w {node} -G {gpus}'.",
+)
+@option(
+    "--ray-python",
+    metavar="EXE",
+    type=FileName("file"),
+    help="For ray: a Python with the Ray of the cluster; default: that of --prefix, else python.",
 )
 @option("--jobs", metavar="N", type=click.IntRange(1, 1000), default=16, show_default=True, help="Nodes at a time.")
 @option("--timeout", metavar="SECONDS", type=_Seconds(1, 86400), default=900, help="For each node.")
@@ -192,7 +199,7 @@ def status_(**options: Any) -> int:
 @matrix_option
 @output_options
 def validate_(**options: Any) -> int:
-    """Run `envsolve validate` on every node, through Slurm, ssh or any other launcher; exit 1 if a node does not pass.
+    """Run `envsolve validate` on every node, through Slurm, Ray, ssh or another launcher; exit 1 if one does not pass.
 
     A node that does not answer in time, or has another driver than its list says, is named. Save the result with --json
     for `fleet report` and --again.
@@ -202,7 +209,7 @@ def validate_(**options: Any) -> int:
       envsolve fleet validate nodes.json --prefix /shared/env --launcher slurm --json > report.json
       envsolve fleet validate nodes.json --prefix /shared/env --launcher 'ssh {node} {command}'
     """
-    from envsolve.app.fleet.proof import SLURM, Prover, State, command_words
+    from envsolve.app.fleet.proof import Prover, State, command_words
     from envsolve.cli.progress import Progress
     from envsolve.fleet.inventory import nodes_named
 
@@ -210,8 +217,9 @@ def validate_(**options: Any) -> int:
         command_words(options["program"], "--envsolve") if options["program"] else [sys.executable, "-m", "envsolve"]
     )
     prefix = [] if options["prefix"] is None else ["--prefix", options["prefix"]]
-    launcher = SLURM if options["launcher"] == "slurm" else options["launcher"]
-    prover = Prover(launcher, (*program, "validate", *prefix, "--json", "-q"), options["jobs"], options["timeout"])
+    prover = Prover(
+        _launcher(options), (*program, "validate", *prefix, "--json", "-q"), options["jobs"], options["timeout"]
+    )
     earlier = {} if options["again"] is None else {it.node: it for it in _report(options["again"])}
     done = {name: it for name, it in earlier.items() if it.state is State.PASSED}
     nodes = [node for _, node in nodes_named(options["nodes"])]
@@ -224,6 +232,18 @@ def validate_(**options: Any) -> int:
         finally:
             progress.clear()
     return _deliver_report([done[it.name] for it in nodes], options)
+
+
+def _launcher(options: dict[str, Any]) -> str:
+    """The launcher that is named. Raises UsageError for an option that it does not have."""
+    from envsolve.app.fleet.proof import SLURM, ray_launcher
+
+    name, python, prefix = options["launcher"], options["ray_python"], options["prefix"]
+    if name == "ray":
+        return ray_launcher(python or (str(Path(prefix, "bin", "python")) if prefix else "python"))
+    if python:
+        raise UsageError("contradictory-options", "--ray-python needs --launcher ray")
+    return SLURM if name == "slurm" else name
 
 
 @fleet.command("report", cls=Command, short_help="Show a saved report of fleet validate.")
