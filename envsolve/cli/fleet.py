@@ -197,8 +197,14 @@ def status_(**options: Any) -> int:
     "--launcher",
     metavar="COMMAND",
     required=True,
-    help="How a command runs on a node: slurm, kubernetes, or words such as 'ssh {node} {command}' or "
+    help="How a command runs on a node: slurm, kubernetes, ray, or words such as 'ssh {node} {command}' or "
     "'srun -w {node} -G {gpus}'.",
+)
+@option(
+    "--ray-python",
+    metavar="EXE",
+    type=FileName("file"),
+    help="For ray: a Python with the Ray of the cluster; default: that of --prefix, else python.",
 )
 @option("--jobs", metavar="N", type=click.IntRange(1, 1000), default=16, show_default=True, help="Nodes at a time.")
 @option("--timeout", metavar="SECONDS", type=_Seconds(1, 86400), default=900, help="For each node.")
@@ -219,7 +225,7 @@ def status_(**options: Any) -> int:
 @matrix_option
 @output_options
 def validate_(**options: Any) -> int:
-    """Run `envsolve validate` on every node, through Slurm, Kubernetes, ssh or another launcher; exit 1 if one fails.
+    """Run `envsolve validate` on every node, through Slurm, Kubernetes, Ray, ssh or another launcher.
 
     A node that does not answer in time, or has another driver than its list says, is named. Save the result with --json
     for `fleet report` and --again.
@@ -234,7 +240,7 @@ def validate_(**options: Any) -> int:
     from envsolve.cli.progress import Progress
     from envsolve.fleet.inventory import nodes_of
 
-    _require_kubernetes(options)
+    _require_options_of_launcher(options)
     earlier = {} if options["again"] is None else {it.node: it for it in _report(options["again"])}
     done = {name: it for name, it in earlier.items() if it.state is State.PASSED}
     nodes = [node for _, node in nodes_of(options["nodes"])]
@@ -256,23 +262,24 @@ def validate_(**options: Any) -> int:
     return _deliver_report([done[it.name] for it in nodes], options)
 
 
-def _require_kubernetes(options: dict[str, Any]) -> None:
-    """Raise UsageError for options of Kubernetes with another launcher, and for those that contradict each other."""
+def _require_options_of_launcher(options: dict[str, Any]) -> None:
+    """Raise UsageError for options of another launcher, and for those that contradict each other."""
     given = [it for it in ("image", "kubectl", "manifest", "applied") if options["images" if it == "image" else it]]
     if given and options["launcher"] != _KUBERNETES:
         raise UsageError("contradictory-options", f"--{given[0]} needs --launcher kubernetes")
+    if options["ray_python"] and options["launcher"] != "ray":
+        raise UsageError("contradictory-options", "--ray-python needs --launcher ray")
     if options["applied"] is not None and (other := next((it for it in ("manifest", "image") if it in given), None)):
         raise UsageError("contradictory-options", f"--{other} and --applied both give the Jobs: give only one")
 
 
 def _prover(options: dict[str, Any]) -> Prover:
-    from envsolve.app.fleet.proof import SLURM, Prover, command_words
+    from envsolve.app.fleet.proof import Prover
 
     program = _program(options) or [sys.executable, "-m", "envsolve"]
     prefix = [] if options["prefix"] is None else ["--prefix", options["prefix"]]
-    command_words(options["launcher"], "--launcher")
-    launcher = SLURM if options["launcher"] == "slurm" else options["launcher"]
-    return Prover(launcher, (*program, "validate", *prefix, "--json", "-q"), options["jobs"], options["timeout"])
+    command = (*program, "validate", *prefix, "--json", "-q")
+    return Prover(_launcher(options), command, options["jobs"], options["timeout"])
 
 
 def _program(options: dict[str, Any]) -> list[str] | None:
@@ -297,6 +304,17 @@ def _manifest(options: dict[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
     start = start_in_image(_program(options), options["prefix"], os.environ)
     run = f"envsolve-{secrets.token_hex(4)}"
     return Template(run, images_of(options["images"]), start, options["timeout"]).manifest(nodes)
+
+
+def _launcher(options: dict[str, Any]) -> str:
+    """The command template of the launcher. Raises UsageError if it is not a command."""
+    from envsolve.app.fleet.proof import SLURM, command_words, ray_launcher
+
+    name, python, prefix = options["launcher"], options["ray_python"], options["prefix"]
+    if name == "ray":
+        return ray_launcher(python or (str(Path(prefix, "bin", "python")) if prefix else "python"))
+    command_words(name, "--launcher")
+    return SLURM if name == "slurm" else name
 
 
 @fleet.command("report", cls=Command, short_help="Show a saved report of fleet validate.")

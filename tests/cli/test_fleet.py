@@ -347,6 +347,19 @@ def test_an_interrupt_ends_launchers_that_ignore_it(nodes: str, monkeypatch: pyt
         os.kill(int(Path("started").read_text()), 0)
 
 
+@pytest.mark.parametrize("words", [("--ray-python", sys.executable), ("--prefix", "env")])
+def test_a_python_without_ray_is_named(envsolve: Envsolve, nodes: str, words: tuple[str, ...]) -> None:
+    Path("env", "bin").mkdir(parents=True)
+    Path("env", "bin", "python").symlink_to(sys.executable)
+    done = envsolve("fleet", "validate", f"{nodes}:a1", "--launcher", "ray", *words)
+    assert done.out.splitlines()[1] == "a1: no-answer, No module named 'ray' (exit 1)"
+
+
+def test_a_python_with_ray_is_for_ray(envsolve: Envsolve, nodes: str) -> None:
+    refused = envsolve("fleet", "validate", nodes, "--launcher", "slurm", "--ray-python", sys.executable)
+    assert (refused.code, refused.err.splitlines()[0]) == (2, "error: contradictory-options")
+
+
 @pytest.mark.parametrize("option", ["--launcher", "--envsolve"])
 def test_a_command_with_an_open_quotation_is_refused(envsolve: Envsolve, nodes: str, option: str) -> None:
     refused = envsolve("fleet", "validate", nodes, "--launcher", "ssh {node}", option, "'{node}")

@@ -11,12 +11,14 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from enum import StrEnum
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from envsolve.boundary.files import FileError, json_value
 from envsolve.boundary.programs import Output, end_session, start
 from envsolve.errors import UsageError
+from envsolve.fleet import inside
 from envsolve.fleet.node import Node
 from envsolve.host.gpus import total
 
@@ -24,12 +26,18 @@ if TYPE_CHECKING:
     from envsolve import documents
 
 SLURM = "srun --nodes=1 --ntasks=1 --nodelist={node} --gres=gpu:{gpus} --immediate=60 --quiet"
+_ON_RAY = Path(inside.__file__).with_name("on_ray.py")
 LONGEST = 1 << 24
 """Bytes of what a node prints."""
 _LONGEST_REASON = 300
 """Characters of what a launcher printed."""
 _GRACE = 10
 """Seconds that a launcher has to end what it started."""
+
+
+def ray_launcher(python: str) -> str:
+    """The launcher for Ray. ``python`` is an interpreter with the Ray and the version of Python of the cluster."""
+    return f"{shlex.join([python, str(_ON_RAY)])} {{node}} {{gpus}}"
 
 
 class State(StrEnum):

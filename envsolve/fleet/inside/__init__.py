@@ -1,0 +1,1 @@
+"""What runs in another interpreter than that of envsolve. Nothing here imports anything of envsolve."""
