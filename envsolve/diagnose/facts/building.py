@@ -14,6 +14,7 @@ _GCC_SINCE = {8: "10.1", 9: "11.0", 10: "11.1", 11: "11.4", 12: "12.0", 13: "12.
 """The first CUDA that takes a gcc as host compiler (host_config.h of the toolkits, as gathered in ax3l/9489132)."""
 _FOR_WINDOWS = ("sageattention", "qattn")
 """Packages whose built wheels are for Windows only."""
+_LAST_NAME = re.compile(r"^.*/([^/@#]+?)(?:\.git)?(?:[@#].*)?/?$")
 _NAMES = {"FlashAttention": "flash-attn", "flash_attn": "flash-attn"}
 
 
@@ -35,10 +36,23 @@ def gpu_package(_case: Case, lines: Lines) -> str | None:
     return next((it for name in named if is_of_gpus(it := _NAMES.get(name, name.replace("_", "-")))), None)
 
 
-def built_package(case: Case, _lines: Lines) -> str | None:
-    """The package that pip or uv builds."""
-    names = [it.replace("_", "-") for it in case.every("building") if it.lower() not in ("torch", "setup.py")]
+def built_package(case: Case, lines: Lines) -> str | None:
+    """The package that pip or uv builds; of a repository or a directory its last name."""
+    address = built_from(case, lines)
+    if address is not None:
+        return _LAST_NAME.sub(r"\1", address).replace("_", "-")
+    names = [it.replace("_", "-") for it in _built(case)]
     return names[-1] if names else None
+
+
+def built_from(case: Case, _lines: Lines) -> str | None:
+    """The repository or the directory that it is built from, if pip or uv names one: git+https://..., /app/package."""
+    last = next(reversed(_built(case)), "")
+    return last if "/" in last else None
+
+
+def _built(case: Case) -> list[str]:
+    return [it for it in case.every("building") if it.lower() not in ("torch", "setup.py")]
 
 
 def wheels_page(case: Case, _lines: Lines) -> str | None:

@@ -183,6 +183,15 @@ def api(case: Case, lines: Lines) -> _Change | None:
     return next((_Change(**row) for row in rows if isinstance(row, dict)), None)
 
 
+def api_asker(case: Case, lines: Lines) -> str | None:
+    """The package whose code uses the name: the last one before the lines in the traceback that is another one."""
+    first = min((it.number for it in lines), default=0)
+    module = merged(lines).get("module", "").partition(".")[0]
+    frames = (it.get("package") for it in case.of("import-frame") if it.number < first)
+    named = [it for it in frames if it and not it.startswith("_") and it not in (module, "pip")]
+    return named[-1] if named else None
+
+
 def api_version(case: Case, lines: Lines) -> str | None:
     """The installed version of it."""
     change = api(case, lines)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from packaging.version import Version
 
-from envsolve.diagnose.case import Case, Lines
+from envsolve.diagnose.case import Case, Lines, merged
 from envsolve.diagnose.facts.shared.requested import (
     FRAMEWORK_OF,
     Requested,
@@ -31,7 +31,14 @@ _LAST_INTEL_MAC = Version("2.2.2")
 
 def wheel_pythons(case: Case, lines: Lines) -> str | None:
     """The Pythons that the version has wheels for, on the platform of the case."""
-    return version_span(pythons_of(wheels_of(case, requested(case, lines))))
+    return version_span(_pythons_with_wheel(case, lines))
+
+
+def _pythons_with_wheel(case: Case, lines: Lines) -> tuple[str, ...]:
+    """The same without the one that uv says has none, as wheels of other systems count if none is known."""
+    tag = merged(lines).get("tag", "")
+    refused = f"3.{tag[3:]}" if tag.startswith("cp3") else None
+    return tuple(it for it in pythons_of(wheels_of(case, requested(case, lines))) if it != refused)
 
 
 def newest_pythons(case: Case, lines: Lines) -> str | None:
@@ -48,8 +55,7 @@ def _newest_pythons(case: Case, package: str) -> tuple[str, ...]:
 
 def best_python(case: Case, lines: Lines) -> str | None:
     """The newest Python with a wheel of the version, or of the newest release."""
-    asked = requested(case, lines)
-    found = pythons_of(wheels_of(case, asked)) or _newest_pythons(case, asked.package)
+    found = _pythons_with_wheel(case, lines) or _newest_pythons(case, requested_package(lines) or "")
     return found[-1] if found else None
 
 
