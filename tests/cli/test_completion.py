@@ -159,8 +159,10 @@ FREE = {
         "glibc",
     ),
     *(
+        "images",
         "index_url",
         "jobs",
+        "kubectl",
         "launcher",
         "overrides",
         "program",
