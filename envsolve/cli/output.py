@@ -14,7 +14,7 @@ import click
 from envsolve.boundary.display import escaped, escaped_character
 from envsolve.boundary.files import FileError, read_bytes
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import Hint, OutsideError, UsageError
+from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 from envsolve.model.lock_format import PLATFORM
 
 _TO_A_FILE = Hint("write to a file with -o")
@@ -124,7 +124,7 @@ def write_all(files: Sequence[tuple[Path, str]], *, in_folders: bool = False) ->
     file gets a note instead, whether it would be new, changed or unchanged.
     """
     if is_dry_run():
-        _note_each(files)
+        _note_each(files, in_folders=in_folders)
         return
     written: list[tuple[Path, Path]] = []
     path = files[0][0]
@@ -142,19 +142,20 @@ def write_all(files: Sequence[tuple[Path, str]], *, in_folders: bool = False) ->
         for temporary, path in written:
             temporary.replace(path)
     except OSError as error:
-        message = f"{path} cannot be written: {error.strerror or error}"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
-            raise OutsideError(
-                "disk-failed",
-                message,
-                hints=(Hint(f"free disk space{', or choose another place for -o' if _has_output() else ''}"),),
-            ) from error
-        place = "choose a file for -o in an existing, writable directory"
-        hint = Hint(place if _has_output() else "check the permissions of the file and of its directory")
-        raise UsageError("output-not-writable", message, hints=(hint,)) from error
+        raise _not_written(path, error) from error
     finally:
         for temporary, _ in written:
             temporary.unlink(missing_ok=True)
+
+
+def _not_written(path: Path, error: OSError) -> EnvsolveError:
+    message = f"{path} cannot be written: {error.strerror or error}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        hint = Hint(f"free disk space{', or choose another place for -o' if _has_output() else ''}")
+        return OutsideError("disk-failed", message, hints=(hint,))
+    place = "choose a file for -o in an existing, writable directory"
+    hint = Hint(place if _has_output() else "check the permissions of the file and of its directory")
+    return UsageError("output-not-writable", message, hints=(hint,))
 
 
 def is_dry_run() -> bool:
@@ -163,12 +164,14 @@ def is_dry_run() -> bool:
     return context is not None and bool(context.params.get("dry_run"))
 
 
-def _note_each(files: Sequence[tuple[Path, str]]) -> None:
-    """What writing ``files`` would do, on stderr."""
+def _note_each(files: Sequence[tuple[Path, str]], *, in_folders: bool) -> None:
+    """What writing ``files`` would do, on stderr. Raises UsageError where a directory is missing that is not made."""
     from envsolve.cli.report import note
 
     quiet = bool(click.get_current_context().params.get("quiet"))
     for path, text in files:
+        if not (in_folders or path.resolve().parent.is_dir()):
+            raise _not_written(path, FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)))
         note(f"{path} {_would(path, text)}", quiet=quiet)
 
 

@@ -46,14 +46,20 @@ def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]], expendable: Sequence[str]) -> str:
     """As wide as the terminal: cells wrap between words alone, so that no version or name is cut.
 
-    Where that is too wide, columns are left out, and where that does not help either, each row is a list of its own.
+    Where that is too wide, what is the same in every row is said once, below; then columns are left out, and where that
+    does not help either, each row is a list of its own.
     """
     from io import StringIO
 
     from rich.console import Console
+    from rich.text import Text
 
     console = Console(file=StringIO(), force_terminal=True)
     shown = list(range(len(header)))
+    same: list[int] = []
+    if len(rows) > 1 and _least_width(header, rows, shown) > console.width:
+        same = [it for it in shown if len({row[it] for row in rows}) == 1]
+        shown = [it for it in shown if it not in same]
     for name in (*_FIRST_TO_GO, *expendable):
         if _least_width(header, rows, shown) > console.width:
             shown = [it for it in shown if header[it] != name]
@@ -62,8 +68,12 @@ def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]], expendable: Seq
     cells = [[row[it] for it in shown] for row in rows]
     console.print(_rich_table([header[it] for it in shown], cells, console.width))
     assert isinstance(console.file, StringIO)
-    left_out = [name for number, name in enumerate(header) if number not in shown]
-    return console.file.getvalue() + (f"(a wider terminal also shows {', '.join(left_out)})\n" if left_out else "")
+    if same:
+        console.print(Text(f"(in every row: {', '.join(f'{header[it]} {rows[0][it]}' for it in same)})"))
+    left_out = [name for number, name in enumerate(header) if number not in (*shown, *same)]
+    if left_out:
+        console.print(Text(f"(a wider terminal also shows {', '.join(left_out)})"))
+    return console.file.getvalue()
 
 
 def _least_width(header: Sequence[str], rows: Sequence[Sequence[str]], shown: Sequence[int]) -> int:

@@ -51,6 +51,18 @@ def test_a_file_that_only_force_overwrites_is_refused(
     assert "would be changed" in envsolve(*PYTORCH, "--gpu", "8.6", "--dry-run", "--force").err
 
 
+def test_what_could_not_be_written_is_the_same_error(
+    envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ("-f", "pytorch", "--gpu", "8.6", "-o", "nowhere/environment.yml")
+    done = envsolve(*words)
+    assert (done.code, done.err.splitlines()[0]) == (2, "error: output-not-writable")
+    assert envsolve(*words, "--dry-run") == done._replace(
+        err=done.err.replace("environment.yml\n", "environment.yml --dry-run\n")
+    )
+
+
 def test_a_variable_says_it_too(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ENVSOLVE_DRY_RUN", "1")

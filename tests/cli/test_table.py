@@ -48,6 +48,20 @@ def test_on_a_terminal_no_word_is_cut(width: int, monkeypatch: pytest.MonkeyPatc
     assert all(len(line) <= width for line in text.splitlines() if is_table and "also shows" not in line)
 
 
+@pytest.mark.parametrize(("width", "is_said_below"), [(24, True), (60, False)])
+def test_on_a_narrow_terminal_what_is_the_same_in_every_row_is_said_once(
+    width: int, is_said_below: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    rows = [("tensorflow", version, "linux-64") for version in ("2.20.0", "2.21.0")]
+    text = re.sub(r"\x1b\[[0-9;]*m", "", table(("framework", "version", "platform"), rows))
+    assert (" ".join(text.split()).endswith("(in every row: framework tensorflow, platform linux-64)")) is is_said_below
+    assert text.count("tensorflow") == (1 if is_said_below else 2)
+    assert all(len(line) <= width for line in text.splitlines())
+    assert "every row" not in table(("framework", "version", "platform"), rows[:1])
+
+
 def test_a_column_without_a_value_is_left_out() -> None:
     assert "two" not in table(("one", "two"), [("a", ""), ("b", "")])
 
