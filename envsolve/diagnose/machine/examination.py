@@ -26,8 +26,7 @@ from envsolve.diagnose.machine.overrides import check_overrides
 from envsolve.diagnose.machine.presence import check_hardware, check_installed, check_other_drivers, check_undriven
 from envsolve.diagnose.machine.reported import check_reported, check_unasked
 from envsolve.diagnose.machine.subsystem import check_first_wsl, check_linux_driver
-from envsolve.diagnose.machine.surroundings import Surroundings
-from envsolve.diagnose.machine.survey import Survey
+from envsolve.diagnose.machine.survey import Surroundings, Survey
 from envsolve.diagnose.machine.system import check_c_library, check_jetson, check_platform
 from envsolve.diagnose.machine.toolkit_checks import (
     check_data_directory,
