@@ -35,10 +35,11 @@ class Abi(NamedTuple):
 
 
 class NeededVersion(NamedTuple):
-    """A symbol version that a library asks of another: ``GLIBC_2.28`` of libc.so.6."""
+    """A symbol version that a library asks of another: ``GLIBC_2.28`` of libc.so.6, and its number for symbols."""
 
     library: str
     version: str
+    number: int
 
 
 class SharedLibrary(NamedTuple):
@@ -81,16 +82,19 @@ def read_library(path: Path, *, abi: Abi | None = None, truncated: bool = False)
 
 def read_needed_versions(path: Path) -> tuple[NeededVersion, ...]:
     """The symbol versions that the library asks of others (``.gnu.version_r``), in order; raises as read_library."""
+    with opened_elf(path) as elf:
+        return tuple(needed_versions(elf))
+
+
+def needed_versions(elf: ELFFile) -> Iterator[NeededVersion]:
+    """The same of an opened library."""
     from elftools.elf.gnuversions import GNUVerNeedSection
 
-    with opened_elf(path) as elf:
-        sections = (it for it in elf.iter_sections("SHT_GNU_verneed") if isinstance(it, GNUVerNeedSection))
-        return tuple(
-            NeededVersion(str(library.name), str(version.name))
-            for section in sections
-            for library, versions in section.iter_versions()
-            for version in versions
-        )
+    for section in elf.iter_sections("SHT_GNU_verneed"):
+        assert isinstance(section, GNUVerNeedSection)
+        for library, versions in section.iter_versions():
+            for it in versions:
+                yield NeededVersion(str(library.name), str(it.name), int(it["vna_other"]))
 
 
 @contextmanager

@@ -36,7 +36,7 @@ _SYSTEM_DIRECTORIES = (
     *(f"{root}/{machine}-linux-gnu" for root in ("/lib", "/usr/lib") for machine in ("x86_64", "aarch64")),
 )
 """Where glibc looks by itself, as distributions build it."""
-_UNUSUAL_DIRECTORIES = (
+UNUSUAL_DIRECTORIES = (
     "run/opengl-driver/lib",
     "usr/local/nvidia/lib64",
     "usr/lib/aarch64-linux-gnu/nvidia",
@@ -145,7 +145,7 @@ def find_in_current_directory(names: Iterable[str], environ: Mapping[str, str]) 
 
 def _linux_candidates(machine: Machine, soname: str) -> tuple[str, ...]:
     before = [WSL_LIBRARIES] if is_wsl(machine.root) else []
-    return (*_existing(machine.root, before, soname), soname, *_existing(machine.root, _UNUSUAL_DIRECTORIES, soname))
+    return (*_existing(machine.root, before, soname), soname, *_existing(machine.root, UNUSUAL_DIRECTORIES, soname))
 
 
 def _existing(root: Path, directories: Iterable[str], soname: str) -> Iterator[str]:

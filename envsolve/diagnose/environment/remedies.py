@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +12,6 @@ from envsolve.validation.inventory import Inventory
 
 if TYPE_CHECKING:
     from envsolve.diagnose.environment.scene import Scene
-
-
-def solve(frameworks: Iterable[str], *options: str) -> tuple[str, ...]:
-    """The command that solves these frameworks again, with ``options``; none where there is no framework."""
-    named = [f"-f {name}" for name in dict.fromkeys(frameworks)]
-    return (" ".join(["envsolve", *named, *options]),) if named else ()
 
 
 def fix_plan(scene: Scene) -> tuple[str, ...]:
@@ -37,11 +30,6 @@ def named(inventory: Inventory) -> tuple[str, str]:
     if inventory.owns_prefix:
         return "--prefix", str(inventory.prefix)
     return "--python", str(inventory.executable)
-
-
-def reinstall(package: Package) -> str:
-    """The command that installs a wheel again, without the cache, which may hold the same damage."""
-    return f"pip install --force-reinstall --no-deps --no-cache-dir {package.name}=={package.version}"
 
 
 def installer_of(package: Package, scene: Scene) -> str:

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.binary.elf import opened_elf
+from envsolve.binary.elf import needed_versions, opened_elf
 
 if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import Section
 
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -43,7 +42,7 @@ def read_symbols(path: Path) -> Symbols:
             return NONE
         names = elf.get_section(int(table["sh_link"])).data()
         numbers = _version_numbers(tables.get("SHT_GNU_versym"))
-        libraries = _libraries(elf)
+        libraries = {it.number: it.library for it in needed_versions(elf)}
         exported = set()
         wanted: dict[str, set[bytes]] = defaultdict(set)
         for place, (name, info, _, section, _, _) in enumerate(_SYMBOL.iter_unpack(_whole(table.data()))):
@@ -74,22 +73,6 @@ def _version_numbers(section: Section | None) -> tuple[int, ...]:
         return ()
     data = section.data()
     return tuple(number & 0x7FFF for (number,) in struct.iter_unpack("<H", data[: len(data) // 2 * 2]))
-
-
-def _libraries(elf: ELFFile) -> dict[int, str]:
-    """By the number of a version the library that has to have it (``.gnu.version_r``)."""
-    return {number: library for library, _, number in needed_versions(elf)}
-
-
-def needed_versions(elf: ELFFile) -> Iterator[tuple[str, str, int]]:
-    """Library, version and number of what is needed of others."""
-    from elftools.elf.gnuversions import GNUVerNeedSection
-
-    for section in elf.iter_sections("SHT_GNU_verneed"):
-        assert isinstance(section, GNUVerNeedSection)
-        for library, versions in section.iter_versions():
-            for version in versions:
-                yield str(library.name), str(version.name), int(version["vna_other"])
 
 
 def defined_versions(path: Path) -> frozenset[str]:

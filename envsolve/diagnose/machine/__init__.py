@@ -7,6 +7,6 @@
 from envsolve.diagnose.machine.examination import MachineReport, examine_machine
 from envsolve.diagnose.machine.files import Limits
 from envsolve.diagnose.machine.nearest import nearest_the_cause
-from envsolve.diagnose.machine.surroundings import Surroundings
+from envsolve.diagnose.machine.survey import Surroundings
 
 __all__ = ["Limits", "MachineReport", "Surroundings", "examine_machine", "nearest_the_cause"]

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.host.probe import Source
 from envsolve.model.finding import Finding, Severity
-from envsolve.model.versions import DriverVersion
 
 _DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
 _NEVER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
@@ -42,45 +41,20 @@ def check_compatibility(survey: Survey) -> Iterator[Finding]:
     """A compatibility library in front of the driver's own: stale, not allowed, or at work."""
     if not is_compatibility(survey) or survey.libcuda is None:
         return
-    kernel, version = survey.module_version or _of_nvml(survey), survey.libcuda.version
-    refused = [gpu for gpu in survey.gpus if _NEVER.search(gpu.name or "")]
-    if kernel is not None and version is not None and version.parts[0] <= kernel.parts[0] and version != kernel:
-        yield _stale(survey, version, kernel)
-    elif refused and not survey.libcuda_works and version != kernel:
-        named = tuple(map(name_of, refused))
-        yield survey.finding(
-            "forward-compatibility-unsupported", (str(survey.libcuda), *named), path=str(survey.libcuda), gpus=named
-        )
-    elif version is None or kernel is None or version.parts[0] > kernel.parts[0]:
-        yield _at_work(survey, kernel)
-
-
-def _of_nvml(survey: Survey) -> DriverVersion | None:
+    path, version = str(survey.libcuda), survey.libcuda.version
     reading = survey.reading(Source.NVML)
-    return None if reading is None else reading.driver
-
-
-def _stale(survey: Survey, version: DriverVersion, kernel: DriverVersion) -> Finding:
-    """Of the same branch it may do; of an older one it does not."""
-    works = survey.libcuda_works or version.parts[0] >= kernel.parts[0]
-    return survey.finding(
-        "old-compat-library",
-        (str(survey.libcuda), f"driver {kernel}"),
-        severity=Severity.WARNING if works else Severity.ERROR,
-        path=str(survey.libcuda),
-        version=version,
-        driver=kernel,
-        conda_typed=_conda(survey),
-    )
-
-
-def _at_work(survey: Survey, kernel: DriverVersion | None) -> Finding:
-    return survey.finding(
-        "forward-compatibility-in-use",
-        (str(survey.libcuda), *map(name_of, survey.gpus)),
-        path=str(survey.libcuda),
-        driver=kernel,
-    )
+    kernel = survey.module_version or (None if reading is None else reading.driver)
+    refused = tuple(name_of(gpu) for gpu in survey.gpus if _NEVER.search(gpu.name or ""))
+    if kernel is not None and version is not None and version.parts[0] <= kernel.parts[0] and version != kernel:
+        works = survey.libcuda_works or version.parts[0] == kernel.parts[0]  # of an older branch it does not
+        severity = Severity.WARNING if works else Severity.ERROR
+        facts = {"path": path, "version": version, "driver": kernel, "conda_typed": _conda(survey)}
+        yield survey.finding("old-compat-library", (path, f"driver {kernel}"), severity=severity, **facts)
+    elif refused and not survey.libcuda_works and version != kernel:
+        yield survey.finding("forward-compatibility-unsupported", (path, *refused), path=path, gpus=refused)
+    elif version is None or kernel is None or version.parts[0] > kernel.parts[0]:
+        evidence = (path, *map(name_of, survey.gpus))
+        yield survey.finding("forward-compatibility-in-use", evidence, path=path, driver=kernel)
 
 
 def _conda(survey: Survey) -> str | None:

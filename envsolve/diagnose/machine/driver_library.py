@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.seen import gpus_seen, looked_in, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.model.finding import Finding, Severity
 
@@ -45,29 +44,21 @@ def _on_windows(survey: Survey) -> Iterator[Finding]:
     system = survey.environ.get("SystemRoot") or survey.environ.get("WINDIR") or r"C:\Windows"
     library = survey.files.join(system, "System32", "nvcuda.dll")
     if survey.host.gpus and not survey.libcuda_works and not survey.files.is_file(library):
-        yield survey.finding("driver-library-missing", gpus_seen(survey), path=library)
+        yield survey.finding("driver-library-missing", survey.gpus_seen, path=library)
 
 
 def _not_found(survey: Survey) -> Iterator[Finding]:
-    misplaced = misplaced_libraries(survey)
+    misplaced = survey.misplaced_libraries
+    looked_in = f"looked in {survey.looked_in}"
     if misplaced and survey.is_wsl:
-        evidence = (*misplaced, f"looked in {looked_in(survey)}")
-        yield survey.finding("wsl-driver-not-reached", evidence)
+        yield survey.finding("wsl-driver-not-reached", (*misplaced, looked_in))
     elif misplaced:
         directory = survey.files.parent(misplaced[0])
         nix = directory == _NIX
-        yield survey.finding(
-            "driver-library-off-path",
-            (*misplaced, f"looked in {looked_in(survey)}"),
-            severity=Severity.WARNING if nix else None,
-            directory=directory,
-            nix=nix,
-        )
+        severity = Severity.WARNING if nix else None
+        evidence = (*misplaced, looked_in)
+        yield survey.finding("driver-library-off-path", evidence, severity=severity, directory=directory, nix=nix)
     elif survey.module_is_loaded and survey.container is None and not survey.libcuda_works:
-        yield _part_missing(survey)
-
-
-def _part_missing(survey: Survey) -> Finding:
-    version = f" {survey.module_version}" if survey.module_version is not None else ""
-    evidence = (f"kernel module{version}", f"looked in {looked_in(survey)}")
-    return survey.finding("driver-without-compute", evidence, module_version=survey.module_version)
+        version = survey.module_version
+        evidence = ("kernel module" if version is None else f"kernel module {version}", looked_in)
+        yield survey.finding("driver-without-compute", evidence, module_version=version)

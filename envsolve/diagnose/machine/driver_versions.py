@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from typing import cast
 
 from envsolve.diagnose.machine.compatibility import is_compatibility
-from envsolve.diagnose.machine.seen import gpus_seen
 from envsolve.diagnose.machine.survey import Survey, name_of
 from envsolve.model.finding import Finding
 from envsolve.model.host import Gpu, Platform
 from envsolve.model.release import Architecture
-from envsolve.model.versions import DriverVersion
 
 _MISMATCH = "driver-version-mismatch"
 _WITH_BRANCHES = (Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.WIN_64)
@@ -44,18 +42,19 @@ def check_branch(survey: Survey) -> Iterator[Finding]:
     lives = [(gpu, life) for gpu in _idle_gpus(survey) for life in (survey.life_of(gpu),) if life is not None]
     dropped = [(gpu, life.last_branch) for gpu, life in lives if life.last_branch and number > life.last_branch]
     unknown = [(gpu, life.first_branch) for gpu, life in lives if life.first_branch and number < life.first_branch]
+    evidence = (f"driver {driver}", *survey.gpus_seen)
+    way = survey.installation
     if dropped:
-        named = tuple((f"{name_of(gpu)} (last branch: R{last})" for gpu, last in dropped))
-        finding = survey.finding(
-            "driver-drops-gpu",
-            (f"driver {driver}", *gpus_seen(survey)),
-            driver=driver,
-            gpus=named,
-            way=survey.installation.text,
-        )
-        yield finding._replace(commands=survey.installation.commands)
+        named = tuple(f"{name_of(gpu)} (last branch: R{last})" for gpu, last in dropped)
+        finding = survey.finding("driver-drops-gpu", evidence, driver=driver, gpus=named, way=way.text)
+        yield finding._replace(commands=way.commands)
     if unknown:
-        yield _not_known_yet(survey, driver, unknown)
+        named = tuple(f"{name_of(gpu)} (first branch: R{first})" for gpu, first in unknown)
+        needed = max(first for _, first in unknown)
+        known = {"driver": driver, "gpus": named, "branch": needed, "way": way.text}
+        outside = survey.is_wsl or survey.container is not None
+        finding = survey.finding("driver-does-not-know-gpu", evidence, **known)
+        yield finding._replace(commands=() if outside else way.commands)
 
 
 def check_doubtful(survey: Survey) -> Iterator[Finding]:
@@ -85,16 +84,21 @@ def check_doubtful(survey: Survey) -> Iterator[Finding]:
 
 
 def check_module_kind(survey: Survey) -> Iterator[Finding]:
-    """GPUs that the loaded kind of kernel module, open or closed, does not support."""
+    """GPUs that the loaded kind of kernel module, open or closed, does not support.
+
+    Sources: the chapter kernel_open of the driver's README (580.159.03), negativo17/nvidia-driver#158.
+    """
     if not survey.has_own_driver or survey.module_is_open is None:
         return
     known = [(gpu, gpu.compute_capability) for gpu in _idle_gpus(survey) if gpu.compute_capability is not None]
-    old = [gpu for gpu, capability in known if capability < _TURING]
-    new = [gpu for gpu, capability in known if capability >= _BLACKWELL]
+    old = tuple(name_of(gpu) for gpu, capability in known if capability < _TURING)
+    new = tuple(name_of(gpu) for gpu, capability in known if capability >= _BLACKWELL)
     if survey.module_is_open and old:
-        yield _wrong_kind(survey, old, "open")
+        evidence = ("/proc/driver/nvidia/version: the open kernel module", *old)
+        yield survey.finding("open-modules-on-this-old-gpu", evidence, gpus=old)
     elif not survey.module_is_open and new:
-        yield _wrong_kind(survey, new, "closed")
+        evidence = ("/proc/driver/nvidia/version: the closed kernel module", *new)
+        yield survey.finding("open-modules-needed-here", evidence, gpus=new)
 
 
 def _idle_gpus(survey: Survey) -> list[Gpu]:
@@ -113,26 +117,3 @@ def _broken_bound(survey: Survey, life: Architecture, branch: int) -> str | None
     if life.last_branch is not None and branch > life.last_branch and "last_branch" not in inferred:
         return f"last branch: R{life.last_branch}"
     return None
-
-
-def _not_known_yet(survey: Survey, driver: DriverVersion, gpus: list[tuple[Gpu, int]]) -> Finding:
-    named = tuple(f"{name_of(gpu)} (first branch: R{first})" for gpu, first in gpus)
-    way = survey.installation
-    finding = survey.finding(
-        "driver-does-not-know-gpu",
-        (f"driver {driver}", *gpus_seen(survey)),
-        driver=driver,
-        gpus=named,
-        branch=max(first for _, first in gpus),
-        way=way.text,
-    )
-    outside = survey.is_wsl or survey.container is not None
-    return finding._replace(commands=() if outside else way.commands)
-
-
-def _wrong_kind(survey: Survey, gpus: list[Gpu], loaded: str) -> Finding:
-    """Sources: the chapter kernel_open of the driver's README (580.159.03), negativo17/nvidia-driver#158."""
-    identifier = "open-modules-on-this-old-gpu" if loaded == "open" else "open-modules-needed-here"
-    named = tuple(map(name_of, gpus))
-    evidence = (f"/proc/driver/nvidia/version: the {loaded} kernel module", *named)
-    return survey.finding(identifier, evidence, gpus=named)

@@ -22,13 +22,16 @@ from envsolve.diagnose.machine.library_path import (
     check_program_path,
 )
 from envsolve.diagnose.machine.nearest import nearest_the_cause
-from envsolve.diagnose.machine.overrides import check_overrides
 from envsolve.diagnose.machine.presence import check_hardware, check_installed, check_other_drivers, check_undriven
 from envsolve.diagnose.machine.reported import check_reported, check_unasked
-from envsolve.diagnose.machine.subsystem import check_first_wsl, check_linux_driver
-from envsolve.diagnose.machine.surroundings import Surroundings
-from envsolve.diagnose.machine.survey import Survey
-from envsolve.diagnose.machine.system import check_c_library, check_jetson, check_platform
+from envsolve.diagnose.machine.survey import Surroundings, Survey
+from envsolve.diagnose.machine.system import (
+    check_c_library,
+    check_first_wsl,
+    check_jetson,
+    check_linux_driver,
+    check_platform,
+)
 from envsolve.diagnose.machine.toolkit_checks import (
     check_data_directory,
     check_driver,
@@ -36,7 +39,7 @@ from envsolve.diagnose.machine.toolkit_checks import (
     check_pointers,
     check_several,
 )
-from envsolve.diagnose.machine.variables import check_variables
+from envsolve.diagnose.machine.variables import check_overrides, check_variables
 from envsolve.diagnose.machine.visibility import check_visible
 from envsolve.diagnose.plain_text import printable, printable_inventory
 from envsolve.errors import EnvsolveError

@@ -12,11 +12,10 @@ from envsolve.diagnose.machine.container import CAPABILITIES, DEVICES
 from envsolve.diagnose.machine.libraries import Library
 from envsolve.diagnose.machine.library_path import libraries_on_path
 from envsolve.diagnose.machine.loading import Reached
-from envsolve.diagnose.machine.overrides import OVERRIDES
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.diagnose.machine.toolkit import TOOLKIT_VARIABLES
 from envsolve.diagnose.machine.toolkit_checks import toolkits_as_json
-from envsolve.diagnose.machine.variables import RULES
+from envsolve.diagnose.machine.variables import OVERRIDES, RULES
 from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY
 
 VARIABLES = (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envsolve.diagnose.machine.seen import addresses, gpu_names, gpus_seen, misplaced_libraries
 from envsolve.diagnose.machine.survey import Survey
 from envsolve.host.gpus import total
 from envsolve.host.pci import PciDevice
@@ -33,10 +32,14 @@ def check_other_drivers(survey: Survey) -> Iterator[Finding]:
         return
     free = [device for device in survey.bus if device.bound_to in _FREE_DRIVERS]
     if free:
-        yield _bound_to_nouveau(survey, free)
+        known = {"gpus": _addresses(free), "free_driver": free[0].bound_to, "way": survey.installation.text}
+        yield _with_way(survey, survey.finding("nouveau-has-gpu", _bound(free), **known))
     reserved = [device for device in survey.bus if device.bound_to in _FOR_MACHINES]
     if reserved:
-        yield _reserved(survey, reserved)
+        alone = len(reserved) == len(survey.bus) and not survey.working_gpus
+        severity = Severity.ERROR if alone else None
+        known = {"gpus": _addresses(reserved), "free_driver": reserved[0].bound_to}
+        yield survey.finding("gpu-reserved-for-virtual-machine", _bound(reserved), severity=severity, **known)
 
 
 def check_installed(survey: Survey) -> Iterator[Finding]:
@@ -45,16 +48,21 @@ def check_installed(survey: Survey) -> Iterator[Finding]:
         return
     if survey.bus and all(device.bound_to is not None for device in survey.bus):
         return
-    if survey.libcuda is None and not misplaced_libraries(survey):
-        evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
-        yield _with_way(
-            survey, survey.finding("no-driver", evidence, gpus=gpu_names(survey), way=survey.installation.text)
-        )
-    elif _module_is_built(survey) is False:
-        yield _module_not_built(survey)
+    evidence = (*survey.gpus_seen, "/sys/module/nvidia is not there")
+    kernel = survey.files.text("/proc/sys/kernel/osrelease") or "unknown"
+    path = str(survey.libcuda or ", ".join(survey.misplaced_libraries))
+    if survey.libcuda is None and not survey.misplaced_libraries:
+        way = survey.installation.text
+        yield _with_way(survey, survey.finding("no-driver", evidence, gpus=survey.gpu_names, way=way))
+    elif _module_is_built(survey, kernel) is False:
+        debian = survey.distribution is not None and survey.distribution.is_a("debian", "ubuntu")
+        evidence = (*survey.gpus_seen, f"/lib/modules/{kernel}/modules.dep names no nvidia.ko")
+        yield survey.finding("kernel-module-missing", evidence, path=path, kernel_release=kernel, debian=debian)
     else:
-        yield _module_not_loaded(survey)
-        yield from _secure_boot(survey)
+        yield survey.finding("module-not-loaded", evidence, path=path)
+        secure_boot = survey.files.data(_SECURE_BOOT)
+        if secure_boot is not None and secure_boot[4:5] == b"\x01":
+            yield survey.finding("kernel-module-refused", (f"{_SECURE_BOOT}: 1",))
 
 
 def check_undriven(survey: Survey) -> Iterator[Finding]:
@@ -64,16 +72,28 @@ def check_undriven(survey: Survey) -> Iterator[Finding]:
     driven = [device for device in survey.bus if device.bound_to == "nvidia"]
     loose = [device for device in survey.bus if device.bound_to is None]
     if loose:
-        yield _undriven(survey, loose, nothing_left=not driven)
-    listed = [total(it.gpus) for it in survey.live_readings if it.gpus]
-    if listed and max(listed) < len(driven):
-        yield _unlisted(survey, driven, max(listed))
+        evidence = (f"PCI {it.address}: 10de:{it.device}, no driver" for it in loose)
+        severity = None if driven else Severity.ERROR
+        yield survey.finding("gpu-not-driven", evidence, severity=severity, gpus=_addresses(loose))
+    listed = max((total(it.gpus) for it in survey.live_readings if it.gpus), default=len(driven))
+    if listed < len(driven):
+        job = next((name for name in _JOBS if survey.environ.get(name)), None)
+        evidence = (f"PCI {it.address}: 10de:{it.device}" for it in driven)
+        severity = None if job is None else Severity.INFO
+        known = {"on_bus": len(driven), "listed": str(listed), "job": job}
+        yield survey.finding("gpus-not-listed", evidence, severity=severity, **known)
 
 
-def _bound(devices: list[PciDevice]) -> tuple[dict[str, object], list[str]]:
-    """Facts on GPUs that another kernel driver holds, and where that is seen."""
-    facts: dict[str, object] = {"gpus": addresses(devices), "free_driver": devices[0].bound_to}
-    return facts, [f"/sys/bus/pci/devices/{it.address}/driver: {it.bound_to}" for it in devices]
+def _bound(devices: list[PciDevice]) -> Iterator[str]:
+    """Where it is seen that another kernel driver holds GPUs."""
+    return (f"/sys/bus/pci/devices/{it.address}/driver: {it.bound_to}" for it in devices)
+
+
+def _addresses(devices: list[PciDevice]) -> str:
+    """GPUs by their place on the bus, to begin a sentence with; it goes on in the singular."""
+    if len(devices) == 1:
+        return f"The GPU at {devices[0].address}"
+    return f"Each of the GPUs at {', '.join(it.address for it in devices)}"
 
 
 def _with_way(survey: Survey, finding: Finding) -> Finding:
@@ -81,62 +101,7 @@ def _with_way(survey: Survey, finding: Finding) -> Finding:
     return finding._replace(commands=(*survey.installation.commands, *finding.commands))
 
 
-def _bound_to_nouveau(survey: Survey, devices: list[PciDevice]) -> Finding:
-    facts, evidence = _bound(devices)
-    return _with_way(survey, survey.finding("nouveau-has-gpu", evidence, **facts, way=survey.installation.text))
-
-
-def _reserved(survey: Survey, devices: list[PciDevice]) -> Finding:
-    alone = len(devices) == len(survey.bus) and not survey.working_gpus
-    severity = Severity.ERROR if alone else None
-    facts, evidence = _bound(devices)
-    return survey.finding("gpu-reserved-for-virtual-machine", evidence, severity=severity, **facts)
-
-
-def _module_not_built(survey: Survey) -> Finding:
-    kernel = _kernel(survey)
-    debian = survey.distribution is not None and survey.distribution.is_a("debian", "ubuntu")
-    evidence = (*gpus_seen(survey), f"/lib/modules/{kernel}/modules.dep names no nvidia.ko")
-    return survey.finding(
-        "kernel-module-missing", evidence, path=_library(survey), kernel_release=kernel, debian=debian
-    )
-
-
-def _module_not_loaded(survey: Survey) -> Finding:
-    evidence = (*gpus_seen(survey), "/sys/module/nvidia is not there")
-    return survey.finding("module-not-loaded", evidence, path=_library(survey))
-
-
-def _secure_boot(survey: Survey) -> Iterator[Finding]:
-    value = survey.files.data(_SECURE_BOOT)
-    if value is not None and value[4:5] == b"\x01":
-        yield survey.finding("kernel-module-refused", (f"{_SECURE_BOOT}: 1",))
-
-
-def _undriven(survey: Survey, devices: list[PciDevice], *, nothing_left: bool) -> Finding:
-    evidence = [f"PCI {it.address}: 10de:{it.device}, no driver" for it in devices]
-    severity = Severity.ERROR if nothing_left else None
-    return survey.finding("gpu-not-driven", evidence, severity=severity, gpus=addresses(devices))
-
-
-def _unlisted(survey: Survey, devices: list[PciDevice], listed: int) -> Finding:
-    job = next((name for name in _JOBS if survey.environ.get(name)), None)
-    evidence = [f"PCI {it.address}: 10de:{it.device}" for it in devices]
-    severity = None if job is None else Severity.INFO
-    return survey.finding(
-        "gpus-not-listed", evidence, severity=severity, on_bus=len(devices), listed=str(listed), job=job
-    )
-
-
-def _library(survey: Survey) -> str:
-    return str(survey.libcuda or ", ".join(misplaced_libraries(survey)))
-
-
-def _module_is_built(survey: Survey) -> bool | None:
+def _module_is_built(survey: Survey, kernel: str) -> bool | None:
     """Whether the running kernel has a module of the driver; None where that cannot be known."""
-    text = survey.files.text(f"/lib/modules/{_kernel(survey)}/modules.dep")
+    text = survey.files.text(f"/lib/modules/{kernel}/modules.dep")
     return None if not text else any("/nvidia.ko" in line.partition(":")[0] for line in text.splitlines())
-
-
-def _kernel(survey: Survey) -> str:
-    return survey.files.text("/proc/sys/kernel/osrelease") or "unknown"

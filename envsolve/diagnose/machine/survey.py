@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from envsolve.binary.lookup import Rule
 from envsolve.diagnose.machine.bus import gpus_on_bus
 from envsolve.diagnose.machine.container_kind import Container, container_of
 from envsolve.diagnose.machine.distribution import Distribution, distribution_of
 from envsolve.diagnose.machine.driver_install import Limit, Way, bounds, installation
-from envsolve.diagnose.machine.files import MachineFiles
+from envsolve.diagnose.machine.files import Limits, MachineFiles
 from envsolve.diagnose.machine.library_variable import entries_of, facts_without
 from envsolve.diagnose.machine.loading import LoaderView, Reached, damage_of, loader_view, reached
-from envsolve.diagnose.machine.surroundings import Surroundings
 from envsolve.diagnose.machine.toolkit import Toolkit, toolkits_of
 from envsolve.findings.catalogue import make_finding
 from envsolve.host.device_nodes import module_is_loaded
 from envsolve.host.evidence import LIVE_SOURCES
+from envsolve.host.files import is_open_to_us
 from envsolve.host.jetson import l4t_release
-from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY
+from envsolve.host.loader import CUDA_LIBRARY, LIBRARY_PATH, NVML_LIBRARY, UNUSUAL_DIRECTORIES
+from envsolve.host.machine import Machine
 from envsolve.host.pci import PciDevice
 from envsolve.host.probe import Source
-from envsolve.host.wsl import is_wsl
+from envsolve.host.wsl import WSL_LIBRARIES, is_wsl
 from envsolve.matrix import Matrix
 from envsolve.model.finding import Finding
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading
@@ -34,6 +37,21 @@ from envsolve.validation.places import Place, facts_of, places_of
 
 _MODULE_VERSION = re.compile(r"Kernel Module(?:\s+for\s+\S+)?\s+(\d+(?:\.\d+)+)\s")
 _PROC_VERSION = "/proc/driver/nvidia/version"
+
+
+class Surroundings(NamedTuple):
+    """One machine to examine: everything that is looked at comes in here, so that a recorded one can be examined.
+
+    ``machine`` is its platform, its variables and the root of its files; ``host`` what detection said of it, as it was
+    detected: overrides of the user (``--driver``, CONDA_OVERRIDE_CUDA) must not be applied to it. ``may_open`` says
+    whether this user may read and write a device file.
+    """
+
+    machine: Machine
+    host: Host
+    may_open: Callable[[Path], bool] = is_open_to_us
+    limits: Limits = Limits()
+    clock: Callable[[], float] = time.monotonic
 
 
 class Survey:
@@ -154,6 +172,17 @@ class Survey:
         """Whether there is a sign of an NVIDIA GPU."""
         return bool(self.bus) or self.host.status is not GpuStatus.NO_HARDWARE
 
+    @property
+    def gpu_names(self) -> str:
+        """The GPUs by name."""
+        return ", ".join(map(name_of, self.gpus)) or "An NVIDIA GPU"
+
+    @property
+    def gpus_seen(self) -> tuple[str, ...]:
+        """The GPUs as the bus shows them, or else as the detection does."""
+        on_bus = tuple(f"PCI {it.address}: 10de:{it.device}, {it.bound_to or 'no driver'}" for it in self.bus)
+        return on_bus or tuple(name_of(gpu) for gpu in self.gpus if self.host.status is not GpuStatus.NO_HARDWARE)
+
     def life_of(self, gpu: Gpu) -> Architecture | None:
         """The generation of a GPU."""
         return None if gpu.compute_capability is None else self.matrix.cuda.life_of(gpu.compute_capability)
@@ -203,6 +232,17 @@ class Survey:
     def libcuda(self) -> Reached | None:
         """The CUDA driver library that programs get."""
         return reached(self.files, self.loader, CUDA_LIBRARY)
+
+    @cached_property
+    def misplaced_libraries(self) -> list[str]:
+        """Where the CUDA driver library lies, when the loader finds none."""
+        paths = (f"/{directory}/{CUDA_LIBRARY}" for directory in (WSL_LIBRARIES, *UNUSUAL_DIRECTORIES))
+        return [path for path in paths if self.libcuda is None and self.files.is_file(path)]
+
+    @property
+    def looked_in(self) -> str:
+        """Where the loader looks."""
+        return ", ".join((*self.loader.library_path, "/etc/ld.so.cache", *self.loader.defaults))
 
     @cached_property
     def nvml(self) -> Reached | None:
@@ -264,10 +304,6 @@ class Survey:
     def of_environments(self) -> tuple[str, ...]:
         """The prefixes of environments that are active: what lies in them is theirs and not the machine's."""
         return tuple(self.environ[name] for name in ("CONDA_PREFIX", "VIRTUAL_ENV") if self.environ.get(name))
-
-    def unset(self, *names: str) -> tuple[str, ...]:
-        """The command that removes variables, where a shell has one."""
-        return () if self.platform.is_windows else (f"unset {' '.join(names)}",)
 
 
 def name_of(gpu: Gpu) -> str:

@@ -10,11 +10,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from envsolve.diagnose.environment.conda_meta import CondaPackage
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
 from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.reading import is_file, real, shown
-from envsolve.diagnose.environment.remedies import solve
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
 from envsolve.model.finding import Finding, Severity
@@ -37,7 +35,22 @@ def libraries_of_both(scene: Scene) -> Iterator[Finding]:
     for name, by in twice.items():
         components[(component_of(name) or name).partition("_")[0]][name] = by
     for component, names in components.items():
-        yield _twice(component, names, scene)
+        by = next(iter(names.values()))
+        versions = {owner: str(scene.owners.version_of(path) or "") for owner, path in by.items()}
+        differ = len(set(versions.values())) > 1 or "" in versions.values()
+        found = (it for loading in scene.loads.with_path for it in loading.found())
+        frameworks = " ".join(dict.fromkeys(f"-f {it.name}" for it in scene.builds))
+        solve = f"envsolve {frameworks} --gpu auto --source conda-forge > environment.yml"
+        yield scene.finding(
+            "library-of-conda-and-pip",
+            (str(path) for paths in names.values() for path in paths.values()),
+            about=component,
+            severity=None if differ else Severity.INFO,
+            component=component,
+            places=tuple(f"{path} ({', '.join(filter(None, (versions[it], it)))})" for it, path in by.items()),
+            loaded=next((shown(path) for name, path in found if name in names), None),
+            solve=solve if frameworks else None,
+        )
 
 
 def overwritten_packages(scene: Scene) -> Iterator[Finding]:
@@ -51,12 +64,21 @@ def overwritten_packages(scene: Scene) -> Iterator[Finding]:
         package = scene.packages.by_name.get(name)
         if package is not None and package.location == directory.parent and _is_of_pip(package, directory):
             replaced.append((record, package))
-    matter = [(record, package) for record, package in replaced if is_of_gpu_stacks(package.name)]
+    matter = [it for it in replaced if is_of_gpu_stacks(it[1].name)]
     others = [it for it in replaced if it not in matter]
-    if matter:
-        yield _replaced(matter, Severity.WARNING, scene)
-    if others:
-        yield _replaced(others, Severity.INFO, scene)
+    for pairs, severity in ((matter, Severity.WARNING), (others, Severity.INFO)):
+        if pairs:
+            record, package = pairs[0]
+            yield scene.finding(
+                "package-of-conda-replaced",
+                (f"{record.label} of conda, {package.label} in {package.folder}" for record, package in pairs),
+                about=package.name,
+                severity=severity,
+                packages=listed(package.name for _, package in pairs),
+                package=package.label,
+                other=record.label,
+                conda_names=" ".join(dict.fromkeys(record.name for record, _ in pairs)),
+            )
 
 
 def _is_of_pip(package: Package, of_conda: Path) -> bool:
@@ -64,43 +86,3 @@ def _is_of_pip(package: Package, of_conda: Path) -> bool:
     if package.folder != of_conda:
         return package.is_wheel and not package.is_of_conda
     return package.installer in ("pip", "uv")
-
-
-def _twice(component: str, names: dict[str, dict[str, Path]], scene: Scene) -> Finding:
-    by = next(iter(names.values()))
-    versions = {owner: str(scene.owners.version_of(path) or "") for owner, path in by.items()}
-    differ = len(set(versions.values())) > 1 or "" in versions.values()
-    return scene.finding(
-        "library-of-conda-and-pip",
-        [str(path) for paths in names.values() for path in paths.values()],
-        about=component,
-        severity=None if differ else Severity.INFO,
-        component=component,
-        places=tuple(f"{path} ({f'{versions[it]}, {it}' if versions[it] else it})" for it, path in by.items()),
-        loaded=next(_loaded(set(names), scene), None),
-        solve=next(
-            iter(solve((it.name for it in scene.builds), "--gpu auto", "--source conda-forge > environment.yml")), None
-        ),
-    )
-
-
-def _loaded(names: set[str], scene: Scene) -> Iterator[str]:
-    """The copies that frameworks would load."""
-    for loading in scene.loads.with_path:
-        yield from (shown(path) for name, path in loading.found() if name in names)
-
-
-def _replaced(pairs: list[tuple[CondaPackage, Package]], severity: Severity, scene: Scene) -> Finding:
-    record, package = pairs[0]
-    names = [package.name for _, package in pairs]
-    evidence = [f"{record.label} of conda, {package.label} in {package.folder}" for record, package in pairs]
-    return scene.finding(
-        "package-of-conda-replaced",
-        evidence,
-        about=names[0],
-        severity=severity,
-        packages=listed(names),
-        package=package.label,
-        other=record.label,
-        conda_names=" ".join(dict.fromkeys(it.name for it, _ in pairs)),
-    )

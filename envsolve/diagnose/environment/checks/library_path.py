@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.binary.lookup import Rule
-from envsolve.diagnose.environment.builds import Build
 from envsolve.diagnose.environment.reading import is_file, names_of, placed, real, shown
 from envsolve.diagnose.environment.scene import Scene
 from envsolve.diagnose.environment.words import listed
@@ -25,17 +24,31 @@ def unused_library_path(scene: Scene) -> Iterator[Finding]:
     """CUDA's libraries on LD_LIBRARY_PATH that no framework here loads."""
     if scene.loads.library_path is None or not scene.loads.with_path:
         return
-    toolkits = {directory: names for directory in _entries(scene) if (names := _toolkit_names(Path(directory)))}
+    toolkits = {directory: names for directory in scene.loads.directories if (names := _toolkit_names(Path(directory)))}
     lookups = [it for loading in scene.loads.with_path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH]
     ended = (it.path or (it.failure.path if it.failure is not None else None) for it in lookups)
     taken = {os.path.dirname(placed(path)) for path in ended if path is not None}  # noqa: PTH120 - the loader's text
     unused = {it: names for it, names in toolkits.items() if real(it) not in taken}
     parts = {it: found for it, names in unused.items() if (found := _cudnn_parts(it, names, scene))}
     uses_cuda = next((build for build in scene.builds if build.cuda is not None), None)
-    if parts and uses_cuda is not None:
-        yield _of_other_cudnn(parts, uses_cuda, scene)
-    elif unused:
-        yield _unused(unused, scene)
+    is_of_cudnn = bool(parts) and uses_cuda is not None
+    meant = parts if is_of_cudnn else unused
+    if not meant:
+        return
+    evidence = (
+        f"LD_LIBRARY_PATH={scene.loads.library_path}",
+        *(f"{it}: {listed(of)}" for it, of in meant.items()),
+    )
+    facts = {
+        **scene.loads.facts_without(meant),
+        "libraries": listed(name for names in meant.values() for name in names),
+    }
+    if is_of_cudnn:
+        directory, names = next(iter(parts.items()))
+        version = scene.owners.version_of(Path(directory, names[0]))
+        yield scene.finding("cudnn-parts-on-library-path", evidence, about=uses_cuda, other_version=version, **facts)
+    else:
+        yield scene.finding("library-path-unused", evidence, about="LD_LIBRARY_PATH", **facts)
 
 
 def hidden_copies(scene: Scene) -> Iterator[Finding]:
@@ -44,7 +57,7 @@ def hidden_copies(scene: Scene) -> Iterator[Finding]:
     Copies on LD_LIBRARY_PATH, and those that it has put behind others, have findings of their own.
     """
     foreign = {finding.about for finding in scene.static.findings if finding.id == _FOREIGN}
-    listed_there = {real(it) for it in _entries(scene)}
+    listed_there = {real(it) for it in scene.loads.directories}
     copies: dict[str, tuple[str, str]] = {}
     for shadowed in scene.static.shadowed:
         behind = [it for it in shadowed.copies if os.path.dirname(placed(it)) not in listed_there]  # noqa: PTH120
@@ -82,7 +95,7 @@ def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
 def current_directory(scene: Scene) -> Iterator[Finding]:
     """Libraries whose own search path has an empty entry, for which the loader takes the current directory."""
     asking = {}
-    for file in (*scene.files.libraries, *_roots(scene)):
+    for file in (*scene.files.libraries, *(file for it in scene.files.frameworks for file in it.own_files)):
         library = scene.loads.read(file)
         paths = (library.rpath, library.runpath) if library is not None else ()
         empty = next((path for path in paths if path is not None and _has_empty_entry(path)), None)
@@ -99,17 +112,6 @@ def current_directory(scene: Scene) -> Iterator[Finding]:
             others=listed(lying) if lying else None,
             directory=str(scene.directory),
         )
-
-
-def _roots(scene: Scene) -> Iterator[Path]:
-    """The frameworks' own libraries that need CUDA's."""
-    for framework in scene.files.frameworks:
-        yield from framework.files(*framework.libraries.roots, *framework.libraries.code)
-
-
-def _entries(scene: Scene) -> tuple[str, ...]:
-    """The directories of LD_LIBRARY_PATH."""
-    return tuple(dict.fromkeys(entry for entry in re.split("[:;]", scene.loads.library_path or "") if entry))
 
 
 def _has_empty_entry(path: str) -> bool:
@@ -134,29 +136,6 @@ def _cudnn_parts(directory: str, names: list[str], scene: Scene) -> list[str]:
     own = scene.packages.get(*(f"nvidia-cudnn-cu{build.cuda_major}" for build in scene.builds))
     same = own is not None and all(own.version.startswith(version) for version in versions)
     return [] if same else found
-
-
-def _of_other_cudnn(parts: dict[str, list[str]], build: Build, scene: Scene) -> Finding:
-    first, name = next((it, names[0]) for it, names in parts.items())
-    return scene.finding(
-        "cudnn-parts-on-library-path",
-        (f"LD_LIBRARY_PATH={scene.loads.library_path}", *(f"{it}: {listed(names)}" for it, names in parts.items())),
-        about=build,
-        **scene.loads.facts_without(parts),
-        libraries=listed(name for names in parts.values() for name in names),
-        other_version=scene.owners.version_of(Path(first, name)),
-    )
-
-
-def _unused(unused: dict[str, list[str]], scene: Scene) -> Finding:
-    names = listed(name for names in unused.values() for name in names)
-    return scene.finding(
-        "library-path-unused",
-        (f"LD_LIBRARY_PATH={scene.loads.library_path}", *(f"{it}: {listed(names)}" for it, names in unused.items())),
-        about="LD_LIBRARY_PATH",
-        **scene.loads.facts_without(unused),
-        libraries=names,
-    )
 
 
 def _is_of_another(entry: str, built: set[int], names: LibraryNames) -> bool:

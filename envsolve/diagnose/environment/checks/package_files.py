@@ -42,7 +42,16 @@ def overwritten_files(scene: Scene) -> Iterator[Finding]:
             winner = altered.winner.name if altered.winner else None
             found.setdefault((altered.package.name, winner), []).append(altered)
     for files in found.values():
-        yield _overwritten(files, scene)
+        by = files[0].winner
+        yield scene.finding(
+            "file-overwritten",
+            map(seen, files),
+            about=files[0].package,
+            severity=Severity.ERROR if by else None,
+            files=listed(PurePosixPath(altered.path).name for altered in files),
+            other=None if by is None else by.label,
+            other_name=None if by is None else by.name,
+        )
 
 
 def _counts(path: str) -> bool:
@@ -80,17 +89,4 @@ def _gone(
         count=count,
         files=listed(PurePosixPath(path).name for path in lost),
         in_conda_package=by_conda,
-    )
-
-
-def _overwritten(files: list[Altered], scene: Scene) -> Finding:
-    package, winner = files[0].package, files[0].winner
-    return scene.finding(
-        "file-overwritten",
-        map(seen, files),
-        about=package,
-        severity=Severity.ERROR if winner else None,
-        files=listed(PurePosixPath(altered.path).name for altered in files),
-        other=None if winner is None else winner.label,
-        other_name=None if winner is None else winner.name,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envsolve.diagnose.environment.active import ACTIVE, stale_in
 from envsolve.diagnose.environment.families import is_framework, is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import Package, Packages
+from envsolve.diagnose.environment.metadata import Packages
 from envsolve.diagnose.environment.reading import is_directory, is_file, real
 from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
@@ -59,7 +59,10 @@ def other_pip(scene: Scene) -> Iterator[Finding]:
     python = _on_path("python", scene) or _on_path("python3", scene)
     if python is not None and not _lies_in(python, prefix):  # the other finding says it all
         return
-    yield _other_pip(found, scene, has_own=_program(prefix, "pip") is not None)
+    has_own = _program(prefix / "bin", "pip") is not None
+    severity = Severity.WARNING if has_own else None
+    evidence = (f"pip is {found}",)
+    yield scene.finding("wrong-pip", evidence, about="pip", severity=severity, program=str(found), has_pip=has_own)
 
 
 def python_home(scene: Scene) -> Iterator[Finding]:
@@ -76,7 +79,8 @@ def injected_modules(scene: Scene) -> Iterator[Finding]:
         strangers = Packages(it for it in directories if not it.is_relative_to(scene.inventory.prefix)).by_name
         matter = [package for package in strangers.values() if is_of_gpu_stacks(package.name)]
         if matter:
-            hidden = [package for package in matter if package.name in own and _is_taken(package, scene)]
+            taken = scene.packages.by_name.values()
+            hidden = [package for package in matter if package.name in own and package in taken]
             names = [package.name for package in matter[:_SHOWN]]
             breaks = any(is_framework(package.name) or package.name.startswith("nvidia-") for package in hidden)
             yield scene.finding(
@@ -105,18 +109,13 @@ def _same(value: str | None, prefix: Path) -> bool:
 
 def _on_path(program: str, scene: Scene) -> Path | None:
     """The first file of that name on PATH, as the shell finds it."""
-    for entry in scene.shell.get("PATH", "").split(os.pathsep):
-        found = _program(Path(entry), program, inside="") if entry else None
-        if found is not None:
-            return found
-    return None
+    entries = filter(None, scene.shell.get("PATH", "").split(os.pathsep))
+    return next((found for it in entries if (found := _program(Path(it), program)) is not None), None)
 
 
-def _program(prefix: Path, name: str, inside: str = "bin") -> Path | None:
-    for path in (prefix / inside / name, prefix / inside / f"{name}.exe"):
-        if is_file(path) and os.access(path, os.X_OK):
-            return path
-    return None
+def _program(directory: Path, name: str) -> Path | None:
+    paths = (directory / name, directory / f"{name}.exe")
+    return next((it for it in paths if is_file(it) and os.access(it, os.X_OK)), None)
 
 
 def _lies_in(program: Path, prefix: Path) -> bool:
@@ -141,15 +140,3 @@ def _is_users(directory: Path, environ: Mapping[str, str]) -> bool:
     if environ.get("APPDATA"):
         bases.append(f"{environ['APPDATA']}/Python")
     return directory.name == "site-packages" and any(base and directory.is_relative_to(base) for base in bases)
-
-
-def _is_taken(package: Package, scene: Scene) -> bool:
-    """Whether an import gets this copy."""
-    return scene.packages.by_name.get(package.name) == package
-
-
-def _other_pip(found: Path, scene: Scene, *, has_own: bool) -> Finding:
-    severity = Severity.WARNING if has_own else None
-    return scene.finding(
-        "wrong-pip", (f"pip is {found}",), about="pip", severity=severity, program=str(found), has_pip=has_own
-    )

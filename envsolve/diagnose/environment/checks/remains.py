@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from envsolve.diagnose.environment.families import is_of_gpu_stacks
-from envsolve.diagnose.environment.metadata import Package
 from envsolve.diagnose.environment.reading import is_directory, names_of
 from envsolve.diagnose.environment.remedies import quoted
 from envsolve.diagnose.environment.scene import Scene
@@ -61,7 +60,17 @@ def recorded_twice(scene: Scene) -> Iterator[Finding]:
     for (directory, name), packages in scene.packages.together.items():
         versions = sorted({package.version for package in packages})
         if len(versions) > 1:
-            yield _twice(directory, name, versions, packages, scene)
+            finding = scene.finding(
+                "two-versions-recorded",
+                (str(package.folder) for package in packages),
+                about=name,
+                severity=_severity([name]),
+                package=name,
+                versions=tuple(versions),
+                directory=str(directory),
+            )
+            uninstall = f"pip uninstall -y {name}"  # what is recorded twice is uninstalled twice
+            yield finding._replace(commands=(uninstall, uninstall, f"pip install {name}"))
 
 
 def without_record(scene: Scene) -> Iterator[Finding]:
@@ -69,7 +78,9 @@ def without_record(scene: Scene) -> Iterator[Finding]:
     for package in scene.packages.every:
         if not package.is_wheel or len(scene.packages.together[package.location, package.name]) > 1:
             continue
-        lacks = [name for name, lacking in _lacking(package, scene) if lacking]
+        writes_record = package.installer in _WITH_RECORD or not package.described
+        has_record = scene.packages.record(package) is not None
+        lacks = (["RECORD"] if writes_record and not has_record else []) + ([] if package.described else ["METADATA"])
         if lacks:
             yield scene.finding(
                 "half-removed-package",
@@ -87,12 +98,6 @@ def module_directories(scene: Scene) -> tuple[Path, ...]:
     return tuple(it for it in dict.fromkeys(scene.inventory.search_path) if it.name in _MODULES)
 
 
-def _lacking(package: Package, scene: Scene) -> Iterator[tuple[str, bool]]:
-    writes_record = package.installer in _WITH_RECORD or not package.described
-    yield "RECORD", writes_record and scene.packages.record(package) is None
-    yield "METADATA", not package.described
-
-
 def _meant(remains: str, scene: Scene) -> str | None:
     """The package that was renamed: ``~orch`` and ``~orch-2.8.0.dist-info`` were those of torch."""
     stem = normalized(remains.lstrip("~").removesuffix(".dist-info").partition("-")[0])
@@ -102,17 +107,3 @@ def _meant(remains: str, scene: Scene) -> str | None:
 
 def _severity(names: Iterable[str]) -> Severity | None:
     return Severity.WARNING if any(map(is_of_gpu_stacks, names)) else None
-
-
-def _twice(directory: Path, name: str, versions: list[str], packages: tuple[Package, ...], scene: Scene) -> Finding:
-    finding = scene.finding(
-        "two-versions-recorded",
-        [str(package.folder) for package in packages],
-        about=name,
-        severity=_severity([name]),
-        package=name,
-        versions=tuple(versions),
-        directory=str(directory),
-    )
-    uninstall = f"pip uninstall -y {name}"  # what is recorded twice is uninstalled twice
-    return finding._replace(commands=(uninstall, uninstall, f"pip install {name}"))

@@ -42,7 +42,19 @@ def requirements(scene: Scene) -> Iterator[Finding]:
             continue
         installed = scene.packages.by_name.get(wanted.name)
         if installed is not None and _is_pair(wanted) and _breaks(wanted, installed):
-            pairs.setdefault((wanted.requirer.name, wanted.name), _pair(wanted, installed, scene))
+            requirer = wanted.requirer
+            finding = scene.finding(
+                "companion-of-other-version",
+                (
+                    f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}",
+                    f"{installed.folder.name} is installed",
+                ),
+                about=requirer,
+                other=installed.name,
+                other_version=installed.version,
+                requirement=_said(wanted.requirement),
+            )
+            pairs.setdefault((requirer.name, wanted.name), finding)
         else:
             label = wanted.requirer.label
             plain[label].setdefault(_said(wanted.requirement), wanted)
@@ -159,18 +171,6 @@ def _own_version(build: Build, name: str) -> str | None:
     """The version that a companion's own module has, which names the build in wheels of PyPI too."""
     version = build.framework.assigned(f"{name}/version.py").get("__version__")
     return version if isinstance(version, str) else None
-
-
-def _pair(wanted: Wanted, installed: Package, scene: Scene) -> Finding:
-    requirer = wanted.requirer
-    return scene.finding(
-        "companion-of-other-version",
-        (f"{requirer.folder.name}: Requires-Dist: {wanted.requirement}", f"{installed.folder.name} is installed"),
-        about=requirer,
-        other=installed.name,
-        other_version=installed.version,
-        requirement=_said(wanted.requirement),
-    )
 
 
 def _spoken(variant: str) -> str:
