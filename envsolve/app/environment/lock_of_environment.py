@@ -15,7 +15,7 @@ from envsolve.create.record import LOCKS, Record, State, read_record
 from envsolve.errors import UsageError
 from envsolve.host.machine import this_platform
 from envsolve.model.note import Note
-from envsolve.model.versions import parsed_version
+from envsolve.model.versions import is_same_version
 from envsolve.project import find_project, read_project
 
 _FEW = 5
@@ -80,15 +80,11 @@ def _differences(plan: Plan, prefix: Path) -> Iterator[str]:
     for name, versions in sorted(locked.items()):
         if "" not in versions and name not in there:
             yield f"{name} is missing"
-        elif name in there and not any(_is_same(there[name], it) for it in versions):
+        elif name in there and "" not in versions and not any(is_same_version(there[name], it) for it in versions):
             same.discard(name)
             yield f"{name} {there[name]} instead of {' or '.join(versions)}"
     for name in sorted(damaged(prefix) & same):
         yield f"files of {name} are missing or changed"
-
-
-def _is_same(version: str, other: str) -> bool:
-    return not other or version == other or None is not parsed_version(version) == parsed_version(other)
 
 
 def _sync(prefix: Path, record: Record) -> str | None:
