@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from envsolve.cli.options import require_not_typed
 from envsolve.cli.report import note_each
 from envsolve.cli.solve import request_from
 from envsolve.cli.solve_options import REQUEST
@@ -39,7 +40,9 @@ class ToInstall(NamedTuple):
 
 def named_lock(options: dict[str, Any]) -> ToInstall:
     """The lock of --lock. Raises UsageError where something is asked for beside it."""
-    _refuse_beside_a_lock()
+    undecided = set(REQUEST).difference(_WITH_A_LOCK)
+    hints = (Hint("omit --lock to solve the request"), Hint("or omit the other options"))
+    require_not_typed((*undecided, "format_name"), "cannot be used with --lock: the lock already decides it", hints)
     from envsolve.app.environment.creating import absolute_prefix
 
     prefix, path = absolute_prefix(options["prefix"]), Path(options["lock_file"]).absolute()
@@ -49,20 +52,6 @@ def named_lock(options: dict[str, Any]) -> ToInstall:
     for name in options["build_constraint_files"]:
         words += ["--build-constraint", str(Path(name).absolute())]
     return ToInstall(Path(options["lock_file"]), shlex.join(words), _channel_logins(options))
-
-
-def _refuse_beside_a_lock() -> None:
-    """Raise UsageError where something is asked for beside a lock, in which everything is decided."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        of_request = name in (*REQUEST, "format_name") and name not in _WITH_A_LOCK
-        if of_request and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(
-                "contradictory-options",
-                f"{parameter.opts[-1]} cannot be used with --lock: the lock already decides it",
-                hints=(Hint("omit --lock to solve the request"), Hint("or omit the other options")),
-            )
 
 
 def solved_lock(options: dict[str, Any]) -> ToInstall:

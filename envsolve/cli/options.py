@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from envsolve.cli.report import Detail, Palette
-from envsolve.errors import UsageError
+from envsolve.errors import Hint, UsageError
 from envsolve.model.words import member_of
 
 if TYPE_CHECKING:
@@ -181,13 +181,13 @@ def package_name(text: str) -> str:
     return text
 
 
-def require_not_typed(names: Iterable[str], why: str) -> None:
+def require_not_typed(names: Iterable[str], why: str, hints: tuple[Hint, ...] = ()) -> None:
     """Raise UsageError where one of the options ``names`` is on the command line, which does not go with the others."""
     context = click.get_current_context()
     for parameter in context.command.params:
         is_typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         if parameter.name in names and is_typed:
-            raise UsageError("contradictory-options", f"{max(parameter.opts, key=len)} {why}")
+            raise UsageError("contradictory-options", f"{max(parameter.opts, key=len)} {why}", hints=hints)
 
 
 matrix_option = option(

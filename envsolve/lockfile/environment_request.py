@@ -5,6 +5,7 @@ What the same file pins, as a lock, is read in :mod:`envsolve.lockfile.environme
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,18 +32,14 @@ class EnvironmentFile(NamedTuple):
 
     ``asked`` are the match specs in the spelling of :mod:`envsolve.model.match_spec`, then the requirements of ``pip``.
     ``channels`` are in their order, without ``nodefaults``; names of variables stand in them as written. ``variables``
-    are set in the environment. ``platforms`` are those the file is meant for, none where it does not say. ``notes`` are
-    sentences about what was left out. ``logins`` are the channels that need one, with the address as it was written: it
-    is for asking the channel, and for nothing else.
+    are set in the environment. ``notes`` are sentences about what was left out. ``logins`` are the channels that need
+    one, with the address as it was written: it is for asking the channel, and for nothing else.
     """
 
-    name: str | None
     channels: tuple[str, ...]
     asked: tuple[Asked, ...]
     pip: AskedOfPip = AskedOfPip()
     variables: tuple[tuple[str, str], ...] = ()
-    category: str = MAIN
-    platforms: tuple[Platform, ...] = ()
     notes: tuple[str, ...] = ()
     logins: tuple[tuple[str, str], ...] = ()
 
@@ -72,16 +69,12 @@ def _environment(path: Path, entries: Entries) -> EnvironmentFile:
     asked = [Asked(spec, reason, category) for spec in specs]
     if wheels and not any(parse_match_spec(spec).name == "pip" for spec in specs):
         asked.append(Asked("pip", f"{path.name} has requirements that it installs", category))
-    platforms, others = _platforms(table)
     return EnvironmentFile(
-        _text(table, "name") or None,
         channels,
         (*asked, *(Asked(requirement, reason, category, by_pip=True) for requirement in wheels)),
         pip,
         variables_in(entries),
-        category,
-        platforms,
-        (*left_out, *others, *notes_on(entries)),
+        (*left_out, *_other_platforms(table), *notes_on(entries)),
         logins,
     )
 
@@ -106,14 +99,9 @@ def _text(table: dict[str, Node], key: str) -> str:
     return scalar_of(table[key], key) if key in table else ""
 
 
-def _platforms(table: dict[str, Node]) -> tuple[tuple[Platform, ...], list[str]]:
-    """The platforms that envsolve knows, and a note for each other one."""
-    known: dict[Platform, None] = {}
-    notes: list[str] = []
+def _other_platforms(table: dict[str, Node]) -> Iterator[str]:
+    """A note for each platform that envsolve does not know."""
     for item in items_of(table["platforms"], "platforms") if "platforms" in table else ():
         name = scalar_of(item, "a platform")
-        if name in tuple(Platform):
-            known[Platform(name)] = None
-        elif name:
-            notes.append(f"line {line_of(item)}: envsolve makes no lock for the platform {shown(name)}")
-    return tuple(known), notes
+        if name and name not in tuple(Platform):
+            yield f"line {line_of(item)}: envsolve makes no lock for the platform {shown(name)}"

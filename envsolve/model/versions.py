@@ -108,6 +108,11 @@ def parsed_version(text: str | None) -> Version | None:
         return None
 
 
+def is_same_version(one: str | None, other: str | None) -> bool:
+    """Whether two texts are one version, however it is spelled; None is no version."""
+    return one == other or None is not parsed_version(one) == parsed_version(other)
+
+
 def parsed_cuda(text: str | None) -> CudaVersion | None:
     """``text`` as a version of CUDA, ``12`` as 12.0, or None where it is none."""
     try:

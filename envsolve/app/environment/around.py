@@ -64,7 +64,7 @@ from envsolve.model.release import Release
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.request import Packages as RequestedPackages
 from envsolve.model.solution import Problem, Solution
-from envsolve.model.versions import parsed_version
+from envsolve.model.versions import is_same_version
 from envsolve.resolve.closure.bounds import THE_STACK, constraints_of
 from envsolve.resolve.closure.releases import Fitting, Releases
 from envsolve.resolve.closure.resolve import Conflict, Found, Question, end_of_search, found_for
@@ -209,12 +209,6 @@ def _versions(inventory: Inventory) -> dict[str, str]:
     return {name: it.version for name, it in Packages(inventory.search_path).by_name.items()}
 
 
-def _is_same(version: str | None, other: str | None) -> bool:
-    return version == other or (
-        version is not None and other is not None and None is not parsed_version(version) == parsed_version(other)
-    )
-
-
 def _by_name(request: Request, installed: Mapping[str, str]) -> Iterator[tuple[Need, str]]:
     """The frameworks of a request, as packages: one that is installed may be no build that the matrix knows.
 
@@ -328,7 +322,9 @@ class _Around:
                 break
         refuse_strangers(solution, found.pins, request)
         before = {name: it.version for name, it in self._installed.by_name.items()}
-        pins = tuple(it for it in found.pins if it.index_url is None or not _is_same(before.get(it.name), it.version))
+        pins = tuple(
+            it for it in found.pins if it.index_url is None or not is_same_version(before.get(it.name), it.version)
+        )
         notes = (
             *self._held_back(found),
             *(note for pin in pins for note in notes_of(pin)),

@@ -26,7 +26,7 @@ from envsolve.errors import OutsideError
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
 from envsolve.model.note import Note
-from envsolve.model.versions import parsed_version
+from envsolve.model.versions import is_same_version
 
 _SITE_PACKAGES = ("lib/python3.*/site-packages", "Lib/site-packages")
 
@@ -95,7 +95,7 @@ def would_change(plan: Plan, prefix: Path) -> tuple[Change, ...]:
 
 def is_same(version: str, other: str) -> bool:
     """Whether a package that is installed in ``version`` is the one that a lock has in ``other``, "" for any."""
-    return not other or version == other or None is not parsed_version(version) == parsed_version(other)
+    return not other or is_same_version(version, other)
 
 
 def installed(prefix: Path) -> dict[str, str]:
