@@ -496,6 +496,7 @@ Attention releases
 def test_why_not_says_where_no_stack_helps(here: World) -> None:
     text, commands = here.why_not("flash-attn", "-f", "pytorch", "--gpu", "7.5", *NEW)
     assert "flash-attn cannot run on the GPU, for Python 3.11.7 on linux-64 with pytorch 2.15.0 (pypi, cu132)\n" in text
+    assert re.search(r"^  flash-attn.* has no code for compute capability 7\.5$", text, re.MULTILINE), text
     assert commands == []
     refused = here.envsolve("-f", "pytorch", "--gpu", "none", "--why-not", "flash-attn", "--platform", "linux-64")
     assert "the answer is a CPU environment, and flash-attn has code for GPUs" in refused.err
