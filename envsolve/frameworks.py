@@ -140,6 +140,7 @@ class DependentFramework(NamedTuple):
     title: str
     on: str
     oldest: str | None
+    extra_before: str | None
     platforms: tuple[str, ...]
     cpu_index: str | None
     kernel: str | None
@@ -148,6 +149,17 @@ class DependentFramework(NamedTuple):
     def probe(self) -> str:
         """The module of :mod:`envsolve.validation.inside` that runs its ``kernel``."""
         return f"on_{self.name}"
+
+    def requirement(self, versions: SpecifierSet) -> str:
+        """The requirement that ``-f`` means: with the extra of older versions where ``versions`` admit these alone."""
+        if self.oldest is None:
+            return f"{self.name}{versions}"
+        named = [it.version.removesuffix(".*") for it in versions]
+        known = [self.oldest, *named, *(f"{it}.1" for it in named)]  # each range of a specifier begins at or after one
+        newer = versions & SpecifierSet(f">={self.oldest}")
+        if self.extra_before is not None and not any(newer.contains(it, prereleases=True) for it in known):
+            return f"{self.name}[{self.extra_before}]{versions}"
+        return f"{self.name}{newer}"
 
 
 AnyFramework = Framework | DependentFramework
@@ -193,8 +205,7 @@ def split_dependent(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, .
             frameworks.append(text)
             continue
         frameworks.append(known.on)
-        oldest = SpecifierSet("" if known.oldest is None else f">={known.oldest}")
-        requirements.append(f"{known.name}{versions & oldest}")
+        requirements.append(known.requirement(versions))
     return tuple(frameworks), tuple(requirements)
 
 
@@ -210,7 +221,8 @@ def read_dependent_framework(name: str, document: Mapping[str, Any]) -> Dependen
     """The dependent framework ``name`` from its file. Raises KeyError for a required key that is missing."""
     get = document.get
     title, on, platforms = document["title"], document["on"], tuple(document["platforms"])
-    return DependentFramework(name, title, on, get("oldest"), platforms, get("cpu-index"), get("kernel"))
+    extra = get("extra-before")
+    return DependentFramework(name, title, on, get("oldest"), extra, platforms, get("cpu-index"), get("kernel"))
 
 
 def read_framework(name: str, document: Mapping[str, Any]) -> Framework:

@@ -171,6 +171,10 @@ def test_a_dependent_one_stands_on_a_framework_and_has_the_probe_of_its_kernel(i
         (["vllm==0.30.*", "jax"], ("pytorch", "jax"), ("vllm==0.30.*",)),
         (["SGLang", "torch>=2.5"], ("pytorch", "torch>=2.5"), ("sglang>=0.5.3",)),
         (["sglang==0.5.*"], ("pytorch",), ("sglang==0.5.*,>=0.5.3",)),
+        (["sglang<0.5"], ("pytorch",), ("sglang[srt]<0.5",)),
+        (["sglang==0.4.*"], ("pytorch",), ("sglang[srt]==0.4.*",)),
+        (["sglang>0.5.3,<0.6"], ("pytorch",), ("sglang<0.6,>0.5.3,>=0.5.3",)),
+        (["sglang<0.6"], ("pytorch",), ("sglang<0.6,>=0.5.3",)),
         (["vllm[audio]", "vllm; python_version>'3'"], ("vllm[audio]", "vllm; python_version>'3'"), ()),
     ],
 )

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from envsolve.app.any_lock.why import Answers, Why, WhyNot
 
 SCHEMA_VERSION = 1
+_MOST_CAUSES = 3
+"""Of a refusal of packages, whose message does not say what a wheel lacks; an error prints as many."""
 
 
 def answers_text(answers: Sequence[Answers], *, sources: bool) -> str:
@@ -28,15 +30,15 @@ def _lines(answers: Sequence[Answers], *, sources: bool) -> Iterator[str]:
         for other in part.why_not:
             yield f"{other.requirement}{of} {'fits' if other.fits else 'does not fit'}"
             yield f"  {other.message}"
-            if sources:
-                yield from (f"  {_fact(fact, sources=True)}" for fact in other.facts)
+            of_packages = [fact for fact in other.facts if not fact.source][:_MOST_CAUSES]
+            yield from (f"  {_fact(it, sources=sources)}" for it in (other.facts if sources else of_packages))
             for hint in other.hints:
                 yield f"  hint: {hint.text}"
                 yield from () if hint.command is None else (f"    {hint.command}",)
 
 
 def _fact(fact: Fact, *, sources: bool) -> str:
-    return f"{fact.text} [{fact.source}]" if sources else fact.text
+    return f"{fact.text} [{fact.source}]" if sources and fact.source else fact.text
 
 
 def answers_json(answers: Sequence[Answers]) -> str:

@@ -281,6 +281,16 @@ def test_a_wheel_without_a_label_is_for_the_cuda_of_its_page(here: World, driver
     assert found["version"] == "0.3.35"
 
 
+def test_source_that_is_built_for_the_cpu_unless_it_is_told_otherwise_has_a_note(here: World) -> None:
+    here.server.add("llama-cpp-python", [sdist("llama-cpp-python", "0.3.34", [])])
+    text = "note: llama-cpp-python 0.3.34 is built for the CPU alone: for the GPU, install nvcc of CUDA "
+    done = here("-f", "pytorch", "llama-cpp-python", *NEW)
+    assert text in done.err
+    assert " and set CMAKE_ARGS=-DGGML_CUDA=on for the installation\n" in done.err
+    here.own["cu130"].add("llama-cpp-python", [_llama("0.3.34", "cu130")])
+    assert text not in here("-f", "pytorch", "llama-cpp-python", *NEW, "--refresh").err
+
+
 @pytest.mark.parametrize(("driver", "page"), [(OLD, "torch-2.8.0_cu126"), (NEW, "torch-2.15.0_cu130")])
 def test_a_page_may_say_cuda_and_pytorch(here: World, driver: tuple[str, str], page: str) -> None:
     file = wheel("kaolin", "0.18.0", [], tags=CP311)
@@ -486,6 +496,7 @@ Attention releases
 def test_why_not_says_where_no_stack_helps(here: World) -> None:
     text, commands = here.why_not("flash-attn", "-f", "pytorch", "--gpu", "7.5", *NEW)
     assert "flash-attn cannot run on the GPU, for Python 3.11.7 on linux-64 with pytorch 2.15.0 (pypi, cu132)\n" in text
+    assert re.search(r"^  flash-attn.* has no code for compute capability 7\.5$", text, re.MULTILINE), text
     assert commands == []
     refused = here.envsolve("-f", "pytorch", "--gpu", "none", "--why-not", "flash-attn", "--platform", "linux-64")
     assert "the answer is a CPU environment, and flash-attn has code for GPUs" in refused.err

@@ -11,7 +11,7 @@ import pytest
 from tests.cli.locked import pins_in
 from tests.cli.worlds import LINUX, NVIDIA, releases
 from tests.conftest import Envsolve, Result
-from tests.index.packages import wheel
+from tests.index.packages import sdist, wheel
 from tests.index.server import IndexServer
 
 TARGET = ("--python", "3.11.7", "--platform", "linux-64", "--no-cache", "--format", "requirements")
@@ -273,6 +273,25 @@ def test_a_package_without_code_for_the_gpu_is_never_taken(
     assert pins_in(result.out).get("vllm") == version
     told = "cause: vllm is bounded: no known vllm wheel has code for compute capability 6.1\n"
     assert (result.code, result.err.count(told)) == ((0, 0) if version else (1, 1))
+
+
+def test_source_of_years_ago_does_not_stand_in_for_what_has_no_code_for_the_gpu(
+    envsolve: Envsolve, world: IndexServer
+) -> None:
+    """flash-attn from 2 on has code from 8.0 on, 1.0.9 had some for 7.5."""
+    days = {"2.8.3": "2026-08-01T00:00:00Z", "1.0.9": "2023-07-17T00:00:00Z"}
+    world.add("flash-attn", [sdist("flash-attn", it, ["torch"])._replace(upload_time=day) for it, day in days.items()])
+    target = ("--gpu", "7.5", "--driver", "580.65.06")
+    refused = lock(envsolve, world, "-f", "pytorch", "flash-attn", *target)
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("error: outdated\n")
+    assert "cause: flash-attn>=2.7.3 has no code for compute capability 7.5\n" in refused.err
+    assert "cause: flash-attn 1.0.9 has only a source distribution\n" in refused.err
+    assert "hint: use it anyway\n" in refused.err
+    for words in (("flash-attn==1.0.9",), ("flash-attn<2",), ("flash-attn", "--allow-builds")):
+        done = lock(envsolve, world, "-f", "pytorch", *words, *target)
+        assert pins_in(done.out)["flash-attn"] == "1.0.9", done.err
+    assert pins_in(lock(envsolve, world, "-f", "pytorch", "flash-attn", "--gpu", "8.6").out)["flash-attn"] == "2.8.3"
 
 
 def test_that_no_wheel_has_code_for_the_gpu_is_the_reason_and_not_a_prerelease(

@@ -198,10 +198,16 @@ def unbuilt_refusal(
     return UnsolvableError("needs-build", message, causes, hints, refused=tuple(refused))
 
 
-def _outdated(old: Behind, refused: UnsolvableError | None, request: Request) -> UnsolvableError:
-    """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not."""
+def _outdated(
+    old: Behind, refused: UnsolvableError | None, request: Request, *, source: bool = False
+) -> UnsolvableError:
+    """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not.
+
+    ``source`` says that this version has only source.
+    """
     assert old.months is not None
     causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
+    causes = (*old.held_by, f"{old.name} {old.version} has only a source distribution") if source else causes
     why = _asking_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
     return _refusal(
         "outdated",
@@ -209,7 +215,7 @@ def _outdated(old: Behind, refused: UnsolvableError | None, request: Request) ->
         f"{old.newest}",
         causes,
         (
-            *((why,) if refused is None else refused.hints),
+            *(() if source else (why,) if refused is None else refused.hints),
             _asking_for(old.name, f"=={old.version}", "use it anyway", request),
         ),
     )
@@ -236,19 +242,27 @@ def require_recent(
     What a package requires in an older version is right so, and what the request bounds may be old because of it;
     so may what goes with a framework of which the machine runs no release of the last years, and what an existing
     lock keeps. A version from before a package began to limit its framework is never right for a framework of years
-    later. ``kept`` are the versions of an existing lock.
+    later, nor is source of years ago in place of wheels that do not suit the GPU or the stack: it was not made for
+    them either. ``kept`` are the versions of an existing lock.
     """
     of_stack = {it.package for it in made.attempt.releases}
     behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
     old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)]
     typed = [need for need, _ in (*wanted.needs, *wanted.constraints)]
     limited = {need.name for need in typed if is_limited(need.specifier)}
+    is_old_stack = any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
+    source = {it.name for it in made.found.pins if not it.files[0].is_wheel}
+    if not request.packages.allow_builds and not is_old_stack:
+        for it in made.found.behind:
+            is_far = (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)
+            if is_far and it.is_of_stack and it.name in source - limited:
+                raise _outdated(it, None, request, source=True)
     of_request = (request.python, request.cuda, request.packages.exclude_newer)
     is_bounded = (
         bool(limited)
         or any(it is not None for it in of_request)
         or any(is_limited(str(it.specifier)) for it in request.frameworks)
-        or any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
+        or is_old_stack
     )
     outgrown = {it.name for it in made.found.unlimited if it.is_outgrown} - limited
     if outgrown or is_bounded:

@@ -11,7 +11,7 @@ from envsolve.app.lock.lock_result import Locked
 from envsolve.app.lock.target_lock import TargetLock
 from envsolve.app.packages.asked_packages import Given, as_in_lock, given
 from envsolve.app.packages.audit import read_before, with_read
-from envsolve.app.packages.compiling import HOW_TO_COMPILE, how_to_compile
+from envsolve.app.packages.compiling import HOW_TO_COMPILE, cpu_by_default, how_to_compile
 from envsolve.app.packages.direct_packages import with_direct
 from envsolve.app.packages.lock_evidence import Origin
 from envsolve.app.packages.lock_frameworks import holding_on, require_wheels, with_frameworks
@@ -102,6 +102,9 @@ def _notes_on_source(
         text = f"no wheel of {what} was found for {stack_text(source[names[0]][1])}; {hint.text}"
         yield Note(WHEELS_ELSEWHERE, text, hint.command).about(names=" ".join(names), way=hint.text)
     for pin, solution in source.values():
+        of_cpu = cpu_by_default(pin.name, pin.version, solution)
+        if of_cpu is not None:
+            yield of_cpu
         for step in how_to_compile(pin.name, pin.version, solution):
             yield Note(HOW_TO_COMPILE, step.text, step.command).about(name=pin.name, version=pin.version)
 

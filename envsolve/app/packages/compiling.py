@@ -14,6 +14,7 @@ from envsolve.index.build_bounds import builds_document
 from envsolve.matrix.torch_symbols import FRAMEWORK
 from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.host import Platform
+from envsolve.model.note import Note
 from envsolve.model.solution import Solution
 from envsolve.model.versions import CudaVersion
 
@@ -94,6 +95,19 @@ def how_to_compile(name: str, version: str, solution: Solution) -> Iterator[Hint
         f"{home} && {given}pip install --no-build-isolation {name}=={version}",
         HOW_TO_COMPILE,
     )
+
+
+def cpu_by_default(name: str, version: str, solution: Solution) -> Note | None:
+    """That a source distribution is built for the CPU alone, unless variables are set; None where it is not."""
+    for it in builds_document("kernels.toml")["cpu-by-default"]:
+        if solution.toolkit is not None and name == it["package"] and SpecifierSet(it["versions"]).contains(version):
+            variables = " ".join(f"{key}={shlex.quote(value)}" for key, value in it["environment"].items())
+            text = (
+                f"{name} {version} is built for the CPU alone: for the GPU, install nvcc of CUDA "
+                f"{solution.toolkit.version} and set {variables} for the installation"
+            )
+            return Note("source-for-cpu", text).about(name=name, version=version, environment=variables)
+    return None
 
 
 def _of_wheels(cuda: CudaVersion) -> tuple[str, str]:

@@ -37,6 +37,8 @@ class Behind(NamedTuple):
     held_by: tuple[str, ...]
     floor: Mapping[str, int]
     """What a search for the newest is held to."""
+    is_of_stack: bool = False
+    """Whether the stack or the GPU excludes newer ones, and not only what others require."""
 
 
 def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str], limits: Limits) -> Iterator[Behind]:
@@ -50,6 +52,7 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
             continue
         position = pick.releases.position(version)
         held = dict.fromkeys(it.because for it in limits(name) if it.because and not _is_within(it, pick, position))
+        of_stack = bool(held)
         held |= dict.fromkeys(
             f"{by} {picks[by].version} requires {ask}"
             for ask, by in sorted((it for asks in reached.values() for it in asks), key=lambda it: it[1] not in newest)
@@ -57,7 +60,7 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
             if not (name in FRAMEWORK_OF_WHEEL and by in OWN_INDEX)
         )
         floor = {} if position is None else {name: position}
-        yield Behind(name, pick.version, version, _months(pick, position), tuple(held), floor)
+        yield Behind(name, pick.version, version, _months(pick, position), tuple(held), floor, of_stack)
 
 
 def beyond_glibc(
