@@ -27,10 +27,11 @@ from envsolve.cli.options import (
     option,
     output_options,
 )
-from envsolve.cli.output import deliver, deliver_json
+from envsolve.cli.output import deliver, deliver_json, write_whole
 from envsolve.cli.progress import Progress
 from envsolve.cli.report import Palette, note, note_each
 from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
+from envsolve.errors import UsageError
 from envsolve.host.machine import this_platform
 from envsolve.model.lock_format import CONDA_FORMATS, PROJECT_LOCKS, VENV_FORMATS
 
@@ -71,6 +72,12 @@ _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (
 )
 @option("--force", is_flag=True, help="Replace an environment that envsolve made, but no other directory.")
 @option("--keep", is_flag=True, help="Keep the unfinished environment if this fails.")
+@option(
+    "--modulefile",
+    metavar="FILE",
+    type=FileName("file"),
+    help="Also write a module file for it (Tcl), which Environment Modules and Lmod read.",
+)
 @option("--no-validate", is_flag=True, help="Do not run kernels in the new environment to prove it.")
 @option("--json", "print_json", is_flag=True, help="Print JSON with the environment and the result of its validation.")
 @dry_run_option
@@ -89,11 +96,28 @@ def create(**options: Any) -> int:
       envsolve create ./env --framework pytorch pandas
     """
     from envsolve.app.environment.creating import require_usable
+    from envsolve.app.environment.modulefile import require_own
 
     require_usable(options["prefix"])
+    module = None if options["modulefile"] is None else Path(options["modulefile"])
+    if module is not None:
+        require_own(module)
     with interruptible():
         created = created_from(options)
-    return finish(created, options)
+    code = finish(created, options)
+    if module is not None and code == 0:
+        _write_module(module, created, options)
+    return code
+
+
+def _write_module(file: Path, created: Created, options: Mapping[str, Any]) -> None:
+    """Write the module file of an environment that has passed. Raises UsageError for one without Python."""
+    from envsolve.app.environment.modulefile import Description, modulefile
+
+    if created.python is None:
+        raise UsageError("no-python", f"{created.prefix} has no Python, which a module file needs")
+    write_whole(file, modulefile(Description(created.prefix, created.python, created.stack), file, os.environ))
+    note(f"{file}: written", quiet=options["quiet"])
 
 
 def finish(

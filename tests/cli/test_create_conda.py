@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.creating import Creating, creating_in, tree
+from tests.cli.creating import WHEELS, Creating, creating_in, tree
 from tests.conda.faults import halved
 from tests.conda.packages import package
 from tests.conftest import Envsolve
@@ -70,6 +72,20 @@ def test_every_lock_that_envsolve_writes_makes_the_same_prefix(
     assert done.code == 0, done.err
     assert_whole(create)
     assert create("env", "--lock", name).err == f"note: {create.prefix} is up to date: it was made from this lock\n"
+
+
+@pytest.mark.parametrize("name", ["conda-lock.yml", "pylock.toml"])
+def test_an_archive_of_it_works_at_the_same_path(name: str, create: Creating) -> None:
+    asked = ("-r", "environment.yml") if name == "conda-lock.yml" else ("alpha", *WHEELS)
+    create.lock(name, *asked)
+    assert create("env", "--lock", name).code == 0
+    subprocess.run(["tar", "-cf", "env.tar", "env"], check=True)
+    shutil.rmtree("env")
+    subprocess.run(["tar", "-xf", "env.tar"], check=True)
+    assert create.python("import alpha, sys; print(sys.prefix)") == str(create.prefix)
+    assert create("env", "--lock", name).err == f"note: {create.prefix} is up to date: it was made from this lock\n"
+    done = create.envsolve("validate", "--prefix", "env", "--device", "cpu", "--json")
+    assert [it["status"] for it in json.loads(done.out)["probes"] if it["name"] == "imports"] == ["pass"], done.out
 
 
 def test_a_lock_of_pixi_makes_it_too(create: Creating) -> None:

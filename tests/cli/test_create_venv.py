@@ -127,6 +127,21 @@ def test_an_environment_of_the_same_lock_is_up_to_date(create: Creating) -> None
     assert tree(create.prefix) == before
 
 
+def test_a_module_file_is_written_beside_it(create: Creating) -> None:
+    Path("modules").mkdir()
+    file = Path("modules", "1.0")
+    file.write_text("#%Module1.0\nsetenv MINE yes\n")
+    create.refused("output-not-ours", *create.words("--modulefile", str(file)), exit_code=2)
+    file.unlink()
+    done = create.request("--modulefile", str(file))
+    assert (done.code, done.err.splitlines()[-1]) == (0, f"note: {file}: written")
+    assert f"setenv VIRTUAL_ENV {create.prefix}\n" in file.read_text()
+    file.unlink()
+    assert create.request("--modulefile", str(file)).err == (
+        f"note: {create.prefix} is up to date: it was made from this lock\nnote: {file}: written\n"
+    )
+
+
 def test_an_environment_of_another_lock_is_replaced_by_force_alone(create: Creating) -> None:
     assert create.request().code == 0
     create.lock("pylock.toml", "beta<2", "--python", MINOR)

@@ -29,6 +29,7 @@ from envsolve.create.refusals import not_exact
 from envsolve.create.replaced import set_aside, settle
 from envsolve.errors import Hint, UsageError
 from envsolve.host.machine import this_platform
+from envsolve.lockfile.lock import Stack
 from envsolve.lockfile.options import AROUND
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import GpuStatus, Platform
@@ -52,7 +53,8 @@ class Outcome(StrEnum):
 class Created(NamedTuple):
     """The environment: where it is, its interpreter if it has one, notes, and what changed in one that was there.
 
-    ``passed`` says whether its last validation passed, None where there was none since it changed.
+    ``passed`` says whether its last validation passed, None where there was none since it changed. ``stack`` is that of
+    its lock.
     """
 
     prefix: Path
@@ -62,6 +64,7 @@ class Created(NamedTuple):
     notes: tuple[Note, ...] = ()
     changes: tuple[Change, ...] = ()
     passed: bool | None = None
+    stack: Stack | None = None
 
 
 def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], progress: Progress) -> Created:
@@ -91,15 +94,17 @@ def create(asked: CreateRequest, matrix: Matrix, environ: Mapping[str, str], pro
                 found, notes = change(asked, plan, place, matrix, environ, progress)
                 outcome = Outcome.CHANGED if found else Outcome.UP_TO_DATE
                 passed = None if found else place.record.passed
-                return Created(prefix, plan.kind, python, outcome, (*plan.notes, *notes), found, passed)
+                return Created(
+                    prefix, plan.kind, python, outcome, (*plan.notes, *notes), found, passed, plan.lock.stack
+                )
             if not asked.force and not asked.changes and place.record.is_of(plan):
                 progress(f"querying {python}")
                 _require_whole(place, python, environ)
-                return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes)
+                return Created(prefix, plan.kind, python, Outcome.UP_TO_DATE, plan.notes, stack=plan.lock.stack)
             _require_force(asked, place, plan)
             _set_aside(prefix)
         notes = _make_or_clear(asked, plan, prefix, matrix, environ, progress)
-    return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes))
+    return Created(prefix, plan.kind, python, Outcome.MADE, (*plan.notes, *notes), stack=plan.lock.stack)
 
 
 def _would_be_created(asked: CreateRequest, plan: Plan, place: Place, environ: Mapping[str, str]) -> Created:
