@@ -11,7 +11,7 @@ from envsolve.diagnose.facts.shared.gpu_code import first_field
 from envsolve.diagnose.facts.shared.programs import NOT_EXTENSIONS, importer_of, named_program, title_of
 from envsolve.diagnose.facts.shared.seen_libraries import toolkits, versions_built_for
 from envsolve.model.names import normalized
-from envsolve.model.versions import CudaVersion
+from envsolve.model.versions import CudaVersion, parsed_version
 
 _ONE_CUDA_A_VERSION = ("tensorflow", "onnxruntime")
 """Frameworks each version of which is built for one CUDA only."""
@@ -77,9 +77,22 @@ def _same_names(one: CudaVersion, other: CudaVersion) -> bool:
 def torch_is_of_other_cuda(case: Case, lines: Lines) -> bool:
     """Whether PyTorch is of another CUDA than the library: something else needs it."""
     cuda, span = pytorch_cuda(case), cuda_of_library(case, lines)
-    if cuda is None or span is None or cuda in span:
+    if span is None:
         return False
-    return cuda.major not in (span.first.major, span.last.major) or cuda.major <= _LAST_BY_MINOR
+    majors = (span.first.major, span.last.major)
+    if cuda is None:
+        built = _majors_of_torch(case)
+        return bool(built) and not built.intersection(majors)
+    return cuda not in span and (cuda.major not in majors or cuda.major <= _LAST_BY_MINOR)
+
+
+def _majors_of_torch(case: Case) -> set[int]:
+    """The CUDA majors that the wheels of the installed PyTorch are for, if the text has its version alone."""
+    version = parsed_version(case.version_of("pytorch"))
+    if version is None or version.local or case.framework != "pytorch":
+        return set()
+    every = case.knowledge.all_releases("pytorch", case.platform)
+    return {it.cuda.major for it in every if it.version.release == version.release and it.source.is_wheel and it.cuda}
 
 
 def asking_extension(case: Case, lines: Lines) -> str | None:
