@@ -29,7 +29,7 @@ class Ray:
         """What a program prints that is a driver of Ray."""
         command = [str(self.python), "-c", code]
         return subprocess.run(
-            command, env=dict(self.environ), text=True, timeout=_MINUTES, check=True, stdout=subprocess.PIPE
+            command, env=dict(self.environ), text=True, timeout=_MINUTES, check=True, capture_output=True
         ).stdout
 
     def stop(self, node: str) -> None:

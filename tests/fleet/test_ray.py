@@ -1,9 +1,11 @@
-"""``envsolve fleet`` on a real Ray of five nodes."""
+"""``envsolve fleet`` on a real Ray of five nodes, and environments of envsolve in its workers (docs/how-to/ray.md)."""
 
 from __future__ import annotations
 
 import json
+import re
 import shlex
+import subprocess
 import sys
 import threading
 import time
@@ -12,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.creating import WHEELS, Creating, creating_in
 from tests.conftest import Envsolve
 from tests.fleet.ray_cluster import Ray, python_with_ray, ray_of
 
@@ -108,6 +111,46 @@ def test_what_went_wrong_is_said_of_each_node(nodes: str, ray: Ray, envsolve: En
         "gone: no-answer, Ray has no node of this name (exit 1)",
         "n4: no-answer, Ray has 1 GPUs on the node instead of 3 (exit 1)",
     ]
+
+
+DRIVER = """\
+import json, ray
+def where():
+    import sys, alpha
+    return [sys.prefix, alpha.__file__]
+ray.init("auto", log_to_driver=False)
+print(json.dumps(ray.get(ray.remote(where).options(num_gpus=4, runtime_env=RUNTIME_ENV).remote())))
+"""
+"""The GPUs are of one node: here all would install into the same directory, at the same time."""
+
+
+@pytest.fixture
+def create(envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Creating]:
+    with creating_in(envsolve, tmp_path, monkeypatch) as creating:
+        yield creating
+
+
+def test_workers_run_in_an_environment_that_all_nodes_see(create: Creating, ray: Ray) -> None:
+    assert create.request().code == 0
+    packages = ray.say("import pathlib, ray; print(pathlib.Path(ray.__file__).parents[1])").strip()
+    (path,) = create.prefix.glob("lib/python*/site-packages")
+    (path / "ray.pth").write_text(f"{packages}\n")  # in place of an installed Ray, which takes a minute
+    found = json.loads(ray.say(DRIVER.replace("RUNTIME_ENV", repr({"py_executable": f"{create.prefix}/bin/python"}))))
+    assert found[0] == str(create.prefix)
+    assert found[1].startswith(str(path))
+
+
+def test_ray_installs_a_lock_as_it_is(create: Creating, ray: Ray) -> None:
+    lock = create.lock("requirements.txt", "alpha", *WHEELS)
+    runtime_env = {"pip": {"packages": lock, "pip_install_options": ["--no-deps", "--require-hashes"]}}
+    found = json.loads(ray.say(DRIVER.replace("RUNTIME_ENV", repr(runtime_env))))
+    assert "/runtime_resources/pip/" in found[1]
+    text = Path(lock).read_text()
+    altered = text.replace("--hash=sha256:", "--hash=sha256:00", 1)
+    Path(lock).write_text(re.sub(r"(--hash=sha256:00[0-9a-f]{62})[0-9a-f]{2}", r"\1", altered, count=1))
+    with pytest.raises(subprocess.CalledProcessError) as caught:
+        ray.say(DRIVER.replace("RUNTIME_ENV", repr(runtime_env)))
+    assert "DO NOT MATCH THE HASHES" in caught.value.stderr
 
 
 def test_a_node_that_dies_does_not_stop_the_others(nodes: str, ray: Ray, envsolve: Envsolve) -> None:

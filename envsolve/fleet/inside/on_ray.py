@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from typing import Any
 
 LONGEST = (1 << 24) + 1
@@ -17,6 +18,8 @@ LONGEST = (1 << 24) + 1
 LONGEST_ERRORS = 1 << 16
 FREE_WITHIN = 60
 """Seconds in which the GPUs of the node must be free, as for Slurm (--immediate)."""
+DEAD_WITHIN = 30
+"""Seconds after the loss of the actor in which Ray finds out that its node is dead."""
 NOT_STARTED = 127
 """The exit code of a shell for a command that is not there."""
 NAMES = ("NodeName", "NodeManagerHostname", "NodeManagerAddress")
@@ -69,8 +72,11 @@ def run_on(name: str, gpus: int, command: list[str]) -> tuple[int, bytes, bytes]
     except ray.exceptions.GetTimeoutError:
         raise LookupError(f"Ray started nothing on its {gpus} GPUs within {FREE_WITHIN} s") from None
     except ray.exceptions.RayActorError:
-        if any(it["NodeID"] == where and not it["Alive"] for it in ray.nodes()):
-            raise LookupError("the node died while the command ran") from None
+        deadline = time.monotonic() + DEAD_WITHIN
+        while time.monotonic() < deadline:
+            if any(it["NodeID"] == where and not it["Alive"] for it in ray.nodes()):
+                raise LookupError("the node died while the command ran") from None
+            time.sleep(0.5)
         raise
     finally:
         ray.shutdown()  # what it prints at the end comes before the reason
