@@ -26,10 +26,11 @@ def lock_request(asked: LockRequest, matrix: Matrix, environ: Mapping[str, str])
             lambda known: lock(bare, known, environ), request, matrix, network, environ, asked.show
         )
 
-    from envsolve.app.conda.conda_locking import lock_conda
     from envsolve.app.packages.conda_sessions import conda_session
 
     with conda_session(network, request.channels, platforms_of(request, matrix), environ) as session:
+        from envsolve.app.conda.conda_locking import lock_conda  # the channels are read while it is loaded
+
         return knowing_new_releases(
             lambda known: lock_conda(asked, session, known, environ), request, matrix, network, environ, asked.show
         )
