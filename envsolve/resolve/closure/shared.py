@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _FEW = 32
 """Versions that are left of a project, for which it is done."""
+_MANY = 128
+"""The same of two projects in the request, of which each version is compared with each."""
 
 
 def narrow(provider: Provider, asks: Iterable[Ask], to_read: int, end: float) -> bool:
@@ -29,7 +31,9 @@ def narrow(provider: Provider, asks: Iterable[Ask], to_read: int, end: float) ->
     project of which more than ``to_read`` versions have metadata that are still to be fetched is left alone. Nothing
     more is looked at after ``end``, a moment of the monotonic clock.
     """
+    asks = tuple(asks)
     known = dict.fromkeys((ask.name, ask.extra) for ask in asks)
+    named = dict.fromkeys(ask.name for ask in asks)
     is_settled = found = False
     while not is_settled:
         is_settled = True
@@ -40,6 +44,9 @@ def narrow(provider: Provider, asks: Iterable[Ask], to_read: int, end: float) ->
                 known.setdefault(identifier)
                 if provider.bound_root(identifier[0], mask):
                     is_settled, found = False, True
+        for name, mask in _that_have_partners(named, provider, to_read) if is_settled else ():
+            if provider.bound_root(name, mask):
+                is_settled, found = False, True
     return found
 
 
@@ -47,17 +54,55 @@ _Masks = dict[tuple[str, str], int]
 """Versions by project and extra, "" for the project itself."""
 
 
+def _that_have_partners(names: Iterable[str], provider: Provider, to_read: int) -> Iterator[tuple[str, int]]:
+    """Of each project the versions that go with some version of each other one, by what both require.
+
+    Packages that each pin the same others, as vLLM and SGLang do, have few pairs of versions that agree, or none. A
+    search would find that out pair by pair, each time by way of all that lies between.
+    """
+    tables = [(name, it) for name in names if (it := _table(name, provider, to_read)) is not None]
+    for number, (name, table) in enumerate(tables):
+        for other, others in tables[number + 1 :]:
+            mine = its = 0
+            for position, needs in table.items():
+                for its_position, its_needs in others.items():
+                    if _agree({**needs, (name, ""): 1 << position}, {**its_needs, (other, ""): 1 << its_position}):
+                        mine, its = mine | 1 << position, its | 1 << its_position
+            yield name, mine
+            yield other, its
+
+
+def _table(name: str, provider: Provider, to_read: int) -> dict[int, _Masks] | None:
+    """What each version that is left of a project requires; None where that is not known, or there are many."""
+    releases = provider.world.releases(name)
+    mask = provider.root_mask(name)
+    if releases is None or not mask or mask.bit_count() > _MANY or not _is_read(releases, mask, provider, to_read):
+        return None
+    found = {position: _needs_of(releases, position, "", provider) for position in descending(mask)}
+    known = {position: needs for position, needs in found.items() if needs is not None}
+    return known if len(known) == len(found) else None
+
+
+def _agree(one: _Masks, other: _Masks) -> bool:
+    return all(mask & other[it] for it, mask in one.items() if it in other)
+
+
+def _is_read(releases: Releases, mask: int, provider: Provider, to_read: int) -> bool:
+    """Whether the metadata of the versions in ``mask`` are at hand, but for ``to_read``, which are fetched then."""
+    world, fits = provider.world, (releases.fit(position) for position in descending(mask))
+    files = [it.best for it in fits if isinstance(it, Fit) and not world.is_at_hand(releases, it.best)]
+    if len(files) > to_read:
+        return False
+    world.prepare(releases, files, further=False)
+    return True
+
+
 def _bounds_of(name: str, extra: str, provider: Provider, to_read: int) -> Iterator[tuple[tuple[str, str], int]]:
     """The versions of a project that can be with ``extra``, and those of projects that all of these require."""
     releases = provider.world.releases(name)
     mask = provider.root_mask(name)
-    if releases is None or not mask or mask.bit_count() > _FEW:
+    if releases is None or not mask or mask.bit_count() > _FEW or not _is_read(releases, mask, provider, to_read):
         return
-    world, fits = provider.world, (releases.fit(position) for position in descending(mask))
-    files = [it.best for it in fits if isinstance(it, Fit) and not world.is_at_hand(releases, it.best)]
-    if len(files) > to_read:
-        return
-    world.prepare(releases, files, further=False)
     possible, shared = 0, _Masks()
     for position in descending(mask):
         needs = _needs_of(releases, position, extra, provider)

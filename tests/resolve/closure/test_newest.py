@@ -21,7 +21,8 @@ from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.newest import Ages, Candidates, Newest
 from envsolve.resolve.closure.provider import Provider
 from envsolve.resolve.closure.releases import Fitting, Releases, Wanted
-from envsolve.resolve.closure.resolve import resolved
+from envsolve.resolve.closure.resolve import Conflict, resolved
+from envsolve.resolve.closure.shared import narrow
 from envsolve.resolve.closure.virtual import Virtual, VirtualReleases, among
 from envsolve.resolve.closure.world import World
 from tests.laws import examples
@@ -320,6 +321,21 @@ def test_a_framework_in_one_conflict_after_the_other_is_decided_early() -> None:
         "base": "1.0",
         "framework": "39",
     }
+
+
+def test_two_packages_that_pin_the_same_others_are_not_tried_pair_by_pair() -> None:
+    """No two versions agree on both of what each of them pins."""
+    numbers = range(1, 41)
+    one = {f"{it}.0": (f"left=={it}.0", f"right=={it}.0") for it in numbers}
+    two = {f"{it}.0": (f"left=={it}.0", f"right=={it % 40 + 1}.0") for it in numbers}
+    both = {name: {f"{it}.0": () for it in numbers} for name in ("left", "right")}
+    drawn = Drawn({"one": one, "two": two, **both}, ("one", "two"))
+    candidate = next(candidates(Question(drawn, {}, {f"{it}.0": it for it in numbers})))
+    provider = Provider(candidate.world, candidate.requirements, {}, {})
+    assert narrow(provider, provider.roots, 100, inf)
+    assert (provider.root_mask("one"), provider.root_mask("two")) == (0, 0)
+    with pytest.raises(Conflict):
+        resolved(provider, inf)
 
 
 def test_a_last_resort_is_taken_where_no_other_world_has_an_answer() -> None:
