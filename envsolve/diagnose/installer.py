@@ -45,8 +45,9 @@ def typed(command: str, case: Case) -> tuple[str, ...]:
 def _with_installer(command: str, case: Case) -> str:
     if (portable := case.clue("portable")) is not None and case.windows:
         return _of_portable(command, re.sub(r"\\+", r"\\", portable))
-    if case.clue("program_venv") is not None and case.windows:
-        return _of_portable(command, r"venv\Scripts")
+    if (named := case.every("program_venv")) and case.windows and not {"uv", "uv_project"} & case.clues.keys():
+        folder = next((re.sub(r"\\+", r"\\", it) for it in named if "\\" in it), "venv")
+        return _of_portable(command, rf"{folder}\Scripts")
     if case.clue("pixi") is not None:
         return _of_pixi(command)
     return _with_pip(command, case) if _PIP.match(command) else command

@@ -10,6 +10,7 @@ from tests.diagnose.test_clues import case_of
 
 PORTABLE = r"D:\ComfyUI portable\python_embeded\Lib\site-packages\torch\cuda\__init__.py:235: UserWarning"
 REPR = r"Failed to compile. cc_cmd: ['D:\\ComfyUI\\python_embeded\\Lib\\site-packages\\triton\\tcc.exe']"
+VENV = r"D:\Video\sd_scripts\venv\lib\site-packages\torch\cuda\__init__.py:235: UserWarning"
 UV = "$ uv pip install flash-attn"
 PROJECT = "> uv sync --extra gpu"
 WHISPER = "/home/u/.local/share/uv/tools/whisper"
@@ -39,6 +40,8 @@ INDEX = "https://download.pytorch.org/whl/cu128"
         (PORTABLE, "pip install numpy", [r'"D:\ComfyUI portable\python_embeded\python.exe" -m pip install numpy']),
         (REPR, "python -m xformers.info", [r"D:\ComfyUI\python_embeded\python.exe -m xformers.info"]),
         (REPR, 'python -c "print(1)"', [r'D:\ComfyUI\python_embeded\python.exe -c "print(1)"']),
+        (VENV, "pip install numpy", [r"D:\Video\sd_scripts\venv\Scripts\python.exe -m pip install numpy"]),
+        (r"C:\stable-diffusion-webui> webui.bat", "pip list", [r"venv\Scripts\python.exe -m pip list"]),
     ],
 )
 def test_commands_are_for_the_installer(matrix: Matrix, text: str, command: str, expected: list[str]) -> None:
