@@ -14,7 +14,7 @@ import click
 
 from envsolve.cli.report import note
 from envsolve.errors import EnvsolveError
-from envsolve.frameworks import DEPENDENT_FRAMEWORKS, split_dependent
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, split_dependent
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.lock_format import SOLVED_FORMATS, format_for_file
 from envsolve.model.note import Note
@@ -43,7 +43,7 @@ def answers(options: Mapping[str, Any], matrix: Matrix) -> dict[str, Any]:
     """
     found = dict(options)
     known = ", ".join((*matrix.framework_names, *DEPENDENT_FRAMEWORKS))
-    found["frameworks"] = _ask(f"Frameworks ({known})", "pytorch", lambda text: _frameworks(text, matrix))
+    found["frameworks"] = _ask(f"Frameworks ({known})", next(iter(FRAMEWORKS)), lambda text: _frameworks(text, matrix))
     if not (options["gpus"] or options["hosts"] or options["driver"]):
         what = f"GPUs (auto: {_gpus_here(matrix)}; none; 'RTX 3090'; 8.6)"
         found["gpus"] = _ask(what, "auto", lambda text: _gpus(text, matrix))
@@ -63,9 +63,9 @@ def _ask(text: str, default: str, parse: Callable[[str], T]) -> T:
         try:
             return parse(answer)
         except EnvsolveError as error:
-            raise click.UsageError("; ".join((error.message, *(it.text for it in error.hints)))) from None
+            raise click.BadParameter("; ".join((error.message, *(it.text for it in error.hints)))) from None
         except ValueError as error:
-            raise click.UsageError(str(error)) from None
+            raise click.BadParameter(str(error)) from None
 
     return click.prompt(text, default=default, value_proc=parsed, err=True)
 

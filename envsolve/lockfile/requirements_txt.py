@@ -21,7 +21,7 @@ from envsolve.lockfile.text_file import shown
 from envsolve.model.names import normalized
 from envsolve.model.need import is_marker
 from envsolve.model.package import PackageFile, Pin
-from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, gives_address, kind_of
+from envsolve.model.reference import ARCHIVES, EDITABLE, AddressKind, file_name_in, gives_address, kind_of
 from envsolve.model.requirement_line import hashes_of, logical_lines, without_hashes
 
 _PIN = re.compile(
@@ -118,8 +118,9 @@ def _requirements(text: str) -> Lock:
 
 
 def _is_known(content: str) -> bool:
-    """Whether a line is what a requirements file may have; ``${NAME}`` stands for what is in a variable."""
-    return content.startswith(("-", "$")) or gives_address(content) or name_of(content) is not None
+    """Whether a requirements file may have a line: an option, a variable, an address, an archive or a requirement."""
+    is_archive = content.split(maxsplit=1)[0].endswith(ARCHIVES)  # pip installs such a file from the current directory
+    return content.startswith(("-", "$")) or gives_address(content) or is_archive or name_of(content) is not None
 
 
 class _Reading:

@@ -29,7 +29,7 @@ _ADDRESS = r"-e |\.{1,2}(?:$|[\[# ])|[\w.-]*[/\\]|[a-z+]+://|git\+|[A-Za-z]:\\|[
 _GIT_SCHEMES = ("https", "http", "ssh", "git", "file")
 _DIGESTS = ("sha256", "sha384", "sha512")
 _DRIVE = r"[A-Za-z]:[\\/]"
-_ARCHIVES = (".whl", ".tar.gz", ".zip")
+ARCHIVES = (".whl", ".tar.gz", ".zip")
 
 
 class AddressKind(Enum):
@@ -118,7 +118,7 @@ def kind_of(url: str) -> AddressKind:
     """What is at the address of a file of a lock, or of a requirement."""
     if url.startswith(_GIT):
         return AddressKind.REPOSITORY
-    return AddressKind.FOLDER if is_path(url) and not url.partition("#")[0].endswith(_ARCHIVES) else AddressKind.FILE
+    return AddressKind.FOLDER if is_path(url) and not url.partition("#")[0].endswith(ARCHIVES) else AddressKind.FILE
 
 
 def is_path(text: str) -> bool:
@@ -144,7 +144,7 @@ def parse_reference(url: str) -> Reference:
         raise ValueError(f"{shown} is not an http, https, file or git+https URL")
     hashes = tuple((algorithm, stated[algorithm].lower()) for algorithm in _DIGESTS if stated.get(algorithm))
     found = Reference(kind, address, "", below, hashes, egg)
-    if not found.file_name.endswith(_ARCHIVES):
+    if not found.file_name.endswith(ARCHIVES):
         raise ValueError(f"{shown} is neither a wheel nor a .tar.gz or .zip archive")
     return found
 
