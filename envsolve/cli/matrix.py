@@ -104,35 +104,51 @@ def matrix() -> None:
     help="Builds of this framework, with versions if you like: 'pytorch>=2.5'. Repeatable: any of them.",
 )
 @filter_options
+@click.option(
+    "--output-format",
+    type=click.Choice(("text", "json", "html")),
+    help="Print it for people (text, the default; html) or programs.",
+)
 @common_options
 def list_builds(**options: Any) -> None:
     """List the frameworks and how far their releases go; with a filter, the builds it means."""
     from envsolve.app.matrix.matrix import matrix_date, overview, read_here
     from envsolve.app.matrix.matrix_rows import build_row, overview_row
     from envsolve.app.solve.builds import Filters, find_builds
-    from envsolve.cli.matrix_page import builds_page, overview_page
+    from envsolve.cli import matrix_page
+    from envsolve.cli.output_formats import output_format
 
     data, filters = matrix_of(options), _filters(options, frameworks=options["frameworks"])
-    date = matrix_date(data, (*data.framework_names, "cuda"))
+    date, format_name = matrix_date(data, (*data.framework_names, "cuda")), output_format(options)
     if filters == Filters():
         entries, here = overview(data), read_here(data)
-        if options["as_json"]:
+        if format_name == "html":
+            from envsolve.cli.html_reports import overview_page
+
+            header, lines, _ = matrix_page.overview_table(entries)
+            deliver(overview_page(header, lines, matrix_page.read_here_lines(here), date), None)
+        elif format_name == "json":
             rows = [overview_row(it) for it in entries]
             listed: documents.Overview = {"schema_version": 1, "frameworks": rows, "matrix_date": date}
             if here:
                 listed["read_here"] = [{"release": it.release, "build": it.build, "seen": it.seen} for it in here]
             deliver_json(listed)
         else:
-            _deliver_page(overview_page(entries, here), date, options)
+            _deliver_page(matrix_page.overview_page(entries, here), date, options)
         note_each(data.notes, options)
         return
     found = find_builds(filters, data, os.environ)
-    if options["as_json"]:
+    if format_name == "html":
+        from envsolve.cli.html_reports import builds_page
+
+        rows_of_builds = matrix_page.builds_table(found.builds).items()
+        deliver(builds_page(matrix_page.BUILD_HEADER[:-1], rows_of_builds, date), None)
+    elif format_name == "json":
         releases = [build_row(build) for build in found.builds]
         document: documents.Matrix = {"schema_version": 1, "releases": releases, "matrix_date": date}
         deliver_json(document)
     else:
-        _deliver_page(builds_page(found.builds), date, options)
+        _deliver_page(matrix_page.builds_page(found.builds), date, options)
     note_each((*found.notes, *data.notes), options)
 
 

@@ -11,7 +11,7 @@ from envsolve.model.fact import Evidence
 from envsolve.model.release import CudnnRelease, Disagreement, KnownBad, PlatformLimit, Release, Source, Toolkit
 
 _NAMED_ROWS = 4
-_BUILD_HEADER = (
+BUILD_HEADER = (
     *("framework", "version", "source", "platform", "build", "Python", "CUDA", "cuDNN", "driver", "for PTX"),
     *("machine code", "PTX", "runs as", "fails", "evidence"),
 )
@@ -45,6 +45,18 @@ class References:
 
 def overview_page(entries: Sequence[Overview], here: Sequence[ReadHere]) -> str:
     """One line for each framework, and below them one for each build that was read on this machine."""
+    header, rows, sources = overview_table(entries)
+    text = table(header, rows, sources)
+    return text + _section("Read on this machine", read_here_lines(here))
+
+
+def read_here_lines(here: Sequence[ReadHere]) -> list[str]:
+    """One line for each build that was read on this machine."""
+    return [f"{it.release} ({it.build}), {it.seen}" for it in here]
+
+
+def overview_table(entries: Sequence[Overview]) -> tuple[list[str], list[list[str]], list[Source]]:
+    """The header, one row for each framework, and the columns of sources."""
     sources = [source for source in Source if any(source in entry.sources for entry in entries)]
     rows = [
         [entry.framework, f"{entry.oldest} to {entry.newest}", str(entry.builds)]
@@ -52,13 +64,20 @@ def overview_page(entries: Sequence[Overview], here: Sequence[ReadHere]) -> str:
         + [str(entry.wheels_read)]
         for entry in entries
     ]
-    text = table(["framework", "versions", "builds", *sources, "from wheels"], rows, sources)
-    return text + _section("Read on this machine", [f"{it.release} ({it.build}), {it.seen}" for it in here])
+    return ["framework", "versions", "builds", *sources, "from wheels"], rows, sources
 
 
 def builds_page(builds: Sequence[Build]) -> str:
-    """One line for each build, of whatever framework; what another package has alike is not repeated."""
-    return table(_BUILD_HEADER, list(dict.fromkeys((it.release.framework, *_cells(it), "") for it in builds)))
+    """One line for each build, of whatever framework."""
+    return table(BUILD_HEADER, [(*cells, "") for cells in builds_table(builds)])
+
+
+def builds_table(builds: Sequence[Build]) -> dict[tuple[str, ...], Build]:
+    """The cells of each build before its evidence; what another package has alike is not repeated."""
+    rows: dict[tuple[str, ...], Build] = {}
+    for it in builds:
+        rows.setdefault((it.release.framework, *_cells(it)), it)
+    return rows
 
 
 def shown_page(shown: Shown) -> str:
@@ -66,7 +85,7 @@ def shown_page(shown: Shown) -> str:
     references = References()
     rows = [["", *_cells(build), references.to(build.release.evidence)] for build in shown.builds]
     releases = [build.release for build in shown.builds]
-    text = table(_BUILD_HEADER, rows)
+    text = table(BUILD_HEADER, rows)
     text += _section("Known to fail", [_known_bad(entry, references) for entry in shown.known_bad])
     text += _section("No GPU build", [_limit(entry, references) for entry in shown.platform_limits])
     text += _section("Where sources disagree", [_disagreement(entry, references) for entry in shown.disagreements])

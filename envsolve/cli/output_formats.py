@@ -1,4 +1,4 @@
-"""The result of a check as CI systems read it: GitHub's annotations, SARIF, Markdown and JUnit.
+"""The result of a check as CI systems and browsers read it: GitHub's annotations, SARIF, Markdown, JUnit and HTML.
 
 A command describes its result once, as an :class:`Outcome`, and all formats are made from that.
 """
@@ -21,7 +21,7 @@ from envsolve.cli.output import json_text
 from envsolve.errors import UsageError
 from envsolve.model.finding import Finding, Severity
 
-FORMATS = ("text", "json", "github", "sarif", "markdown", "junit")
+FORMATS = ("text", "json", "github", "sarif", "markdown", "junit", "html")
 _SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _MARKDOWN = re.compile(r"([\\`*_\[\]|~#])")
 _FENCE = "~~~~"
@@ -30,7 +30,7 @@ output_format_options = stacked(
     option(
         "--output-format",
         type=click.Choice(FORMATS),
-        help="Print the result for people (text, the default), programs, or a CI system.",
+        help="Print the result for people (text, the default; html), programs, or a CI system.",
     ),
     option("--json", "as_json", is_flag=True, help="Short for --output-format json."),
 )
@@ -120,8 +120,15 @@ def rendered(outcome: Outcome, format_name: str) -> str:
         "sarif": _sarif,
         "markdown": _markdown,
         "junit": junit,
+        "html": _html,
     }
     return write[format_name](outcome)
+
+
+def _html(outcome: Outcome) -> str:
+    from envsolve.cli.html_reports import outcome_page
+
+    return _plain(outcome_page(outcome))
 
 
 def _github(outcome: Outcome) -> str:
@@ -236,5 +243,5 @@ def junit(outcome: Outcome) -> str:
 
 
 def _plain(text: str) -> str:
-    """``text`` without what XML does not have."""
+    """``text`` without what XML and HTML do not have."""
     return "".join(it if it.isprintable() or it == "\n" else "?" for it in text)

@@ -22,7 +22,7 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.fact import Fact
 from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
-from envsolve.model.request import Request
+from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Owner, Problem
 from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.resolve.catalogue import Catalogue
@@ -49,8 +49,24 @@ _SHARED = (CUDA, CUDNN)
 _T = TypeVar("_T")
 
 
+class Known:
+    """What was found of builds, toolkits and cuDNNs for some machines, sources and limits, by the identity of each.
+
+    ``alone`` is whether they run there, ``requirements`` what they require of what is still to be decided, ``builds``
+    are those of a framework, best first.
+    """
+
+    def __init__(self) -> None:
+        self.alone: dict[int, bool] = {}
+        self.requirements: dict[int, list[Requirement]] = {}
+        self.builds: dict[FrameworkRequest, _Remembered[Candidate]] = {}
+
+
 class Provider(AbstractProvider[Requirement, Candidate, str]):
-    """Candidates and requirements of one problem, from ``sources`` only; ``toolkit`` is the one to take, if any."""
+    """Candidates and requirements of one problem, from ``sources`` only; ``toolkit`` is the one to take, if any.
+
+    ``known`` is what other providers of these machines, sources and limits found, whatever their frameworks.
+    """
 
     def __init__(
         self,
@@ -59,6 +75,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         catalogue: Catalogue,
         sources: Sequence[Source],
         toolkit: Toolkit | None = None,
+        known: Known | None = None,
     ) -> None:
         self.problem = problem
         self.sources = tuple(sources)
@@ -70,8 +87,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         )
         self._toolkit = toolkit
         self._exclude_newer = request.packages.exclude_newer
-        self._requirements: dict[int, list[Requirement]] = {}
-        self._alone: dict[int, bool] = {}
+        self._known = Known() if known is None else known
         self._matched: dict[tuple[object, ...], list[Candidate]] = {}
         self._numbers: dict[str, dict[int, int]] = {}
         self._candidates: dict[str, Sequence[Candidate] | _Remembered[Candidate]] = {}
@@ -195,10 +211,10 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
         """What ``candidate`` requires of what is still to be decided."""
-        known = self._requirements.get(id(candidate))
+        known = self._known.requirements.get(id(candidate.thing))
         if known is None:
             every = self._requirements_of(candidate)
-            known = self._requirements[id(candidate)] = [it for it in every if it.identifier in _ORDER]
+            known = self._known.requirements[id(candidate.thing)] = [it for it in every if it.identifier in _ORDER]
         return known
 
     def requirements(self, chosen: Iterable[Candidate]) -> dict[str, list[Requirement]]:
@@ -225,9 +241,9 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
     def _runs_alone(self, candidate: Candidate) -> bool:
         """Whether nothing but another framework can rule ``candidate`` out. Keeps hopeless builds out of the search."""
-        known = self._alone.get(id(candidate))
+        known = self._known.alone.get(id(candidate.thing))
         if known is None:
-            known = self._alone[id(candidate)] = next(self.unmet(candidate), None) is None
+            known = self._known.alone[id(candidate.thing)] = next(self.unmet(candidate), None) is None
         return known
 
     def _requirements_of(self, candidate: Candidate) -> Iterator[Requirement]:
@@ -250,7 +266,11 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         """Every candidate of ``identifier``."""
         libraries = self._catalogue.libraries
         if identifier in self._asked:
-            return _Remembered(Candidate(identifier, release) for release in self._builds(identifier))
+            asked = self._asked[identifier]
+            if asked not in self._known.builds:
+                found = (Candidate(identifier, release) for release in self._builds(identifier))
+                self._known.builds[asked] = _Remembered(found)
+            return self._known.builds[asked]
         if identifier == PYTHON:
             minors = {name: it for builds in self._catalogue.builds.values() for name, it in builds.pythons.items()}
             return [Candidate(PYTHON, minor) for minor in self._preference.pythons(minors.values())]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from functools import cache
 from itertools import groupby
 from typing import NamedTuple
 from urllib.parse import urlencode
@@ -22,37 +23,69 @@ from envsolve.lockfile.header import commented, lock_header
 from envsolve.lockfile.requirements_txt import index_options
 from envsolve.lockfile.stack import lock_of
 from envsolve.matrix.load import Matrix
-from envsolve.model.host import Platform
+from envsolve.model.host import ASSUMED_GLIBC, Platform
+from envsolve.model.lock_format import PYTHON_FORMATS
+from envsolve.model.release import Source, Toolkit
 from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Problem, Solution
 from envsolve.model.versions import DriverVersion
+from envsolve.resolve.provider import Known, Provider
 from envsolve.resolve.solver import Solver
 from envsolve.site.machines import DRIVER, GpuKind, driver_steps
 
 GPU, COMMAND = "@gpu@", "@command@"
+CPU = "none"
+"""What the command line calls the choice of no GPU."""
 
 
 class PatientSolver(Solver):
-    """Solves each problem once: what refuses a machine asks for the same ways out at every driver.
+    """Solves each problem once: what refuses several frameworks asks for the answers to fewer of them again.
 
-    The driver of a request decides nothing beside that of its problem.
+    Neither the name of a GPU nor the GPUs and the driver of a request decide anything beside those of its problem, so
+    that its solutions have ``@gpu@`` for the name.
     """
 
     def __init__(self, matrix: Matrix) -> None:
         super().__init__(matrix)
         self._solved: dict[tuple[Request, Problem], Solution | None] = {}
+        self._solvable: dict[tuple[Request, Problem], bool] = {}
+        self._known: dict[tuple[object, ...], Known] = {}
 
     def forget(self) -> None:
-        """Drop what was solved, which other frameworks do not ask again."""
+        """Drop what was solved, which other GPUs do not ask again."""
         self._solved.clear()
+        self._solvable.clear()
+        self._known.clear()
 
     def solve(self, request: Request, problem: Problem) -> Solution | None:
         """As Solver does."""
-        key = request._replace(driver=None), problem
+        key = _without_names(request, problem)
         if key not in self._solved:
-            self._solved[key] = super().solve(request, problem)
+            self._solved[key] = super().solve(*key)
         found = self._solved[key]
-        return None if found is None else found._replace(request=request)
+        return None if found is None else found._replace(request=request, problem=problem)
+
+    def can_solve(self, request: Request, problem: Problem) -> bool:
+        """As Solver does."""
+        key = _without_names(request, problem)
+        if key not in self._solvable:
+            self._solvable[key] = super().can_solve(*key)
+        return self._solvable[key]
+
+    def provider(
+        self, group: Sequence[Source], request: Request, problem: Problem, toolkit: Toolkit | None = None
+    ) -> Provider:
+        """As Solver does, with what is known already of builds on these machines."""
+        several = len(problem.frameworks) > 1 and request.format in PYTHON_FORMATS
+        asked, posed = _without_names(request, problem)
+        key = (tuple(group), asked._replace(frameworks=()), posed._replace(frameworks=()), toolkit, several)
+        known = self._known.setdefault(key, Known())
+        return Provider(request, problem, self.catalogue(problem), group, toolkit, known)
+
+
+def _without_names(request: Request, problem: Problem) -> tuple[Request, Problem]:
+    machines = tuple(it._replace(gpus=tuple((gpu, name and GPU) for gpu, name in it.gpus)) for it in problem.machines)
+    return request._replace(driver=None, gpus=()), problem._replace(machines=machines)
 
 
 class Way(NamedTuple):
@@ -88,11 +121,15 @@ Outcome = Stack | Refusal
 def request_for(
     frameworks: Sequence[str], platform: Platform, gpu: str, driver: DriverVersion | None, format_name: str
 ) -> Request:
-    """The request that the command line makes of these words."""
+    """The request that the command line makes of these words.
+
+    Without a GPU the command line takes the C library of its own machine, so the request names one.
+    """
     return Request(
         tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks),
         gpus=(gpu,),
         driver=driver,
+        glibc=ASSUMED_GLIBC if gpu == CPU and platform.is_linux else None,
         platforms=(platform,),
         format=format_name,
     )
@@ -108,17 +145,19 @@ class Asking(NamedTuple):
     formats: tuple[str, ...]
     """The formats of one stack: that in which the solver is asked is the first."""
 
-    def outcome(self, kind: GpuKind, driver: DriverVersion | None) -> Outcome:
-        """What the solver answers for one kind of machine."""
+    def outcome(self, kind: GpuKind | None, driver: DriverVersion | None) -> Outcome:
+        """What the solver answers for one kind of machine; None is one without a GPU."""
+        name = kind.example if kind is not None and kind.products else ""
 
         def open_(text: str) -> str:
-            return text.replace(kind.example, GPU)
+            return text.replace(name, GPU) if name else text
 
-        request = request_for(self.frameworks, self.platform, kind.example, driver, self.formats[0])
+        asked = CPU if kind is None else kind.example
+        request = request_for(self.frameworks, self.platform, asked, driver, self.formats[0])
         try:
             (answer,), notes = answers_to(request, self.matrix, {}, self.solver)
         except EnvsolveError as error:
-            return refusal_of(error, kind.example)
+            return refusal_of(error, name)
         return Stack(
             releases=tuple((str(it.release.version), it.release.label) for it in answer.solution.choices),
             files=tuple((it, open_(_file(answer._replace(command=COMMAND), it))) for it in self.formats),
@@ -169,10 +208,11 @@ _KEYS = {"--framework": "framework", "--driver": "driver", "--gpu": "gpu", "--pl
 """The options that the selector has, with the keys of its address."""
 
 
+@cache
 def _state_of(command: str) -> str:
     """The address of the selector for a command; "" for one that has other options, or versions of a framework."""
     words = shlex.split(command)[1:]
     pairs = [(option, value) for option, value in zip(words[::2], words[1::2], strict=False) if option != "--format"]
-    if not pairs or any(option not in _KEYS or value in ("auto", "none") or "=" in value for option, value in pairs):
+    if not pairs or any(option not in _KEYS or value == "auto" or "=" in value for option, value in pairs):
         return ""
     return urlencode([(_KEYS[option], value) for option, value in pairs], safe="@")

@@ -22,7 +22,7 @@ def build_site(
     _write(directory / "index.html", "")  # before the answers, which take long
     matrix = Matrix(matrix_directory or find_matrix())
     every = parts(str(matrix.directory), matrix.framework_names, together)
-    answers = Answers(matrix, every, all_outcomes(every, on_progress))
+    answers = Answers(matrix, all_outcomes(every, on_progress))
     count = 0
     for address, text in pages(answers):
         _write(directory / address, text)

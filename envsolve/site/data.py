@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
 from functools import cache
-from itertools import accumulate, combinations
+from itertools import accumulate, combinations, groupby, product
 from multiprocessing import get_context
+from operator import attrgetter
 from typing import NamedTuple
 
 from packaging.version import Version
@@ -22,54 +23,59 @@ KINDS = (("environment", "pixi"), ("requirements",))
 """The formats that one stack is written in, by who installs it: conda or pip."""
 
 
-class Part(NamedTuple):
-    """The answers that one process finds at a time: those of some frameworks on one platform, in one kind of files."""
-
-    directory: str
-    frameworks: tuple[str, ...]
-    platform: Platform
-    formats: tuple[str, ...]
-
-
 Runs = tuple[tuple[int, Outcome], ...]
 """Outcomes, each with how many kinds of drivers have it: from the oldest driver on, and last that of an unknown one."""
+Case = tuple[tuple[str, ...], Platform, tuple[str, ...], GpuKind | None]
+"""Frameworks on a platform in one kind of files, for a kind of GPU, or for none."""
+
+
+class Part(NamedTuple):
+    """The answers that one process finds at a time: those of all sets of frameworks for GPUs of one capability.
+
+    What refuses three frameworks asks for the answers to two of them on the same machine.
+    """
+
+    directory: str
+    sets: tuple[tuple[str, ...], ...]
+    platform: Platform
+    kinds: tuple[GpuKind | None, ...]
 
 
 def parts(directory: str, names: Iterable[str], together: int) -> list[Part]:
     """Every part for up to ``together`` of the frameworks ``names`` at once."""
-    sets = [them for size in range(1, together + 1) for them in combinations(sorted(names), size)]
-    return [Part(directory, them, platform, kind) for them in sets for platform in PLATFORMS for kind in KINDS]
+    of_one = groupby(gpu_kinds(Matrix(directory))[0], key=attrgetter("capability"))
+    kinds: list[tuple[GpuKind | None, ...]] = [(None,), *(tuple(same) for _, same in of_one)]
+    sets = tuple(them for size in range(1, together + 1) for them in combinations(sorted(names), size))
+    return [Part(directory, sets, platform, same) for platform in PLATFORMS for same in kinds]
 
 
-def find_outcomes(part: Part) -> list[Runs]:
-    """The outcomes of one part for each kind of GPU."""
-    matrix, solver, kinds = _known(part.directory)
-    asking = Asking(matrix, solver, part.frameworks, part.platform, part.formats)
+def find_outcomes(part: Part) -> list[tuple[Case, Runs]]:
+    """The outcomes of one part."""
+    matrix, solver, steps = _known(part.directory)
     solver.forget()
-    steps = all_driver_steps(kinds, matrix, part.platform)
-    found: dict[object, Runs] = {}
-    runs = []
-    for kind in kinds:
-        key = kind.capability, kind.forward and part.platform.is_linux
-        if key not in found:
-            found[key] = (*by_driver(asking, kind, steps), (1, asking.outcome(kind, None)))
-        runs.append(found[key])
-    return runs
+    found: list[tuple[Case, Runs]] = []
+    for frameworks, formats in product(part.sets, KINDS):
+        asking = Asking(matrix, solver, frameworks, part.platform, formats)
+        for kind in part.kinds:
+            runs = () if kind is None else by_driver(asking, kind, steps[part.platform])
+            found.append(((frameworks, part.platform, formats, kind), (*runs, (1, asking.outcome(kind, None)))))
+    return found
 
 
 @cache
-def _known(directory: str) -> tuple[Matrix, PatientSolver, tuple[GpuKind, ...]]:
+def _known(directory: str) -> tuple[Matrix, PatientSolver, Mapping[Platform, tuple[tuple[int, ...], ...]]]:
     """What serves every part of a process."""
     matrix = Matrix(directory)
-    return matrix, PatientSolver(matrix), gpu_kinds(matrix)[0]
+    kinds, _ = gpu_kinds(matrix)
+    return matrix, PatientSolver(matrix), {it: all_driver_steps(kinds, matrix, it) for it in PLATFORMS}
 
 
-def all_outcomes(every: list[Part], on_progress: Callable[[int, int], None]) -> list[list[Runs]]:
-    """The outcomes of each part, on every processor; ``on_progress`` gets how many parts are done, and of how many."""
-    found = []
+def all_outcomes(every: list[Part], on_progress: Callable[[int, int], None]) -> dict[Case, Runs]:
+    """The outcomes of all parts, on every processor; ``on_progress`` gets how many parts are done, and of how many."""
+    found: dict[Case, Runs] = {}
     with get_context("spawn").Pool(os.cpu_count()) as pool:
         for number, runs in enumerate(pool.imap(find_outcomes, every), 1):
-            found.append(runs)
+            found.update(runs)
             on_progress(number, len(every))
     return found
 
@@ -77,16 +83,20 @@ def all_outcomes(every: list[Part], on_progress: Callable[[int, int], None]) -> 
 class Answers:
     """The outcomes of every part, found by machine."""
 
-    def __init__(self, matrix: Matrix, every: list[Part], outcomes: list[list[Runs]]) -> None:
-        self.matrix, self.parts, self.outcomes = matrix, every, outcomes
+    def __init__(self, matrix: Matrix, outcomes: Mapping[Case, Runs]) -> None:
+        self.matrix, self._outcomes = matrix, outcomes
         self.kinds, self.ambiguous = gpu_kinds(matrix)
-        self.frameworks = tuple(sorted({name for it in every for name in it.frameworks}))
+        self.sets = tuple(dict.fromkeys(frameworks for frameworks, *_ in outcomes))
+        self.frameworks = tuple(sorted({name for them in self.sets for name in them}))
         self._days = {
             name: {it.version: it.released for it in matrix.framework(name, None).releases if it.released}
             for name in self.frameworks
         }
-        self._by_part = dict(zip((it[1:] for it in every), outcomes, strict=True))
         self._steps = {it: all_driver_steps(self.kinds, matrix, it) for it in PLATFORMS}
+
+    def runs(self, case: Case) -> Runs:
+        """The outcomes of one case by the driver."""
+        return self._outcomes[case]
 
     def steps(self, platform: Platform) -> tuple[tuple[int, ...], ...]:
         """The first driver of each range that any GPU distinguishes."""
@@ -117,7 +127,7 @@ class Answers:
         driver: DriverVersion | None,
     ) -> Outcome:
         """The outcome for one machine; None is an unknown driver."""
-        *runs, (_, unknown) = self._by_part[frameworks, platform, formats][self.kinds.index(kind)]
+        *runs, (_, unknown) = self._outcomes[frameworks, platform, formats, kind]
         if driver is None:
             return unknown
         step = sum(driver.meets(DriverVersion(it, "")) for it in self._steps[platform]) - 1

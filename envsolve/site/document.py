@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 
 from envsolve import __version__
@@ -11,10 +12,10 @@ from envsolve.app.matrix.matrix import matrix_date
 from envsolve.app.request.command import command_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.versions import DriverVersion
-from envsolve.site.answers import GPU, Outcome, Stack, refusal_of, request_for
+from envsolve.site.answers import CPU, GPU, Outcome, Stack, refusal_of, request_for
 from envsolve.site.data import KINDS, Answers
 from envsolve.site.html import link_parts
-from envsolve.site.machines import DRIVER, PLATFORMS
+from envsolve.site.machines import DRIVER, PLATFORMS, GpuKind
 
 
 class Manager(NamedTuple):
@@ -37,8 +38,9 @@ MANAGERS = (
     Manager("docker", "dockerfile", "Dockerfile", "requirements.txt", _LOCKS),
 )
 WORDS = {
-    "chooseGpu": "Choose a GPU, or paste what nvidia-smi prints.",
-    "unknownGpu": "No NVIDIA GPU is known by this name.",
+    "chooseGpu": "Choose a GPU or no GPU, or paste what nvidia-smi prints.",
+    "unknownGpu": "No NVIDIA GPU is known by this name or compute capability.",
+    "noGpu": "no GPU: builds for the CPU",
     "chooseFramework": "Choose a framework.",
     "unknownDriver": "A driver is a number such as 580.65.06, 566.36 or 580.",
 }
@@ -49,9 +51,10 @@ def document_of(answers: Answers) -> dict[str, Any]:
     matrix = answers.matrix
     encoder = _Encoder()
     index: dict[str, dict[str, list[list[int]]]] = {}
-    for part, by_kind in zip(answers.parts, answers.outcomes, strict=True):
+    for them, platform, formats in product(answers.sets, PLATFORMS, KINDS):
+        by_kind = (answers.runs((them, platform, formats, it)) for it in (*answers.kinds, None))
         runs = [[it for count, outcome in of_kind for it in (count, encoder.number(outcome))] for of_kind in by_kind]
-        index.setdefault(",".join(part.frameworks), {})[f"{part.platform} {part.formats[0]}"] = runs
+        index.setdefault(",".join(them), {})[f"{platform} {formats[0]}"] = runs
     lives = [matrix.cuda.life_of(kind.capability) for kind in answers.kinds]
     names = [life.name if life else "" for life in lives]
     return {
@@ -59,23 +62,34 @@ def document_of(answers: Answers) -> dict[str, Any]:
         "matrix_date": matrix_date(matrix, (*answers.frameworks, "cuda")),
         "version": __version__,
         "words": WORDS,
-        "together": max(len(part.frameworks) for part in answers.parts),
+        "together": max(map(len, answers.sets)),
         "frameworks": answers.frameworks,
         "managers": list(map(_manager, MANAGERS)),
         "steps": {platform: answers.steps(platform) for platform in PLATFORMS},
-        "gpus": {name: number for number, kind in enumerate(answers.kinds) for name in kind.products},
+        "gpus": {**dict(_names(answers.kinds)), CPU: len(answers.kinds)},
         "ambiguous": {name: encoder.number(refusal_of(error)) for name, error in answers.ambiguous.items()},
         "kinds": [
             (str(kind.capability), name, sorted(set(names)).index(name))
             for kind, name in zip(answers.kinds, names, strict=True)
         ],
         "commands": {
-            key: [_command(key.split(","), it, "environment") for it in (None, DriverVersion((), DRIVER))]
+            key: [
+                *(_command(key.split(","), it, "environment") for it in (None, DriverVersion((), DRIVER))),
+                _command(key.split(","), None, "environment", CPU),
+            ]
             for key in index
         },
         "index": index,
         **encoder.tables(),
     }
+
+
+def _names(kinds: Sequence[GpuKind]) -> Iterator[tuple[str, int]]:
+    """How a GPU may be named, each with the number of its kind."""
+    for number, kind in enumerate(kinds):
+        yield from ((name, number) for name in kind.products)
+        if not kind.forward:
+            yield str(kind.capability), number
 
 
 def _manager(it: Manager) -> dict[str, object]:
@@ -86,9 +100,9 @@ def _manager(it: Manager) -> dict[str, object]:
     return {**it._asdict(), "kind": formats[0], "place": place, "option": option}
 
 
-def _command(frameworks: Sequence[str], driver: DriverVersion | None, format_name: str) -> str:
+def _command(frameworks: Sequence[str], driver: DriverVersion | None, format_name: str, gpu: str = "the GPU") -> str:
     """The command line with its GPU, driver and platform left open. What has a space in it is quoted."""
-    request = request_for(frameworks, PLATFORMS[0], "the GPU", driver, format_name)
+    request = request_for(frameworks, PLATFORMS[0], gpu, driver, format_name)
     return command_of(request).replace("the GPU", GPU).replace(PLATFORMS[0], "@platform@")
 
 

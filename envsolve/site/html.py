@@ -63,8 +63,8 @@ def _address(found: re.Match[str]) -> str:
     return f"https://github.com/{issue}"
 
 
-def page(title: str, body: Iterable[object], *, up: str = "../", script: str = "", data: str = "") -> str:
-    """A whole page. ``up`` leads to the folder of the index; ``data`` is JSON that ``script`` reads.
+def page(title: str, body: Iterable[object], *, up: str | None = "../", script: str = "", data: str = "") -> str:
+    """A whole page. ``up`` leads to the folder of the index, None is one without; ``script`` reads the JSON ``data``.
 
     Its policy allows the style and the script that are in it, by their hashes, and nothing else: no network at all.
     """
@@ -79,9 +79,10 @@ def page(title: str, body: Iterable[object], *, up: str = "../", script: str = "
         tag("title", title),
         tag("style", Html(style)),
     )
+    home = tag("b", "envsolve") if up is None else tag("a", "envsolve", href=f"{up}index.html")
     content = tag(
         "body",
-        tag("header", tag("a", "envsolve", href=f"{up}index.html"), " ", "CUDA stacks that run on your GPU and driver"),
+        tag("header", home, " ", "CUDA stacks that run on your GPU and driver"),
         tag("main", *body),
         tag("script", Html(data.replace("<", r"\u003c")), type="application/json", id="data") if data else "",
         tag("script", Html(script)) if script else "",

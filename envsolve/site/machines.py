@@ -24,7 +24,10 @@ _PARTS = 3
 
 
 class GpuKind(NamedTuple):
-    """Products that no rule tells apart; with ``forward`` a data-centre GPU, which can use the packages cuda-compat."""
+    """Products that no rule tells apart; with ``forward`` a data-centre GPU, which can use the packages cuda-compat.
+
+    A GPU that is named by its compute capability alone is of the kind without. That kind may have no products.
+    """
 
     capability: ComputeCapability
     forward: bool
@@ -32,13 +35,15 @@ class GpuKind(NamedTuple):
 
     @property
     def example(self) -> str:
-        """The longest name: the one that no other text has in it by chance."""
-        return max(self.products, key=len)
+        """The longest name: the one that no other text has in it by chance; or the compute capability."""
+        return max(self.products, key=len, default=str(self.capability))
 
 
 def gpu_kinds(matrix: Matrix) -> tuple[tuple[GpuKind, ...], Mapping[str, UsageError]]:
     """Every kind of GPU, the newest first, and the product names that stand for several, each with its error."""
-    kinds: dict[tuple[ComputeCapability, bool], list[str]] = {}
+    kinds: dict[tuple[ComputeCapability, bool], list[str]] = {
+        (it.capability, False): [] for it in matrix.cuda.architectures
+    }
     ambiguous: dict[str, UsageError] = {}
     for name in sorted({str(row["name"]) for row in gpu_rows(matrix.document("gpus"))}):
         try:

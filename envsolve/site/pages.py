@@ -25,10 +25,7 @@ def pages(answers: Answers) -> Iterator[tuple[str, str]]:
     """Every page with its address below the folder of the site."""
     yield "index.html", _index(answers)
     yield "timeline.html", _timeline(answers)
-    yield (
-        "extensions.html",
-        page("Extension packages", [tag("h1", "Extension packages"), tables.extensions_table(answers.matrix)], up=""),
-    )
+    yield "extensions.html", _extensions(answers)
     yield "errors.html", _errors()
     yield "gpus.html", _gpus(answers)
     for kind in answers.kinds:
@@ -69,7 +66,14 @@ def _selector(answers: Answers) -> Html:
     smi = tag("textarea", id="smi", rows=4, aria_label="Output of nvidia-smi")
     return tag(
         "form",
-        _field("GPU", "gpu", tag("datalist", id="products"), tag("span", id="family", hidden=True), list="products"),
+        _field(
+            "GPU or compute capability",
+            "gpu",
+            tag("datalist", id="products"),
+            tag("label", tag("input", type="checkbox", id="cpu"), " No GPU (CPU)"),
+            tag("span", id="family", hidden=True),
+            list="products",
+        ),
         _field(
             "NVIDIA driver, if known",
             "driver",
@@ -105,8 +109,8 @@ def _timeline(answers: Answers) -> str:
 
 
 def _extensions(answers: Answers) -> str:
-    title = "Extension packages"
-    return page(title, [tag("h1", title), tables.extensions_table(answers.matrix)], up="")
+    title, popovers = "Extension packages", tables.Popovers()
+    return page(title, [tag("h1", title), tables.extensions_table(answers.matrix, popovers), popovers.all()], up="")
 
 
 def _gpus(answers: Answers) -> str:
@@ -122,21 +126,19 @@ def _gpus(answers: Answers) -> str:
 def _gpu(name: str, kind: GpuKind, answers: Answers) -> str:
     life = answers.matrix.cuda.life_of(kind.capability)
     assert life is not None
-    cells = {
-        framework: [tables.newest_cell(framework, kind, None, answers, it, "../", name) for it in PLATFORMS]
-        for framework in answers.frameworks
-    }
+    cells = tables.Cells(answers, "../")
     body = [
         tag("h1", name),
         tag("p", f"{life.name}, compute capability {kind.capability}. {_drivers_of(life)}"),
         tables.table(
             "Newest release that runs, with a driver that is new enough",
             ("framework", *PLATFORMS),
-            ((framework, *of_one) for framework, of_one in cells.items()),
+            ((it, *(cells.newest(it, kind, None, on, name) for on in PLATFORMS)) for it in answers.frameworks),
         ),
         tables.LEGEND,
         tag("h2", "Sources"),
         tables.evidence_list(life.evidence),
+        cells.popovers.all(),
     ]
     return page(name, body)
 
@@ -151,11 +153,11 @@ def _drivers_of(life: Architecture) -> str:
 
 
 def _driver(branch: DriverBranch, answers: Answers) -> str:
-    driver, names = DriverVersion.parse(str(branch.branch)), answers.frameworks
+    driver, names, cells = DriverVersion.parse(str(branch.branch)), answers.frameworks, tables.Cells(answers, "../")
     rows = [
         (
             f"{kind.capability} {life.name}",
-            *(tables.newest_cell(it, kind, driver, answers, PLATFORMS[0], "../") for it in names),
+            *(cells.newest(it, kind, driver) for it in names),
         )
         for kind, life in tables.separate_gpus(answers.kinds, answers.matrix)
     ]
@@ -167,16 +169,19 @@ def _driver(branch: DriverBranch, answers: Answers) -> str:
         tables.LEGEND,
         tag("h2", "Sources"),
         tables.evidence_list(branch.evidence),
+        cells.popovers.all(),
     ]
     return page(f"NVIDIA driver R{branch.branch}", body)
 
 
 def _framework(name: str, answers: Answers) -> str:
+    cells = tables.Cells(answers, "../")
     body = [
         tag("h1", name),
         tables.LEGEND,
-        tables.grid(name, answers, "../"),
+        tables.grid(name, answers, cells),
         tables.releases_table(name, answers.matrix),
+        cells.popovers.all(),
     ]
     return page(f"{name}: drivers, CUDA and GPUs", body)
 

@@ -16,6 +16,7 @@ from envsolve.model.host import Platform
 from envsolve.model.release import Architecture, Release
 from envsolve.model.request import natural
 from envsolve.model.versions import DriverVersion
+from envsolve.site.answers import Stack
 from envsolve.site.data import Answers
 from envsolve.site.html import Html, joined, linked, tag
 from envsolve.site.machines import GpuKind
@@ -60,24 +61,64 @@ def separate_gpus(kinds: Sequence[GpuKind], matrix: Matrix) -> list[tuple[GpuKin
     return [(kind, life) for kind, life in lives if life is not None and not life.is_jetson]
 
 
-def newest_cell(
-    framework: str,
-    kind: GpuKind,
-    driver: DriverVersion | None,
-    answers: Answers,
-    platform: Platform,
-    up: str,
-    product: str = "",
-) -> Html:
-    """The newest release that runs on a machine, by pip or conda; the colour says how far it is behind the newest."""
-    manager, outcome = answers.newest(framework, kind, driver, platform)
-    version = outcome.releases[0][0] if outcome.releases else None
-    state = {"gpu": product or kind.example, "driver": str(driver or ""), "platform": platform}
-    state |= {"manager": manager, "framework": framework}
-    why = next((text for text, _ in outcome.because), "").replace("@gpu@", state["gpu"])
-    title = why.replace("@driver@", state["driver"])
-    link = tag("a", version or "none", href=f"{up}index.html#{urlencode(state)}", title=title)
-    return tag("td", link, class_=version and _age(answers.days_behind(framework, version)))
+class Popovers:
+    """What cells show when they are asked why, each text once; a cell names it by number."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Html, int] = {}
+
+    def button(self, content: Html, label: str) -> Html:
+        """The button that opens ``content``; ``label`` says of which cell."""
+        number = self._numbers.setdefault(content, len(self._numbers))
+        return tag("button", "?", type="button", popovertarget=f"why{number}", aria_label=label, class_="why")
+
+    def all(self) -> Html:
+        """Every text, for the end of the page. The browser opens and closes them; no script does."""
+        close = (
+            tag("button", "Close", type="button", popovertarget=f"why{it}", popovertargetaction="hide")
+            for it in self._numbers.values()
+        )
+        return joined(
+            tag("div", content, button, id=f"why{number}", popover=True, role="dialog", aria_label="Evidence")
+            for (content, number), button in zip(self._numbers.items(), close, strict=True)
+        )
+
+
+class Cells:
+    """Cells that say which release runs on a machine; ``up`` leads to the folder of the index."""
+
+    def __init__(self, answers: Answers, up: str) -> None:
+        self._answers, self._up = answers, up
+        self.popovers = Popovers()
+
+    def newest(
+        self,
+        framework: str,
+        kind: GpuKind,
+        driver: DriverVersion | None,
+        platform: Platform = Platform.LINUX_64,
+        product: str = "",
+    ) -> Html:
+        """The newest release that runs, by pip or conda; the colour says how far it is behind the newest."""
+        manager, outcome = self._answers.newest(framework, kind, driver, platform)
+        version = outcome.releases[0][0] if outcome.releases else None
+        gpu = product or kind.example
+        state = {"gpu": gpu, "driver": str(driver or ""), "platform": platform}
+        state |= {"manager": manager, "framework": framework}
+
+        def filled(text: str) -> str:
+            return text.replace("@gpu@", gpu).replace("@driver@", str(driver))
+
+        link = tag("a", version or "none", href=f"{self._up}index.html#{urlencode(state)}")
+        reasons = (tag("li", filled(text), " ", _source(source)) for text, source in outcome.because)
+        head = tag("p", outcome.releases[0][1] if isinstance(outcome, Stack) else filled(outcome.message))
+        on = f"{framework} on {gpu}" + (f" with R{driver}" if driver else f" on {platform}")
+        button = self.popovers.button(joined((head, tag("ul", *reasons))), f"Why: {on}")
+        return tag("td", link, " ", button, class_=version and _age(self._answers.days_behind(framework, version)))
+
+
+def _source(text: str) -> Html:
+    return tag("span", "(", linked(text), ")", class_="source") if text else Html("")
 
 
 def _age(days: int | None) -> str:
@@ -85,14 +126,14 @@ def _age(days: int | None) -> str:
     return f"age{3 if days is None else sum(days > it for it in (0, _A_YEAR, _LONG))}"
 
 
-def grid(framework: str, answers: Answers, up: str, platform: Platform = Platform.LINUX_64) -> Html:
+def grid(framework: str, answers: Answers, cells: Cells, platform: Platform = Platform.LINUX_64) -> Html:
     """The newest release for each driver branch and GPU generation."""
     gpus = separate_gpus(answers.kinds, answers.matrix)
     drivers = [DriverVersion.parse(str(branch.branch)) for branch in answers.matrix.cuda.branches]
     return table(
         f"Newest {framework} on {platform}: driver branch by compute capability",
         ("driver", *(f"{kind.capability} {life.name}" for kind, life in gpus)),
-        ((f"R{it}", *(newest_cell(framework, kind, it, answers, platform, up) for kind, _ in gpus)) for it in drivers),
+        ((f"R{it}", *(cells.newest(framework, kind, it, platform) for kind, _ in gpus)) for it in drivers),
     )
 
 
@@ -128,14 +169,15 @@ def _served(code: DeviceCode, gpu: ComputeCapability) -> str:
     return "" if runs_as is None else "PTX" if runs_as.startswith("compute") else "sm"
 
 
-def extensions_table(matrix: Matrix) -> Html:
-    """The newest known versions of each package with kernels that have code for a GPU."""
+def extensions_table(matrix: Matrix, popovers: Popovers) -> Html:
+    """The newest known versions of each package with kernels that have code for a GPU, with the evidence for them."""
     gpus = [it.capability for it in matrix.cuda.architectures]
     rows = []
     for package in (name.rpartition("/")[2] for name in matrix.extension_tables):
         known = [row for row in matrix.build_rows(package) if row.code is not None]
         if known:
-            rows.append((package, *(_newest_with_code(known, gpu) for gpu in gpus)))
+            button = popovers.button(evidence_list(it for row in known for it in row.evidence), f"Sources: {package}")
+            rows.append((joined((package, " ", button)), *(_newest_with_code(known, gpu) for gpu in gpus)))
     caption = "Extension packages: the newest known versions with code for each compute capability"
     return table(caption, ("package", *map(str, gpus)), rows)
 

@@ -82,6 +82,23 @@ def test_a_filter_keeps_what_it_names(arguments: list[str], holds: Any, envsolve
     assert all(holds(row) for row in rows)
 
 
+def test_a_list_is_a_page_too_with_the_evidence_of_each_build(envsolve: Envsolve) -> None:
+    arguments = ("matrix", "list", "-f", "pytorch==2.14.1", "--cuda", "12.6")
+    page, lines = envsolve(*arguments, "--output-format", "html").out, envsolve(*arguments).out.splitlines()[1:]
+    rows = page[page.index("<tbody>") :].split("<tr>")[1:]
+    assert len([it for it in lines if it.startswith("pytorch")]) == len(rows)
+    assert all("<details><summary>sources</summary>" in it for it in rows)
+    assert "https://" in rows[0] or ".whl" in rows[0]
+    assert '<th scope="row">pytorch</th><td>2.14.1</td>' in rows[0]
+
+
+def test_the_overview_is_a_page_too(envsolve: Envsolve) -> None:
+    page = envsolve("matrix", "list", "--output-format", "html").out
+    listed = json.loads(envsolve("matrix", "list", "--output-format", "json").out)["frameworks"]
+    assert page.count('<th scope="row">') == len(listed)
+    assert all(f'<th scope="row">{it["framework"]}</th>' in page for it in listed)
+
+
 def test_all_builds_are_listed_newest_first_by_framework(envsolve: Envsolve) -> None:
     rows = listed(envsolve, *(word for name in sorted(FRAMEWORKS) for word in ("-f", name)))
     overview = json.loads(envsolve("matrix", "list", "--json").out)["frameworks"]

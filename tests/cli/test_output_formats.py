@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from html import unescape
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -217,6 +219,20 @@ def test_junit_has_a_case_for_everything_that_was_checked() -> None:
     assert list(quiet) == []
 
 
+def test_html_is_one_page_with_every_check_that_loads_nothing() -> None:
+    text = rendered(_OUTCOME, "html")
+
+    assert text.startswith("<!doctype html>")
+    assert "<h1>envsolve status: 1 of 4 failed</h1>" in text
+    assert "100% of a|b, &lt;c&gt;: no" in text
+    assert '<section class="refused"><h2>error: does-not-run</h2>' in text
+    assert "dir/bad one.txt:7" in text
+    assert text.count("<tr>") == 1 + len(_OUTCOME.cases)
+    assert "because: ?2" in text
+    assert "default-src 'none'" in unescape(text)
+    assert not re.search(r"(src|href)=", text)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "ids"),
     [
@@ -229,7 +245,7 @@ def test_every_command_has_every_format(
     arguments: tuple[str, ...], code: int | None, ids: list[str] | None, envsolve: Envsolve
 ) -> None:
     done = {name: envsolve(*arguments, "--output-format", name) for name in ("text", "json", "github", "sarif")}
-    done |= {name: envsolve(*arguments, "--output-format", name) for name in ("markdown", "junit")}
+    done |= {name: envsolve(*arguments, "--output-format", name) for name in ("markdown", "junit", "html")}
     assert len({it.code for it in done.values()}) == 1
     assert code in (None, done["text"].code)
     results = _sarif(done["sarif"].out)
@@ -237,6 +253,7 @@ def test_every_command_has_every_format(
     assert done["github"].out.count("::") == 2 * len(results) + done["github"].out.count("%3A%3A")
     assert len(_suite(done["junit"].out)) > 0
     assert done["markdown"].out.startswith(f"### envsolve {arguments[0]}: ")
+    assert f"<h1>envsolve {arguments[0]}: " in done["html"].out
     assert json.loads(done["json"].out)["schema_version"] == 1
     assert envsolve(*arguments, "--json").out == done["json"].out or arguments[0] == "doctor"  # which measures
     assert done["text"].out not in {it.out for name, it in done.items() if name != "text"}

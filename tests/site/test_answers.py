@@ -10,8 +10,9 @@ from envsolve.app.request.command import command_of
 from envsolve.app.solve.solving import solve_request
 from envsolve.errors import UnsolvableError
 from envsolve.matrix import Matrix
-from envsolve.model.host import Platform
+from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.versions import DriverVersion
+from envsolve.resolve.solver import Solver
 from envsolve.site.answers import Asking, PatientSolver, Refusal, Stack, by_driver, request_for
 from envsolve.site.machines import DRIVER, GpuKind, all_driver_steps, driver_steps, gpu_kinds
 
@@ -64,6 +65,19 @@ def test_a_stack_has_the_file_and_the_notes_of_the_command_line(matrix: Matrix) 
             assert [it.text for it in solved.because] == [filled(it, product, str(driver)) for it, _ in outcome.because]
 
 
+def test_without_a_gpu_the_answer_is_that_for_the_c_library_that_the_command_names(matrix: Matrix) -> None:
+    asked = asking(matrix, "jax", "pytorch")
+
+    outcome = asked.outcome(None, None)
+
+    assert isinstance(outcome, Stack)
+    for format_name, text in outcome.files:
+        request = request_for(asked.frameworks, asked.platform, "none", None, format_name)
+        assert f"--glibc {ASSUMED_GLIBC}" in command_of(request)
+        solved = solve_request(request, matrix, {})
+        assert solved.texts == ((Platform.LINUX_64, text.replace("@command@", command_of(request))),)
+
+
 def test_a_refusal_has_the_conflict_and_the_ways_out_of_the_command_line(matrix: Matrix) -> None:
     asked, product = asking(matrix, "pytorch"), "NVIDIA GeForce RTX 5080"
     driver = DriverVersion.parse("550.54.14")
@@ -95,8 +109,11 @@ def test_a_way_out_that_the_selector_can_show_has_its_state(matrix: Matrix) -> N
 def test_a_solver_that_remembers_gives_the_answers_of_one_that_does_not(matrix: Matrix) -> None:
     asked, kind = asking(matrix, "cupy", "pytorch"), kind_of("Tesla K80", matrix)
     steps = [DriverVersion(it, DRIVER) for it in driver_steps(kind, matrix, Platform.LINUX_64)[::7]]
+    for frameworks in (("cupy",), ("pytorch", "tensorflow"), ("cupy", "pytorch", "tensorflow")):
+        for step in steps:
+            asked._replace(frameworks=frameworks).outcome(kind, step)
     remembered = [asked.outcome(kind, step) for step in steps]
 
-    fresh = [asked._replace(solver=PatientSolver(matrix)).outcome(kind, step) for step in steps]
+    fresh = [asked._replace(solver=Solver(matrix)).outcome(kind, step) for step in steps]
 
     assert remembered == fresh

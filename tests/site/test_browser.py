@@ -9,7 +9,6 @@ import gzip
 import json
 import random
 import shlex
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from envsolve.errors import EnvsolveError
 from envsolve.lockfile.wheels import requirements_of
 from envsolve.matrix import Matrix
 from envsolve.matrix.names import gpu_rows
-from envsolve.model.host import Platform
+from envsolve.model.host import ASSUMED_GLIBC, Platform
 from envsolve.model.request import Request
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.solver import Solver
@@ -35,7 +34,6 @@ from tests.conftest import Envsolve
 from tests.laws import examples
 
 pytestmark = pytest.mark.thorough
-sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core is not installed")
 
 FRAMEWORKS = ("jax", "pytorch", "tensorflow")
@@ -65,10 +63,11 @@ READ = """addresses => addresses.map(address => {
 class Choice:
     """One state of the selector, drawn by chance."""
 
-    def __init__(self, drawn: random.Random, products: list[str]) -> None:
-        self.gpu = drawn.choice(products)
+    def __init__(self, drawn: random.Random, products: list[str], capabilities: list[str]) -> None:
+        self.gpu = drawn.choice(drawn.choices((products, capabilities, ["none"]), (12, 3, 1))[0])
         numbers = [str(drawn.randint(380, 625)), f"{drawn.randint(0, 140):02}", f"{drawn.randint(0, 20):02}"]
-        self.driver = ".".join(numbers[: drawn.randint(1, 3)]) if drawn.random() < 0.85 else ""
+        has_driver = drawn.random() < 0.85 and self.gpu != "none"
+        self.driver = ".".join(numbers[: drawn.randint(1, 3)]) if has_driver else ""
         self.platform: Platform = drawn.choices(PLATFORMS, (6, 1, 3))[0]
         self.frameworks = tuple(sorted(drawn.sample(FRAMEWORKS, drawn.randint(1, 3))))
         self.manager: Manager = drawn.choice(MANAGERS)
@@ -89,6 +88,7 @@ class Choice:
         """The options of the command line."""
         words = [word for name in self.frameworks for word in ("-f", name)]
         words += ["--driver", self.driver] if self.driver else []
+        words += ["--glibc", str(ASSUMED_GLIBC)] if self.gpu == "none" and self.platform.is_linux else []
         return [*words, "--gpu", self.gpu, "--platform", self.platform]
 
     @property
@@ -101,22 +101,11 @@ class Choice:
 @pytest.fixture(scope="module")
 def index(matrix: Matrix, tmp_path_factory: pytest.TempPathFactory) -> Path:
     every = parts(str(matrix.directory), FRAMEWORKS, len(FRAMEWORKS))
-    answers = Answers(matrix, every, all_outcomes(every, lambda *_: None))
+    answers = Answers(matrix, all_outcomes(every, lambda *_: None))
     address, text = next(pages(answers))
     path = tmp_path_factory.mktemp("site") / address
     path.write_text(text, encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if program is None:
-        pytest.skip("there is no Chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -137,7 +126,8 @@ def test_whatever_is_chosen_the_page_shows_what_the_command_line_answers(
     page: Any, matrix: Matrix, envsolve: Envsolve
 ) -> None:
     drawn, products = random.Random(16), [str(row["name"]) for row in gpu_rows(matrix.document("gpus"))]  # noqa: S311
-    choices = [Choice(drawn, products) for _ in range(examples(CHOICES))]
+    capabilities = [str(it.capability) for it in matrix.cuda.architectures]
+    choices = [Choice(drawn, products, capabilities) for _ in range(examples(CHOICES))]
     solver = Solver(matrix)
 
     shown = page.evaluate(READ, [it.address for it in choices])

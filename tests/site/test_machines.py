@@ -22,6 +22,14 @@ def test_every_product_is_of_one_kind_or_stands_for_several(matrix: Matrix) -> N
     assert ambiguous["GeForce GT 730"].code == "ambiguous-gpu"
 
 
+def test_every_compute_capability_is_a_kind_by_itself(matrix: Matrix) -> None:
+    kinds, _ = gpu_kinds(matrix)
+
+    known = {it.capability for it in matrix.cuda.architectures}
+    assert {it.capability for it in kinds if not it.forward} == known
+    assert {it.example for it in kinds if not it.products} <= {str(it) for it in known}
+
+
 def test_data_centre_gpus_are_of_kinds_of_their_own(matrix: Matrix) -> None:
     kinds, _ = gpu_kinds(matrix)
 

@@ -17,8 +17,12 @@ function stateOf(parameters) {
   state.framework = frameworks.sort().slice(0, data.together);
   if (!data.steps[state.platform]) state.platform = Object.keys(data.steps)[0];
   if (!data.managers.some((it) => it.name === state.manager)) state.manager = data.managers[0].name;
+  if (isCpu(state)) state.driver = "";
   return state;
 }
+
+/** Whether no GPU was chosen; it has no driver either. */
+const isCpu = (state) => state.gpu === "none";
 
 function addressOf(state) {
   const pairs = KEYS.flatMap((key) => [state[key]].flat().filter(Boolean).map((value) => [key, value]));
@@ -44,7 +48,9 @@ function meets(parts, floor) {
   return true;
 }
 
-const plainName = (name) => name.toLowerCase().replace(/^nvidia /, "").replace(/^geforce /, "").trim();
+/** A name without its brand; a compute capability as 8.6, whether written so, 86 or sm_86. */
+const plainName = (name) => name.toLowerCase().trim().replace(/^nvidia /, "").replace(/^geforce /, "")
+  .replace(/^(?:sm_)?(\d{1,2})(\d)$/, "$1.$2");
 const names = new Map([...Object.keys(data.gpus), ...Object.keys(data.ambiguous)].map((it) => [plainName(it), it]));
 
 /** The product that a text names, spelled as the data has it; "" for none. */
@@ -71,27 +77,37 @@ function find(state) {
 /** As a shell reads one word. */
 const quoted = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'"'"'`)}'`);
 
+/** A text about a GPU of which only the compute capability is known, as envsolve words it. */
+const nameless = (text) => text.replace(/@gpu@ \(([\d.]+)\)/g, "compute capability $1")
+  .replace(/@gpu@ \((compute capability [\d.]+)(?:, (\w+))?\)/g, (_, it, life) => life ? `${it} (${life})` : it);
+
+/** The same for a line of a file. */
+const namelessLine = (text) => nameless(text.replace(/@gpu@ \(([\d.]+)\)/g, "a GPU of $1"));
+
 /** What fills the places in texts and in commands, where a GPU stands in quotes; and the command of the state. */
 function filler(state) {
   const manager = data.managers.find((it) => it.name === state.manager);
   const driver = state.driver.trim().replace(/^R/i, "");
   const values = { gpu: productOf(state.gpu), driver, platform: state.platform };
-  const fill = (text) => text.replace(PLACES, (_, key) => values[key]);
+  const isNamed = !/^\d+\.\d$/.test(values.gpu);
+  const fill = (text) => (isNamed ? text : nameless(text)).replace(PLACES, (_, key) => values[key]);
+  const fillLine = (text) => fill(isNamed ? text : namelessLine(text));
   const fillCommand = (text) => fill(text.replaceAll("'@gpu@'", () => quoted(values.gpu)));
-  values.command = fillCommand(data.commands[state.framework.join(",")][driver ? 1 : 0] + manager.option);
-  return { fill, fillCommand, command: `${values.command} -o ${manager.file}` };
+  const kind = isCpu(state) && !state.platform.startsWith("win") ? 2 : driver ? 1 : 0;
+  values.command = fillCommand(data.commands[state.framework.join(",")][kind] + manager.option);
+  return { fill, fillLine, fillCommand, command: `${values.command} -o ${manager.file}` };
 }
 
 /** The texts of an outcome: `releases`, `file`, `notes` and `because` of a stack, else `message`, `because`, `ways`. */
 function outcomeOf(number, state) {
-  const { fill, fillCommand, command } = filler(state);
+  const { fill, fillLine, fillCommand, command } = filler(state);
   const text = (id) => fill(data.texts[id]);
   const reasons = (ids) => pairs(ids, 2).map(([id, source]) => ({ text: text(id), source: data.sources[source] }));
   const parts = data.outcomes[number];
   if (Array.isArray(parts[0])) {
     const [files, notes, because, releases] = parts;
     const manager = data.managers.find((it) => it.name === state.manager);
-    const file = files[manager.place].map(text).join("\n");
+    const file = files[manager.place].map((id) => fillLine(data.texts[id])).join("\n");
     return { command, file, notes: notes.map(text), because: reasons(because), releases: releases.map(text) };
   }
   const [code, message, because, ways] = parts;
@@ -192,14 +208,17 @@ function say(words, parts) {
 
 function showInForm(state) {
   for (const field of form.elements) {
+    if (!field.name) continue;
     if (["checkbox", "radio"].includes(field.type)) field.checked = [state[field.name]].flat().includes(field.value);
-    else if (field.name && field !== document.activeElement) field.value = state[field.name];
+    else if (field !== document.activeElement) field.value = state[field.name];
     if (field.type === "checkbox") field.disabled = !field.checked && state.framework.length >= data.together;
   }
+  form.elements.cpu.checked = form.elements.driver.disabled = isCpu(state);
   const kind = data.gpus[productOf(state.gpu)];
   const family = document.getElementById("family");
   family.hidden = kind === undefined;
   if (kind === undefined) return;
+  if (!data.kinds[kind]) return void Object.assign(family, { textContent: data.words.noGpu, className: "family" });
   const [capability, generation, colour] = data.kinds[kind];
   family.textContent = `${generation}, compute capability ${capability}`;
   family.className = `family of of${colour}`;
@@ -217,6 +236,7 @@ function readSmi(text) {
 }
 
 form.addEventListener("input", (event) => {
+  if (event.target.id === "cpu") form.elements.gpu.value = event.target.checked ? "none" : "";
   if (event.target.id === "smi") readSmi(event.target.value);
   else history.replaceState(null, "", addressOf(stateOfForm())), show();
 });
