@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 from envsolve.boundary.document import Kept, read_document
 
 Goes = Callable[[str, str], bool]
-"""Whether wheels for a CUDA and a minor of PyTorch may serve, each "" where a page does not say."""
+"""Whether wheels for a CUDA and a minor of PyTorch may serve, each "" if a page does not say."""
 
 
 class Labelled(NamedTuple):
-    """What a wheel says it was built for, in its label or by the page that lists it; "" where it does not say.
+    """What a wheel says it was built for, in its label or by the page that lists it; "" if it does not say.
 
     ``cuda`` is a version (``12.8``) or, where its publisher says that it is for all of them, a major (``12``).
     ``torch`` is a minor of PyTorch, of some pages with its patch, ``torch_min`` the oldest. ``abi`` says whether that
@@ -35,7 +35,7 @@ class Labelled(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page of a listing, with the CUDA and the PyTorch in its address, "" where it names none."""
+    """A page of a listing, with the CUDA and the PyTorch in its address, "" if it names none."""
 
     url: str
     cuda: str = ""
@@ -154,7 +154,7 @@ def _number(digits: str, major: int) -> str:
 
 
 def read_sources(directory: Path) -> tuple[ExtensionSource, ...]:
-    """The places that the files of ``directory`` describe. Raises MatrixError where one is no TOML."""
+    """The places that the files of ``directory`` describe. Raises MatrixError if one is no TOML."""
     return tuple(_source(read_document(path, Kept(path, wanted=True))) for path in sorted(directory.glob("*.toml")))
 
 

@@ -172,13 +172,13 @@ def frameworks_among(packages: Iterable[str]) -> tuple[Framework, ...]:
 
 
 def rivals_of(framework: str) -> tuple[str, ...]:
-    """Packages that install the same module as ``framework``; none for one of somebody's own matrix."""
+    """Packages that install the same module as ``framework``; none for one of someone's own matrix."""
     known = FRAMEWORKS.get(framework)
     return () if known is None else known.rivals
 
 
 def packages_of(framework: str) -> tuple[str, ...]:
-    """The packages of indexes and of conda that are ``framework``; none for one of somebody's own matrix."""
+    """The packages of indexes and of conda that are ``framework``; none for one of someone's own matrix."""
     known = FRAMEWORKS.get(framework)
     return () if known is None else (*known.wheels, *known.conda_packages)
 

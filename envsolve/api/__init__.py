@@ -219,7 +219,7 @@ def lock(
     ``existing`` is the file of a lock, if it is there: what it pins stays where it fits, except for packages that
     ``upgrade`` names, or all with ``upgrade=True``; ``{platform}`` in the name stands for each platform.
 
-    Raises UnsolvableError where no stack or no set of packages fits, OutsideError where an index or a channel fails,
+    Raises UnsolvableError if no stack or no set of packages fits, OutsideError where an index or a channel fails,
     or where py-rattler is needed and not installed.
     """
     from envsolve.api.locking import lock_files
@@ -280,7 +280,7 @@ def status(
     is in the directory ``project``, or in this one or above; without a project those here with the usual names.
     ``gpus``, ``driver``, ``hosts`` and ``matrix`` are as for :func:`solve`; ``platform`` is one name.
 
-    Raises UsageError where a file or a project cannot be read, or there is nothing to check. A file that does not run
+    Raises UsageError if a file or a project cannot be read, or there is nothing to check. A file that does not run
     is no error: see ``ok`` and ``files``.
     """
     from contextlib import chdir
@@ -329,7 +329,7 @@ def validate(
     compared on each GPU, ``timeout`` how many a framework may take (default: 120, and 600 where its kernels are
     compiled first). ``matrix`` is as for :func:`detect`.
 
-    Raises UsageError where the environment cannot be made out or does not have a framework that is named,
+    Raises UsageError if the environment cannot be made out or does not have a framework that is named,
     OutsideError where its interpreter does not run. An environment that fails is no error: see ``ok``.
     """
     from envsolve.app.environment.validating import ValidateRequest, validation_of
@@ -420,7 +420,7 @@ def doctor(*, prefix: File | None = None, python: File | None = None, matrix: Fi
     """What breaks GPU stacks on this machine and in an environment, as ``envsolve doctor``.
 
     ``prefix``, ``python`` and ``matrix`` are as for :func:`validate`. Nothing is changed, no framework is imported.
-    Raises UsageError where the environment that is named is none.
+    Raises UsageError if the environment that is named is none.
     """
     from envsolve.app.environment.doctoring import DoctorRequest, diagnose
 
@@ -489,7 +489,7 @@ def _matrix(directory: File | None) -> Matrix:
 
 
 class _Silence:
-    """Nobody watches."""
+    """No one watches."""
 
     def show(self, text: str) -> None:
         """Say nothing."""

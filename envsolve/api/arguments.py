@@ -93,7 +93,7 @@ def moment(given: str | date) -> str:
 
 
 def log(given: Log) -> AbstractContextManager[BinaryIO]:
-    """The stream to explain; who gives one closes it. Raises OSError where a file cannot be opened."""
+    """The stream to explain; who gives one closes it. Raises OSError if a file cannot be opened."""
     if isinstance(given, BaseException):
         import traceback
 
@@ -111,7 +111,7 @@ def log(given: Log) -> AbstractContextManager[BinaryIO]:
 
 
 def require_one(**given: object) -> None:
-    """Raise UsageError where two arguments are given that say the same."""
+    """Raise UsageError if two arguments are given that say the same."""
     if all(it is not None for it in given.values()):
         names = " and ".join(given)
         raise UsageError("contradictory-options", f"{names} exclude each other: give only one")

@@ -15,7 +15,7 @@ from envsolve.model.request import Request
 def lock_files(request: Request, matrix: Matrix, network: Network, existing: str | None) -> LockFiles:
     """A lock, near to an ``existing`` one.
 
-    Raises UsageError where the request for one of package indexes names what only conda has, OutsideError where
+    Raises UsageError if the request for one of package indexes names what only conda has, OutsideError where
     py-rattler is needed and not installed.
     """
     from envsolve.app.any_lock.request_lock import lock_request

@@ -40,7 +40,7 @@ class DllRule(StrEnum):
 class DllLookup(NamedTuple):
     """The answer for one DLL that ``requester`` needs.
 
-    ``path`` is None where it is not found; ``on_path`` are then the files that PATH has, where Python does not look.
+    ``path`` is None if it is not found; ``on_path`` are then the files that PATH has, where Python does not look.
     """
 
     name: str
@@ -67,7 +67,7 @@ class DllSearch:
     def open(self, path: Path, *, delayed: bool = False) -> list[DllLookup]:
         """Everything that the DLL at ``path`` brings along, breadth first; with ``delayed`` also what it loads later.
 
-        What Windows itself brings is not followed. Raises UnreadableLibraryError where ``path`` is no DLL.
+        What Windows itself brings is not followed. Raises UnreadableLibraryError if ``path`` is no DLL.
         """
         places = self._places(path.parent)
         waiting = [read_dll(path)]

@@ -43,7 +43,7 @@ class NeededVersion(NamedTuple):
 
 
 class SharedLibrary(NamedTuple):
-    """What the dynamic segment of a library says. ``rpath`` and ``runpath`` are as written; None where there is none.
+    """What the dynamic segment of a library says. ``rpath`` and ``runpath`` are as written; None if there is none.
 
     ``size`` is that of the file in bytes, ``whole_size`` what its tables say it must at least be.
     """

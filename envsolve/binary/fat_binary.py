@@ -86,7 +86,7 @@ class Code(NamedTuple):
 
     @property
     def cuda_major(self) -> int | None:
-        """The major of the CUDA whose compiler wrote it; None where its form does not say.
+        """The major of the CUDA whose compiler wrote it; None if its form does not say.
 
         Machine code for capabilities below 10.0 has form 1.8 from CUDA 13 on and 1.7 before; for 10.0 and newer it is
         1.8 in CUDA 12.9, too (wheels of warp-lang 1.19, CuPy 14.2, xformers 0.0.35, ctranslate2 4.8).

@@ -24,7 +24,7 @@ _SECTIONS = (".nv_fatb", "__nv_rel")
 
 
 def read_device_code(path: Path) -> DeviceCode:
-    """The machine code and PTX that the library at ``path`` holds; both empty where it has no fat binary.
+    """The machine code and PTX that the library at ``path`` holds; both empty if it has no fat binary.
 
     Raises UnreadableLibraryError.
     """

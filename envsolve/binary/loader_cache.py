@@ -44,7 +44,7 @@ class CacheEntry(NamedTuple):
 
 
 def read_cache(path: Path) -> tuple[CacheEntry, ...]:
-    """Every entry in its order; none where there is no such file or it is of another form, as for the loader."""
+    """Every entry in its order; none if there is no such file or it is of another form, as for the loader."""
     try:
         content = read_bytes(path, _LONGEST) or b""
         return tuple(_entries(content[_start(content) :]))

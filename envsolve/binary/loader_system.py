@@ -38,7 +38,7 @@ class LoaderSystem(NamedTuple):
 
 
 def loader_system(abi: Abi) -> LoaderSystem | None:
-    """The loader of this machine for programs of ``abi``; None where it has none that is known here."""
+    """The loader of this machine for programs of ``abi``; None if it has none that is known here."""
     known = _LOADERS.get((abi.machine, abi.bits))
     if known is None or not Path(known[0]).exists():
         return None

@@ -33,7 +33,7 @@ class Place(NamedTuple):
 class Lookup(NamedTuple):
     """The answer to one request for a library, asked by the file ``requester``.
 
-    ``path`` is as the loader writes it, ``..`` and all; None where nothing is found, or where what is found cannot be
+    ``path`` is as the loader writes it, ``..`` and all; None if nothing is found, or where what is found cannot be
     loaded: then ``failure`` says why. ``shadowed`` are other files that would have been taken, had the ones before them
     not been there. ``looked_in`` are the directories that may be searched, in order, each with its rule.
     """

@@ -55,7 +55,7 @@ class PackageFacts(NamedTuple):
 
     @property
     def code(self) -> DeviceCode | None:
-        """The kernels; None where it has none."""
+        """The kernels; None if it has none."""
         if not self.sass and not self.ptx:
             return None
         return DeviceCode(tuple(map(CodeTarget.parse, self.sass)), tuple(map(CodeTarget.parse, self.ptx)))
@@ -66,7 +66,7 @@ class PackageFacts(NamedTuple):
         """What that means for the builds of one version, whose metadata require the packages ``requires``.
 
         ``torch`` is the PyTorch that has all the symbols that they need; where the metadata require none, what needs it
-        is optional. None where they may stand beside anything. Who requires packages of NVIDIA brings CUDA along, and
+        is optional. None if they may stand beside anything. Who requires packages of NVIDIA brings CUDA along, and
         who loads the libraries of several takes the one that is there. Where libraries were left out, these may have
         the code that others lack.
         """

@@ -56,7 +56,7 @@ class DynamicSegment:
 
     @property
     def needed(self) -> frozenset[int] | None:
-        """The offsets of the names of needed libraries; None where the file does not say, or was not read so far."""
+        """The offsets of the names of needed libraries; None if the file does not say, or was not read so far."""
         table, entries = self._strings
         return None if table is None else frozenset(table + value for tag, value in entries if tag == _NEEDED)
 

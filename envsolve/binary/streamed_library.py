@@ -36,10 +36,10 @@ _OVERLAP = 4096
 class StreamedLibrary(NamedTuple):
     """What one library says.
 
-    ``code`` is its machine code and PTX, empty where it has no kernels. ``cuda`` are the majors of the CUDA libraries
+    ``code`` is its machine code and PTX, empty if it has no kernels. ``cuda`` are the majors of the CUDA libraries
     that it does not load without or, where there are none, that it names. ``linked_cuda`` is the major of a CUDA
-    runtime that is part of it, None where there is none or where nothing says which. ``numpy`` is the major that it was
-    compiled with, None where it imports no NumPy. ``ptx_cuda`` is the newest toolkit that wrote its PTX. ``torch`` are
+    runtime that is part of it, None if there is none or where nothing says which. ``numpy`` is the major that it was
+    compiled with, None if it imports no NumPy. ``ptx_cuda`` is the newest toolkit that wrote its PTX. ``torch`` are
     the symbols of PyTorch's C++ interface that it does not load without.
     """
 

@@ -70,7 +70,7 @@ class Ending(NamedTuple):
 class Answer(NamedTuple):
     """What a program wrote to its file, how it ended, and the end of what it printed.
 
-    ``fault`` says why the file cannot be read, "" where it can or where there is none.
+    ``fault`` says why the file cannot be read, "" if it can or where there is none.
     """
 
     content: bytes
@@ -156,7 +156,7 @@ def ask_python(
 ) -> object:
     """What the interpreter makes of the expression ``value``, which JSON can hold.
 
-    The expression may use json, os, platform, sys and sysconfig. Raises OutsideError ``python-not-usable`` where the
+    The expression may use json, os, platform, sys and sysconfig. Raises OutsideError ``python-not-usable`` if the
     interpreter cannot be started, does not answer in ``timeout`` seconds, or answers with something else than JSON.
     """
     command = [os.fspath(python), *options, "-c", _QUESTION.format(value)]

@@ -45,7 +45,7 @@ def locked(path: Path, busy: OutsideError, seconds: float = 0.0) -> Iterator[Non
 
 
 def _locked(file: Path) -> int | None:
-    """A descriptor of the locked file, None where another command has it.
+    """A descriptor of the locked file, None if another command has it.
 
     A file that was removed before it was locked here does not count.
     """
@@ -70,7 +70,7 @@ def _require_regular(descriptor: int) -> None:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Whether the lock was free. On a file system without locks everybody is alone."""
+    """Whether the lock was free. On a file system without locks everyone is alone."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -31,7 +31,7 @@ class Kept:
     """The forms of one TOML file that are kept beside it; none unless ``wanted``.
 
     They are as trusted as the .pyc files of a package, so only those of the shipped matrix are: a directory that
-    somebody hands over is read from its TOML alone.
+    someone hands over is read from its TOML alone.
     """
 
     def __init__(self, path: Path, *, wanted: bool) -> None:
@@ -44,7 +44,7 @@ class Kept:
         self._key = (_FORMAT, sys.hexversion, facts.st_mtime_ns, facts.st_size)
 
     def form(self, name: str) -> Document | None:
-        """The form kept under ``name``, or None where there is none of the file as it is now."""
+        """The form kept under ``name``, or None if there is none of the file as it is now."""
         for folder in self._folders() if self._wanted else ():
             try:
                 with open(folder / self._file_name(name), "rb") as file:  # noqa: PTH123 - Path.open costs as much again
@@ -88,7 +88,7 @@ class Kept:
 def read_document(path: Path, kept: Kept) -> Document:
     """The parsed TOML file at ``path``, from what was ``kept`` of it or kept from now on.
 
-    Raises MatrixError where it cannot be read or is not TOML.
+    Raises MatrixError if it cannot be read or is not TOML.
     """
     document = kept.form("")
     if document is None:

@@ -1,4 +1,4 @@
-"""Reading files that others wrote: regular files only, up to a limit, and never waiting for ever.
+"""Reading files that others wrote: regular files only, up to a limit, and never waiting forever.
 
 A checkout or an environment may hold a FIFO that no program writes to, a link to ``/dev/zero``, or a file of many
 gigabytes. A pipe is read only where the user named it on the command line (``-r <(...)``, ``-``).
@@ -46,7 +46,7 @@ class FileError(Exception):
 
 
 def read_bytes(path: Path | str, limit: int, *, follow: bool = True) -> bytes | None:
-    """The content of the regular file at ``path``; None where there is no such file.
+    """The content of the regular file at ``path``; None if there is no such file.
 
     Raises FileError for anything but a regular file, for a file longer than ``limit`` bytes and for one that cannot be
     read; without ``follow`` also where ``path`` is a link.
@@ -66,7 +66,7 @@ def read_bytes(path: Path | str, limit: int, *, follow: bool = True) -> bytes | 
 
 
 def read_head(path: Path | str, limit: int) -> bytes | None:
-    """The first ``limit`` bytes of the regular file at ``path``; None where there is no such file.
+    """The first ``limit`` bytes of the regular file at ``path``; None if there is no such file.
 
     Raises FileError for anything but a regular file and for one that cannot be read.
     """
@@ -99,7 +99,7 @@ def open_regular(path: Path | str) -> BinaryIO:
 
 
 def read_text(path: Path | str, limit: int) -> str | None:
-    """The text of the regular file at ``path``; None where there is no such file. Errors as in :func:`read_bytes`."""
+    """The text of the regular file at ``path``; None if there is no such file. Errors as in :func:`read_bytes`."""
     content = read_bytes(path, limit)
     return None if content is None else decoded(content)
 
@@ -107,7 +107,7 @@ def read_text(path: Path | str, limit: int) -> str | None:
 def read_argument(name: str, limit: int) -> bytes | None:
     """The content of what the user named on the command line: a file, a pipe, or ``-`` for standard input.
 
-    None where there is no such file. Raises FileError as :func:`read_bytes` does, for a pipe that no program writes to,
+    None if there is no such file. Raises FileError as :func:`read_bytes` does, for a pipe that no program writes to,
     and for one that is silent for :data:`SILENCE` seconds.
     """
     if name == "-":
@@ -171,7 +171,7 @@ class _Pipe(io.RawIOBase):
 
 
 def link_in(directory: Path, name: str) -> str | None:
-    """The first part of the path ``name`` in ``directory`` that is a link, as a path in it; None where none is.
+    """The first part of the path ``name`` in ``directory`` that is a link, as a path in it; None if none is.
 
     OSError and ValueError pass for a name that the system does not take.
     """
@@ -271,9 +271,9 @@ def _stdin_pieces() -> Iterator[bytes]:
 
 
 def _require_stdin() -> int | None:
-    """The descriptor of standard input; None where a notebook or a test runner put an object in its place.
+    """The descriptor of standard input; None if a notebook or a test runner put an object in its place.
 
-    Raises FileError where it is closed, a directory or a device that never ends.
+    Raises FileError if it is closed, a directory or a device that never ends.
     """
     if sys.stdin is None:
         raise FileError("standard input is closed")
@@ -293,7 +293,7 @@ def _pieces(descriptor: int) -> Iterator[bytes]:
 
 
 def _of_pipe(descriptor: int, size: int) -> bytes:
-    """The next bytes of a pipe, b"" at its end. Raises FileError where none come; one that nobody opens has no end."""
+    """The next bytes of a pipe, b"" at its end. Raises FileError if none come; one that no one opens has no end."""
     if not _is_ready(descriptor, OPENING):
         if not os.get_blocking(descriptor):
             with contextlib.suppress(BlockingIOError):  # which says that a program has it open

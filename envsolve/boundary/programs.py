@@ -1,6 +1,6 @@
 """Running programs that may hang, crash or print without end, and finding them.
 
-A driver in trouble blocks nvidia-smi for ever, and an environment's Python runs code that nobody checked. So every run
+A driver in trouble blocks nvidia-smi forever, and an environment's Python runs code that no one checked. So every run
 has a time limit, the output that is read has a size limit, and all that the program started ends with it.
 """
 
@@ -30,7 +30,7 @@ _CHUNK = 1 << 16
 class Finished(NamedTuple):
     """How a program ended, and what it wrote to standard output.
 
-    ``exit_code`` is negative for a signal, and None where envsolve stopped the program: because it ``hung`` or because
+    ``exit_code`` is negative for a signal, and None if envsolve stopped the program: because it ``hung`` or because
     it ``flooded``, which is to print more than the limit. The output is then what came before.
     """
 
@@ -57,9 +57,9 @@ def command_to_install(*packages: str) -> str:
 
 
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """The first program called ``name`` in the absolute entries of PATH; None where there is none.
+    """The first program called ``name`` in the absolute entries of PATH; None if there is none.
 
-    The current directory is never searched, as it may be a checkout of somebody else: Windows looks there first, and so
+    The current directory is never searched, as it may be a checkout of someone else: Windows looks there first, and so
     does ``shutil.which``; elsewhere an empty or relative entry of PATH means the same.
     """
     for directory in absolute_entries(environ.get("PATH", os.defpath)):

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import cache, partial
 
 HIDDEN = "***"
-"""What stands in place of a secret in a text that somebody else wrote."""
+"""What stands in place of a secret in a text that someone else wrote."""
 
 # Patterns are compiled where they are used first, since most commands use few of them.
 _ADDRESS = r"""(?:(?<![^\s:'"`=(<,\[])//|(?:(?<=http:)|(?<=https:))/)[^\s:'"`\x1b]*(?::(?!//)[^\s:'"`\x1b]*)*"""
@@ -61,7 +61,7 @@ def without_secrets(text: str) -> str:
     if not any(map(text.__contains__, ("@", "/t/", "=", *_BEGINNINGS))) and not text.startswith("t/"):
         return text
     whole = re.match(_WHOLE, text)
-    if whole is not None:  # somebody may have typed a password with a space or a quote
+    if whole is not None:  # someone may have typed a password with a space or a quote
         text = whole[0] + _without_login(text[whole.end() :], whole[0], "")
     elif not any(map(str.isspace, text)) and "://" not in text and not re.match(_LOCAL, text):
         text = _without_bare(text)

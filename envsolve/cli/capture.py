@@ -101,7 +101,7 @@ def capture(**options: Any) -> int:
 
 
 def _format(name: str | None, output: str | None) -> str | None:
-    """The format that is named, or that the file name of -o asks for; None where neither says one."""
+    """The format that is named, or that the file name of -o asks for; None if neither says one."""
     if name is None and (output is None or format_of_name(Path(output.replace(PLATFORM, ""))) is None):
         return None
     return wanted_format(name, output, CAPTURE_FORMATS)

@@ -39,7 +39,7 @@ class ToInstall(NamedTuple):
 
 
 def named_lock(options: dict[str, Any]) -> ToInstall:
-    """The lock of --lock. Raises UsageError where something is asked for beside it."""
+    """The lock of --lock. Raises UsageError if something is asked for beside it."""
     undecided = set(REQUEST).difference(_WITH_A_LOCK)
     hints = (Hint("omit --lock to solve the request"), Hint("or omit the other options"))
     require_not_typed((*undecided, "format_name"), "cannot be used with --lock: the lock already decides it", hints)

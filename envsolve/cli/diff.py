@@ -117,7 +117,7 @@ def _answer(found: Sequence[LockDiff], fail_on: frozenset[str], format_name: str
 
 
 def _pairs(old: str, new: str | None) -> list[tuple[Version, Version]]:
-    """The versions of files to compare. Raises UsageError where an argument names none."""
+    """The versions of files to compare. Raises UsageError if an argument names none."""
     from envsolve.app.status.revisions import Version, version_of
 
     before = version_of(old, os.environ)

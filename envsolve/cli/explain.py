@@ -154,7 +154,7 @@ def explain(**options: Any) -> int:
 
 
 def _stream(words: tuple[str, ...]) -> BinaryIO:
-    """What is to be read: standard input, a file, or the text itself. Raises UsageError where there is nothing."""
+    """What is to be read: standard input, a file, or the text itself. Raises UsageError if there is nothing."""
     if not words and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing-to-explain", "no text to explain", hints=(_HINT,))
     if words in ((), ("-",)):
@@ -177,7 +177,7 @@ def _opened(name: str, shown: str) -> BinaryIO:
 
 
 def _require_text(stream: BinaryIO, name: str) -> None:
-    """Raise UsageError where a file is plainly no text, in whose bytes a few letters could look like a GPU."""
+    """Raise UsageError if a file is plainly no text, in whose bytes a few letters could look like a GPU."""
     if not isinstance(stream, io.BufferedReader):
         return
     try:

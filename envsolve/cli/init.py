@@ -179,7 +179,7 @@ def init(**options: Any) -> int:
 def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tuple[dict[str, object], Adopted]:
     """The keys to write: what is asked for here, else what the directory has, else what a person answers.
 
-    Raises UsageError where nobody says it.
+    Raises UsageError if no one says it.
     """
     from envsolve.app.project.adopting import Adopted, adopted
     from envsolve.app.project.adopting_uv import left_of_pyproject, overrides_of
@@ -274,7 +274,7 @@ def _typed(value: object) -> str:
 
 
 def _pyproject(directory: Path) -> Mapping[str, Any]:
-    """The pyproject.toml, whichever file the project is written to; empty where there is none."""
+    """The pyproject.toml, whichever file the project is written to; empty if there is none."""
     from envsolve.project.reading import PYPROJECT, parsed, text_at
 
     path = directory / PYPROJECT

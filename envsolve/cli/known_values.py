@@ -22,7 +22,7 @@ _LEFT_OUT = ("nvidia", "geforce", "tesla")
 
 
 def _known(values: Callable[[click.Context, str], Iterable[str]]) -> Completer:
-    """Those of ``values`` that begin with what was typed, in any case; none where the matrix cannot be read."""
+    """Those of ``values`` that begin with what was typed, in any case; none if the matrix cannot be read."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:  # noqa: ARG001
         try:
@@ -55,7 +55,7 @@ def _gpus(ctx: click.Context, typed: str) -> Iterator[str]:
 
 
 def spelled_as_typed(name: str, typed: str) -> str | None:
-    """The shortest way to write a product that begins with what was ``typed``; None where it does not.
+    """The shortest way to write a product that begins with what was ``typed``; None if it does not.
 
     ``RTX 3`` is the beginning of ``RTX 3090``, and ``NVIDIA GeForce RTX 3`` that of the name the driver gives.
     """

@@ -177,7 +177,7 @@ def _document(changes: Sequence[FileChange], notes: Sequence[Note]) -> documents
 
 
 def _answer(changes: Sequence[FileChange], project: Project, options: dict[str, Any]) -> str:
-    """What is printed of the changes; "" where JSON is wanted, which the caller prints."""
+    """What is printed of the changes; "" if JSON is wanted, which the caller prints."""
     format_name = output_format(options)
     text = "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it))
     if format_name in ("text", "json"):

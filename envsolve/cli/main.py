@@ -124,7 +124,7 @@ class LazyGroup(click.Group):
 
 
 def _refuse_unknown_command(args: Sequence[str]) -> None:
-    """Raise UsageError where the first word is no option, and nothing says that it is a requirement.
+    """Raise UsageError if the first word is no option, and nothing says that it is a requirement.
 
     A framework, a file or a format beside it says so, but not of a word that is nearly a command.
     """
@@ -145,7 +145,7 @@ def _refuse_unknown_command(args: Sequence[str]) -> None:
 
 
 def _meant_command(word: str, cutoff: float, rest: Sequence[str]) -> Hint | None:
-    """The command that ``word`` stands for, with what is typed behind it; None where it is none, nor nearly one."""
+    """The command that ``word`` stands for, with what is typed behind it; None if it is none, nor nearly one."""
     import difflib
 
     from envsolve.frameworks import framework_of_word
@@ -267,7 +267,7 @@ def _without_arguments() -> str:
 
 
 def _as_error(error: Exception) -> EnvsolveError | None:
-    """The error to show for ``error``; None where it is an internal one."""
+    """The error to show for ``error``; None if it is an internal one."""
     if isinstance(error, click.ClickException):
         return _usage_error(error)
     if isinstance(error, ValueError) and _TOO_LONG in str(error):
@@ -346,7 +346,7 @@ def _text_of(error: click.ClickException) -> str:
 
 
 def _is_from_environment(error: click.BadParameter) -> bool:
-    """Whether a variable holds the value that is wrong, and no option that somebody typed."""
+    """Whether a variable holds the value that is wrong, and no option that someone typed."""
     if error.ctx is None or error.param is None or not isinstance(error.param.envvar, str):
         return False
     return error.ctx.get_parameter_source(error.param.name or "") is ParameterSource.ENVIRONMENT

@@ -182,7 +182,7 @@ def package_name(text: str) -> str:
 
 
 def require_not_typed(names: Iterable[str], why: str, hints: tuple[Hint, ...] = ()) -> None:
-    """Raise UsageError where one of the options ``names`` is on the command line, which does not go with the others."""
+    """Raise UsageError if one of the options ``names`` is on the command line, which does not go with the others."""
     context = click.get_current_context()
     for parameter in context.command.params:
         is_typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
@@ -223,7 +223,7 @@ def matrix_of(options: Mapping[str, Any]) -> Matrix:
 
 
 def require_one_environment(options: Mapping[str, Any]) -> None:
-    """Raise UsageError where both options name an environment."""
+    """Raise UsageError if both options name an environment."""
     if options["prefix"] is not None and options["python"] is not None:
         raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
 

@@ -25,7 +25,7 @@ def deliver(text: str, output: str | None, *, color: bool | None = None) -> None
     """Print ``text``, or write it to the file ``output`` names, without secrets; ``-`` is standard output as well.
 
     ``color`` keeps or drops the colour in what is printed; with None a terminal keeps it.
-    Raises OutsideError where standard output does not take it, UsageError where the file cannot be written.
+    Raises OutsideError if standard output does not take it, UsageError where the file cannot be written.
     BrokenPipeError passes: whoever closed the pipe has read enough.
     """
     if output not in (None, "-"):
@@ -111,7 +111,7 @@ def forget_stdout() -> None:
 def write_whole(path: Path, text: str) -> None:
     """Replace ``path`` by a file with ``text`` in one step; a link stays and its target is replaced.
 
-    What is no regular file (a pipe, a device) is written to as it is. Raises UsageError where the place cannot be
+    What is no regular file (a pipe, a device) is written to as it is. Raises UsageError if the place cannot be
     written, OutsideError where the disk fails; the old file, if any, is then untouched.
     """
     write_all([(path, text)])
@@ -165,7 +165,7 @@ def is_dry_run() -> bool:
 
 
 def _note_each(files: Sequence[tuple[Path, str]], *, in_folders: bool) -> None:
-    """What writing ``files`` would do, on stderr. Raises UsageError where a directory is missing that is not made."""
+    """What writing ``files`` would do, on stderr. Raises UsageError if a directory is missing that is not made."""
     from envsolve.cli.report import note
 
     quiet = bool(click.get_current_context().params.get("quiet"))

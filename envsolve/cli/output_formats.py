@@ -94,7 +94,7 @@ class Outcome(NamedTuple):
 
 
 def output_format(options: Mapping[str, Any]) -> str:
-    """The format that --output-format and --json name. Raises UsageError where they name two."""
+    """The format that --output-format and --json name. Raises UsageError if they name two."""
     named, as_json = options.get("output_format"), options.get("as_json")
     if not as_json or named in (None, "json"):
         return "json" if as_json else named or "text"

@@ -18,7 +18,7 @@ Place = tuple[str, int | None]
 
 
 def package_place(path: str, names: Iterable[str]) -> Place:
-    """The line of the first of the packages ``names`` that stands in the file at ``path``; None where none does."""
+    """The line of the first of the packages ``names`` that stands in the file at ``path``; None if none does."""
     try:
         text = read_text(Path(path), LONGEST) or ""
     except FileError:

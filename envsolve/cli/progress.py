@@ -1,4 +1,4 @@
-"""One line on a terminal that says what is going on; nothing where nobody watches."""
+"""One line on a terminal that says what is going on; nothing where no one watches."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ force_option = option("--force", is_flag=True, help="Overwrite the output file e
 
 
 def refuse_to_overwrite(output: str | None, platforms: Iterable[str], way: Hint = _ANOTHER_NAME) -> None:
-    """Raise UsageError where a file that ``output`` names, for any of ``platforms``, is not one that envsolve wrote.
+    """Raise UsageError if a file that ``output`` names, for any of ``platforms``, is not one that envsolve wrote.
 
     ``way`` is what to do instead of overwriting it.
     """

@@ -71,7 +71,7 @@ def report(error: EnvsolveError, arguments: Sequence[str], command: str, *, as_j
 def _typed(arguments: Sequence[str]) -> str:
     """The command line, after the variables that options are also read from.
 
-    Addresses in variables are left out: they may hold a token, and nobody typed them into what is shown here.
+    Addresses in variables are left out: they may hold a token, and no one typed them into what is shown here.
     """
     set_ = ((name, value) for name, value in sorted(os.environ.items()) if _sets_option(name))
     variables = (f"{name}={'...' if '://' in value else shlex.quote(value)}" for name, value in set_)
@@ -120,6 +120,6 @@ def _say(word: str, colour: str, text: str, below: str | None = None) -> None:
 
 
 def _shown(text: str) -> str:
-    """``text`` without the middle of what somebody pasted by mistake."""
+    """``text`` without the middle of what someone pasted by mistake."""
     text = without_secrets(text)
     return text if len(text) <= 4 * _LONGEST else f"{text[: 2 * _LONGEST]} ... {text[-_LONGEST:]}"

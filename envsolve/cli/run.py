@@ -94,7 +94,7 @@ def _activated(prefix: Path) -> dict[str, str]:
 def _run(command: tuple[str, ...], environ: dict[str, str]) -> int:
     """Become the command; on Windows, where no process can, wait for it.
 
-    Raises OutsideError ``program-not-found`` where there is none of its name.
+    Raises OutsideError ``program-not-found`` if there is none of its name.
     """
     from envsolve.boundary.programs import find_program
 

@@ -84,7 +84,7 @@ def lock_with_progress(
 
 
 def _there(options: dict[str, Any]) -> LockFor:
-    """The lock in the file of -o; none where there is no file, or nothing of it is to stay.
+    """The lock in the file of -o; none if there is no file, or nothing of it is to stay.
 
     With --force anything may be in the file, which then is none.
     """
@@ -97,7 +97,7 @@ def _there(options: dict[str, Any]) -> LockFor:
 
 
 def _require_place(request: Request, options: dict[str, Any]) -> None:
-    """Raise UsageError where a lock cannot be written as asked."""
+    """Raise UsageError if a lock cannot be written as asked."""
     if options["why"] or options["why_not"]:
         raise UsageError(
             "contradictory-options",
@@ -118,7 +118,7 @@ def _require_place(request: Request, options: dict[str, Any]) -> None:
 
 
 def _require_file_for_each(platforms: Sequence[str], output: str | None, kind: tuple[str, str]) -> None:
-    """Raise UsageError where one file is to hold several platforms; ``kind`` is what it is and how it may be called."""
+    """Raise UsageError if one file is to hold several platforms; ``kind`` is what it is and how it may be called."""
     if len(platforms) > 1 and (output is None or PLATFORM not in output):
         what, example = kind
         raise UsageError(
@@ -129,7 +129,7 @@ def _require_file_for_each(platforms: Sequence[str], output: str | None, kind: t
 
 
 def refuse_what_is_condas(request: Request) -> None:
-    """Raise UsageError where a request for a Python lock names a channel or an environment.yml.
+    """Raise UsageError if a request for a Python lock names a channel or an environment.yml.
 
     A channel that is typed may be meant as pip's ``-c``, a constraint file, and would hold nothing here. A variable
     that names channels for all commands is about the others. What an environment.yml asks of conda has no place here.

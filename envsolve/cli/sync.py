@@ -67,7 +67,7 @@ environment_options = stacked(
 def sync(**options: Any) -> int:
     """Make the environment of the project equal to its lock, and prove it.
 
-    Only what differs is installed or removed, packages that somebody else installed there too. If there is no
+    Only what differs is installed or removed, packages that someone else installed there too. If there is no
     environment yet, or its Python does not fit the lock, it is created.
 
     \b
@@ -136,7 +136,7 @@ def prefix_of(project: Project, options: dict[str, Any]) -> Path:
 def lock_of(project: Project, options: dict[str, Any]) -> Path:
     """The lock that the environment is made from.
 
-    Raises UsageError ``no-lock`` where the project has none for this machine, ``several-locks`` where its targets have
+    Raises UsageError ``no-lock`` if the project has none for this machine, ``several-locks`` where its targets have
     one each.
     """
     if options["lock_file"]:

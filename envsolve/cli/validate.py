@@ -127,7 +127,7 @@ def validate(**options: Any) -> int:
 
 
 def _require_one_device(devices: Sequence[tuple[str, int | None]], *, all_gpus: bool) -> None:
-    """Raise UsageError where the values of --device contradict each other or --all-gpus."""
+    """Raise UsageError if the values of --device contradict each other or --all-gpus."""
     if len({device for device, _ in devices}) > 1 or len({index is None for _, index in devices}) > 1:
         raise UsageError("contradictory-options", "only cuda:N may be repeated in --device")
     if all_gpus and devices[0] not in (("auto", None), ("cuda", None)):

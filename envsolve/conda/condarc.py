@@ -29,7 +29,7 @@ _LONGEST = 1024 * 1024
 class Condarc(NamedTuple):
     """Where channels are by name: ``alias`` for all, ``custom`` for some; a name is added to either.
 
-    ``defaults`` are the channels that the name ``defaults`` stands for, None where nobody says which.
+    ``defaults`` are the channels that the name ``defaults`` stands for, None if no one says which.
     """
 
     alias: str | None = None
@@ -60,7 +60,7 @@ class Condarc(NamedTuple):
 
 
 def read_condarc(environ: Mapping[str, str], home: Path | None) -> Condarc:
-    """What the settings of this user say. Raises UsageError ``conda-settings-invalid`` where a file cannot be read."""
+    """What the settings of this user say. Raises UsageError ``conda-settings-invalid`` if a file cannot be read."""
     found = [_read(path) for path in condarc_places(environ, home)]
     aliases = [environ.get("CONDA_CHANNEL_ALIAS"), *(it.alias for it in found)]
     custom = {name: base for it in reversed(found) for name, base in it.custom}

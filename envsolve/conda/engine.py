@@ -2,11 +2,11 @@
 
 It is a process of its own because py-rattler (0.28) now and then crashes when an interpreter ends, after the work is
 done: threads of its runtime outlive the interpreter (PyO3/pyo3-async-runtimes issue 40). Here the process ends without
-any clean-up, and a crash would lose an exit code that nobody looks at. It imports nothing of envsolve, so that it
+any clean-up, and a crash would lose an exit code that no one looks at. It imports nothing of envsolve, so that it
 starts while the rest is still loading. Beside it installer.py alone imports rattler, in a process of its own as well.
 
 A message is its length in bytes on a line of its own, then JSON. The first job is the settings, and is not answered;
-nor is ``prepare``, which only has channels read that will be asked for later. Where input ends, nobody waits for an
+nor is ``prepare``, which only has channels read that will be asked for later. Where input ends, no one waits for an
 answer any more: the process ends with it, whatever it is at.
 """
 

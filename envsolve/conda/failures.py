@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(text: str, kinds: Iterable[Kind]) -> Kind | None:
-    """The first of ``kinds`` that ``text`` tells; None where it tells none."""
+    """The first of ``kinds`` that ``text`` tells; None if it tells none."""
     return next((it for it in kinds if any(word in text for word in it.words)), None)
 
 

@@ -47,7 +47,7 @@ def install(
 ) -> None:
     """Install the packages; each one's digest is checked when it is fetched.
 
-    Raises OutsideError where py-rattler is missing, ends without an answer, or cannot fetch or write a package. When
+    Raises OutsideError if py-rattler is missing, ends without an answer, or cannot fetch or write a package. When
     this is left, however it is, the process has ended.
     """
     if not is_installed():
@@ -87,7 +87,7 @@ def package_cache(environ: Mapping[str, str]) -> Path:
 def _answer(
     process: Popen[bytes], settings: Mapping[str, Any], job: Mapping[str, Any], progress: Callable[[str], None]
 ) -> Mapping[str, Any] | None:
-    """The last message, those before being progress; None where the process dies before it."""
+    """The last message, those before being progress; None if the process dies before it."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:

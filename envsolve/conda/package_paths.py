@@ -18,7 +18,7 @@ class EscapeError(Exception):
 
 
 def require_inside(package: str, paths: Iterable[str]) -> None:
-    """Raise EscapeError where one of the ``paths`` that ``package`` lists leads out of its environment."""
+    """Raise EscapeError if one of the ``paths`` that ``package`` lists leads out of its environment."""
     outside = next(filter(_LEADS_OUT.search, paths), None)
     if outside is not None:
         raise EscapeError(f"{package} contains {outside!r}, which is outside of the environment")

@@ -19,7 +19,7 @@ def is_installed() -> bool:
 
 
 def started(engine: Path, *, listening: bool = False) -> subprocess.Popen[bytes]:
-    """A new process of the program ``engine``; its errors are kept where somebody is ``listening``."""
+    """A new process of the program ``engine``; its errors are kept where someone is ``listening``."""
     return _started([str(engine)], listening=listening)
 
 

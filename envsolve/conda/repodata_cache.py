@@ -14,7 +14,7 @@ from shutil import rmtree
 FOLDER = "conda-channels"
 """Below the directory of the cache."""
 _AGE = 90 * 86400.0
-"""Seconds after which what nobody used is removed, as for package indexes."""
+"""Seconds after which what no one used is removed, as for package indexes."""
 
 
 class RepodataCache:

@@ -40,7 +40,7 @@ _LAST_LINES = 3
 
 
 class Settings(NamedTuple):
-    """How channels are asked. ``mode`` is ``""``, ``offline`` (nobody is) or ``refresh`` (nothing kept counts).
+    """How channels are asked. ``mode`` is ``""``, ``offline`` (no one is) or ``refresh`` (nothing kept counts).
 
     ``condarc`` is where channels with a bare name are; what it does not say is left to the settings of rattler.
     """
@@ -131,7 +131,7 @@ class Session:
         }
 
     def solve(self, question: Question) -> tuple[CondaPackage, ...]:
-        """Everything to install, sorted by name. Raises CondaConflict where nothing fits together."""
+        """Everything to install, sorted by name. Raises CondaConflict if nothing fits together."""
         asked = self._asked(question.channels, question.platform)
         answer = self._answer({"kind": "solve", **question._asdict(), **asked})
         return tuple(sorted(map(_package, answer["records"])))
@@ -178,7 +178,7 @@ class Session:
         raise outside(answer["error"], answer["text"], job, offline=self._settings.mode == "offline")
 
     def _exchange(self, job: Mapping[str, Any]) -> Any:
-        """Send a job and wait for its answer; None where the process dies before it gave one."""
+        """Send a job and wait for its answer; None if the process dies before it gave one."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -232,7 +232,7 @@ def _number(variables: Sequence[str], usual: int) -> int:
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """The next message of the process; None where it ends before it gave one. Raises ValueError for what is none."""
+    """The next message of the process; None if it ends before it gave one. Raises ValueError for what is none."""
     length = stream.readline()
     content = stream.read(int(length)) if length.strip() else b""
     return json.loads(content) if length.strip() and len(content) == int(length) else None

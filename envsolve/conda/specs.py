@@ -14,7 +14,7 @@ _RELEASE = re.compile(r"\d+(\.\d+)*\Z")
 
 
 def specifier_of(versions: str) -> SpecifierSet | None:
-    """The specifier that admits what ``versions`` of conda admit; None where none does, as of ``1.2|1.4``."""
+    """The specifier that admits what ``versions`` of conda admit; None if none does, as of ``1.2|1.4``."""
     if versions in ("", "*", "=*"):
         return SpecifierSet()
     try:
@@ -35,7 +35,7 @@ def _clause(part: str) -> str:
 
 
 def conda_versions(specifier: str) -> str:
-    """The versions of conda that admit what ``specifier`` of packaging admits, "" where any will do.
+    """The versions of conda that admit what ``specifier`` of packaging admits, "" if any will do.
 
     ``~=1.4.2`` is spelled out, and ``==1.4.*`` is ``1.4.*``, as strict readers want it; ``==1.4`` stays one version.
     """

@@ -48,7 +48,7 @@ def write_library_path(prefix: Path) -> None:
 
 
 def write_xla_flags(prefix: Path) -> bool:
-    """Have XLA find the libdevice of the environment once it is activated; False where there is none in it.
+    """Have XLA find the libdevice of the environment once it is activated; False if there is none in it.
 
     That of the package cudatoolkit lies where XLA would not look, and gets a link where it does. OSError passes.
     """

@@ -24,7 +24,7 @@ _VARIABLE = re.compile(r"://\S*?\$\{([A-Za-z0-9_]+)\}")
 
 
 def refuse_builds(path: Path, lock: Lock) -> None:
-    """Raise UsageError ``build-refused`` where the lock at ``path`` has a package built, or may have it."""
+    """Raise UsageError ``build-refused`` if the lock at ``path`` has a package built, or may have it."""
     for pin in lock.pins:
         named = [file for file in pin.files if file.name]
         if named and not any(file.is_wheel for file in named):
@@ -39,7 +39,7 @@ def refuse_builds(path: Path, lock: Lock) -> None:
 
 
 def refuse_variables(path: Path, text: str) -> None:
-    """Raise UsageError ``lock-not-exact`` where a lock with this text names variables of the machine in an address.
+    """Raise UsageError ``lock-not-exact`` if a lock with this text names variables of the machine in an address.
 
     They may be secrets, and what a lock names must not depend on the machine. A pylock.toml has no variables (PEP 751),
     and what looks like one is a part of an address.
@@ -58,7 +58,7 @@ def refuse_variables(path: Path, text: str) -> None:
 def recorded_build_constraints(lock: Lock) -> Iterator[str]:
     """What a lock records of the versions of what builds require.
 
-    Only ranges of versions count: a lock that somebody hands over has no address and no option for an installer here.
+    Only ranges of versions count: a lock that someone hands over has no address and no option for an installer here.
     """
     for text in () if lock.made is None else lock.made.option(BUILD_CONSTRAINTS):
         with suppress(InvalidRequirement):

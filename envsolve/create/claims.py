@@ -1,4 +1,4 @@
-"""Which directories this user's envsolve makes into environments, kept where nobody else can write it.
+"""Which directories this user's envsolve makes into environments, kept where no one else can write it.
 
 A record in a directory proves nothing, as whoever hands the directory over can write one. So each directory is claimed
 in the user's own state directory before anything is put into it, by its path and its number in the file system. The
@@ -47,7 +47,7 @@ class _Claim(NamedTuple):
 def claiming(prefix: Path) -> Iterator[None]:
     """Claim the directory at ``prefix``, which is empty, and show life until this is left.
 
-    Where the claim cannot be written, the directory is made all the same, and is nobody's after a kill.
+    Where the claim cannot be written, the directory is made all the same, and is no one's after a kill.
     """
     file, before = _file(prefix), _claim(prefix)
     ended = threading.Event()
@@ -148,7 +148,7 @@ def _files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[str]:
 
 
 def _listed(prefix: Path, claim: _Claim) -> dict[str, str]:
-    """The files on the list with their states; none where it is not the one that was made."""
+    """The files on the list with their states; none if it is not the one that was made."""
     try:
         content = read_bytes(prefix / LOCKS / LIST, _LONGEST_LIST, follow=False) or b""
     except FileError:

@@ -84,7 +84,7 @@ KNOWN = tuple(word for kind in _KINDS for word in kind.words)
 
 
 def tool_failed(code: str, tool: str, ran: Ran, *, keeps: bool = False) -> OutsideError:
-    """The error for a tool that failed; ``code`` is for what nobody knows by its words.
+    """The error for a tool that failed; ``code`` is for what no one knows by its words.
 
     ``keeps`` says that what it fetched is there for the next try.
     """

@@ -34,7 +34,7 @@ _UV = ("--no-config", "--no-project", "--color", "never")
 
 
 class Found(NamedTuple):
-    """A Python: its program, and its version, "" where uv is to find or fetch it."""
+    """A Python: its program, and its version, "" if uv is to find or fetch it."""
 
     program: str
     version: str = ""
@@ -50,7 +50,7 @@ def find_python(
 ) -> Found:
     """A Python of ``versions``, None meaning any, for a lock that the file ``project`` requests, if any.
 
-    Raises OutsideError ``python-not-found`` where there is none.
+    Raises OutsideError ``python-not-found`` if there is none.
     """
     wanted = versions or _ANY
     if uv is not None:

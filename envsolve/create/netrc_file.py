@@ -20,7 +20,7 @@ _DEFAULT = "default"
 
 
 def netrc_text(addresses: Sequence[str], environ: Mapping[str, str]) -> str:
-    """The text of the file; "" where no address has a login.
+    """The text of the file; "" if no address has a login.
 
     An entry of the user's own for a host of ``addresses`` is left out: which of two counts differs between parsers.
     Raises UsageError ``url-invalid`` for a login that cannot stand in such a file.

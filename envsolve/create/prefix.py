@@ -28,7 +28,7 @@ _OURS = (LOCK, f"{RECORD}.new")
 _BESIDE = (RECORD, *_OURS, OLD, LOCKS)
 """What lies in the directory beside the files of the environment."""
 _FOREIGN = "foreign.list"
-"""The files of somebody else in an environment that is changing, beside its lock."""
+"""The files of someone else in an environment that is changing, beside its lock."""
 _FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
@@ -42,7 +42,7 @@ class Place(NamedTuple):
 def place_of(name: str) -> Place:
     """The place that a user names, as an absolute path; a link stands for the directory it names.
 
-    Raises UsageError where it is a directory that envsolve must not touch (``prefix-protected``), something other than
+    Raises UsageError if it is a directory that envsolve must not touch (``prefix-protected``), something other than
     an environment of envsolve (``prefix-not-ours``), or no place for a directory (``prefix-not-usable``).
     """
     path = Path(os.path.abspath(name))  # noqa: PTH100  # links above it stay as they are named
@@ -78,7 +78,7 @@ def _require_text(path: Path) -> None:
 
 
 def _moved(path: Path, record: Record) -> UsageError:
-    """The error for a copy: paths in it lead to the place it was made for, and nobody knows whose it is."""
+    """The error for a copy: paths in it lead to the place it was made for, and no one knows whose it is."""
     return UsageError(
         "prefix-not-ours",
         f"{path} was copied or moved: it was made in {record.prefix or 'an unknown place'}",
@@ -100,7 +100,7 @@ def lies_aside(path: Path) -> bool:
 
 
 def _refuse_protected(path: Path) -> None:
-    """The home directory, the root and the interpreter at work are nobody's new environment."""
+    """The home directory, the root and the interpreter at work are no one's new environment."""
     named = {"your home directory": _home(), "the root of the file system": Path(path.anchor)}
     named |= {"the environment that envsolve runs in": Path(sys.prefix), "its Python": Path(sys.base_prefix)}
     real = _real(path)
@@ -169,7 +169,7 @@ def note_foreign_files(path: Path) -> frozenset[Path]:
 
 
 def require_only_own_files(path: Path) -> None:
-    """Raise UsageError ``prefix-not-ours`` where the finished environment holds a file that envsolve did not write."""
+    """Raise UsageError ``prefix-not-ours`` if the finished environment holds a file that envsolve did not write."""
     require_claim(path)
     foreign = next(foreign_files(path), None)
     if foreign is not None:
@@ -180,7 +180,7 @@ def require_only_own_files(path: Path) -> None:
 
 
 def _require_directory(path: Path) -> None:
-    """Raise UsageError where nothing can be made at ``path``, before anybody works for it."""
+    """Raise UsageError if nothing can be made at ``path``, before anybody works for it."""
     there = next(it for it in (path, *path.parents) if os.path.lexists(it))
     if not there.is_dir():
         raise UsageError("prefix-not-usable", f"{there} is not a directory", hints=(_ANOTHER,))
@@ -207,7 +207,7 @@ def _refuse_foreign(path: Path) -> None:
 def claimed(path: Path) -> Iterator[None]:
     """Work on the directory alone, which is made where there is none; afterwards an empty one that was made is gone.
 
-    Raises OutsideError ``prefix-busy`` where somebody else works on it, and UsageError as :func:`place_of`.
+    Raises OutsideError ``prefix-busy`` if someone else works on it, and UsageError as :func:`place_of`.
     """
     made: list[Path] = []
     try:
@@ -243,7 +243,7 @@ def _made(path: Path) -> list[Path]:
 def clear_remains(path: Path) -> None:
     """Remove what a command that was killed left in the directory, if anything.
 
-    Raises UsageError ``prefix-not-ours`` where somebody has put a file there since; nothing is removed then.
+    Raises UsageError ``prefix-not-ours`` if someone has put a file there since; nothing is removed then.
     """
     if any(it.name not in (*_OURS, OLD) for it in list(os.scandir(path))):
         require_claim(path)

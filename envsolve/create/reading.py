@@ -152,7 +152,7 @@ def _proven(given: _Given, pin: Pin) -> Pin:
 
 
 def _require_proven(given: _Given, package: CondaPackage) -> None:
-    """Raise UsageError where a package has an md5 alone, which can be forged; explicit files have no more."""
+    """Raise UsageError if a package has an md5 alone, which can be forged; explicit files have no more."""
     if package.sha256 is not None or given.format_name == "environment":
         return
     if given.format_name not in _WITHOUT_SHA256:

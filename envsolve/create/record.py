@@ -1,7 +1,7 @@
 """``PREFIX/.envsolve.json``: what an environment was made of, and whether it is finished.
 
 The record is there before anything else, and says so: a directory with an unfinished one may be cleared, one without
-any is somebody else's. The lock lies beside it in a folder of its own, so that the same environment can be made again.
+any is someone else's. The lock lies beside it in a folder of its own, so that the same environment can be made again.
 There is no time in either: the same lock gives the same bytes.
 """
 
@@ -45,8 +45,8 @@ class Record(NamedTuple):
     """What is recorded of an environment: its state, and what it is made of.
 
     ``prefix`` is the place that it was made for, which stands in its files: in a copy or after a move it names another.
-    ``python`` is what was asked of the interpreter of a venv, "" where nothing was. ``request`` is the command that
-    makes the environment again. ``passed`` says whether its last validation passed, None where there was none since it
+    ``python`` is what was asked of the interpreter of a venv, "" if nothing was. ``request`` is the command that
+    makes the environment again. ``passed`` says whether its last validation passed, None if there was none since it
     changed.
     """
 
@@ -62,7 +62,7 @@ class Record(NamedTuple):
 
     @property
     def lock_path(self) -> str | None:
-        """The file that was named as the lock; None where the lock was solved for, or the command is none."""
+        """The file that was named as the lock; None if the lock was solved for, or the command is none."""
         try:
             words = shlex.split(self.request)
         except ValueError:
@@ -120,7 +120,7 @@ def write_lock(prefix: Path, plan: Plan) -> None:
 
 
 def read_record(prefix: Path) -> Record | None:
-    """The record of the environment at ``prefix``; None where there is none.
+    """The record of the environment at ``prefix``; None if there is none.
 
     Raises UsageError ``record-unreadable`` for one that is broken, or of an envsolve that is newer than this one.
     """

@@ -21,7 +21,7 @@ from envsolve.errors import Hint, UsageError
 def set_aside(prefix: Path) -> None:
     """Move the environment aside.
 
-    Raises UsageError ``prefix-not-ours`` where envsolve did not make it, or not all of it. OSError passes.
+    Raises UsageError ``prefix-not-ours`` if envsolve did not make it, or not all of it. OSError passes.
     """
     require_only_own_files(prefix)
     old = prefix / OLD
@@ -58,7 +58,7 @@ def settle(prefix: Path) -> None:
 
 
 def _require_free(prefix: Path, names: Iterable[str]) -> None:
-    """Raise UsageError where somebody has put something where the old environment has to go."""
+    """Raise UsageError if someone has put something where the old environment has to go."""
     taken = next((name for name in names if os.path.lexists(prefix / name)), None)
     if taken is not None:
         message = f"an environment lies aside in {prefix / OLD}, and cannot come back: {prefix / taken} is in its way"

@@ -40,7 +40,7 @@ class Network(NamedTuple):
     """How installers go out. ``settings`` are the indexes that the user has configured, with their logins.
 
     ``logins`` are further addresses with a login. ``cache_directory`` is what the user named, None for each
-    installer's own. ``offline`` asks nobody.
+    installer's own. ``offline`` asks no one.
     """
 
     settings: IndexSettings
@@ -66,7 +66,7 @@ class Network(NamedTuple):
 def find_uv() -> str | None:
     """The program uv: on the PATH, beside this interpreter, or in the Python package of that name.
 
-    None where there is none that reads every lock.
+    None if there is none that reads every lock.
     """
     return next((program for program in _candidates() if _will_do(program)), None)
 
@@ -153,7 +153,7 @@ def _without_login(url: str) -> str:
 
 @contextmanager
 def _netrc(environ: Mapping[str, str], network: Network, scratch: Path) -> Iterator[Path | None]:
-    """A netrc file of the user's own and the logins in addresses; None where there are none in addresses."""
+    """A netrc file of the user's own and the logins in addresses; None if there are none in addresses."""
     text = netrc_text(network.addresses, environ)
     if not text:
         yield None

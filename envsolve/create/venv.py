@@ -17,7 +17,7 @@ from envsolve.create.tools import has_own_pip
 def make_venv(
     prefix: Path, python: Found, uv: str | None, environ: Mapping[str, str], progress: Callable[[str], None]
 ) -> None:
-    """Make a venv of ``python`` at ``prefix``, which is there. Raises OutsideError where the tool fails."""
+    """Make a venv of ``python`` at ``prefix``, which is there. Raises OutsideError if the tool fails."""
     progress(f"a venv of Python {python.version}")
     if uv is not None:
         options = ("--no-config", "--no-project", "--allow-existing", "--color", "never")

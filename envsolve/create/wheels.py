@@ -57,7 +57,7 @@ def wheel_file(lock: Lock, *, reads_pylock: bool) -> WheelFile:
 
 
 class Wheels(NamedTuple):
-    """What is installed, and by what; ``uv`` is None where pip has to do it.
+    """What is installed, and by what; ``uv`` is None if pip has to do it.
 
     ``alone`` says that there is nothing in the environment but these: of conda's packages uv would remove what it
     takes for strange. ``builds`` lets packages be built that have no wheel, which runs their code, and
@@ -82,7 +82,7 @@ def install_wheels(
     """Install into the environment of ``python``; the lock lies in ``scratch``, with its logins. Returns notes.
 
     Where a build fails that is known to need older build tools, it is tried once more with these.
-    Raises OutsideError where that fails, UsageError ``interpreter-replaced`` where a wheel replaced the interpreter.
+    Raises OutsideError if that fails, UsageError ``interpreter-replaced`` where a wheel replaced the interpreter.
     """
     before = _interpreters(python.parent)
     notes = [it for part in _parts(wheels) for it in _install(python, part, network, environ, scratch, progress)]
@@ -101,7 +101,7 @@ def uninstall(
     environ: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> None:
-    """Remove the wheels of these names from the environment of ``python``. Raises OutsideError where that fails."""
+    """Remove the wheels of these names from the environment of ``python``. Raises OutsideError if that fails."""
     if uv is not None:
         options = ["--python", str(python), "--break-system-packages", "--no-config", "--color", "never"]
         command = [uv, "pip", "uninstall", *options, *names]

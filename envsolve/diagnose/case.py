@@ -40,7 +40,7 @@ class Sighting(NamedTuple):
     number: int
 
     def get(self, field: str) -> str | None:
-        """A named group; None where it took no part."""
+        """A named group; None if it took no part."""
         return self.fields.get(field) or None
 
 
@@ -73,7 +73,7 @@ class Given(NamedTuple):
 
 
 class Case:
-    """What is known. A property is None or empty where nothing is known of it; nothing is assumed."""
+    """What is known. A property is None or empty if nothing is known of it; nothing is assumed."""
 
     def __init__(
         self,

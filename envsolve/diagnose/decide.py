@@ -40,7 +40,7 @@ def _groups(
 def _decision(
     rule: Rule, branch: Branch, catalogue: Catalogue, case: Case, sightings: tuple[Sighting, ...]
 ) -> Diagnosis | None:
-    """What ``branch`` says; None where it does not hold. One that names no cause says that nothing is wrong."""
+    """What ``branch`` says; None if it does not hold. One that names no cause says that nothing is wrong."""
     part = tuple(it for it in sightings if not branch.lines or any(_has(it, field) for field in branch.lines))
     facts = CaseFacts(case, part, catalogue)
     if not part or (branch.when is not None and not branch.when.holds(facts)):
@@ -61,7 +61,7 @@ def _decision(
 def _cause(
     name: str, catalogue: Catalogue, case: Case, sightings: tuple[Sighting, ...], facts: CaseFacts
 ) -> Cause | None:
-    """A cause with what speaks for it; None where something that is known rules it out."""
+    """A cause with what speaks for it; None if something that is known rules it out."""
     entry = catalogue.entry(name)
     if not entry.is_possible(facts):
         return None

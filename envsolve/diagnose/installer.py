@@ -1,6 +1,6 @@
 """Commands for the installer, the interpreter and the shell that a text shows.
 
-Findings name commands as everybody knows them, ``pip install NAME``. In the environment of a text there may be no pip
+Findings name commands as everyone knows them, ``pip install NAME``. In the environment of a text there may be no pip
 (uv), another Python on PATH (a portable program), or an installer that undoes what pip does (uv's projects, pixi).
 """
 

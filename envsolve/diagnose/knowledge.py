@@ -49,7 +49,7 @@ class Knowledge:
         return toolkits[0].floor(windows=windows) if toolkits else None
 
     def last_branch(self, capability: ComputeCapability) -> int | None:
-        """The last driver branch for GPUs of ``capability``; None where there is none yet, or nothing is known."""
+        """The last driver branch for GPUs of ``capability``; None if there is none yet, or nothing is known."""
         life = self.matrix.cuda.life_of(capability)
         return None if life is None else life.last_branch
 
@@ -68,7 +68,7 @@ class Knowledge:
         return None if life is None else life.name
 
     def cuda_for(self, capability: ComputeCapability) -> tuple[CudaVersion, CudaVersion | None] | None:
-        """The first and the last toolkit that compiles for ``capability``; the last is None where it goes on."""
+        """The first and the last toolkit that compiles for ``capability``; the last is None if it goes on."""
         toolkits = self.matrix.cuda.toolkits
         having = [it.version for it in toolkits if capability in it.compiles_for]
         if not having:

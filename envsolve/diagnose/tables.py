@@ -36,7 +36,7 @@ class Text(NamedTuple):
     def expression(self) -> re.Pattern[str]:
         """The pattern, compiled when it is first needed; upper and lower case are alike.
 
-        Raises UsageError where it is no regular expression.
+        Raises UsageError if it is no regular expression.
         """
         with mistakes_in(self.file, self.kind, self.of):
             return _compiled(self.pattern)

@@ -60,7 +60,7 @@ def find_findings() -> Path:
 class Catalogue:
     """The files of a directory, each read when it is first needed.
 
-    Raises UsageError ``findings-invalid`` where a file is not TOML, and for an entry that is wrong.
+    Raises UsageError ``findings-invalid`` if a file is not TOML, and for an entry that is wrong.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -88,7 +88,7 @@ class Catalogue:
         return _row(self.documents.get("facts", {}).get("expression"))
 
     def table(self, name: str) -> Row:
-        """A table that expressions look values up in. Raises KeyError where there is none of that name."""
+        """A table that expressions look values up in. Raises KeyError if there is none of that name."""
         return _row(_row(self.documents["facts"]["table"])[name])
 
     @cached_property
@@ -172,7 +172,7 @@ class Catalogue:
         return self._checks
 
     def entry(self, identifier: str) -> Entry:
-        """The finding or cause of that id. Raises KeyError where there is none."""
+        """The finding or cause of that id. Raises KeyError if there is none."""
         if identifier not in self._read:
             of_error = {key: it for key, it in self._checks.get(identifier, {}).items() if key in ("number", "error")}
             row = {**of_error, **self._entries[identifier]}
@@ -229,7 +229,7 @@ class Catalogue:
         return " ".join(it.said(facts) for it in said), tuple(it for row in said for it in row.commands_said(facts))
 
     def rule(self, symptom: str) -> Rule | None:
-        """The rule on a symptom, None where the catalogue has none."""
+        """The rule on a symptom, None if the catalogue has none."""
         row = self._rules.get(symptom)
         if row is None:
             return None

@@ -16,7 +16,7 @@ from itertools import accumulate
 from typing import Any
 
 Facts = Callable[[str], object]
-"""The value of a declared fact by its name: None where it is unknown; for a function, the callable."""
+"""The value of a declared fact by its name: None if it is unknown; for a function, the callable."""
 
 _OPERATORS: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Eq: operator.eq,

@@ -18,7 +18,7 @@ _OPTIONAL = re.compile(r"<<([^<>]+)>>")
 class Sentence:
     """A sentence or a command, ``when`` it holds, and the commands for what it says.
 
-    Raises ValueError where a field can be empty: it has no other words, is in no optional part, and neither ``when``
+    Raises ValueError if a field can be empty: it has no other words, is in no optional part, and neither ``when``
     nor ``known`` says that it has a value.
     """
 
@@ -59,7 +59,7 @@ def filled(text: str, facts: Facts) -> str:
 
 
 def filled_if_known(text: str, facts: Facts) -> str | None:
-    """``text`` with its fields, or None where one of them is not known."""
+    """``text`` with its fields, or None if one of them is not known."""
     return filled(text, facts) if all(map(facts, fields_of(text))) else None
 
 

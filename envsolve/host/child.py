@@ -41,7 +41,7 @@ _NEW_INTERPRETER = (
 class Ended(NamedTuple):
     """What a child wrote, and how it ended.
 
-    ``exit_code`` is negative for a signal, and None where envsolve stopped the child, as it was ``too_large`` or took
+    ``exit_code`` is negative for a signal, and None if envsolve stopped the child, as it was ``too_large`` or took
     too long.
     """
 

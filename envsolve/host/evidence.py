@@ -79,7 +79,7 @@ class Evidence(NamedTuple):
         return not found.isdisjoint(codes)
 
     def gpus_of(self, source: str) -> tuple[Gpu, ...]:
-        """The GPUs ``source`` lists, none where it lists none or does not know."""
+        """The GPUs ``source`` lists, none if it lists none or does not know."""
         reading = self.of(source)
         return (reading.gpus if reading is not None else None) or ()
 
@@ -100,7 +100,7 @@ class Evidence(NamedTuple):
 
     @property
     def gpus_on_bus(self) -> int | None:
-        """How many NVIDIA GPUs the PCI bus holds; None where it cannot know: unreadable, WSL, Jetson."""
+        """How many NVIDIA GPUs the PCI bus holds; None if it cannot know: unreadable, WSL, Jetson."""
         reading = self.of(Source.PCI)
         if reading is None or reading.gpus is None or self.surroundings.wsl or self.surroundings.l4t is not None:
             return None

@@ -16,7 +16,7 @@ _LONGEST = 1 << 16
 
 
 def read_text(path: Path) -> str | None:
-    """The file's text without surrounding space and NUL, or None where it cannot be read or is no such short file."""
+    """The file's text without surrounding space and NUL, or None if it cannot be read or is no such short file."""
     try:
         content = read_bytes(path, _LONGEST)
     except FileError:
@@ -25,7 +25,7 @@ def read_text(path: Path) -> str | None:
 
 
 def names_in(directory: Path) -> list[str] | None:
-    """The sorted names in ``directory``, or None where it cannot be listed."""
+    """The sorted names in ``directory``, or None if it cannot be listed."""
     try:
         return sorted(os.listdir(directory))  # noqa: PTH208 - names are wanted
     except OSError:
@@ -43,7 +43,7 @@ def is_open_to_us(path: Path) -> bool:
 
 
 def link_name(path: Path) -> str | None:
-    """The last part of what the link at ``path`` points to, or None where it is no link."""
+    """The last part of what the link at ``path`` points to, or None if it is no link."""
     try:
         return path.readlink().name
     except OSError:

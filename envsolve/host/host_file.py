@@ -121,14 +121,14 @@ class _Table:
         return value
 
     def get(self, key: str, kind: type[T]) -> T | None:
-        """The value of ``key``, which must be a ``kind``; None where it is null or absent."""
+        """The value of ``key``, which must be a ``kind``; None if it is null or absent."""
         value = self.data.get(key)
         if value is None or (isinstance(value, kind) and not (kind is int and isinstance(value, bool))):
             return value
         raise self.error(self.place + key, f"must be {_KINDS[kind]}", value)
 
     def parse(self, key: str, parse: Callable[[str], T]) -> T | None:
-        """The text at ``key`` as a value; None where it is null or absent."""
+        """The text at ``key`` as a value; None if it is null or absent."""
         text = self.get(key, str)
         return None if text is None else self.parsed(key, text, parse)
 
@@ -142,7 +142,7 @@ class _Table:
             ) from None
 
     def positive(self, key: str) -> int | None:
-        """The number at ``key``, at least 1; None where it is null or absent."""
+        """The number at ``key``, at least 1; None if it is null or absent."""
         number = self.get(key, int)
         if number is not None and number < 1:
             raise self.error(self.place + key, "must be at least 1", number)

@@ -58,7 +58,7 @@ class ProcGpusProbe(NamedTuple):
     name: str = Source.PROC_GPUS
 
     def read(self) -> Reading | None:
-        """Return the GPUs the module drives by name, or None where it lists none."""
+        """Return the GPUs the module drives by name, or None if it lists none."""
         gpus = grouped(Gpu(model, None) for model in self._models())
         return Reading(self.name, gpus=gpus) if gpus else None
 

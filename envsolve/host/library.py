@@ -105,7 +105,7 @@ def _gpu(name: object, major: object, minor: object, memory: object, mig: object
 
 
 def _capability(major: int | None, minor: int | None) -> ComputeCapability | None:
-    """The compute capability; None where the library does not know it, or gives numbers that are none."""
+    """The compute capability; None if the library does not know it, or gives numbers that are none."""
     try:
         return ComputeCapability.parse(f"{major}.{minor}")
     except ValueError:

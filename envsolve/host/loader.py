@@ -88,7 +88,7 @@ def load_first(names: Iterable[str]) -> CDLL | SourceFailure:
 
 
 def missing(names: Sequence[str], environ: Mapping[str, str]) -> SourceFailure | None:
-    """The problem where none of ``names`` can be loaded, known without loading; None where it has to be tried.
+    """The problem where none of ``names`` can be loaded, known without loading; None if it has to be tried.
 
     The loader of glibc looks into the library path, its cache, and the directories of the system and of the program.
     Where the kernel has the driver, something may lie in places of its own.
@@ -110,7 +110,7 @@ def missing(names: Sequence[str], environ: Mapping[str, str]) -> SourceFailure |
 
 
 def _loader_cache() -> bytes | None:
-    """The cache of glibc's loader, which holds the names of libraries; None where there is none."""
+    """The cache of glibc's loader, which holds the names of libraries; None if there is none."""
     try:
         return Path("/etc/ld.so.cache").read_bytes()
     except OSError:

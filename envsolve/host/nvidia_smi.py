@@ -50,7 +50,7 @@ class NvidiaSmiProbe(NamedTuple):
     name: str = Source.NVIDIA_SMI
 
     def read(self) -> Reading | None:
-        """Return what nvidia-smi says, or None where there is no such program."""
+        """Return what nvidia-smi says, or None if there is no such program."""
         program = find_nvidia_smi(self.machine)
         if program is None:
             return None
@@ -130,7 +130,7 @@ def failure(finished: Finished) -> SourceFailure:
 
 
 def _stopped(finished: Finished) -> SourceFailure | None:
-    """Why nvidia-smi was not let to end; None where it ended."""
+    """Why nvidia-smi was not let to end; None if it ended."""
     if finished.flooded:
         return SourceFailure(Trouble.UNREADABLE_ANSWER, f"nvidia-smi printed more than {LONGEST_OUTPUT >> 20} MB")
     return SourceFailure(Trouble.HANG, "nvidia-smi did not answer in time") if finished.hung else None

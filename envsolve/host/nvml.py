@@ -61,7 +61,7 @@ class _Calls:
         return self._call(function, arguments, optional=False)
 
     def ask_optional(self, function: str, *arguments: object) -> object | None:
-        """The function's answer, or None where this driver or this GPU does not offer it."""
+        """The function's answer, or None if this driver or this GPU does not offer it."""
         return self._call(function, arguments, optional=True)
 
     def _call(self, function: str, arguments: tuple[object, ...], *, optional: bool) -> object | None:

@@ -32,7 +32,7 @@ class Probe(Protocol):
         """The source, as ``origin`` and messages name it."""
 
     def read(self) -> Reading | None:
-        """Return what this source says, or None where it does not apply."""
+        """Return what this source says, or None if it does not apply."""
 
 
 def ask(probe: Probe) -> Reading | None:

@@ -59,7 +59,7 @@ _LOGIN = "/mnt"
 def write(lock: Lock, solution: Solution | None = None) -> str:
     """The content of the file, the same bytes for the same lock; ``solution`` is the stack that shaped it.
 
-    Raises UnsolvableError where no base image does, or where the wheels bring no CUDA; OutsideError as
+    Raises UnsolvableError if no base image does, or where the wheels bring no CUDA; OutsideError as
     :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux, or with packages from
     this machine.
     """

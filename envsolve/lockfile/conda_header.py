@@ -113,8 +113,8 @@ def comments_of(text: str) -> Comments:
 def facts_on_top(text: str, platform: str = "") -> Mapping[str, object] | None:
     """The table of facts in the comments on top of a file, or what these say to people where it has none.
 
-    Of what they say for several platforms it is the part for ``platform``. None where another tool wrote the file.
-    Raises FileError where the table is no TOML.
+    Of what they say for several platforms it is the part for ``platform``. None if another tool wrote the file.
+    Raises FileError if the table is no TOML.
     """
     from envsolve.lockfile.facts import in_comments
 

@@ -54,7 +54,7 @@ def custom_metadata(locks: Sequence[Lock]) -> Iterator[tuple[str, str]]:
 
 
 def facts_in_metadata(texts: Mapping[str, str], platform: str) -> Mapping[str, object] | None:
-    """What is recorded of the whole lock and of ``platform``; None where another tool wrote it."""
+    """What is recorded of the whole lock and of ``platform``; None if another tool wrote it."""
     if f"{_OURS}.envsolve_version" not in texts:
         return None
     facts = _under(f"{_OURS}.", texts) | {"platform": platform} | _under(f"{_OURS}.{platform}.", texts)

@@ -53,7 +53,7 @@ def write(locks: Sequence[Lock]) -> str:
 
 
 def read(content: str) -> tuple[Lock, ...]:
-    """The locks in the file, one for each platform. Raises FileError where it is no conda-lock.yml."""
+    """The locks in the file, one for each platform. Raises FileError if it is no conda-lock.yml."""
     table = mapping(document_of(content), "it")
     version = text_or_none(table.get("version"), "its version") or _VERSION
     if version != _VERSION:

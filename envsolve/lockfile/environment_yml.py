@@ -81,7 +81,7 @@ def read(text: str, platform: Platform) -> Lock:
     """What the file pins on ``platform``; what it requires in no one version is ``open``.
 
     A package of conda has no more than name, version and build; a version may be the beginning of one, as in
-    ``python=3.11``, and a build a pattern, as in ``pytorch=2.13.0=cuda126*``. Raises FileError where it is none.
+    ``python=3.11``, and a build a pattern, as in ``pytorch=2.13.0=cuda126*``. Raises FileError if it is none.
     """
     from envsolve.lockfile.conda_locks import assembled, named
 
@@ -98,7 +98,7 @@ def read(text: str, platform: Platform) -> Lock:
 
 
 def document_in(text: str) -> object:
-    """The whole document, with its ranges. Raises FileError where it is no YAML."""
+    """The whole document, with its ranges. Raises FileError if it is no YAML."""
     from envsolve.lockfile.yaml_document import document_of
 
     return document_of(text)
@@ -123,7 +123,7 @@ def _pinned(specs: Iterable[str], lines: Iterable[str], platform: str) -> tuple[
 
 
 def read_entries(text: str, platform: Platform) -> Entries:
-    """What stands in ``text``, whatever it says. Raises FileError where it is no environment.yml."""
+    """What stands in ``text``, whatever it says. Raises FileError if it is no environment.yml."""
     from envsolve.lockfile.selectors import select
 
     if len(text) > LONGEST:
@@ -270,7 +270,7 @@ def _reasons(lock: Lock) -> dict[Node, str]:
 
 
 def channel_named(package: CondaPackage, channels: Sequence[str]) -> str:
-    """The channel of ``package`` as ``channels`` name it; "" where there is one alone to take it from."""
+    """The channel of ``package`` as ``channels`` name it; "" if there is one alone to take it from."""
     if len(channels) == 1 or "://" not in package.channel:
         return "" if len(channels) == 1 else package.channel
     address = sound_url(package.channel).rstrip("/")

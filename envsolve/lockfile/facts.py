@@ -111,9 +111,9 @@ def commented(facts: Mapping[str, Value]) -> Iterator[str]:
 
 
 def in_comments(text: str) -> Mapping[str, object] | None:
-    """The table in the comments on top of a file; None where there is none.
+    """The table in the comments on top of a file; None if there is none.
 
-    Further down anything may stand. Raises FileError where the comments that begin it are no TOML.
+    Further down anything may stand. Raises FileError if the comments that begin it are no TOML.
     """
     lines = "\n".join(_lines(text))
     if not lines:

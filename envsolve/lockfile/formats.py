@@ -75,7 +75,7 @@ def write_python_lock(lock: Lock, format_name: str, solution: Solution | None = 
 def write_locks(locks: Sequence[Lock], format_name: str) -> str:
     """The content of a file with ``locks``: one, but for conda-lock.yml and pixi.toml, which hold several platforms.
 
-    Raises UsageError where the format cannot have a package, OutsideError as the writer of the format does.
+    Raises UsageError if the format cannot have a package, OutsideError as the writer of the format does.
     """
     from envsolve.lockfile.restriction import require_sources
 

@@ -32,12 +32,12 @@ class Line:
         return one_line(template.format_map({name: text or "" for name, text in fields.items()}))
 
     def read(self, line: str) -> Mapping[str, str] | None:
-        """The fields in ``line``; None where it is no such line."""
+        """The fields in ``line``; None if it is no such line."""
         found = next(filter(None, (form.fullmatch(line.rstrip()) for form in self._forms)), None)
         return None if found is None else found.groupdict()
 
     def first_in(self, lines: Iterable[str]) -> Mapping[str, str]:
-        """The fields of the first such line; none where there is none."""
+        """The fields of the first such line; none if there is none."""
         return next(filter(None, map(self.read, lines)), {})
 
     @cached_property

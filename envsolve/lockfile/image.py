@@ -56,14 +56,14 @@ class HereDocuments:
         self._kind, self._found = kind, re.compile(opening + body, re.VERBOSE | re.MULTILINE | re.DOTALL)
 
     def read(self, text: str) -> Lock:
-        """The lock in a file. Raises FileError where it has none, and as reading requirements does."""
+        """The lock in a file. Raises FileError if it has none, and as reading requirements does."""
         requirements = self.requirements_in(text)
         if requirements is None:
             raise FileError(f"it is {self._kind} without requirements from envsolve")
         return read_lines(requirements, text)
 
     def requirements_in(self, text: str) -> str | None:
-        """The requirements in the here-documents of a file; None where it has none."""
+        """The requirements in the here-documents of a file; None if it has none."""
         bodies = [found["body"] for found in self._found.finditer(text)]
         return "".join(bodies) if bodies else None
 
@@ -211,7 +211,7 @@ def _base_of(lock: Lock, releases: Sequence[Release], format_name: str) -> Base:
 
 
 def _too_new(lock: Lock, releases: Sequence[Release], base: Base) -> str | None:
-    """What cannot be installed or loaded with the glibc of ``base``; None where everything can."""
+    """What cannot be installed or loaded with the glibc of ``base``; None if everything can."""
     for release in releases:
         if release.glibc is not None and release.glibc > base.glibc:
             return release.label

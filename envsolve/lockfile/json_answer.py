@@ -106,13 +106,13 @@ def _packages(lock: Lock) -> Iterator[documents.LockedPackage]:
 def document_in(text: str) -> dict[str, Any]:
     """An answer without its maker: of its notes the codes, of its machines what it rests on.
 
-    Raises FileError where it is no answer.
+    Raises FileError if it is no answer.
     """
     return _without_maker(_document_of(text))
 
 
 def read(text: str, platform: Platform) -> Lock | None:
-    """What an answer holds for ``platform``; None where it is for other ones. Raises FileError where it is none."""
+    """What an answer holds for ``platform``; None if it is for other ones. Raises FileError if it is none."""
     document = _document_of(text)
     try:
         parts = {part["host"]["platform"]: part for part in document.get("platforms", [document])}
@@ -212,7 +212,7 @@ def _framework(choice: Choice) -> documents.Framework:
 
 
 def _document_of(text: str) -> dict[str, Any]:
-    """The document in ``text``. Raises FileError where it is no answer."""
+    """The document in ``text``. Raises FileError if it is no answer."""
     try:
         document = json_value(text)
     except FileError:

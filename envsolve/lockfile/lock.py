@@ -51,7 +51,7 @@ class Asked(NamedTuple):
     category: str = MAIN
     by_pip: bool = False
     of_stack: bool = False
-    index: str = ""  # type: ignore[assignment]  # nobody wants tuple.index
+    index: str = ""  # type: ignore[assignment]  # no one wants tuple.index
 
 
 class LockedFramework(NamedTuple):
@@ -83,9 +83,9 @@ class Made(NamedTuple):
     """How envsolve came to a lock: its version, the command, and what shaped the answer beside the indexes.
 
     ``command`` is for people; what another request is compared with are ``request``, the frameworks and requirements
-    as asked for, None where they are not known, and ``options``. ``exclude_newer`` is the moment after which uploads
+    as asked for, None if they are not known, and ``options``. ``exclude_newer`` is the moment after which uploads
     do not count. ``asked_digest`` is a digest of all that was requested, that of files among it.
-    ``matrix_date`` is that of the compatibility matrix, None where no framework was requested; ``own_matrix`` says that
+    ``matrix_date`` is that of the compatibility matrix, None if no framework was requested; ``own_matrix`` says that
     it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
     was written: another one says that the packages were changed since. ``evidence`` are names of packages with CUDA
     code, by where the facts about them come from (envsolve.app.packages.lock_evidence).
@@ -109,7 +109,7 @@ class Made(NamedTuple):
 
 
 class Open(NamedTuple):
-    """An entry that leaves something to be decided, which ``reason`` says; ``name`` is None where it has none.
+    """An entry that leaves something to be decided, which ``reason`` says; ``name`` is None if it has none.
 
     ``line`` is that of the file, where it helps; ``of_conda`` says that the entry is about a package of conda,
     ``optional`` that it is only installed with an extra or a group.
@@ -172,7 +172,7 @@ class Lock(NamedTuple):
 
     @property
     def interpreter(self) -> Interpreter | None:
-        """The Python and the platform that it is for; None where it does not say one of them."""
+        """The Python and the platform that it is for; None if it does not say one of them."""
         from envsolve.index.fitting import Interpreter
 
         try:
@@ -205,7 +205,7 @@ class Lock(NamedTuple):
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """For whom there are packages that are not for everybody, sorted."""
+        """For whom there are packages that are not for everyone, sorted."""
         found = {name for it in self.conda for name in it.categories} | {n for it in self.pins for n in it.categories}
         return tuple(sorted(found))
 
@@ -353,7 +353,7 @@ def address_in(url: str) -> str:
 
 
 def version_in(name: str, url: str) -> str:
-    """The version in the address of a file of ``name``; "" where it says none."""
+    """The version in the address of a file of ``name``; "" if it says none."""
     from envsolve.index.page import version_of
 
     return version_of(name, unquote(file_name_in(url))) or ""

@@ -41,7 +41,7 @@ class Comparison(NamedTuple):
 
     @property
     def opposite(self) -> Comparison | None:
-        """What holds just where this does not; None where no one comparison says it."""
+        """What holds just where this does not; None if no one comparison says it."""
         operator = _OPPOSITE.get(self.operator)
         return None if operator is None else self._replace(operator=operator)
 
@@ -56,7 +56,7 @@ ANYWHERE: Ways = frozenset({Way()})
 def ways_of(marker: str, groups: frozenset[str] = frozenset()) -> Ways:
     """The ways in which ``marker`` holds for these dependency groups, "" anywhere.
 
-    Raises FileError where it is none, or too long.
+    Raises FileError if it is none, or too long.
     """
     if not marker:
         return ANYWHERE
@@ -72,12 +72,12 @@ def ways_of(marker: str, groups: frozenset[str] = frozenset()) -> Ways:
 
 
 def either(one: Ways, other: Ways) -> Ways:
-    """Where ``one`` holds, or ``other``. Raises FileError where that is too long."""
+    """Where ``one`` holds, or ``other``. Raises FileError if that is too long."""
     return _shortened(one | other)
 
 
 def both(one: Ways, other: Ways) -> Ways:
-    """Where ``one`` holds and ``other`` too. Raises FileError where that is too long."""
+    """Where ``one`` holds and ``other`` too. Raises FileError if that is too long."""
     if other == ANYWHERE:
         return one
     if len(one) * len(other) > _MOST * 4:

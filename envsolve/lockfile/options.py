@@ -29,7 +29,7 @@ _OF_PROJECT = "envsolve lock  # "
 
 
 def options_in(command: str) -> Options:
-    """The options in ``command``, as recorded_command of envsolve.app writes it; none where it is broken."""
+    """The options in ``command``, as recorded_command of envsolve.app writes it; none if it is broken."""
     if command.startswith(_OF_PROJECT):
         command = command.removeprefix(_OF_PROJECT).rpartition(" for ")[0]
     try:

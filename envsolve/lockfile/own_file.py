@@ -20,7 +20,7 @@ _MERGE_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 
 
 def refuse_to_overwrite(path: Path, *ways: Hint) -> None:
-    """Raise UsageError ``not-a-lock`` where the file at ``path`` has content that envsolve did not write.
+    """Raise UsageError ``not-a-lock`` if the file at ``path`` has content that envsolve did not write.
 
     What is no file, such as a pipe, has no content. ``ways`` are what else could be done.
     """

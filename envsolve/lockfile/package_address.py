@@ -30,7 +30,7 @@ def package_of(stated: CondaPackage) -> CondaPackage:
     """``stated`` with what its address says where it has nothing, without credentials and what is no digest.
 
     That it is for any platform its address knows best: old locks state the platform it was locked for.
-    Raises FileError where a name, a version or an address is none: it might begin another line of what is written from
+    Raises FileError if a name, a version or an address is none: it might begin another line of what is written from
     it.
     """
     url = without_secrets(stated.url.partition("#")[0])

@@ -36,8 +36,8 @@ def pin_at(
 ) -> Pin | Open:
     """The package whose file is at ``url``, without credentials; Open for one from a folder or a repository.
 
-    ``digest`` is as ``sha256:0a...``, "" where the address alone may have one. Of ``requires``, which are names or
-    requirements, those count whose ``markers`` hold. Raises FileError where a name, a version or an address is none.
+    ``digest`` is as ``sha256:0a...``, "" if the address alone may have one. Of ``requires``, which are names or
+    requirements, those count whose ``markers`` hold. Raises FileError if a name, a version or an address is none.
     """
     url = without_secrets(url)
     address, _, fragment = url.partition("#")
@@ -63,7 +63,7 @@ def pin_at(
 
 
 def markers_of(platform: str, python: str) -> Markers:
-    """The values of markers on a platform for a version of Python; none where envsolve knows one of them not."""
+    """The values of markers on a platform for a version of Python; none if envsolve knows one of them not."""
     try:
         major, minor, patch = (*Version(python).release, 0, 0)[:3]
         return Markers(Interpreter((major, minor, patch), Platform(platform), None).marker_values())

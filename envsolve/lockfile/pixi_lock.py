@@ -50,7 +50,7 @@ def read(content: str, environment: str | None = None) -> tuple[Lock, ...]:
     """The locks of one ``environment``, None for the default one, for each platform in it.
 
     Of several machines of one platform, it is the one that is called as the platform, else the first.
-    Raises FileError where the text is no pixi.lock, or has no such environment.
+    Raises FileError if the text is no pixi.lock, or has no such environment.
     """
     table = mapping(document_of(content), "it")
     version = text_or_none(table.get("version"), "its version") or ""

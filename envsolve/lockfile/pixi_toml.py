@@ -52,7 +52,7 @@ class _Dependency(NamedTuple):
     build: str = ""
     extras: tuple[str, ...] = ()
     channel: str = ""
-    index: str = ""  # type: ignore[assignment]  # the key in the manifest; nobody wants tuple.index
+    index: str = ""  # type: ignore[assignment]  # the key in the manifest; no one wants tuple.index
     url: str = ""
 
 
@@ -69,14 +69,14 @@ _Dependencies = Mapping[str, _Wanted]
 def write(locks: Sequence[Lock]) -> str:
     """The content of the file, the same bytes for the same locks, each of which is for a platform of its own.
 
-    It names their packages, or what they require where they have none. Raises UsageError ``channels-differ`` where the
+    It names their packages, or what they require where they have none. Raises UsageError ``channels-differ`` if the
     channels are different ones: a manifest has one list.
     """
     return "\n".join(_lines(locks)) + "\n"
 
 
 def read(text: str, platform: Platform) -> Lock | None:
-    """What a manifest pins on ``platform``; None where it is for other ones. Raises FileError where it is no TOML."""
+    """What a manifest pins on ``platform``; None if it is for other ones. Raises FileError if it is no TOML."""
     document = toml_document(text)
     workspace = _read_table(document.get("workspace")) or _read_table(document.get("project"))
     platforms = [_named(it, "platform") or _named(it, "name") for it in _list(workspace.get("platforms"))]
@@ -93,12 +93,12 @@ def read(text: str, platform: Platform) -> Lock | None:
 
 
 def document_in(text: str) -> object:
-    """The whole document, with its ranges. Raises FileError where it is no TOML."""
+    """The whole document, with its ranges. Raises FileError if it is no TOML."""
     return toml_document(text)
 
 
 def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
-    """The wheels that a manifest requires on ``platform``, as requirements. Raises FileError where it is no TOML."""
+    """The wheels that a manifest requires on ``platform``, as requirements. Raises FileError if it is no TOML."""
     asked = _read(toml_document(text), platform, "pypi-dependencies")
     return tuple(_requirement(name, table) for name, table in asked)
 
@@ -344,7 +344,7 @@ def _merged(document: Mapping[str, object], platform: Platform, *keys: str) -> d
 
 
 def _package(name: str, asked: Mapping[str, object]) -> CondaPackage:
-    """A package of conda; the version is "" where it is not pinned."""
+    """A package of conda; the version is "" if it is not pinned."""
     pin = _PINNED.match(_text(asked, "version").strip())
     channel = without_secrets(_text(asked, "channel"))
     return CondaPackage(name, "" if pin is None else pin[1], _text(asked, "build"), "", "", channel=channel)

@@ -28,7 +28,7 @@ _ADDRESSES = ("http://", "https://")
 
 
 def text_in(table: Table, key: str) -> str:
-    """The text at ``key``, "" where there is none. Raises FileError for anything else."""
+    """The text at ``key``, "" if there is none. Raises FileError for anything else."""
     return _of_kind(table.get(key, ""), str, key)
 
 
@@ -48,7 +48,7 @@ def tables_in(table: Table, key: str) -> list[Table]:
 
 
 def name_in(table: Table) -> str:
-    """The normalized name of a package. Raises FileError where there is none."""
+    """The normalized name of a package. Raises FileError if there is none."""
     name = text_in(table, "name")
     if not is_name(name):
         raise FileError(f"{shown(name)} is not a package name")
@@ -133,7 +133,7 @@ def lock_of(found: Iterable[Pin | Open], requires_python: str) -> Lock:
 
 
 def range_of(versions: str) -> str | None:
-    """``versions`` of Python, None where they are no range."""
+    """``versions`` of Python, None if they are no range."""
     return versions if is_specifier(versions) else None
 
 

@@ -102,7 +102,7 @@ def _lines(lock: Lock) -> Iterator[str]:
 
 
 def _environment(lock: Lock) -> str:
-    """The marker of the one environment that the lock is for; "" where it does not say."""
+    """The marker of the one environment that the lock is for; "" if it does not say."""
     if lock.interpreter is None:
         return ""
     values = lock.interpreter.marker_values()

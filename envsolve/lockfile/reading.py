@@ -32,9 +32,9 @@ _OTHER_FILE = Hint("fix the file, or move it away and lock again")
 
 
 def lock_at(path: Path, platform: Platform) -> Lock | None:
-    """What the file at ``path`` holds for ``platform``; None where there is no file, or nothing for it.
+    """What the file at ``path`` holds for ``platform``; None if there is no file, or nothing for it.
 
-    Raises UsageError ``held-unreadable`` where there is one that cannot be read.
+    Raises UsageError ``held-unreadable`` if there is one that cannot be read.
     """
     try:
         text = read_text(path, LONGEST)
@@ -45,7 +45,7 @@ def lock_at(path: Path, platform: Platform) -> Lock | None:
 
 
 def lock_in(name: PurePath, text: str, platform: Platform) -> Lock | None:
-    """What a file of this name with this content holds for ``platform``; None where it holds nothing for it.
+    """What a file of this name with this content holds for ``platform``; None if it holds nothing for it.
 
     A lock of Python packages is for any platform, where its markers do not say otherwise. Raises FileError for what is
     not of its format, or of none.
@@ -105,7 +105,7 @@ def format_in(name: PurePath, text: str) -> str:
 
 
 def format_at(path: Path) -> str | None:
-    """The format of the file at ``path``; None where it is of none or cannot be read."""
+    """The format of the file at ``path``; None if it is of none or cannot be read."""
     try:
         return format_in(path, read_text(path, LONGEST) or "")
     except FileError:
@@ -123,7 +123,7 @@ def _by_keys(text: str) -> str | None:
 
 
 def _requirements(text: str) -> str:
-    """That it is one of requirements. Raises FileError where it has none."""
+    """That it is one of requirements. Raises FileError if it has none."""
     from envsolve.lockfile import requirements_txt
 
     with suppress(FileError):

@@ -77,7 +77,7 @@ def read_lines(lines: str, comments: str) -> Lock:
 
 
 def pin_of(requirement: str) -> Pin | None:
-    """The pin in one line of requirements; None where it pins nothing."""
+    """The pin in one line of requirements; None if it pins nothing."""
     found = _PIN.match(without_hashes(requirement))
     if found is None:
         return None
@@ -102,7 +102,7 @@ def lines_of_pins(lock: Lock) -> Iterator[str]:
 
 
 def index_options(lock: Lock) -> tuple[str, ...]:
-    """The options that name the indexes; none where an installer looks at the needed one by default."""
+    """The options that name the indexes; none if an installer looks at the needed one by default."""
     options = [*([] if lock.default_is_plain else [f"--index-url {sound_url(lock.default_index)}"])]
     options += [f"--extra-index-url {sound_url(index)}" for index in lock.indexes]
     options += [f"--find-links {sound_url(place)}" for place in lock.find_links]

@@ -11,7 +11,7 @@ from envsolve.model.reference import EDITABLE, AddressKind, as_typed, kind_of, n
 
 
 def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: bool = False) -> None:
-    """Raise UsageError where one of ``urls``, by package, is a repository or a folder, which the format cannot have.
+    """Raise UsageError if one of ``urls``, by package, is a repository or a folder, which the format cannot have.
 
     ``beside_conda``: the request has conda packages too, which the formats for such packages cannot have.
     """

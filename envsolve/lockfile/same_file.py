@@ -84,6 +84,6 @@ def _with_any_asker(pin: Pin) -> Pin:
 
 
 def _document(format_name: str, text: str) -> object:
-    """What a file in a format says that no lock holds; None where there is nothing. Raises FileError."""
+    """What a file in a format says that no lock holds; None if there is nothing. Raises FileError."""
     found: Callable[[str], object] | None = getattr(module_of(format_name), "document_in", None)
     return None if found is None else found(text)

@@ -77,7 +77,7 @@ def select(text: str, platform: Platform) -> Selected:
 
 
 def holds(expression: str, platform: Platform) -> bool | None:
-    """Whether a selector such as ``linux and not aarch64`` is for ``platform``; None where that cannot be said.
+    """Whether a selector such as ``linux and not aarch64`` is for ``platform``; None if that cannot be said.
 
     A part that cannot be answered does not matter where the rest decides: ``win and py<38`` is not for Linux.
     """
@@ -109,7 +109,7 @@ def _opened(content: str) -> _Opened | None:
 
 
 def _words(expression: str) -> list[str]:
-    """The words of a selector, the last one first; none where it is no selector."""
+    """The words of a selector, the last one first; none if it is no selector."""
     words: list[str] = []
     position = 0
     while position < len(expression) <= _LONGEST:

@@ -26,7 +26,7 @@ _SHA256 = r"[0-9a-f]{64}\Z"
 def sound_packages(packages: Iterable[CondaPackage], *, are_files: bool = True) -> Iterator[CondaPackage]:
     """``packages`` by name; what is no checksum is left out. ``are_files`` says that they are to be found and proved.
 
-    Raises OutsideError ``unsound-package`` where a name, a version, a build or an address cannot stand in a lock,
+    Raises OutsideError ``unsound-package`` if a name, a version, a build or an address cannot stand in a lock,
     ``no-hash`` for a package without any checksum.
     """
     for package in sorted(packages, key=lambda package: package.name):
@@ -45,7 +45,7 @@ def sound_packages(packages: Iterable[CondaPackage], *, are_files: bool = True) 
 
 
 def require_platform(platform: str) -> None:
-    """Raise OutsideError ``unsound-package`` where conda packages are for no platform that is known."""
+    """Raise OutsideError ``unsound-package`` if conda packages are for no platform that is known."""
     if platform not in tuple(Platform):
         raise _unsound(f"{platform!r} is not a platform of conda packages")
 

@@ -34,7 +34,7 @@ _NOT_OF_A_URL = r"[^A-Za-z0-9_.~:/?#\[\]@!$&()*+,;=%-]"
 def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
     """``pins`` by name, each with at least one file; one that is given by its address need not have a version.
 
-    Raises OutsideError ``unsound-package`` where a name or a version cannot stand in a lock, ``no-hash`` for a pin
+    Raises OutsideError ``unsound-package`` if a name or a version cannot stand in a lock, ``no-hash`` for a pin
     without any file.
     """
     for pin in sorted(pins, key=lambda pin: pin.name):
@@ -50,7 +50,7 @@ def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
 def strong_hashes(pin: Pin, file: PackageFile) -> Hashes:
     """The digests of ``file`` that prove what it is, sorted.
 
-    Raises OutsideError ``no-hash`` where there is none: md5 and sha1 prove nothing.
+    Raises OutsideError ``no-hash`` if there is none: md5 and sha1 prove nothing.
     """
     strong = {algorithm: digest for algorithm, digest in file.hashes if is_strong(algorithm, digest)}
     if not strong:

@@ -89,7 +89,7 @@ _Places = dict[_Place, Ways]
 def with_settings(text: str, targets: Sequence[LockedTarget], default: DefaultIndex) -> str:
     """``text``, the content of a pyproject.toml, with what uv needs to lock as ``targets`` are; the same if it has it.
 
-    Raises UsageError ``uv-settings-refused`` where an entry of the user or the project stands against it.
+    Raises UsageError ``uv-settings-refused`` if an entry of the user or the project stands against it.
     """
     bare = without_own_lines(text)
     settings = _Settings(_parsed(bare), targets, default)
@@ -175,7 +175,7 @@ class _Settings:
         return {target.extra for target in self._targets if machine in map(_machine, target.locks)}
 
     def _placed(self, lock: Lock, extra: str) -> Iterator[tuple[str, _Found]]:
-        """What uv is told of the pins of a lock, by their names. Raises UsageError where the user says other."""
+        """What uv is told of the pins of a lock, by their names. Raises UsageError if the user says other."""
         machine, values = _machine(lock), lock.interpreter.marker_values() if lock.interpreter else {}
         for pin in lock.pins:
             if pin.index_url is not None:
@@ -214,7 +214,7 @@ class _Settings:
                 self.sources.setdefault(name, []).append(where | only)
 
     def _require_same_source(self, name: str, place: _Place, values: Mapping[str, str], extra: str) -> None:
-        """Raise UsageError where [tool.uv.sources] of the user takes a package from elsewhere than the lock."""
+        """Raise UsageError if [tool.uv.sources] of the user takes a package from elsewhere than the lock."""
         own = self._own_sources.get(name)
         if own is None:
             return
@@ -243,7 +243,7 @@ class _Settings:
         return name
 
     def _require_admitted(self, pin: Pin, values: Mapping[str, str]) -> None:
-        """Raise UsageError where a constraint of the user excludes a version."""
+        """Raise UsageError if a constraint of the user excludes a version."""
         for it in _requirements(self._uv.get(_CONSTRAINTS)):
             if normalized(it.name) != pin.name or it.specifier.contains(pin.version, prereleases=True):
                 continue
@@ -328,7 +328,7 @@ class _Page:
 
 
 def _require_whole(text: str, bare: str) -> None:
-    """Raise UsageError where ``text`` is not what was meant: its tables are written in a way that leaves no room."""
+    """Raise UsageError if ``text`` is not what was meant: its tables are written in a way that leaves no room."""
     try:
         toml_document(text)
         is_whole = toml_document(without_own_lines(text)) == toml_document(bare)

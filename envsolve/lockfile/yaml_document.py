@@ -31,7 +31,7 @@ _NULLS = ("", "~", "null", "Null", "NULL")
 
 
 def compose(text: str) -> Node | None:
-    """The nodes of the one document in ``text``, which know their lines; None where there is none.
+    """The nodes of the one document in ``text``, which know their lines; None if there is none.
 
     Raises FileError for what is no YAML, several documents, nested too deep, or small only because of its aliases.
     """
@@ -44,13 +44,13 @@ def compose(text: str) -> Node | None:
 
 
 def document_of(text: str) -> object:
-    """The document in ``text`` as dictionaries, lists and text; None where there is none. Raises as compose does."""
+    """The document in ``text`` as dictionaries, lists and text; None if there is none. Raises as compose does."""
     node = compose(text)
     return None if node is None else plain(node)
 
 
 def plain(root: Node) -> object:
-    """``root`` as dictionaries, lists and text. Raises FileError where a key is no text."""
+    """``root`` as dictionaries, lists and text. Raises FileError if a key is no text."""
     from yaml import MappingNode
 
     def read(node: Node) -> object:

@@ -151,7 +151,7 @@ class Matrix:
         return table
 
     def _sound_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
-        """The table from what was kept, or None where nothing is."""
+        """The table from what was kept, or None if nothing is."""
         part = self._forms_of(name).form(platform.value)
         return None if part is None else sound_framework(name, part, platform)
 
@@ -292,11 +292,11 @@ class Matrix:
         return mistakes.found
 
     def _read(self, name: str, read: Callable[[Document, Mistakes], T]) -> T:
-        """What ``read`` makes of a file. Raises MatrixError where that has mistakes."""
+        """What ``read`` makes of a file. Raises MatrixError if that has mistakes."""
         return without_mistakes(f"{name}.toml", lambda mistakes: read(self._document(name), mistakes))
 
     def document(self, name: str) -> Document:
-        """One file as it stands. Raises MatrixError where it cannot be read, is not TOML or needs a newer envsolve."""
+        """One file as it stands. Raises MatrixError if it cannot be read, is not TOML or needs a newer envsolve."""
         return self._document(name)
 
     def _path(self, name: str) -> Path:

@@ -114,7 +114,7 @@ class Overlay:
         return self._builds[name]
 
     def _used(self, name: str, parse: Callable[[Document], T]) -> T | None:
-        """What a file says; None where there is none, or none that can be used."""
+        """What a file says; None if there is none, or none that can be used."""
         if name not in self._files:
             return None
         try:

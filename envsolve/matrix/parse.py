@@ -75,7 +75,7 @@ def parse_rows(
 
 
 def check_tables(document: Document, tables: tuple[str, ...], mistakes: Mistakes) -> None:
-    """Report top-level keys that a file of this kind does not have: a misspelt table would be lost in silence."""
+    """Report top-level keys that a file of this kind does not have: a misspelt table would be lost silently."""
     for key in document:
         if key not in ("schema_version", "updated", "evidence", *tables):
             mistakes.add(key, "is not a table or key of this file")

@@ -56,7 +56,7 @@ class Row:
         return self._parsed(key, str, parse, None)
 
     def optional(self, key: str, parse: Callable[[str], T]) -> T | None:
-        """A string as ``parse`` reads it, or None where the key is absent."""
+        """A string as ``parse`` reads it, or None if the key is absent."""
         return self._parsed(key, str, parse, None) if key in self._values else None
 
     def texts(self, key: str, *, required: bool = False) -> tuple[str, ...]:
@@ -95,7 +95,7 @@ class Row:
         return tuple(sorted((known[name] for name in names if name in known), key=lambda item: order.index(item.kind)))
 
     def done(self) -> None:
-        """Report keys that nobody asked for: a misspelt key would otherwise be lost in silence."""
+        """Report keys that no one asked for: a misspelt key would otherwise be lost silently."""
         for key in self._values:
             if key not in self._read:
                 self.wrong(key, "is not a key of this table")

@@ -46,7 +46,7 @@ class TorchSymbols:
         self._having = {name: frozenset(row.torch) for row in rows for name in row.names}
 
     def need_of(self, names: Collection[str]) -> Need | None:
-        """The releases that have all the symbols ``names``; None where these do not say.
+        """The releases that have all the symbols ``names``; None if these do not say.
 
         The oldest and the newest that are listed stand for those before and after them. Where no release has them all,
         they are of libraries for several.

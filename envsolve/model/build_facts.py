@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 class BuildFacts(NamedTuple):
     """What the builds of some versions of a package of the Python index need, beyond what their metadata say.
 
-    ``cuda`` are the toolkits whose libraries they load, None where any will do. ``requires`` are packages that they do
+    ``cuda`` are the toolkits whose libraries they load, None if any will do. ``requires`` are packages that they do
     not run without, ``constraints`` versions of packages that they do not run with otherwise. ``loss`` is what is lost
-    where CUDA or GPU do not fit, "" where nothing runs. ``beside`` is a framework without which they say nothing.
+    where CUDA or GPU do not fit, "" if nothing runs. ``beside`` is a framework without which they say nothing.
     ``code`` is what their kernels are compiled for, None if not known. ``linked_cuda`` is the major of a CUDA runtime
     that is part of them: it needs a driver for that CUDA, whatever the stack has. ``with_cuda`` are the toolkits of a
     stack in which ``code`` is what they use, None if in all; ``platforms`` are those that they are for, () if all.

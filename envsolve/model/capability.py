@@ -107,7 +107,7 @@ class DeviceCode(NamedTuple):
         return max((target for target in self.ptx if target.runs_as_ptx(gpu)), default=None)
 
     def runs_as(self, gpu: ComputeCapability) -> str | None:
-        """What serves ``gpu``: ``sm_60``, ``compute_90`` where only PTX does, None where nothing does."""
+        """What serves ``gpu``: ``sm_60``, ``compute_90`` where only PTX does, None if nothing does."""
         machine_code = self.machine_code_for(gpu)
         if machine_code is not None:
             return machine_code.name("sm")

@@ -27,7 +27,7 @@ class CondaPackage(NamedTuple):
     ``subdir`` is a platform or ``noarch``. ``url`` is the address of the file and ``channel`` that of its channel,
     both without credentials. ``size`` is in bytes. ``depends`` and ``constrains`` are match specs as the record has
     them, ``__cuda`` and the like among them. ``categories`` say for whom a lock has it (``dev`` and the like), none for
-    everybody.
+    everyone.
     """
 
     name: str

@@ -69,7 +69,7 @@ class PossibleCause(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A finding. ``id`` is kebab-case and for ever.
+    """A finding. ``id`` is kebab-case and forever.
 
     ``cause`` says in full sentences what is so, ``fix`` what to do about it, ``commands`` what to type for that, all in
     few words; ``more`` is what else is known: background, other ways to fix it, warnings.

@@ -65,7 +65,7 @@ class Gpu(NamedTuple):
 
     name: str | None
     compute_capability: ComputeCapability | None
-    count: int = 1  # type: ignore[assignment]  # the name in the host file; nobody wants tuple.count
+    count: int = 1  # type: ignore[assignment]  # the name in the host file; no one wants tuple.count
     memory_mib: int | None = None
     mig: bool = False
 

@@ -176,7 +176,7 @@ _BESIDE = (".lock", ".dockerignore")
 
 
 def format_for_file(path: PurePath) -> str | None:
-    """The format that a file name stands for, by the longest pattern that it matches; None where there is none."""
+    """The format that a file name stands for, by the longest pattern that it matches; None if there is none."""
     name = path.name.casefold()
     found = (
         (len(pattern), it.name)

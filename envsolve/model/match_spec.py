@@ -67,7 +67,7 @@ class MatchSpec(NamedTuple):
 
     @property
     def exact_version(self) -> str | None:
-        """The one version that it admits; None where it admits several."""
+        """The one version that it admits; None if it admits several."""
         version = self.version.removeprefix("==")
         return version if version != self.version and _LITERAL.match(version) else None
 

@@ -33,7 +33,7 @@ _UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
 class Need(NamedTuple):
     """``name[extras] specifier ; marker``, or ``name @ url``. Names of project and extras are normalized.
 
-    ``for_extra`` is the extra without which ``marker`` cannot hold, "" where there is no such extra. ``because`` says
+    ``for_extra`` is the extra without which ``marker`` cannot hold, "" if there is no such extra. ``because`` says
     why it is a requirement, where no metadata say it.
     """
 
@@ -62,7 +62,7 @@ def joined(extras: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
 
 @cache
 def parse_need(line: str) -> Need:
-    """Read one requirement. Raises ValueError where it is none."""
+    """Read one requirement. Raises ValueError if it is none."""
     if len(line) > _LONGEST:
         raise ValueError(f"{_quoted(line)} is not a requirement: it has {len(line)} characters")
     if _VERSION.fullmatch(line.strip()):
@@ -105,7 +105,7 @@ class Markers:
         self._known: dict[tuple[str, str], bool] = {}
 
     def holds(self, marker: str, extra: str = "") -> bool:
-        """Whether ``marker`` holds with ``extra`` asked for. Raises ValueError where it is no marker."""
+        """Whether ``marker`` holds with ``extra`` asked for. Raises ValueError if it is no marker."""
         if not marker:
             return True
         key = (marker, extra if "extra" in marker else "")
@@ -135,7 +135,7 @@ def is_marker(text: str) -> bool:
 
 @cache
 def specifier_of(text: str) -> SpecifierSet:
-    """The versions that ``text`` admits. Raises ValueError where it is no specifier."""
+    """The versions that ``text`` admits. Raises ValueError if it is no specifier."""
     try:
         return SpecifierSet(text)
     except InvalidSpecifier:

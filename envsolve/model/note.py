@@ -1,4 +1,4 @@
-"""Notes: what somebody should know beside an answer."""
+"""Notes: what someone should know beside an answer."""
 
 from __future__ import annotations
 

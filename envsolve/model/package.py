@@ -13,9 +13,9 @@ class PackageFile(NamedTuple):
     """One file of an index, or what is at the address of a requirement. What an index need not tell is None.
 
     ``url`` is absolute and without credentials; it may be that of a repository, or the path of a folder. ``size`` is in
-    bytes, ``upload_time`` as RFC 3339 writes it. ``yanked`` is the reason, "" where none was given,
-    None where the file is not yanked (PEP 592). ``metadata`` holds the digests of the file with its core metadata,
-    which may be none; None where there is no such file (PEP 658).
+    bytes, ``upload_time`` as RFC 3339 writes it. ``yanked`` is the reason, "" if none was given,
+    None if the file is not yanked (PEP 592). ``metadata`` holds the digests of the file with its core metadata,
+    which may be none; None if there is no such file (PEP 658).
     """
 
     name: str
@@ -67,7 +67,7 @@ class Pin(NamedTuple):
     ``-r requirements.in``. ``because`` are the sentences that bound its version beyond what metadata asks for.
     ``requires`` names the packages it needs on the target, pins or not. ``unknown_extras`` are the extras that were
     asked for and that it does not have. ``marker`` says where it is installed, "" for everywhere, and ``categories``
-    for whom (``dev`` and the like), none for everybody.
+    for whom (``dev`` and the like), none for everyone.
     """
 
     name: str

@@ -27,7 +27,7 @@ class Source(StrEnum):
 
     @property
     def channel(self) -> str | None:
-        """The conda channel it is, or None where pip installs from it."""
+        """The conda channel it is, or None if pip installs from it."""
         return _CHANNELS.get(self)
 
     @property
@@ -50,7 +50,7 @@ class CudaLibraries(StrEnum):
 class Release(NamedTuple):
     """One framework version in one packaged form; ``cuda`` is None for a CPU build. Fields as in the matrix README.
 
-    ``released`` is the day of its version, as ``2026-10-07``; None where it is not known. ``read_here`` says that its
+    ``released`` is the day of its version, as ``2026-10-07``; None if it is not known. ``read_here`` says that its
     row was read on this machine and not shipped.
     """
 
@@ -178,7 +178,7 @@ class Toolkit(NamedTuple):
         return self.windows_floor if windows else self.linux_floor
 
     def full(self, *, windows: bool) -> DriverVersion | None:
-        """Lowest driver that supports this toolkit in full, PTX included; None where NVIDIA has not said."""
+        """Lowest driver that supports this toolkit in full, PTX included; None if NVIDIA has not said."""
         return self.windows_full if windows else self.linux_full
 
 

@@ -146,7 +146,7 @@ class Request(NamedTuple):
 
     @property
     def platform(self) -> Platform | None:
-        """The one platform that was named; None where there is none, or several."""
+        """The one platform that was named; None if there is none, or several."""
         return self.platforms[0] if len(self.platforms) == 1 else None
 
     @property

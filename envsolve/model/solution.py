@@ -28,7 +28,7 @@ class Machine(NamedTuple):
 
     ``windows_driver`` says that the driver's number is one of Windows: there, and inside WSL2, which runs on it.
     ``hosts`` names the host files that it stands for: machines that no rule tells apart are one. ``assumed_glibc`` says
-    that nobody stated the C library.
+    that no one stated the C library.
     """
 
     driver: DriverVersion | None
@@ -48,7 +48,7 @@ class Machine(NamedTuple):
         return self.hosts[0] + (f" (and {more} more host{'s' if more > 1 else ''} like it)" if more else "")
 
     def gpu_name(self, capability: ComputeCapability) -> str:
-        """The product's name, or "" where none is known."""
+        """The product's name, or "" if none is known."""
         return next((name for known, name in self.gpus if known == capability), "")
 
     def gpu_label(self, capability: ComputeCapability) -> str:
@@ -60,7 +60,7 @@ class Machine(NamedTuple):
 class Problem(NamedTuple):
     """A request made exact: frameworks, limits and the machines it must run on. ``cpu`` asks for CPU builds.
 
-    ``of_lock`` says that Python and CUDA are those of a lock that is there, and nobody asks for them.
+    ``of_lock`` says that Python and CUDA are those of a lock that is there, and no one asks for them.
     """
 
     frameworks: tuple[FrameworkRequest, ...]

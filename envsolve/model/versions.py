@@ -99,7 +99,7 @@ def minor_of(version: str | None) -> str | None:
 
 
 def parsed_version(text: str | None) -> Version | None:
-    """``text`` as a version of PEP 440, or None where it is none."""
+    """``text`` as a version of PEP 440, or None if it is none."""
     from packaging.version import Version
 
     try:
@@ -114,7 +114,7 @@ def is_same_version(one: str | None, other: str | None) -> bool:
 
 
 def parsed_cuda(text: str | None) -> CudaVersion | None:
-    """``text`` as a version of CUDA, ``12`` as 12.0, or None where it is none."""
+    """``text`` as a version of CUDA, ``12`` as 12.0, or None if it is none."""
     try:
         return CudaVersion.parse(text if "." in text else f"{text}.0") if text else None
     except ValueError:

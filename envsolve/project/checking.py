@@ -249,7 +249,7 @@ def _meant(name: str, known: Mapping[str, Key]) -> str:
 
 
 def _unreadable(directory: Path, file: str) -> str | None:
-    """Why ``file``, which a project names, cannot be read; None where it can."""
+    """Why ``file``, which a project names, cannot be read; None if it can."""
     if file == "-":
         return "- is standard input, but a project needs files"
     path = directory / file
@@ -259,7 +259,7 @@ def _unreadable(directory: Path, file: str) -> str | None:
 
 
 def _unnamed(file: str) -> str | None:
-    """Why this Python cannot name ``file``: in the locale C it may know ASCII alone. None where it can."""
+    """Why this Python cannot name ``file``: in the locale C it may know ASCII alone. None if it can."""
     try:
         file.encode("utf-8")  # what is typed may be more than that, and a project is no place for it
         os.fsencode(file)
@@ -271,7 +271,7 @@ def _unnamed(file: str) -> str | None:
 
 
 def _unfit(file: str) -> str | None:
-    """Why ``file`` cannot be written for a project; None where it can."""
+    """Why ``file`` cannot be written for a project; None if it can."""
     if _unnamed(file) is not None:
         return f"{file!a}: {_unnamed(file)}"
     if not file.strip() or not file.isprintable():

@@ -54,7 +54,7 @@ def with_requirements(path: Path, text: str, requirements: Sequence[str]) -> str
 def without_requirements(path: Path, text: str, names: Sequence[str]) -> str:
     """``text`` without the requirements of these names, wherever in the project file they stand.
 
-    Raises UsageError ``not-required`` where one is in none of its lists.
+    Raises UsageError ``not-required`` if one is in none of its lists.
     """
     document, lists = _lists(path, text)
     for name in names:
@@ -128,7 +128,7 @@ def _append(to: _List, requirement: str) -> None:
 
 
 def _framework_of(requirement: str) -> str | None:
-    """The framework that ``requirement`` is about; None where it is about another package or has extras."""
+    """The framework that ``requirement`` is about; None if it is about another package or has extras."""
     try:
         need = parse_need(requirement)
     except ValueError:

@@ -14,7 +14,7 @@ from envsolve.model.versions import DriverVersion, LibcVersion
 
 
 class Output(NamedTuple):
-    """A file to write. ``file`` is relative to the project; ``format`` is None where its name says it."""
+    """A file to write. ``file`` is relative to the project; ``format`` is None if its name says it."""
 
     file: str
     format: str | None = None
@@ -69,7 +69,7 @@ class Settings(NamedTuple):
 class Part(NamedTuple):
     """What is locked together: one stack that runs on all of its machines, in one or more files.
 
-    ``name`` is that of the target where the files are its own, "" where the targets share them or there are none.
+    ``name`` is that of the target where the files are its own, "" if the targets share them or there are none.
     ``typed`` are the keys that options stand for this once.
     """
 

@@ -44,7 +44,7 @@ def find_project(start: Path) -> Path | None:
 def project_file(directory: str | None) -> Path:
     """The project file of ``directory``, or of this one or the nearest above it.
 
-    Raises UsageError ``no-project`` where there is none.
+    Raises UsageError ``no-project`` if there is none.
     """
     start = Path(directory) if directory else Path.cwd()
     if directory and not start.is_dir():
@@ -131,7 +131,7 @@ def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: t
 def read_text(path: Path) -> str:
     """The content of a project file, with the line ends that it has, and without the mark of UTF-8 at its begin.
 
-    Raises UsageError ``file-unreadable`` where it cannot be read.
+    Raises UsageError ``file-unreadable`` if it cannot be read.
     """
     text = text_at(path)
     if text is None:
@@ -140,7 +140,7 @@ def read_text(path: Path) -> str:
 
 
 def text_at(path: Path) -> str | None:
-    """The same; None where there is no file at ``path``."""
+    """The same; None if there is no file at ``path``."""
     try:
         content = files.read_bytes(path, LONGEST)
         return None if content is None else content.decode("utf-8-sig")
@@ -153,7 +153,7 @@ def text_at(path: Path) -> str | None:
 
 
 def parsed(path: Path, text: str) -> Mapping[str, Any]:
-    """The tables of ``text``, the content of ``path``. Raises UsageError ``file-unreadable`` where it is no TOML."""
+    """The tables of ``text``, the content of ``path``. Raises UsageError ``file-unreadable`` if it is no TOML."""
     try:
         return files.toml_document(text)
     except files.FileError as error:
@@ -186,7 +186,7 @@ def _standard_file(path: Path) -> Path:
 
 
 def _beside(path: Path) -> list[Mistake]:
-    """Whether a second project is beside that of an envsolve.toml, so that nobody knows which one counts."""
+    """Whether a second project is beside that of an envsolve.toml, so that no one knows which one counts."""
     other = path.with_name(PYPROJECT)
     if path.name == PYPROJECT or not other.is_file():
         return []

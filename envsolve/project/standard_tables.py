@@ -61,7 +61,7 @@ def standard_requirements(values: Mapping[str, Any], document: Mapping[str, Any]
 
 
 def requires_python(document: Mapping[str, Any], wrong: Wrong) -> SpecifierSet | None:
-    """``requires-python`` of [project]; None where it is not said, or is wrong, which is added to ``wrong``."""
+    """``requires-python`` of [project]; None if it is not said, or is wrong, which is added to ``wrong``."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     project = document.get("project")

@@ -20,7 +20,7 @@ def with_table(path: Path, text: str, values: Mapping[str, object], *, replace: 
     """``text``, the content of ``path``, with ``values`` as what the project asks of envsolve.
 
     ``values`` are by the names of :data:`~envsolve.project.keys.KEYS`, as TOML has them. ``replace`` takes the place of
-    what is there; comments stay. Raises UsageError ``project-exists`` where there is something and it is not to be
+    what is there; comments stay. Raises UsageError ``project-exists`` if there is something and it is not to be
     replaced, ``file-unreadable`` for what is no TOML.
     """
     document = parsed(path, text)

@@ -42,7 +42,7 @@ def targets_of_flags(flags: Iterable[str], *, compute_is_both: bool = False) -> 
 
 
 def find_flags(chunks: Iterable[bytes]) -> list[str] | None:
-    """The first list of architecture flags (``sm_70 sm_80 ...``) in a stream of bytes; None where it has none."""
+    """The first list of architecture flags (``sm_70 sm_80 ...``) in a stream of bytes; None if it has none."""
     tail = b""
     for chunk in chunks:
         window = tail + chunk
@@ -84,7 +84,7 @@ class GlibcWatch:
 
     @property
     def newest(self) -> str | None:
-        """The newest version, or None where none was named."""
+        """The newest version, or None if none was named."""
         return max(self._found, key=lambda version: [int(part) for part in version.split(".")], default=None)
 
 

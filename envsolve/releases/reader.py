@@ -55,13 +55,13 @@ class OpenWheel(Protocol):
         """The names of all members."""
 
     def find(self, ending: str) -> str | None:
-        """The member whose path ends with ``ending``; the shortest of several; None where there is none."""
+        """The member whose path ends with ``ending``; the shortest of several; None if there is none."""
 
     def may_read_deep(self) -> bool:
         """Whether libraries of hundreds of MB may be read; where not, the wheel counts as not fully read."""
 
     def text(self, ending: str) -> str | None:
-        """The text of the member that ends with ``ending``, or None where there is none."""
+        """The text of the member that ends with ``ending``, or None if there is none."""
 
     def content(self, member: str) -> bytes:
         """The whole content of ``member``."""
@@ -110,7 +110,7 @@ def _folder(file: WheelFile) -> str:
 
 
 def first(observation: Observation, fact: str) -> str | None:
-    """The only value of a fact, or None where the wheel does not hold it."""
+    """The only value of a fact, or None if the wheel does not hold it."""
     values = observation.get(fact)
     return values[0] if values else None
 

@@ -85,7 +85,7 @@ class Observations:
         self._offline, self._largest, self._progress = offline, largest, progress
 
     def read(self, file: WheelFile) -> Observation:
-        """What is in a wheel. Raises ReleaseError where it cannot be read, or says what the reader does not know."""
+        """What is in a wheel. Raises ReleaseError if it cannot be read, or says what the reader does not know."""
         keys = [f"{self._reader.edition} {largest} {file.sha256}" for largest in dict.fromkeys((None, self._largest))]
         for key in keys if file.sha256 else ():
             kept = decoded(self._shelf.read(_BUCKET, key), Observation)

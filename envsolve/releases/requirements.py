@@ -92,7 +92,7 @@ class CudaReleases:
         """The CUDA minors that ``asked`` takes, as a specifier: ``==12.4``, ``>=12.6,<13``.
 
         Exact pins are read off the metapackage or the runtime, whose version is the toolkit's; for ranges every
-        library's range must hold the version of that library in the toolkit. None where ``asked`` names no CUDA
+        library's range must hold the version of that library in the toolkit. None if ``asked`` names no CUDA
         package, or no toolkit meets it.
         """
         metapackage = next((it for it in asked if canonicalize_name(it.name) == _METAPACKAGE), None)

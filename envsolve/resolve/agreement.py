@@ -64,7 +64,7 @@ def every_sharing(provider: Provider, identifier: str) -> Iterator[Sharing]:
 
 
 def best_combination(provider: Provider) -> list[Candidate] | None:
-    """The best builds that share everything, None where none do.
+    """The best builds that share everything, None if none do.
 
     What counts first (:meth:`Provider.level`, the version as a rule) is decided for all frameworks in the order asked,
     and only then which builds of these versions it is: an older release of the next framework is no price for a better

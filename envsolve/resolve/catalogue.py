@@ -164,7 +164,7 @@ class Catalogue(NamedTuple):
 
 
 def cudnn_provider(release: Release) -> Source | None:
-    """Who installs the cuDNN of ``release``: None where it lies inside the package.
+    """Who installs the cuDNN of ``release``: None if it lies inside the package.
 
     A wheel that brings no CUDA gets it from conda-forge, which alone ships toolkits older than 11.8 as packages.
     """

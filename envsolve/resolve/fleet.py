@@ -67,7 +67,7 @@ def _class_of(driver: DriverVersion | None, limits: Sequence[DriverVersion]) -> 
 
 
 def smallest_split(request: Request, problem: Problem, solver: Solver) -> list[Group]:
-    """The fewest groups of the machines of ``problem`` that have a stack each; empty where some machine has none.
+    """The fewest groups of the machines of ``problem`` that have a stack each; empty if some machine has none.
 
     The groups are disjoint, that with the newest stack first.
     """
@@ -79,7 +79,7 @@ def smallest_split(request: Request, problem: Problem, solver: Solver) -> list[G
 
 
 def _cover(left: int, size: int, served: Sequence[int]) -> list[int] | None:
-    """At most ``size`` of the sets that together hold every bit of ``left``; None where that takes more."""
+    """At most ``size`` of the sets that together hold every bit of ``left``; None if that takes more."""
     if not left:
         return []
     if not size:

@@ -59,7 +59,7 @@ class Solver:
         return self._matrix.cuda
 
     def solve(self, request: Request, problem: Problem) -> Solution | None:
-        """The best stack for ``problem``, or None where there is none."""
+        """The best stack for ``problem``, or None if there is none."""
         found = list(self._by_group(request, problem))
         if not found:
             return None
@@ -74,7 +74,7 @@ class Solver:
         return _best(request, found, self.catalogue(problem).libraries) if found else None
 
     def stack_of(self, builds: Sequence[Release], request: Request, problem: Problem) -> Solution | None:
-        """The best stack of ``builds``, one for each framework of ``problem``; None where they do not go together."""
+        """The best stack of ``builds``, one for each framework of ``problem``; None if they do not go together."""
         sources = tuple(dict.fromkeys(it.source for it in builds))
         solution = self._from_group(sources, request, problem, builds)
         return None if solution is None else with_newer_drivers(solution, self.providers(request, problem))

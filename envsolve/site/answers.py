@@ -89,7 +89,7 @@ def _without_names(request: Request, problem: Problem) -> tuple[Request, Problem
 
 
 class Way(NamedTuple):
-    """A way out: what it does, the command, and the state of the selector that it means ("" where it has none)."""
+    """A way out: what it does, the command, and the state of the selector that it means ("" if it has none)."""
 
     text: str
     command: str

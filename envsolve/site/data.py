@@ -103,7 +103,7 @@ class Answers:
         return self._steps[platform]
 
     def days_behind(self, framework: str, version: str) -> int | None:
-        """How many days a release is older than the newest; None where its day is not known."""
+        """How many days a release is older than the newest; None if its day is not known."""
         days = self._days[framework]
         day = days.get(Version(version))
         return None if day is None else (date.fromisoformat(max(days.values())) - date.fromisoformat(day)).days

@@ -24,7 +24,7 @@ PROGRAM = Path(__file__).parent / "inside" / "run.py"
 class Outcome(NamedTuple):
     """What came of one probe.
 
-    ``result`` is what it found; None where it did not come to its end, and ``error`` then is the exception it did not
+    ``result`` is what it found; None if it did not come to its end, and ``error`` then is the exception it did not
     expect (type, text, trace), or None. ``stage`` is the last thing it began, ``notes`` what it had seen by then.
     ``tail`` is the end of what it printed.
     """
@@ -38,7 +38,7 @@ class Outcome(NamedTuple):
     tail: str
 
     def noted(self, key: str) -> Any:
-        """The last note of that name; None where there is none."""
+        """The last note of that name; None if there is none."""
         return next((note[key] for note in reversed(self.notes) if key in note), None)
 
     def all_noted(self, key: str) -> list[Any]:
@@ -54,7 +54,7 @@ class Children(Asking):
     ) -> Outcome:
         """Run the module ``probe`` of :mod:`envsolve.validation.inside` with ``job``; ``timeout`` is in seconds.
 
-        Raises OutsideError where the interpreter cannot be started.
+        Raises OutsideError if the interpreter cannot be started.
         """
         started = time.perf_counter()
         try:

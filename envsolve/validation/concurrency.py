@@ -29,7 +29,7 @@ def at_once(
 
 
 def allowed_memory(cgroup: Path) -> int | None:
-    """Bytes that this container may take beside what it has (memory.max, cgroup v2); None where nothing limits it."""
+    """Bytes that this container may take beside what it has (memory.max, cgroup v2); None if nothing limits it."""
     try:
         limit, used = ((cgroup / name).read_text(encoding="ascii").strip() for name in ("memory.max", "memory.current"))
     except OSError:
@@ -38,7 +38,7 @@ def allowed_memory(cgroup: Path) -> int | None:
 
 
 def available_memory(meminfo: Path) -> int | None:
-    """Bytes of main memory that can be had without swapping (MemAvailable, proc(5)); None where nothing says."""
+    """Bytes of main memory that can be had without swapping (MemAvailable, proc(5)); None if nothing says."""
     try:
         lines = meminfo.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -13,7 +13,7 @@ RESULTS = 65536
 
 
 class Failure(NamedTuple):
-    """A call that failed: its CUresult, None where the library has no such call, and the driver's name for that."""
+    """A call that failed: its CUresult, None if the library has no such call, and the driver's name for that."""
 
     call: str
     code: int | None
@@ -62,7 +62,7 @@ class Kernel(NamedTuple):
 
 
 class Device(NamedTuple):
-    """One GPU as the driver lists it. ``memory`` is in bytes; ``kernel`` is None where it was only listed."""
+    """One GPU as the driver lists it. ``memory`` is in bytes; ``kernel`` is None if it was only listed."""
 
     number: int
     name: str | None

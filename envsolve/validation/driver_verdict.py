@@ -50,7 +50,7 @@ class _Trouble(NamedTuple):
 
 
 def finding_of(outcome: Outcome, places: Collection[Place] | None = None) -> Finding | None:
-    """The finding on the driver; None where it passes.
+    """The finding on the driver; None if it passes.
 
     With ``places`` only the advice for these is given, otherwise that for all.
     """

@@ -24,7 +24,7 @@ def interpreter(prefix: str | None, python: str | None, environ: Mapping[str, st
 
     The active environment is, in order: 1. the one of VIRTUAL_ENV or CONDA_PREFIX, the first on PATH where both are
     set, 2. ``python3`` or ``python`` on PATH, 3. the interpreter that runs envsolve.
-    Raises UsageError where there is none.
+    Raises UsageError if there is none.
     """
     try:
         return _meant(prefix, python, environ)
@@ -51,7 +51,7 @@ def take_inventory(
 ) -> Inventory:
     """Ask the interpreter what its environment holds, for at most ``timeout`` seconds.
 
-    Raises OutsideError where it is no interpreter or does not answer, UsageError where it is older than Python 3.7.
+    Raises OutsideError if it is no interpreter or does not answer, UsageError where it is older than Python 3.7.
     """
     outcome = children.run(python, "inventory", {}, environ, timeout)
     if outcome.result is None:

@@ -21,8 +21,8 @@ class Raised(NamedTuple):
 class Operation(NamedTuple):
     """One operation.
 
-    ``ok`` is None where the framework has no such operation, and ``unsupported`` says why. ``max_error`` is relative to
-    the largest number of the reference, None where a number was none or the operation did not come to its end;
+    ``ok`` is None if the framework has no such operation, and ``unsupported`` says why. ``max_error`` is relative to
+    the largest number of the reference, None if a number was none or the operation did not come to its end;
     ``wrong`` of ``numbers`` are beyond ``tolerance``.
     """
 

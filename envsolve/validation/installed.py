@@ -87,18 +87,18 @@ class Installed(NamedTuple):
 
     @property
     def built_cudnn(self) -> str | None:
-        """The major of the cuDNN it was built for; None where it does not say."""
+        """The major of the cuDNN it was built for; None if it does not say."""
         return str(self._account.get(self.framework.built.cudnn or "", "")).partition(".")[0] or None
 
     @property
     def built_version(self) -> str | None:
-        """Its version as the module itself has it, with the build; None where it does not say."""
+        """Its version as the module itself has it, with the build; None if it does not say."""
         version = self._account.get(self.framework.built.version or "")
         return version if isinstance(version, str) else None
 
     @property
     def says_no_gpu(self) -> str | None:
-        """Where it says that it was built without GPUs; None where it does not."""
+        """Where it says that it was built without GPUs; None if it does not."""
         built, account = self.framework.built, self._account
         names = [name for name in built.gpu if name in account]
         if not names or any(account[name] not in (None, False, "False") for name in names):
@@ -107,7 +107,7 @@ class Installed(NamedTuple):
 
     @property
     def _account(self) -> Mapping[str, object]:
-        """Its own account of its build; empty where it has none that can be read."""
+        """Its own account of its build; empty if it has none that can be read."""
         assigned = self.assigned(self.framework.built.file)
         nested = (value for value in assigned.values() if isinstance(value, dict))
         return {**assigned, **{name: value for table in nested for name, value in table.items()}}

@@ -126,7 +126,7 @@ def _threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
 
 @contextmanager
 def _believed(plan: Plan, probe: str) -> Iterator[None]:
-    """Read what a probe said. Raises OutsideError where that is no answer of ours: the environment may write it too."""
+    """Read what a probe said. Raises OutsideError if that is no answer of ours: the environment may write it too."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:

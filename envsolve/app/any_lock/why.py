@@ -107,7 +107,7 @@ def answer_questions(
 def _why_no_wheel(
     text: str, request: Request, matrix: Matrix, environ: Mapping[str, str], network: Network
 ) -> WhyNot | None:
-    """Whether a package with kernels has a wheel for the stack of a Python lock; None where ``text`` names no such."""
+    """Whether a package with kernels has a wheel for the stack of a Python lock; None if ``text`` names no such."""
     name = normalized(parse_framework(text)[0])
     if name in (*framework_names(matrix), "python", *_TOOLKIT_NAMES):
         return None
@@ -367,7 +367,7 @@ def _parsed(text: str) -> tuple[str, SpecifierSet]:
 
 
 def _framework_of(text: str, matrix: Matrix) -> str:
-    """The framework that ``text`` is about; "" where it is about Python or CUDA."""
+    """The framework that ``text`` is about; "" if it is about Python or CUDA."""
     name, _ = _parsed(text)
     return "" if name in ("python", "cuda") else framework_request(text, matrix).framework
 

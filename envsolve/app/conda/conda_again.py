@@ -55,7 +55,7 @@ def conda_again(
     matrix: Matrix,
     environ: Mapping[str, str],
 ) -> CondaAgain | None:
-    """The stacks in the locks that are ``there``, where these answer ``request``; None where they may not.
+    """The stacks in the locks that are ``there``, where these answer ``request``; None if they may not.
 
     ``recorded`` is the request that they are to say they were made for. Raises UsageError as for a lock.
     """

@@ -48,7 +48,7 @@ _MOST_ATTEMPTS = 16
 _FEW = 4
 
 Stack = tuple[Target, Solution | None]
-"""A target and its stack; None where no framework is involved."""
+"""A target and its stack; None if no framework is involved."""
 
 
 def lock_conda(asked: LockRequest, session: Session, matrix: Matrix, environ: Mapping[str, str]) -> Solved:
@@ -107,7 +107,7 @@ class _Locking:
         raise self._first
 
     def _learn(self, trouble: NotYet, attempted: Sequence[Target]) -> None:
-        """Make ready for the next attempt. Raises UnsolvableError where there is none."""
+        """Make ready for the next attempt. Raises UnsolvableError if there is none."""
         is_with_own_toolkit, self._toolkits = not self._toolkits, {}
         match trouble:
             case Joined(names=names):

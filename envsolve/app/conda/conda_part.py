@@ -149,7 +149,7 @@ class Parts:
 
     @property
     def indexes(self) -> Places | None:
-        """The package indexes that wheels are from; None where there are no wheels."""
+        """The package indexes that wheels are from; None if there are no wheels."""
         return None if self._beside is None else self._beside.where
 
     def channels(self, solution: Solution | None) -> tuple[str, ...]:
@@ -164,7 +164,7 @@ class Parts:
         return self._session.packages(self._opened(with_conda_forge((*own, *self._opened_by))), platform, names)
 
     def solved(self, unfit: Unfit, specs: Sequence[str]) -> Sequence[CondaPackage] | None:
-        """What the channels have for other specs than those of ``unfit``; None where nothing fits together."""
+        """What the channels have for other specs than those of ``unfit``; None if nothing fits together."""
         question = self._question(unfit.problem.platform, unfit.channels, specs, unfit.virtual_packages)
         try:
             return self._session.solve(question)
@@ -332,7 +332,7 @@ def _without_last_stroke(pin: Pin) -> Pin:
 
 
 def _require_all_joined(target: Target, packages: Sequence[CondaPackage]) -> None:
-    """Raise Joined where a framework came in that the stack does not know: it may be for another GPU."""
+    """Raise Joined if a framework came in that the stack does not know: it may be for another GPU."""
     known = {it.framework for it in target.problem.frameworks}
     came = dict.fromkeys(FRAMEWORK_OF_CONDA[it.name] for it in packages if it.name in FRAMEWORK_OF_CONDA)
     new = tuple(it for it in came if it not in known)

@@ -24,7 +24,7 @@ from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
 
 Packages = Callable[[Sequence[str]], Sequence[CondaPackage] | None]
-"""What the channels have for match specs; None where nothing fits together."""
+"""What the channels have for match specs; None if nothing fits together."""
 
 
 def other_toolkit(unfit: Unfit, packages: Packages) -> Iterator[SpecifierSet]:

@@ -75,7 +75,7 @@ class Wheels(NamedTuple):
 class CondaWheels:
     """The package indexes of one command. ``request`` is as typed, with what opens its indexes.
 
-    ``where`` are those that were asked last, None where none was.
+    ``where`` are those that were asked last, None if none was.
     """
 
     def __init__(self, request: Request, network: Network, matrix: Matrix, environ: Mapping[str, str]) -> None:
@@ -141,7 +141,7 @@ def wheels_beside(
 ) -> Wheels:
     """Everything that pip installs for ``asked`` beside ``packages``, for the Python among them.
 
-    Raises UnsolvableError where there is no such set of wheels, OutsideError where an index fails, UsageError where two
+    Raises UnsolvableError if there is no such set of wheels, OutsideError where an index fails, UsageError where two
     files are named for one project.
     """
     request, solution = asked.request, asked.solution
@@ -165,7 +165,7 @@ def wheels_beside(
 def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Asker) -> Interpreter:
     """The Python and the system that wheels have to suit.
 
-    Raises UnsolvableError where conda installs no Python, or one that takes other wheels.
+    Raises UnsolvableError if conda installs no Python, or one that takes other wheels.
     """
     python = next((it for it in packages if it.name == "python"), None)
     if python is None:
@@ -179,7 +179,7 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Aske
 
 
 def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], asker: Asker) -> None:
-    """Raise UnsolvableError where conda installs a framework whose wheel the stack has: it would be over its files."""
+    """Raise UnsolvableError if conda installs a framework whose wheel the stack has: it would be over its files."""
     for release in () if solution is None else (choice.release for choice in solution.choices):
         for name in (release.package, *rivals_of(release.framework)):
             if release.source.is_wheel and name in present:

@@ -113,7 +113,7 @@ class Addition(NamedTuple):
 def planned(asked: AddRequest, environ: Mapping[str, str]) -> Addition:
     """What has to change in the environment.
 
-    Raises UsageError where it cannot be changed, UnsolvableError where nothing fits it, OutsideError where an index
+    Raises UsageError if it cannot be changed, UnsolvableError where nothing fits it, OutsideError where an index
     fails.
     """
     inventory = _inventory(asked, environ)
@@ -150,7 +150,7 @@ def lock_around(
 
 
 def _inventory(asked: AddRequest, environ: Mapping[str, str]) -> Inventory:
-    """What the environment is. Raises UsageError where its Python does not run."""
+    """What the environment is. Raises UsageError if its Python does not run."""
     asked.show("querying the environment's Python")
     with Children() as children:
         found = find_environment(asked.prefix, None, environ, children)
@@ -350,9 +350,9 @@ class _Around:
         return {it.label for it in releases if it.framework not in self._known}
 
     def _stack(self, joined: list[str]) -> Solution | None:
-        """The frameworks with those that are to be added, as builds for this machine; None where that is not known.
+        """The frameworks with those that are to be added, as builds for this machine; None if that is not known.
 
-        Raises UnsolvableError where a requested framework has no build for it.
+        Raises UnsolvableError if a requested framework has no build for it.
         """
         problem = with_joined(self._problem, self._wanted, joined)
         request, solver = self._request._replace(frameworks=problem.frameworks), Solver(self._matrix, self._there)

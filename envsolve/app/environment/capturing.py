@@ -88,7 +88,7 @@ class _Environment(NamedTuple):
 def capture(asked: CaptureRequest, environ: Mapping[str, str]) -> Exported:
     """The lock of what is installed.
 
-    Raises UsageError where the environment cannot be made out or the format is one of another kind, UnsolvableError
+    Raises UsageError if the environment cannot be made out or the format is one of another kind, UnsolvableError
     ``environment-unsound`` and ``packages-not-captured``, OutsideError where an index fails.
     """
     matrix = Matrix(asked.matrix_directory)
@@ -195,7 +195,7 @@ def interpreter_of(inventory: Inventory, platform: Platform) -> Interpreter:
 
 
 def _format(asked: CaptureRequest, environment: _Environment) -> str:
-    """The format that is wanted. Raises UsageError where the environment is of another kind."""
+    """The format that is wanted. Raises UsageError if the environment is of another kind."""
     prefix, is_conda = environment.inventory.prefix, environment.inventory.is_conda
     name = asked.format_name or ("conda-lock" if is_conda else "requirements")
     if name in CONDA_FORMATS and not is_conda:

@@ -53,7 +53,7 @@ class Outcome(StrEnum):
 class Created(NamedTuple):
     """The environment: where it is, its interpreter if it has one, notes, and what changed in one that was there.
 
-    ``passed`` says whether its last validation passed, None where there was none since it changed. ``stack`` is that of
+    ``passed`` says whether its last validation passed, None if there was none since it changed. ``stack`` is that of
     its lock.
     """
 
@@ -141,7 +141,7 @@ def _beforehand(plan: Plan, matrix: Matrix, environ: Mapping[str, str]) -> Itera
 
 
 def require_usable(prefix: str) -> None:
-    """Raise UsageError where the place will not do whatever is to be made, before anybody works for it."""
+    """Raise UsageError if the place will not do whatever is to be made, before anybody works for it."""
     place_of(prefix)
 
 
@@ -207,7 +207,7 @@ def _require_force(asked: CreateRequest, place: Place, plan: Plan) -> None:
 
 
 def _require_whole(place: Place, python: Path | None, environ: Mapping[str, str]) -> None:
-    """Raise UsageError ``environment-broken`` where the Python of a finished environment does not start."""
+    """Raise UsageError ``environment-broken`` if the Python of a finished environment does not start."""
     if python is None or runs(python, environ):
         return
     hint = Hint("recreate it with --force; the old one remains until the new one is complete")

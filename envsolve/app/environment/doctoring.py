@@ -56,7 +56,7 @@ class DoctorRequest(NamedTuple):
 class Looked(NamedTuple):
     """The environment that was looked at: its Python, the command that proves it, and where facts on it come from.
 
-    ``proof`` is None where its Python does not run, and nothing can be proven. ``plan`` is the command that plans a
+    ``proof`` is None if its Python does not run, and nothing can be proven. ``plan`` is the command that plans a
     fixed one, ``is_conda`` says whether conda packages are in it. ``variables`` are those that matter,
     each with who set it.
     """
@@ -107,7 +107,7 @@ class Diagnosed(NamedTuple):
 def diagnose(asked: DoctorRequest, environ: Mapping[str, str]) -> Diagnosed:
     """Examine the machine and the environment that is meant.
 
-    Raises UsageError where the environment that is named is none.
+    Raises UsageError if the environment that is named is none.
     """
     matrix = Matrix(asked.matrix_directory)
     try:

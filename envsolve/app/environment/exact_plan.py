@@ -37,7 +37,7 @@ def with_addresses(
 ) -> Plan:
     """``plan`` of the environment.yml at ``path`` with its packages as the channels have them.
 
-    Raises UsageError ``lock-not-exact`` where it leaves out what they need, UnsolvableError where the channels have not
+    Raises UsageError ``lock-not-exact`` if it leaves out what they need, UnsolvableError where the channels have not
     these builds, OutsideError where one does not answer.
     """
     from envsolve.conda.session import CondaConflict, Question

@@ -68,7 +68,7 @@ class ExportRequest(NamedTuple):
 def export(asked: ExportRequest, environ: Mapping[str, str]) -> Exported:
     """The lock in its new format.
 
-    Raises UsageError where the file is no lock, ``nothing-to-export`` where it is in that format already or has nothing
+    Raises UsageError if the file is no lock, ``nothing-to-export`` where it is in that format already or has nothing
     that goes into it, ``lock-not-exact``, ``lock-without-hashes`` and ``lock-without-addresses`` for what it lacks;
     OutsideError where an index fails, or a package cannot stand in a lock.
     """
@@ -140,7 +140,7 @@ def _same_format(asked: ExportRequest) -> UsageError:
 
 
 def _require_python(asked: ExportRequest) -> None:
-    """Raise UsageError where a lock of wheels is to become what it cannot."""
+    """Raise UsageError if a lock of wheels is to become what it cannot."""
     if asked.format_name not in VENV_FORMATS:
         raise UsageError(
             "nothing-to-export",
@@ -172,7 +172,7 @@ def _of_python(asked: ExportRequest, kind: str, text: str, environ: Mapping[str,
 def export_conda(asked: ExportRequest, kind: str, found: Sequence[Lock]) -> Exported:
     """The locks ``found`` of conda packages in a file of the format ``kind``, in another format.
 
-    Raises NotWholeError where something in it has no address that a lock could name, UsageError for what the format
+    Raises NotWholeError if something in it has no address that a lock could name, UsageError for what the format
     cannot hold.
     """
     name, format_name, platforms = asked.path.name, asked.format_name, asked.platforms
@@ -213,13 +213,13 @@ def _of_no_platform(stated: str) -> NotWholeError:
 
 
 def _require_closed(lock: Lock) -> None:
-    """Raise NotWholeError where something is left open."""
+    """Raise NotWholeError if something is left open."""
     if lock.open:
         raise NotWholeError(lock.open[0].reason, lock.open[0].line)
 
 
 def _require_whole(lock: Lock) -> None:
-    """Raise NotWholeError where something is left open, or a wheel has no version or no digest."""
+    """Raise NotWholeError if something is left open, or a wheel has no version or no digest."""
     _require_closed(lock)
     unknown = next((pin for pin in lock.pins if not pin.version), None)
     if unknown is not None:
@@ -230,7 +230,7 @@ def _require_whole(lock: Lock) -> None:
 
 
 def _require_platforms(found: Sequence[Lock], platforms: Sequence[Platform], name: str) -> None:
-    """Raise UsageError where the file has nothing for one of ``platforms``."""
+    """Raise UsageError if the file has nothing for one of ``platforms``."""
     there = [lock.platform for lock in found]
     missing = next((it for it in platforms if it not in there), None)
     if missing is not None or not found:
@@ -244,7 +244,7 @@ def _require_platforms(found: Sequence[Lock], platforms: Sequence[Platform], nam
 
 
 def _require_digests(locks: Sequence[Lock], name: str, format_name: str) -> None:
-    """Raise UsageError where a digest is missing that the format cannot do without."""
+    """Raise UsageError if a digest is missing that the format cannot do without."""
     for package in () if format_name == "environment" else (it for lock in locks for it in lock.conda):
         wanted = _missing_digest(package, format_name)
         if wanted is not None:

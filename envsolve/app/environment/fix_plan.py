@@ -59,7 +59,7 @@ def fix_plan(
     frameworks and the packages that go with them, and tried are, in order: 1. their exact versions with the
     environment's Python 2. with another 3. other patch releases 4. other versions. What is for another Python goes into
     a new environment. On a machine without a GPU an environment for CUDA stays one.
-    Raises UsageError where no framework is installed, UnsolvableError where nothing runs here.
+    Raises UsageError if no framework is installed, UnsolvableError where nothing runs here.
     """
     matrix = Matrix(asked.matrix_directory)
     known = [(name, version) for name, version in diagnosed.frameworks if name in matrix.framework_names]
@@ -99,7 +99,7 @@ def _ways(known: Sequence[tuple[str, str]], minor: str) -> Iterator[_Way]:
 def _machine(scene: Scene, names: Sequence[str]) -> tuple[Request, list[str]]:
     """The request for this machine; where no GPU is detected, for the GPUs and the CUDA of the installed builds.
 
-    Raises UsageError where these are unknown.
+    Raises UsageError if these are unknown.
     """
     kind = "environment" if scene.inventory.is_conda else "requirements"
     builds = [it for it in scene.builds if it.name in names and it.cuda is not None]

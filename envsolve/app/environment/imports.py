@@ -153,7 +153,7 @@ def _requested(prefix: Path) -> set[str] | None:
 
 
 def _name(requirement: str) -> str:
-    """The package that a line requires; "" where it names none."""
+    """The package that a line requires; "" if it names none."""
     try:
         return normalized(parse_need(requirement).name)
     except ValueError:

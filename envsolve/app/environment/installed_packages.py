@@ -62,7 +62,7 @@ class InstalledPackages:
         return beside | {it for it in self._needed_by((*self.frameworks, *beside)) if it.startswith(OF_CUDA)}
 
     def why_it_stays(self, name: str, unknown: Collection[str]) -> str:
-        """Why no other version may be installed, "" where one may. ``unknown`` are frameworks the matrix lacks."""
+        """Why no other version may be installed, "" if one may. ``unknown`` are frameworks the matrix lacks."""
         package = self.by_name[name]
         origin = origin_of(package)
         if name in self.frameworks:

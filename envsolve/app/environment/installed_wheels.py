@@ -68,7 +68,7 @@ def named(packages: Iterable[Package]) -> dict[str, str]:
 
 
 def wheels_of(packages: Sequence[Package], requires: Mapping[str, set[str]], files: ExactFiles) -> InstalledWheels:
-    """The pins of ``packages``, as the indexes have them. Raises OutsideError where one fails."""
+    """The pins of ``packages``, as the indexes have them. Raises OutsideError if one fails."""
     names = {it.name for it in packages}
     via: dict[str, list[str]] = {}
     for package in packages:

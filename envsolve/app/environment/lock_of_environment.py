@@ -41,7 +41,7 @@ def differs_from_lock(prefix: Path, *, runs: bool = True) -> tuple[Note, ...]:
 
 
 def sync_command(prefix: Path) -> str | None:
-    """The `envsolve sync` that brings an environment to its lock; None where it is none of a project."""
+    """The `envsolve sync` that brings an environment to its lock; None if it is none of a project."""
     try:
         record = read_record(prefix)
         return None if record is None or not record.names(prefix) else _sync(prefix, record)

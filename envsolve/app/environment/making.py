@@ -65,7 +65,7 @@ def make(
 ) -> tuple[Note, ...]:
     """Install what ``plan`` has into the directory ``prefix``; what to note of it.
 
-    Raises OutsideError where something cannot be fetched or run. OSError passes.
+    Raises OutsideError if something cannot be fetched or run. OSError passes.
     """
     if plan.kind is Kind.VENV:
         with scratch_in(prefix) as scratch:

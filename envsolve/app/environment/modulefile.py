@@ -31,7 +31,7 @@ _BACKUPS = ("CONDA_BACKUP_", "ENVSOLVE_OLD_")
 
 
 class Description(NamedTuple):
-    """What a module file says of an environment: its ``stack`` is None where its lock has none."""
+    """What a module file says of an environment: its ``stack`` is None if its lock has none."""
 
     prefix: Path
     python: Path
@@ -39,7 +39,7 @@ class Description(NamedTuple):
 
 
 def require_own(file: Path) -> None:
-    """Raise UsageError for a file that somebody else wrote, or in a directory that is not there."""
+    """Raise UsageError for a file that someone else wrote, or in a directory that is not there."""
     try:
         text = read_text(file, _LONGEST)
     except FileError as error:
@@ -52,7 +52,7 @@ def require_own(file: Path) -> None:
 
 
 def modulefile(about: Description, file: Path, environ: Mapping[str, str]) -> str:
-    """The content of ``file``. Raises OutsideError where the environment or its activation scripts do not run."""
+    """The content of ``file``. Raises OutsideError if the environment or its activation scripts do not run."""
     plain = {"PATH": _SYSTEM_PATH, **{name: environ[name] for name in _KEPT if name in environ}}
     with Children() as children:
         inventory = take_inventory(about.python, environ, children)

@@ -50,7 +50,7 @@ def change(
 ) -> tuple[tuple[Change, ...], tuple[Note, ...]]:
     """Bring the environment at ``place`` to ``plan``; what changed in it, and what to note.
 
-    Raises OutsideError where something cannot be fetched or run, UsageError where envsolve did not make it.
+    Raises OutsideError if something cannot be fetched or run, UsageError where envsolve did not make it.
     """
     prefix, record = place.path, place.record
     assert record is not None
@@ -107,7 +107,7 @@ def installed(prefix: Path) -> dict[str, str]:
 def damaged(prefix: Path, altered: Collection[Path] = ()) -> frozenset[str]:
     """The packages below ``prefix`` that lack files which they brought, or have other libraries than these.
 
-    So has one whose RECORD was written again: somebody installed the same version, from wherever. Modules that were
+    So has one whose RECORD was written again: someone installed the same version, from wherever. Modules that were
     edited are their author's. ``altered`` are files that were altered before this command claimed the directory.
     """
     wrong = {it for it in (*altered, *altered_files(prefix)) if _is_damage(prefix / it)}

@@ -74,7 +74,7 @@ def validation_of(asked: ValidateRequest, environ: Mapping[str, str]) -> Validat
 
     A part of the frameworks, or another device than `sync` would test, proves too little to be recorded.
 
-    Raises UsageError where it cannot be made out or a framework that is named is not in it, OutsideError where its
+    Raises UsageError if it cannot be made out or a framework that is named is not in it, OutsideError where its
     interpreter does not run.
     """
     wanted = list({it.name: it for name in asked.frameworks for it in _known(name)}.values())
@@ -274,7 +274,7 @@ def _known(name: str) -> tuple[AnyFramework, ...]:
 
 
 def _present(wanted: Sequence[AnyFramework], inventory: Inventory) -> tuple[AnyFramework, ...]:
-    """The installed frameworks, or those of them that are wanted. Raises UsageError where one of these is missing."""
+    """The installed frameworks, or those of them that are wanted. Raises UsageError if one of these is missing."""
     names = {normalized(it.name) for it in inventory.distributions}
     dependent = tuple(it for it in DEPENDENT_FRAMEWORKS.values() if it.name in names)
     installed: tuple[AnyFramework, ...] = (*frameworks_among(names), *dependent)

@@ -104,7 +104,7 @@ class _Locked(NamedTuple):
 def _locked_here(case: Case, seen: Seen, asked: ExplainRequest) -> _Locked | None:
     """The version of the text's framework, where nothing but the lock of uv, Poetry or PDM in this directory says it.
 
-    None where the text may be of another place: it or an option names an environment elsewhere.
+    None if the text may be of another place: it or an option names an environment elsewhere.
     """
     name, here = case.framework, Path.cwd()
     elsewhere = (Path(clue.value) for clue in seen.clues.get("prefix", ()))

@@ -37,7 +37,7 @@ class Advice(NamedTuple):
 def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> Advice | None:
     """The environment for ``remedy`` on the machine of ``case``, of the framework that the finding is about.
 
-    None where no framework is known.
+    None if no framework is known.
     """
     named = remedy.frameworks or (() if about is None else (about,))
     try:
@@ -66,7 +66,7 @@ def advice_on(remedy: Remedy, case: Case, matrix: Matrix, about: str | None) -> 
 
 
 def _request(frameworks: tuple[FrameworkRequest, ...], remedy: Remedy, case: Case) -> Request | None:
-    """The request, or None where nothing says which GPU it is for."""
+    """The request, or None if nothing says which GPU it is for."""
     platform = Platform(remedy.platform) if remedy.platform else case.platform
     if platform is not None and not platform.has_cuda:
         return None

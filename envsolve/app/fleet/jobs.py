@@ -25,7 +25,7 @@ _ERRORS = "/dev/termination-log"
 """What a container writes here is in the status of its pod, up to 4096 bytes. Its log would mix stdout and stderr."""
 CONTAINER = "validate"
 _KEPT = 24 * 3600
-"""Seconds after which the cluster removes a finished Job that nobody deleted."""
+"""Seconds after which the cluster removes a finished Job that no one deleted."""
 _EACH = "*"
 _HOPELESS = frozenset(
     {

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 FileFor = Callable[[Platform], str]
 """The file that holds the lock for a platform."""
 LockFor = Callable[[Platform], "Lock | None"]
-"""The lock that is there for a platform; None where there is none. Raises UsageError where it cannot be read."""
+"""The lock that is there for a platform; None if there is none. Raises UsageError if it cannot be read."""
 _CUDA = (*CUDA_PACKAGES, "cuda-toolkit")
 
 
@@ -61,7 +61,7 @@ def as_far_as_read(there: LockFor) -> LockFor:
 
 
 def platforms_in(path: Path) -> tuple[str, ...]:
-    """The platforms that packages of the conda-lock.yml at ``path`` are for; none where it is no such file."""
+    """The platforms that packages of the conda-lock.yml at ``path`` are for; none if it is no such file."""
     from envsolve.lockfile import reading
 
     with suppress(FileError):

@@ -136,7 +136,7 @@ def _refusal(code: str, message: str, causes: Sequence[str], hints: tuple[Hint, 
 def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
     """How little a refusal says beside those for other Pythons: what holds for all of them says the most.
 
-    What an index lacks of the stack, what nobody asked for, and what another Python has say less.
+    What an index lacks of the stack, what no one asked for, and what another Python has say less.
     """
     is_asked = any(ask.origin not in ("", THE_STACK) for ask, _ in conflict.causes)
     about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
@@ -222,7 +222,7 @@ def _outdated(
 
 
 def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> UnsolvableError | None:
-    """Why a ``search`` for packages around a stack finds none; None where it does, or where it cannot be found out."""
+    """Why a ``search`` for packages around a stack finds none; None if it does, or where it cannot be found out."""
     try:
         search()
     except Conflict as conflict:

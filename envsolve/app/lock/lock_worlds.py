@@ -147,7 +147,7 @@ class Worlds:
         self._known: dict[Interpreter, Known] = {}
 
     def close(self) -> None:
-        """End the threads that look ahead. Raises OutsideError where one of them failed."""
+        """End the threads that look ahead. Raises OutsideError if one of them failed."""
         for world in self._worlds:
             world.close()
 
@@ -197,7 +197,7 @@ class Worlds:
         return versions | {row.package: str(self.builds[it][-1].version) for it, row in chosen.builds.items()}
 
     def best(self, versions: Mapping[str, str], held: Held, end: float, progress: Progress | None) -> Chosen | None:
-        """The best answer; None where there is none.
+        """The best answer; None if there is none.
 
         Raises OutsideError, and UnsolvableError ``search-too-long`` where it is not found until ``end``.
         """

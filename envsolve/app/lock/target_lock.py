@@ -115,7 +115,7 @@ class TargetLock:
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
 
     def again(self, old: Lock) -> Locked | None:
-        """The lock with the packages of ``old``; None where they are no answer for the machines of today."""
+        """The lock with the packages of ``old``; None if they are no answer for the machines of today."""
         pins = old.pins
         problem = with_joined(self._problem, self._wanted, joined_among(pins, self._problem))
         builds = held_builds(self._solver, self._request, problem, self._held)
@@ -251,7 +251,7 @@ class TargetLock:
                 yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.asker)
 
     def _best(self, problem: Problem, lines: Lines) -> Resolved:
-        """The best answer. Raises _LeftOutError where a build of it cannot be had, UnsolvableError, OutsideError."""
+        """The best answer. Raises _LeftOutError if a build of it cannot be had, UnsolvableError, OutsideError."""
         best = self._best_stack(problem)
         if best is None:
             return self._explained(problem, None, lines)
@@ -290,7 +290,7 @@ class TargetLock:
         )
 
     def _made_of(self, chosen: Chosen, worlds: Worlds, problem: Problem, best: Attempt, lines: Lines) -> Resolved:
-        """The packages of what was chosen. Raises _LeftOutError where one of its builds cannot be had."""
+        """The packages of what was chosen. Raises _LeftOutError if one of its builds cannot be had."""
         if chosen.builds:
             major, minor, _ = chosen.interpreter.python
             problem = for_python(problem, f"{major}.{minor}")
@@ -363,7 +363,7 @@ class TargetLock:
         return found_for(question, indexes, self._end, self._lock_request.counted)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
-        """Leave out the builds that cannot be had. Raises UnsolvableError where there is none to leave out."""
+        """Leave out the builds that cannot be had. Raises UnsolvableError if there is none to leave out."""
         refused = packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
         left_out = self._absent(attempt.releases, conflict) or {it.label for it in attempt.releases}
         if not left_out:
@@ -460,7 +460,7 @@ class TargetLock:
         return worlds.conflicts
 
     def _best_stack(self, problem: Problem) -> Attempt | None:
-        """The best stack by itself, whatever goes with it; None where there is none."""
+        """The best stack by itself, whatever goes with it; None if there is none."""
         if not problem.frameworks or self._is_plain:
             return Attempt(self._request, problem, None)
         solution = self._solver.solve(self._request, problem)

@@ -111,7 +111,7 @@ def platform_table(text: str) -> tuple[str, SpecifierSet] | None:
 
     ``==12`` and ``==9.10.2`` mean every version that begins so.
 
-    Raises UsageError where the name is one of a table and the versions cannot be read.
+    Raises UsageError if the name is one of a table and the versions cannot be read.
     """
     name = re.match(r"\s*([A-Za-z]+)", text)
     if name is None or name[1].lower() not in PLATFORM_NAMES:
@@ -130,7 +130,7 @@ def platform_table(text: str) -> tuple[str, SpecifierSet] | None:
 
 
 def toolkits(versions: SpecifierSet, matrix: Matrix) -> list[Toolkit]:
-    """The toolkits in ``versions``, newest first. Raises UnsolvableError where there is none."""
+    """The toolkits in ``versions``, newest first. Raises UnsolvableError if there is none."""
     found = [toolkit for toolkit in matrix.cuda.toolkits if versions.contains(str(toolkit.version))]
     if not found:
         raise _nothing("cuda", versions)
@@ -138,7 +138,7 @@ def toolkits(versions: SpecifierSet, matrix: Matrix) -> list[Toolkit]:
 
 
 def cudnn_releases(versions: SpecifierSet, matrix: Matrix) -> list[CudnnRelease]:
-    """The cuDNN releases in ``versions``, newest first. Raises UnsolvableError where there is none."""
+    """The cuDNN releases in ``versions``, newest first. Raises UnsolvableError if there is none."""
     found = [release for release in matrix.cudnn if versions.contains(release.version, prereleases=True)]
     if not found:
         raise _nothing("cudnn", versions)
@@ -146,7 +146,7 @@ def cudnn_releases(versions: SpecifierSet, matrix: Matrix) -> list[CudnnRelease]
 
 
 def check(matrix: Matrix) -> tuple[Verdict, ...]:
-    """Every law of the matrix with the rows that break it. Raises MatrixError where a file cannot be read."""
+    """Every law of the matrix with the rows that break it. Raises MatrixError if a file cannot be read."""
     from envsolve.matrix.laws import judge, latest_date
 
     mistakes = matrix.check()

@@ -188,7 +188,7 @@ class _Look:
     def at_package(self, name: str, indexes: Indexes, lines: Lines, progress: Callable[[str], None]) -> None:
         """Read the newest release of a package with kernels, where the matrix says nothing of it.
 
-        Raises UnsolvableError where the package was named and is on no index.
+        Raises UnsolvableError if the package was named and is on no index.
         """
         project = indexes.project(name)
         chosen = None if project is None else _newest_wheel(project)
@@ -214,7 +214,7 @@ class _Look:
     def _build_facts(
         self, release: str, facts: PackageFacts | None, requires: Sequence[str], file: PackageFile
     ) -> BuildFacts | None:
-        """What was read of a wheel, as a row; None where it cannot be one, and what to say of that."""
+        """What was read of a wheel, as a row; None if it cannot be one, and what to say of that."""
         name, _, version = release.partition(" ")
         if facts is None:
             self.failures.append(f"{release}: {file.name} cannot be read")

@@ -87,7 +87,7 @@ class NewReleases:
         return tuple(it for it in self._readers.values() if it.framework == framework)
 
     def published(self, reader: Reader) -> Published:
-        """What the indexes have. Raises OutsideError where one does not answer."""
+        """What the indexes have. Raises OutsideError if one does not answer."""
         if not reader.endpoints:
             projects = [found for name in reader.projects if (found := self._indexes.project(name)) is not None]
         else:
@@ -173,7 +173,7 @@ def _as_read(read: ReadRow) -> Row:
 
 
 def _lane_of(framework: str, read: ReadRow, matrix: Matrix) -> Row:
-    """The newest known release of the same build, else of one for the same CUDA major; empty where there is none.
+    """The newest known release of the same build, else of one for the same CUDA major; empty if there is none.
 
     The default build of PyTorch goes from one toolkit to the next every few releases, for the same GPUs.
     """

@@ -16,7 +16,7 @@ from envsolve.matrix.overlay import Overlay, opened
 from envsolve.model.note import Note
 
 Making = Callable[[Document | None], Document]
-"""Makes a file of the one that is there, None where there is none that can be used."""
+"""Makes a file of the one that is there, None if there is none that can be used."""
 _SECONDS = 20.0
 """How long another command is waited for that writes: it takes one second at most."""
 _ANOTHER_PLACE = Hint("choose another directory with ENVSOLVE_DATA_DIR")
@@ -31,7 +31,7 @@ def directory_here() -> Path:
 
 
 def require_writable(directory: Path) -> None:
-    """Raise OutsideError where no rows can be written: before they are read, which may take minutes."""
+    """Raise OutsideError if no rows can be written: before they are read, which may take minutes."""
     with _one_at_a_time(directory), tempfile.TemporaryFile(dir=directory if directory.exists() else directory.parent):
         pass
 
@@ -39,7 +39,7 @@ def require_writable(directory: Path) -> None:
 def write(files: Mapping[str, Making], directory: Path) -> tuple[Note, ...]:
     """Write each of ``files`` in one step, with the rows of the one that is there by then.
 
-    One that cannot be used is kept under another name, as the notes say. Raises OutsideError where the disk does not
+    One that cannot be used is kept under another name, as the notes say. Raises OutsideError if the disk does not
     take them.
     """
     from tomlkit import dumps
@@ -61,7 +61,7 @@ def write(files: Mapping[str, Making], directory: Path) -> tuple[Note, ...]:
 
 
 def clear(directory: Path) -> bool:
-    """Remove the rows that were read here. Returns whether there were any. Raises OutsideError where that fails."""
+    """Remove the rows that were read here. Returns whether there were any. Raises OutsideError if that fails."""
     try:
         directory.lstat()
     except FileNotFoundError:

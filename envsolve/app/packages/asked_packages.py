@@ -81,7 +81,7 @@ class Given(NamedTuple):
 
     @property
     def overridden(self) -> Mapping[str, tuple[str, ...] | None]:
-        """The extras that overrides add, by the project that they are about; None where no override holds here."""
+        """The extras that overrides add, by the project that they are about; None if no override holds here."""
         holding = {need for need, _ in self.constraints}
         found: dict[str, tuple[str, ...] | None] = dict.fromkeys(it.name for it in self.overrides)
         for need in filter(holding.__contains__, self.overrides):
@@ -140,7 +140,7 @@ class Given(NamedTuple):
 def given(packages: Packages, beside: AskedByFiles | None = None) -> Given:
     """Everything that ``packages`` requires, and what files of other kinds ask for ``beside``.
 
-    Raises UsageError where it cannot be read, or no lock can hold it.
+    Raises UsageError if it cannot be read, or no lock can hold it.
     """
     places = chain(packages.places, repeat(COMMAND_LINE))
     asked = AskedByFiles(tuple(map(Line, packages.requirements, places))) + (beside or AskedByFiles())
@@ -172,7 +172,7 @@ def given(packages: Packages, beside: AskedByFiles | None = None) -> Given:
 
 
 def build_constraints_in(files: Iterable[str]) -> tuple[str, ...]:
-    """What files say of the versions of what builds require, each once. Raises UsageError where one cannot be read."""
+    """What files say of the versions of what builds require, each once. Raises UsageError if one cannot be read."""
     asked = AskedByFiles()
     for name in files:
         asked += read_requirement_file(name, constraint=True)
@@ -213,7 +213,7 @@ def _distinct(lines: Iterable[tuple[Need, Line]]) -> Iterator[tuple[Need, str]]:
 def for_target(asked: Given, markers: Markers) -> Given:
     """What of ``asked`` holds on a target: requirements and constraints.
 
-    Raises UsageError where two addresses are for one project.
+    Raises UsageError if two addresses are for one project.
     """
     found = asked._replace(
         needs=tuple(it for it in asked.needs if markers.holds(it[0].marker)),
@@ -273,7 +273,7 @@ def on_python(asked: Given, python: str, platform: Platform) -> Given:
 
 
 def require_sources_in(asked: Given, format_name: str, *, beside_conda: bool = False) -> None:
-    """Raise UsageError where a requirement is a repository or a folder, which a file in ``format_name`` cannot have."""
+    """Raise UsageError if a requirement is a repository or a folder, which a file in ``format_name`` cannot have."""
     from envsolve.lockfile.restriction import require_sources
 
     try:
@@ -398,7 +398,7 @@ def _named(text: str) -> str:
 
 
 def _name_in_folder(reference: Reference) -> str:
-    """The name of the project in a folder. Raises ValueError where its files state none."""
+    """The name of the project in a folder. Raises ValueError if its files state none."""
     from envsolve.index.project_name import stated_name
 
     if not Path(reference.address).is_dir():

@@ -231,7 +231,7 @@ def _series(version: Version) -> str:
 
 
 def _first_of(facts: BuildFacts) -> Version | None:
-    """The oldest version that ``facts`` name; None where they are about all up to some version."""
+    """The oldest version that ``facts`` name; None if they are about all up to some version."""
     named = [Version(it.version.removesuffix(".*")) for it in facts.versions if it.operator in (">=", "==")]
     return max(named, default=None)
 
@@ -245,7 +245,7 @@ def _extent_of(
 ) -> tuple[int, bool] | None:
     """How the wheel that an installer takes is read: up to so many bytes, and whether only libraries named for CUDA.
 
-    None where it is not read. ``known`` is what releases with kernels hold: where none of them suits, only a release
+    None if it is not read. ``known`` is what releases with kernels hold: where none of them suits, only a release
     that was not read yet can be an answer.
     """
     file = pin.files[0]

@@ -44,7 +44,7 @@ class Kernels(NamedTuple):
     expect: str = ""
 
     def targets_for(self, gpus: Iterable[ComputeCapability]) -> list[str] | None:
-        """What to compile for; None where the sources have no code for one of ``gpus``."""
+        """What to compile for; None if the sources have no code for one of ``gpus``."""
         code = DeviceCode(self.targets)
         found = [code.machine_code_for(gpu) if self.targets else CodeTarget(gpu) for gpu in gpus]
         targets = sorted({it for it in found if it is not None})
@@ -70,7 +70,7 @@ def kernels() -> tuple[Kernels, ...]:
 
 
 def how_to_compile(name: str, version: str, solution: Solution) -> Iterator[Hint]:
-    """How to compile a version of a package for the GPUs of a stack: two steps, none where that is not known."""
+    """How to compile a version of a package for the GPUs of a stack: two steps, none if that is not known."""
     known = next((it for it in kernels() if it.package == name and it.versions.contains(version)), None)
     torch = next((it.release for it in solution.choices if it.release.framework == FRAMEWORK), None)
     cuda = torch.cuda if torch is not None and torch.source.is_wheel else None
@@ -98,7 +98,7 @@ def how_to_compile(name: str, version: str, solution: Solution) -> Iterator[Hint
 
 
 def cpu_by_default(name: str, version: str, solution: Solution) -> Note | None:
-    """That a source distribution is built for the CPU alone, unless variables are set; None where it is not."""
+    """That a source distribution is built for the CPU alone, unless variables are set; None if it is not."""
     for it in builds_document("kernels.toml")["cpu-by-default"]:
         if solution.toolkit is not None and name == it["package"] and SpecifierSet(it["versions"]).contains(version):
             variables = " ".join(f"{key}={shlex.quote(value)}" for key, value in it["environment"].items())

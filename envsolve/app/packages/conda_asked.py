@@ -101,7 +101,7 @@ def is_environment_file(name: str) -> bool:
 
 
 def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
-    """Everything that is requested on ``platform``. Raises UsageError where it cannot be read."""
+    """Everything that is requested on ``platform``. Raises UsageError if it cannot be read."""
     if not packages.are_named:
         return CondaAsked()
     files = list(_environments(packages, platform))
@@ -143,7 +143,7 @@ def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
 
 
 def refuse_overrides(request: Request) -> None:
-    """Raise UsageError where a file whose packages conda may install is to have overrides."""
+    """Raise UsageError if a file whose packages conda may install is to have overrides."""
     if request.packages.overrides:
         named = request.asker.named("overrides")
         message = f"the format {request.format!r} does not support {named}"
@@ -156,7 +156,7 @@ def refuse_overrides(request: Request) -> None:
 def asked_in(request: Request, platform: Platform, python: str) -> CondaAsked:
     """What ``request`` requires on ``platform`` with ``python``; for a Python lock no file is one of conda's.
 
-    Raises UsageError where it cannot be read.
+    Raises UsageError if it cannot be read.
     """
     from envsolve.app.packages.asked_packages import given, on_python
 

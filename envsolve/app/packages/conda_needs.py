@@ -105,7 +105,7 @@ def split_needs(
 
 
 def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) -> None:
-    """Raise UnsolvableError where a framework is to have the hashes of a wheel, and the stack has conda's build."""
+    """Raise UnsolvableError if a framework is to have the hashes of a wheel, and the stack has conda's build."""
     if solution is None:
         return
     for choice in solution.choices:
@@ -140,7 +140,7 @@ def _is_companion(name: str, solution: Solution | None) -> bool:
 def companions(names: frozenset[str], listed: Listing, asker: Asker) -> Iterator[Asked]:
     """What wheels need of PyTorch's family, as conda has it, for a PyTorch that conda installs.
 
-    Raises UnsolvableError where no channel has it.
+    Raises UnsolvableError if no channel has it.
     """
     found = listed(frozenset(it for name in names for it in conda_names(name)))
     for name in sorted(names):
@@ -171,7 +171,7 @@ def may_be_conda(need: Need, origin: str) -> bool:
 
 
 def as_conda(need: Need, listed: Mapping[str, Sequence[Listed]], python: str | None) -> str | None:
-    """``need`` as a match spec of the first package that provides it in a version it admits; None where none does.
+    """``need`` as a match spec of the first package that provides it in a version it admits; None if none does.
 
     With ``python`` only packages for it count.
     """

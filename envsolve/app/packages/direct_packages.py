@@ -20,7 +20,7 @@ def with_direct(
     """``wanted`` with what is at the addresses of its requirements, and at those that these require.
 
     ``holds`` says whether a marker holds on any target: what is for other ones is not read. ``commits`` are the
-    addresses in an existing lock that stay, by those of the requirements they are for. Raises UsageError where a file
+    addresses in an existing lock that stay, by those of the requirements they are for. Raises UsageError if a file
     in ``format_name`` cannot have one, or it is not the project that a requirement says; OutsideError where it cannot
     be read.
     """

@@ -233,7 +233,7 @@ class ExtensionWheels:
         return has_wheel and self._stack.runs_beside_a_build(name, version)
 
     def _tags(self, wheel: str) -> list[str]:
-        """The Pythons of a wheel for the platform; none where it is for another."""
+        """The Pythons of a wheel for the platform; none if it is for another."""
         is_for_it = wheel.endswith(".whl") and self._ranks.may_be_had(wheel)
         return wheel.split("-")[-3].split(".") if is_for_it else []
 

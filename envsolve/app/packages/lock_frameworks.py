@@ -96,7 +96,7 @@ def _all_of(specifiers: Iterable[str]) -> SpecifierSet:
 
 
 def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> SpecifierSet | None:
-    """``cuda`` with what a framework's extras, or its name, say of it. Raises UsageError where CPU is asked for."""
+    """``cuda`` with what a framework's extras, or its name, say of it. Raises UsageError if CPU is asked for."""
     for major in _cuda_asked_by(need):
         cuda = with_major(cuda, major)
         if request.wants_cpu:
@@ -238,7 +238,7 @@ def with_major(cuda: SpecifierSet | None, major: str | None) -> SpecifierSet | N
 
 
 def require_wheels(request: Request) -> None:
-    """Raise UsageError where a source is named that has no wheels."""
+    """Raise UsageError if a source is named that has no wheels."""
     for source in request.sources:
         if not source.is_wheel:
             hint = Hint("to use conda packages, write an environment: --format environment")
@@ -267,7 +267,7 @@ def python_of(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, i
     """The full version a lock is for: the one that is named, or the first of the minor, which every later one follows.
 
     Without a stack to decide on the minor it is that of the Python that runs envsolve, where that is asked for, else
-    the oldest that is; where nothing is asked for, it is this Python itself. Raises UsageError where there is none.
+    the oldest that is; where nothing is asked for, it is this Python itself. Raises UsageError if there is none.
     """
     running = sys.version_info
     if minor is not None:

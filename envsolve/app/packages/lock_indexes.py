@@ -46,7 +46,7 @@ _EARLY = 16
 class Places(NamedTuple):
     """The indexes by address, in the order they are asked; ``default`` is the last of them.
 
-    ``is_plain`` says that nobody named the default; ``origin`` is the setting that does, "" where the request or a
+    ``is_plain`` says that no one named the default; ``origin`` is the setting that does, "" if the request or a
     file of requirements names it. ``mapped`` ties packages to an index of their own.
     """
 
@@ -89,7 +89,7 @@ class Lines:
     def have_pages(self, names: Sequence[str], where: Places) -> None:
         """Have the pages of ``names`` fetched while the stack is solved, as far as they are not at hand.
 
-        Of PyTorch's packages nobody knows yet which index they are from, unless there is only one.
+        Of PyTorch's packages no one knows yet which index they are from, unless there is only one.
         """
         indexes = Indexes((*where.extra, where.default), self.pool, where.mapped)
         known = [name for name in names if not (where.is_plain and name in OWN_INDEX)]
@@ -151,7 +151,7 @@ def _ask(indexes: Indexes, name: str) -> None:
 
 
 class _WhenNeeded:
-    """The fetcher, made when somebody has to be asked: a lock from the cache loads no HTTP library."""
+    """The fetcher, made when someone has to be asked: a lock from the cache loads no HTTP library."""
 
     def __init__(self, settings: IndexSettings) -> None:
         self._settings = settings
@@ -209,7 +209,7 @@ def settings_of(environ: Mapping[str, str]) -> IndexSettings:
 def places(request: Request, given: Given, settings: IndexSettings) -> Places:
     """The indexes of ``request``. Those on the command line come before those in files.
 
-    Raises UsageError where what it names is no address, or a folder that is not there.
+    Raises UsageError if what it names is no address, or a folder that is not there.
     """
     for key, url in (("index-url", request.index_url), *(("extra-index-urls", it) for it in request.extra_index_urls)):
         if url is not None:
@@ -234,7 +234,7 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
 
 
 def _require_place(url: str, named_by: str) -> None:
-    """Raise UsageError where ``url`` is no address of an index, or that of a folder which is not there.
+    """Raise UsageError if ``url`` is no address of an index, or that of a folder which is not there.
 
     A page that a folder lacks is only a package that the index does not have.
     """
@@ -282,7 +282,7 @@ class _Nobody:
     notes: tuple[str, ...] = ()
 
     def prepare(self) -> None:
-        """There is nobody to ask."""
+        """There is no one to ask."""
 
     def close(self) -> None:
         """There is nothing to end."""
@@ -303,7 +303,7 @@ class Start(NamedTuple):
 def start(request: Request, network: Network, environ: Mapping[str, str]) -> Iterator[Start]:
     """Read what the packages of ``request`` ask for, and ask for their pages; its frameworks do not count yet.
 
-    The connection ends with it, and an error of the default index says that it is the one. Raises UsageError where a
+    The connection ends with it, and an error of the default index says that it is the one. Raises UsageError if a
     file or a setting cannot be read.
     """
     wanted = given(request.packages)

@@ -21,7 +21,7 @@ from envsolve.resolve.solver import Solver
 
 
 class Attempt(NamedTuple):
-    """One stack, or none where no framework is involved, and the problem it solves."""
+    """One stack, or none if no framework is involved, and the problem it solves."""
 
     request: Request
     problem: Problem
@@ -53,7 +53,7 @@ def problem_of(target: Target, wanted: Given) -> Problem:
 
 
 def attempt_of(builds: Mapping[str, Release], request: Request, problem: Problem, solver: Solver) -> Attempt | None:
-    """The stack of ``builds``, each by its framework, with the facts behind it; None where they do not go together."""
+    """The stack of ``builds``, each by its framework, with the facts behind it; None if they do not go together."""
     frameworks = tuple(it for it in problem.frameworks if it.framework in builds)
     request, problem = request._replace(frameworks=frameworks), problem._replace(frameworks=frameworks)
     if not frameworks:

@@ -57,7 +57,7 @@ def is_lockable(release: Release) -> bool:
 def index_of(release: Release, packages: Packages) -> str | None:
     """PyTorch's own index with the folder of the build; None for a wheel of the default index.
 
-    Raises UnsolvableError where no index has the wheel.
+    Raises UnsolvableError if no index has the wheel.
     """
     if not is_lockable(release):
         raise UnsolvableError(
@@ -81,7 +81,7 @@ def indexes_for(
 ) -> Indexes:
     """The indexes of a request, and PyTorch's own for its packages where the stack is from there.
 
-    ``more`` are versions that these may lack. Raises UnsolvableError where no index has a wheel of the stack.
+    ``more`` are versions that these may lack. Raises UnsolvableError if no index has a wheel of the stack.
     """
     mapped = dict(where.mapped)
     for choice in () if solution is None else solution.choices:

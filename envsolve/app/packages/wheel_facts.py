@@ -56,7 +56,7 @@ class WheelReader:
         self._fetcher, self._shelf, self._offline = fetcher, shelf, offline
 
     def read(self, readings: Iterable[Reading], progress: Callable[[str], None]) -> list[PackageFacts | None]:
-        """What each wheel holds; None where it cannot be read. ``progress`` hears the name of a file."""
+        """What each wheel holds; None if it cannot be read. ``progress`` hears the name of a file."""
         return side_by_side(lambda it: self._facts(it, progress), readings, _AT_ONCE)
 
     def _facts(self, reading: Reading, progress: Callable[[str], None]) -> PackageFacts | None:
@@ -89,7 +89,7 @@ def _modules_in(wheel: RemoteWheel) -> Iterator[tuple[str, int]]:
 
 
 def known_facts(shelf: Shelf, file: PackageFile) -> PackageFacts | None:
-    """What was read of ``file`` before, as far as it was; None where it was not."""
+    """What was read of ``file`` before, as far as it was; None if it was not."""
     kept = _kept(shelf, file)
     return None if kept is None else kept.facts
 

@@ -43,7 +43,7 @@ class Tried(NamedTuple):
 
 
 Try = Callable[[Request, Given, float], Sequence[Tried] | None]
-"""The answers to a request, found until a moment of the monotonic clock; None where there are none."""
+"""The answers to a request, found until a moment of the monotonic clock; None if there are none."""
 
 
 def are_published(names: Iterable[str]) -> list[str]:

@@ -42,7 +42,7 @@ class Adopted(NamedTuple):
 def adopted(directory: Path, platform: Platform, matrix: Matrix) -> Adopted:
     """What the files in ``directory`` require; no values where none of them does, or [project] alone.
 
-    Raises UsageError where one cannot be read.
+    Raises UsageError if one cannot be read.
     """
     for names, take in (
         (_ENVIRONMENTS, _of_environment),
@@ -60,7 +60,7 @@ def adopted(directory: Path, platform: Platform, matrix: Matrix) -> Adopted:
 def names_framework(settings: Settings, platform: Platform) -> bool:
     """Whether what is requested on ``platform`` names a framework, in its files too, which are relative to this place.
 
-    Raises UsageError where one cannot be read.
+    Raises UsageError if one cannot be read.
     """
     if settings.frameworks:
         return True

@@ -43,7 +43,7 @@ def values_of_poetry(poetry: Mapping[str, Any]) -> tuple[Values, tuple[str, ...]
 
 
 def poetry_specifier(text: str) -> SpecifierSet | None:
-    """Versions as Poetry has them; None where packaging has no words for it, as for ``^1 || ^3``."""
+    """Versions as Poetry has them; None if packaging has no words for it, as for ``^1 || ^3``."""
     found = SpecifierSet()
     for part in re.split(r"\s*,\s*|\s+(?=[\^~<>=!])", text.strip()):
         try:
@@ -99,7 +99,7 @@ def _package(name: str, table: Mapping[str, Any], found: Packages) -> None:
 
 
 def _marker(table: Mapping[str, Any]) -> str | None:
-    """The marker of a dependency, with what ``python`` and ``platform`` say beside it; None where none says it."""
+    """The marker of a dependency, with what ``python`` and ``platform`` say beside it; None if none says it."""
     parts = [str(table["markers"])] if table.get("markers") else []
     if table.get("platform"):
         parts.append(f'sys_platform == "{table["platform"]}"')

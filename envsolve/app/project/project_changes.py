@@ -45,7 +45,7 @@ class Possible(NamedTuple):
 class FileChange(NamedTuple):
     """A file of the project: whether it has to be written, what changes in it, and why its old stack does not do.
 
-    ``changes`` are None where they were not worked out. ``possible`` says what newer stack would run
+    ``changes`` are None if they were not worked out. ``possible`` says what newer stack would run
     without its pins.
     """
 
@@ -74,7 +74,7 @@ class UvChange(NamedTuple):
 def settings_of_uv(
     project: Project, files: Sequence[LockedFile], matrix: Matrix, environ: Mapping[str, str], edited: str | None
 ) -> UvChange | None:
-    """What becomes of [tool.uv] once ``files`` are written; None where the project does not want it.
+    """What becomes of [tool.uv] once ``files`` are written; None if the project does not want it.
 
     ``edited`` is the text of the pyproject.toml where it is to be written in any case. Raises as :func:`uv_settings`.
     """
@@ -124,7 +124,7 @@ def _reasons(file: LockedFile, matrix: Matrix, environ: Mapping[str, str]) -> It
 
 
 def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:
-    """The newer stack that runs on the machines of ``file`` when no pin holds it back; None where there is none."""
+    """The newer stack that runs on the machines of ``file`` when no pin holds it back; None if there is none."""
     locked = file.solution
     if locked is None:
         return None

@@ -81,10 +81,10 @@ class ProjectLock(NamedTuple):
 
 
 class LockedFile(NamedTuple):
-    """A file as it is and as it should be; ``before`` is None where it is not there yet.
+    """A file as it is and as it should be; ``before`` is None if it is not there yet.
 
-    ``lock`` is what it should hold for its platform, None where that was not worked out. ``solution`` is its stack,
-    None where it holds no framework.
+    ``lock`` is what it should hold for its platform, None if that was not worked out. ``solution`` is its stack,
+    None if it holds no framework.
     ``is_current`` says that the file says what it should: see :mod:`envsolve.lockfile.same_file`.
     """
 
@@ -99,7 +99,7 @@ class LockedFile(NamedTuple):
 
     @property
     def held(self) -> Lock | None:
-        """What the file holds as it is; None where it holds nothing for its platform, or cannot be read."""
+        """What the file holds as it is; None if it holds nothing for its platform, or cannot be read."""
         try:
             return None if self.before is None else lock_in(PurePath(self.path), self.before, self.platform)
         except FileError:
@@ -199,7 +199,7 @@ class _Locking:
         return same_file(asked.request.format, before, text, platforms)
 
     def _before(self, path: Path) -> str | None:
-        """The lock that is there; none where the file is empty, or is not ours and may be overwritten."""
+        """The lock that is there; none if the file is empty, or is not ours and may be overwritten."""
         text = _read(path)
         if text is None or not text.strip():
             return None
@@ -254,7 +254,7 @@ class _Locking:
         return ((platform, write_python_lock(lock, request.format)),), ()
 
     def _unchanged(self, asked: Asked) -> LockFor:
-        """The lock in the file of ``asked``; None where it is not to be read, or differs from one of the same part.
+        """The lock in the file of ``asked``; None if it is not to be read, or differs from one of the same part.
 
         An image has none: by the names of files, which it does not hold, its base is chosen.
         """
@@ -340,7 +340,7 @@ class _Locking:
 
 
 def _read(path: Path) -> str | None:
-    """The file as it is; None where there is none. Raises UsageError where it cannot be read."""
+    """The file as it is; None if there is none. Raises UsageError if it cannot be read."""
     try:
         return read_text(path, LONGEST)
     except FileError as error:
@@ -356,7 +356,7 @@ def _let_go_in_vain(how: ProjectLock, files: Sequence[LockedFile]) -> Iterator[N
 
 
 def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *, overwrites: bool) -> None:
-    """Raise UsageError where a file to be written is reached through a link or, unless ``overwrites``, is not ours."""
+    """Raise UsageError if a file to be written is reached through a link or, unless ``overwrites``, is not ours."""
     for it in asked:
         for path in dict.fromkeys(map(it.path, platforms_of(it.request, matrix))):
             try:
@@ -368,7 +368,7 @@ def _refuse_outputs(project: Project, asked: Sequence[Asked], matrix: Matrix, *,
 
 
 def refuse_link(directory: Path, name: str) -> None:
-    """Raise UsageError ``output-not-writable`` where ``name`` in a project's ``directory`` has a link or is no path.
+    """Raise UsageError ``output-not-writable`` if ``name`` in a project's ``directory`` has a link or is no path.
 
     A link may lead out of the project, or to a file that something else made.
     """

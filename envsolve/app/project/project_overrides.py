@@ -17,7 +17,7 @@ ADDED = ("requirements", "requirement_files", "constraint_files", "build_constra
 def overridden(project: Project, given: Mapping[str, Any]) -> Project:
     """``project`` with ``given`` in place of its own settings, by the names of the fields of Settings and Machine.
 
-    Raises UsageError ``contradictory-options`` where a machine is named and the project has several.
+    Raises UsageError ``contradictory-options`` if a machine is named and the project has several.
     """
     if not given:
         return project

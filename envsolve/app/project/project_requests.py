@@ -80,7 +80,7 @@ def require_wheels(project: Project, matrix: Matrix, environ: Mapping[str, str])
 
 
 def _refuse_inputs(project: Project, part: Part) -> None:
-    """Raise UsageError where a file is to be written that has requirements: those would be lost."""
+    """Raise UsageError if a file is to be written that has requirements: those would be lost."""
     asked = part.settings
     files = (*asked.requirement_files, *asked.constraint_files, *asked.build_constraint_files)
     read = {Path(name).resolve() for name in files}
@@ -149,7 +149,7 @@ def _on(machine: Machine, request: Request) -> Request:
 
 
 def _machine_of_lock(part: Part, request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Request | None:
-    """``request`` for this machine with what an existing lock knows of it; None where nothing is to be added.
+    """``request`` for this machine with what an existing lock knows of it; None if nothing is to be added.
 
     Where there is no GPU, as in CI, the lock is for the machine that it records: to fall to the CPU because of where it
     is checked would be wrong. Nor does a newer C library alone make it another lock.

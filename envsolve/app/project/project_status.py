@@ -26,7 +26,7 @@ from envsolve.resolve.solver import Solver
 def project_status(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> list[FileStatus]:
     """The status of every file of the project; the current directory is that of the project.
 
-    Raises UsageError where what the project names, or a machine, cannot be made out, UnsolvableError for a GPU that is
+    Raises UsageError if what the project names, or a machine, cannot be made out, UnsolvableError for a GPU that is
     not identified.
     """
     found: list[FileStatus] = []
@@ -57,7 +57,7 @@ def _uv_status(
 def status_in_project(asked: Asked, target: Target, matrix: Matrix, environ: Mapping[str, str]) -> FileStatus:
     """Whether the file of ``asked`` is right for the platform of ``target``, judged from the file alone.
 
-    Raises UsageError where what the project names cannot be read.
+    Raises UsageError if what the project names cannot be read.
     """
     platform = target.problem.platform
     path = asked.path(platform)

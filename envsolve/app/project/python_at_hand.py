@@ -35,7 +35,7 @@ class AtHand(NamedTuple):
 
 
 def python_at_hand(project: Project, matrix: Matrix, environ: Mapping[str, str]) -> AtHand | None:
-    """The Python that the Python locks of ``project`` should be for; None where they are right without one being named.
+    """The Python that the Python locks of ``project`` should be for; None if they are right without one being named.
 
     That is so where the project is for another machine or names its Python, where uv is here, and where no Python here
     takes the stack. The current directory is that of the project. Nothing is asked of an index: what is wrong with the
@@ -86,7 +86,7 @@ class _Stacks:
     def best(self, python: str | None) -> Solution | None:
         """The best stack for the Python ``python``, None meaning any that the project takes.
 
-        None where there is none, or no framework.
+        None if there is none, or no framework.
         """
         from envsolve.app.packages.lock_frameworks import with_frameworks
 

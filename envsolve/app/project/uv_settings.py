@@ -69,10 +69,10 @@ def uv_settings(
     environ: Mapping[str, str],
     edited: str | None = None,
 ) -> UvSettings | None:
-    """What becomes of the pyproject.toml in the current directory; None where the project does not want it.
+    """What becomes of the pyproject.toml in the current directory; None if the project does not want it.
 
     What was written goes where it is no longer wanted. ``edited`` is the text of the file where it is to be written in
-    any case. None, too, while a lock is missing. Raises UsageError where an entry in the file stands against it.
+    any case. None, too, while a lock is missing. Raises UsageError if an entry in the file stands against it.
     """
     parts = [part for part in project.parts if part.settings.uv_settings]
     by_part: dict[str, list[PartLock]] = {}

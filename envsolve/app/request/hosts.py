@@ -102,7 +102,7 @@ def _capable(gpu: Gpu, matrix: Matrix) -> Gpu:
 
 
 def this_platform() -> Platform:
-    """The platform envsolve runs on. Raises UsageError where it is none that the matrix covers."""
+    """The platform envsolve runs on. Raises UsageError if it is none that the matrix covers."""
     from envsolve.host.machine import this_platform as found
 
     return found()

@@ -53,7 +53,7 @@ class RecordedMachine(NamedTuple):
 
 
 def recorded_machine(path: Path, platform: Platform) -> RecordedMachine | None:
-    """The machine of the lock at ``path``; None where there is no file, or it does not say."""
+    """The machine of the lock at ``path``; None if there is no file, or it does not say."""
     try:
         lock = lock_at(path, platform)
     except UsageError:

@@ -201,7 +201,7 @@ def _contradicts_host_file(platforms: Sequence[Platform], other: Host, asker: As
 def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
     """Whether no GPU is there: none found, and no driver stated that would speak for one elsewhere.
 
-    Raises UsageError where some hosts have GPUs and others none.
+    Raises UsageError if some hosts have GPUs and others none.
     """
     without = [host for host in hosts if not host.gpus and host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)]
     stating = (request.asker.named("driver"), UV_DRIVER, CONDA_CUDA, OF_LOCK)

@@ -190,7 +190,7 @@ def _with_packages(target: Target) -> Target:
 
 
 def solutions_of(targets: Sequence[Target], solver: Solver) -> tuple[tuple[Solution, ...], tuple[Note, ...]]:
-    """The stack of each target, and where their releases differ. Raises UnsolvableError where one has none."""
+    """The stack of each target, and where their releases differ. Raises UnsolvableError if one has none."""
     found = [solver.solve(target.request, target.problem) for target in targets]
     for target, solution in zip(targets, found, strict=True):
         if solution is None:

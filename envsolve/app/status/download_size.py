@@ -13,9 +13,9 @@ from envsolve.model.package import Pin
 
 
 def download_size(lock: Lock, platform: Platform, python: str) -> int | None:
-    """The bytes of what is installed on ``platform``; None where the lock does not say the size of each file.
+    """The bytes of what is installed on ``platform``; None if the lock does not say the size of each file.
 
-    ``python`` is the minor version to count for where the lock is for several, "" where there is none to choose.
+    ``python`` is the minor version to count for where the lock is for several, "" if there is none to choose.
     """
     sizes = [it.size for it in lock.conda]
     interpreter = lock.interpreter

@@ -23,7 +23,7 @@ _COMMENT = re.compile(r"(?:^|\s)#.*$", re.MULTILINE)
 
 
 class Beside(NamedTuple):
-    """What a file holds beside a framework: packages with their versions, "" where open, and extras by project."""
+    """What a file holds beside a framework: packages with their versions, "" if open, and extras by project."""
 
     versions: Mapping[str, str]
     extras: Mapping[str, frozenset[str]]

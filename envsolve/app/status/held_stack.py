@@ -29,7 +29,7 @@ _CPU_BUILD = re.compile(r"(?:^|_)cpu(?=_|$)")
 
 
 class Installed(NamedTuple):
-    """A package of a file; ``version`` is "" where none is pinned, ``build`` where none is named, None for a wheel."""
+    """A package of a file; ``version`` is "" if none is pinned, ``build`` where none is named, None for a wheel."""
 
     name: str
     version: str
@@ -55,16 +55,16 @@ class HeldStack(NamedTuple):
 
 
 def held_stack(path: Path, platform: Platform, matrix: Matrix) -> HeldStack | None:
-    """What the file at ``path`` pins for ``platform``; None where it holds nothing for it, or there is no file.
+    """What the file at ``path`` pins for ``platform``; None if it holds nothing for it, or there is no file.
 
-    Raises UsageError where it cannot be read.
+    Raises UsageError if it cannot be read.
     """
     lock = lock_at(path, platform)
     return None if lock is None else stack_in(lock, path, read_text(path, LONGEST) or "", platform, matrix)
 
 
 def stack_in(lock: Lock, name: PurePath, text: str, platform: Platform, matrix: Matrix) -> HeldStack | None:
-    """What ``lock`` pins, which a file of this name has with this text; None where it holds nothing."""
+    """What ``lock`` pins, which a file of this name has with this text; None if it holds nothing."""
     packages = packages_in(lock, platform)
     if not packages:
         return None

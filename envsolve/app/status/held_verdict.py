@@ -44,7 +44,7 @@ class Alone:
             self._request = self._request._replace(format="requirements")
 
     def solution(self, problem: Problem) -> Solution | None:
-        """The stack as it is on the machines of ``problem``; None where it does not run on them."""
+        """The stack as it is on the machines of ``problem``; None if it does not run on them."""
         return self._solver.solve(*self._put(problem))
 
     def reasons(self, problem: Problem) -> Iterator[str]:

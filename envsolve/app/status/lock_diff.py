@@ -47,7 +47,7 @@ class Kind(StrEnum):
 class Breaking(NamedTuple):
     """A difference that may break a machine or a program. ``package`` is the one in the new lock that it comes from.
 
-    ``is_known`` is False where the files do not say whether there is such a difference.
+    ``is_known`` is False if the files do not say whether there is such a difference.
     """
 
     kind: Kind
@@ -105,7 +105,7 @@ def diff_locks(
 ) -> list[LockDiff]:
     """What differs between two locks, on each of ``platforms``, by default those that the files name or this one.
 
-    Raises UsageError where a file is not there or cannot be read, ``different-platforms`` where the files have no
+    Raises UsageError if a file is not there or cannot be read, ``different-platforms`` where the files have no
     platform in common.
     """
     files = [_read(old, environ), _read(new, environ)]
@@ -247,5 +247,5 @@ def _major(build: Build) -> str:
 
 
 def _without(these: Sequence[str] | None, those: Sequence[str] | None) -> tuple[str, ...]:
-    """Those of ``these`` that are not among ``those``; none where one of them is not known."""
+    """Those of ``these`` that are not among ``those``; none if one of them is not known."""
     return () if these is None or those is None else tuple(it for it in these if it not in those)

@@ -42,7 +42,7 @@ _OF_FILES: Mapping[str, tuple[str, ...] | None] = {
 class Difference(NamedTuple):
     """One thing that a request says otherwise than the lock does.
 
-    ``is_met`` says whether the packages in the lock do for it all the same; None where the lock does not tell.
+    ``is_met`` says whether the packages in the lock do for it all the same; None if the lock does not tell.
     """
 
     note: Note
@@ -62,7 +62,7 @@ class _Wanted(NamedTuple):
 def differences(lock: Lock, request: Request, target: Target) -> tuple[Difference, ...]:
     """What ``request``, without logins, says otherwise than ``lock``, which should be for the platform of ``target``.
 
-    The order of requirements makes no difference, nor do the driver and the names of GPUs. Raises UsageError where what
+    The order of requirements makes no difference, nor do the driver and the names of GPUs. Raises UsageError if what
     the request names cannot be read.
     """
     if lock.made is None:

@@ -17,7 +17,7 @@ SOURCE, FILES = "source", "files"
 
 
 class Change(NamedTuple):
-    """A package that changes; ``before`` is its version, None where it is added, ``after`` None where it is removed.
+    """A package that changes; ``before`` is its version, None if it is added, ``after`` None if it is removed.
 
     ``differs`` says what else differs where the version stays: ``source`` (index, channel or address), ``files``.
     """

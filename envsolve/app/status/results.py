@@ -51,7 +51,7 @@ class _Files(NamedTuple):
 
     @property
     def text(self) -> str:
-        """The text of the file. Raises UsageError where there is one for each of several platforms."""
+        """The text of the file. Raises UsageError if there is one for each of several platforms."""
         return _only(self.texts)[1]
 
     def _repr_html_(self) -> str:
@@ -75,7 +75,7 @@ class Environment(_Files):
 
     @property
     def solution(self) -> Solution:
-        """The stack. Raises UsageError where there is one for each of several platforms."""
+        """The stack. Raises UsageError if there is one for each of several platforms."""
         return _only(self.solutions)
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Environment(_Files):
 class LockFiles(_Files):
     """What :func:`envsolve.lock` made: texts of files, the stack for each platform, and notes.
 
-    A ``conda-lock`` is one text for all platforms. ``solutions`` are empty where no framework is involved.
+    A ``conda-lock`` is one text for all platforms. ``solutions`` are empty if no framework is involved.
     """
 
     __slots__ = ()

@@ -44,7 +44,7 @@ class Version(NamedTuple):
         return Version(revision, path)
 
     def text(self, environ: Mapping[str, str]) -> str | None:
-        """The content; None where there is no such file. Raises UsageError where it cannot be read."""
+        """The content; None if there is no such file. Raises UsageError if it cannot be read."""
         if self.revision is not None:
             found = _git(environ, "cat-file", "blob", f"{self.revision}:{self.path}")
             if found.flooded:
@@ -59,7 +59,7 @@ class Version(NamedTuple):
 def version_of(text: str, environ: Mapping[str, str]) -> Version:
     """What ``text`` names: a file, else a file in a revision (``HEAD~1:uv.lock``), else a revision alone.
 
-    Raises UsageError ``no-such-version`` where it is none of them, OutsideError ``git-not-found`` without git.
+    Raises UsageError ``no-such-version`` if it is none of them, OutsideError ``git-not-found`` without git.
     """
     if Path(text).exists():
         return Version(None, text)

@@ -116,7 +116,7 @@ def usual_files() -> tuple[str, ...]:
 def files_to_check(names: Sequence[str]) -> Sequence[str]:
     """``names``, or the files of the usual names that are here.
 
-    Raises UsageError where there are none, or one that is named is not a file.
+    Raises UsageError if there are none, or one that is named is not a file.
     """
     missing = next((name for name in names if not Path(name).is_file()), None)
     if missing is not None:
@@ -140,7 +140,7 @@ def status_of(
 ) -> list[FileStatus]:
     """The status of each file on the machine of ``request``, which names no framework.
 
-    Raises UsageError where the machine cannot be made out or, with ``by_itself``, a file; UnsolvableError for a GPU
+    Raises UsageError if the machine cannot be made out or, with ``by_itself``, a file; UnsolvableError for a GPU
     that is not identified.
     """
     target = target_of(request, matrix, environ)
@@ -157,7 +157,7 @@ def status_of(
 
 
 def require_settled(path: Path) -> None:
-    """Raise UsageError where the file at ``path`` holds both sides of a merge; nothing where it cannot be read."""
+    """Raise UsageError if the file at ``path`` holds both sides of a merge; nothing where it cannot be read."""
     try:
         text = read_text(path, LONGEST)
     except FileError:
@@ -170,7 +170,7 @@ def require_settled(path: Path) -> None:
 
 
 def conflict_line(text: str) -> int | None:
-    """The line on which ``text`` begins to hold both sides of a merge; None where it does not."""
+    """The line on which ``text`` begins to hold both sides of a merge; None if it does not."""
     conflict = _CONFLICT.search(text)
     return None if conflict is None else text.count("\n", 0, conflict.start()) + 1
 
@@ -194,7 +194,7 @@ def _with_reasons(
 def file_status(
     name: str, target: Target, matrix: Matrix, environ: Mapping[str, str], way_out: str = _IN_PROJECT
 ) -> FileStatus:
-    """The status of one file on the machines of ``target``. Raises UsageError where it cannot be read.
+    """The status of one file on the machines of ``target``. Raises UsageError if it cannot be read.
 
     ``way_out`` says how a machine is named for a file that is for a GPU, where none was found.
     """

@@ -1,4 +1,4 @@
-"""Libraries that are not the ones their packages brought: written over by another package, or by somebody.
+"""Libraries that are not the ones their packages brought: written over by another package, or by someone.
 
 Sizes are compared first. A digest is made only where sizes agree, of small files and of those that two packages have
 written, up to a limit in all: of a stack of 5 GB that is less than a second.
@@ -75,7 +75,7 @@ def _size(file: Path) -> int | None:
 
 
 def digest_of(file: Path) -> str | None:
-    """The sha256 of a file as a RECORD has it; None where it cannot be read."""
+    """The sha256 of a file as a RECORD has it; None if it cannot be read."""
     try:
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").digest()

@@ -60,7 +60,7 @@ class Build(NamedTuple):
 
     @property
     def cuda_version(self) -> CudaVersion | None:
-        """The CUDA it was built with, minor and all; None where the minor is unknown."""
+        """The CUDA it was built with, minor and all; None if the minor is unknown."""
         if self.cuda is not None and "." in self.cuda:
             with suppress(ValueError):  # what a file says may be nonsense
                 return CudaVersion.parse(self.cuda)
@@ -106,7 +106,7 @@ def _packages(framework: Installed, packages: Packages) -> Iterator[Package]:
 
 
 def _conda_package(framework: Installed, package: Package | None, conda: CondaMeta) -> CondaPackage | None:
-    """The conda package it came with; None where pip has written over it."""
+    """The conda package it came with; None if pip has written over it."""
     if package is not None and package.is_wheel and package.installer is not None and not package.is_of_conda:
         return None
     names = framework.framework.conda_builds

@@ -1,6 +1,6 @@
 """The commands of findings, made to reach the environment that was looked at wherever they are pasted.
 
-Checks name a command as everybody knows it, ``pip install NAME``; here it gets the environment's own Python, or its
+Checks name a command as everyone knows it, ``pip install NAME``; here it gets the environment's own Python, or its
 directory for conda, and the quotes of the user's shell.
 """
 

@@ -78,7 +78,7 @@ def _folders(package: CondaPackage) -> Iterator[str]:
 
 
 def record_at(path: Path) -> Mapping[str, object]:
-    """What the record at ``path`` says; its ``name`` is a text. Raises FileError where it is no record."""
+    """What the record at ``path`` says; its ``name`` is a text. Raises FileError if it is no record."""
     content = read_bytes(path, _LONGEST)
     record = json_value(content or b"")
     if not isinstance(record, dict):

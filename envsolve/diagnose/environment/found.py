@@ -46,7 +46,7 @@ def find_environment(
 
     Variables that name no environment any more count for nothing. Its Python has ``timeout`` seconds to answer.
 
-    Raises UsageError where nothing that is named or active was ever an environment, OutsideError where what is named
+    Raises UsageError if nothing that is named or active was ever an environment, OutsideError where what is named
     is a program and no interpreter.
     """
     stale = {it.variable for it in stale_in(environ)}
@@ -122,7 +122,7 @@ def _broken_active(executable: Path, environ: Mapping[str, str]) -> Path | None:
 
 
 def _directory(prefix: str | None, python: str | None, environ: Mapping[str, str]) -> Path | None:
-    """The directory of the environment that is meant; None where that is none."""
+    """The directory of the environment that is meant; None if that is none."""
     named = [Path(it).absolute() for it in (prefix, python) if it is not None]
     active = [Path(environ[name]).absolute() for name in ACTIVE if environ.get(name)]
     for path in named or active:

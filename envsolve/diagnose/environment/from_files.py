@@ -25,7 +25,7 @@ _MODULES = ("site-packages", "dist-packages")
 
 
 def inventory_from_files(prefix: Path) -> Inventory:
-    """What the environment in ``prefix`` holds, without its interpreter; ``python`` is "" where no file says it."""
+    """What the environment in ``prefix`` holds, without its interpreter; ``python`` is "" if no file says it."""
     settings = settings_of(prefix)
     is_conda = is_directory(prefix / "conda-meta")
     search_path = tuple(dict.fromkeys(_search_path(prefix, settings)))

@@ -24,7 +24,7 @@ _CHUNK = 1 << 20
 def facts_of_installed(package: Package, packages: Packages, platform: Platform, matrix: Matrix) -> BuildFacts | None:
     """What ``package`` needs beyond its metadata, from the bytes of its libraries.
 
-    None where it has nothing to do with CUDA, where nothing says so, and where a file cannot be read.
+    None if it has nothing to do with CUDA, where nothing says so, and where a file cannot be read.
     """
     requires = set(_required(package))
     if not goes_with_cuda(package.name, requires):

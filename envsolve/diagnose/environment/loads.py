@@ -62,7 +62,7 @@ class Loading(NamedTuple):
 
 
 class Loads:
-    """The simulated loader's answers for every framework; none where the machine's loader is not known.
+    """The simulated loader's answers for every framework; none if the machine's loader is not known.
 
     On Windows :attr:`dlls` has them, and the others are empty.
     """
@@ -135,11 +135,11 @@ class Loads:
         return facts_without(directories, self.library_path or "", self.driver_directory, real)
 
     def facts_where_driver_stays(self, directories: Iterable[str]) -> dict[str, object]:
-        """The same where the variable has to stay for the driver's library; none where it can simply be unset."""
+        """The same where the variable has to stay for the driver's library; none if it can simply be unset."""
         return {} if self.driver_directory is None else self.facts_without(directories)
 
     def read(self, path: Path | str) -> SharedLibrary | None:
-        """What a library says of itself; None where it cannot be read or is for another machine. Each is read once."""
+        """What a library says of itself; None if it cannot be read or is for another machine. Each is read once."""
         if self._libraries is None:
             return None
         try:
@@ -149,7 +149,7 @@ class Loads:
 
     @cached_property
     def abi(self) -> Abi | None:
-        """The processor that the interpreter is for; None where it is no program of Linux."""
+        """The processor that the interpreter is for; None if it is no program of Linux."""
         try:
             return None if self._windows else read_library(self._executable, truncated=True).abi
         except UnreadableLibraryError:

@@ -128,7 +128,7 @@ class Packages:
         return next((self.by_name[name] for name in names if name in self.by_name), None)
 
     def record(self, package: Package) -> tuple[Row, ...] | None:
-        """The files of a package; None where it has no RECORD. Each is read once."""
+        """The files of a package; None if it has no RECORD. Each is read once."""
         if package.folder not in self._records:
             self._records[package.folder] = read_record(package.folder) if package.is_wheel else None
         return self._records[package.folder]
@@ -182,7 +182,7 @@ def _package(folder: Path, name: str, version: str) -> Package:
 
 
 def _fault(fields: list[tuple[str, str]], head: Mapping[str, str]) -> str:
-    """Why metadata with these fields is malformed, "" where it is not. Without a name it is none at all."""
+    """Why metadata with these fields is malformed, "" if it is not. Without a name it is none at all."""
     if not is_name(head.get("name", "none")):
         return f"its Name is no project name: {head['name']!r:.80}"
     for field, value in fields:
@@ -246,7 +246,7 @@ def _is_editable(folder: Path) -> bool:
 def direct_url(folder: Path) -> Mapping[str, Any] | None:
     """What the direct_url.json in ``folder`` says: ``url``, and one of the three objects about it; None without one.
 
-    Raises FileError where it is malformed.
+    Raises FileError if it is malformed.
     """
     content = read_bytes(folder / DIRECT_URL, _HEAD)
     if content is None:

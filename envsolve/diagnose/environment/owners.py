@@ -41,7 +41,7 @@ class Owners:
         self._prefix = prefix
 
     def of(self, path: Path | str) -> Owner | None:
-        """Whose file it is, under its own path or under the one that it leads to; None where nothing says it."""
+        """Whose file it is, under its own path or under the one that it leads to; None if nothing says it."""
         return self._by_path.get(placed(path)) or self._by_path.get(real(path))
 
     def version_of(self, path: Path | str) -> Version | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def fault_of(program: Path) -> str | None:
-    """What is the matter with a program, to go on after its path; None where this user may run it."""
+    """What is the matter with a program, to go on after its path; None if this user may run it."""
     link = os.readlink(program) if os.path.islink(program) else None  # noqa: PTH114, PTH115 - never raises; as written
     leads = f"is a link to {link}, " if link is not None else ""
     try:

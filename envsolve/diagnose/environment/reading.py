@@ -16,7 +16,7 @@ _MOST = 20_000
 
 
 def names_of(directory: Path) -> tuple[str, ...]:
-    """The names in a directory, sorted; none where it cannot be listed."""
+    """The names in a directory, sorted; none if it cannot be listed."""
     try:
         with os.scandir(directory) as entries:
             return tuple(sorted(entry.name for entry, _ in zip(entries, range(_MOST), strict=False)))
@@ -25,13 +25,13 @@ def names_of(directory: Path) -> tuple[str, ...]:
 
 
 def text_of(path: Path, longest: int) -> str | None:
-    """The first ``longest`` bytes of a file as text; None where it cannot be read, or is a pipe or a device."""
+    """The first ``longest`` bytes of a file as text; None if it cannot be read, or is a pipe or a device."""
     content = bytes_of(path, longest)
     return None if content is None else content.decode("utf-8", "replace")
 
 
 def bytes_of(path: Path, longest: int) -> bytes | None:
-    """The first ``longest`` bytes of a file; None where it cannot be read, or is a pipe or a device."""
+    """The first ``longest`` bytes of a file; None if it cannot be read, or is a pipe or a device."""
     try:
         return read_head(path, longest)
     except FileError:

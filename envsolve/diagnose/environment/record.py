@@ -28,13 +28,13 @@ class Row(NamedTuple):
 
 
 def read_record(folder: Path) -> tuple[Row, ...] | None:
-    """The rows of the RECORD in a .dist-info ``folder`` that stay below its directory; None where there is none."""
+    """The rows of the RECORD in a .dist-info ``folder`` that stay below its directory; None if there is none."""
     content = bytes_of(folder / "RECORD", LONGEST)
     return None if content is None else tuple(_rows(content.decode("utf-8", "surrogateescape")))
 
 
 def record_fault(folder: Path) -> str:
-    """Why the RECORD in ``folder`` is malformed, "" where it is not or there is none."""
+    """Why the RECORD in ``folder`` is malformed, "" if it is not or there is none."""
     try:
         content = read_bytes(folder / "RECORD", LONGEST)
         text = "" if content is None else decoded(content)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def fix_plan(scene: Scene) -> tuple[str, ...]:
-    """The command that plans a fixed environment for this machine; none where there is no framework.
+    """The command that plans a fixed environment for this machine; none if there is no framework.
 
     It keeps the versions and the Python that the environment has, as far as these run here.
     """

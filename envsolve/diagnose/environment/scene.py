@@ -43,7 +43,7 @@ class Scene:
 
     ``shell`` are the variables as the user's shell has them, ``environ`` those that programs of the environment get,
     ``directory`` the current one. ``frameworks`` are the names of those to look at, None for all. ``for_gpu`` says
-    whether what only a GPU needs has to be there, None where there is a GPU or the environment is made for one.
+    whether what only a GPU needs has to be there, None if there is a GPU or the environment is made for one.
     """
 
     def __init__(

@@ -137,7 +137,7 @@ def _nvrtc_cuda(case: Case) -> CudaVersion | None:
 
 
 def nvrtc_lacks(case: Case, lines: Lines) -> str | None:
-    """Whether NVRTC lacks a ``new`` GPU or an ``old`` one; None where the GPU decides, which is unknown."""
+    """Whether NVRTC lacks a ``new`` GPU or an ``old`` one; None if the GPU decides, which is unknown."""
     capability, cuda = arch_capability(case, lines), _nvrtc_cuda(case)
     if capability is None:
         return "old" if cuda is not None and cuda >= _DROPS_VOLTA else None

@@ -11,7 +11,7 @@ _PLACE = f"/{DEVICES}"
 
 
 def gpus_on_bus(files: MachineFiles) -> tuple[PciDevice, ...]:
-    """NVIDIA's display controllers; none where the bus cannot be read, as on Windows, WSL and in some containers."""
+    """NVIDIA's display controllers; none if the bus cannot be read, as on Windows, WSL and in some containers."""
 
     def link(path: str) -> str | None:
         target = files.link(f"{_PLACE}/{path}")

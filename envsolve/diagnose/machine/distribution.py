@@ -24,7 +24,7 @@ class Distribution(NamedTuple):
 
 
 def distribution_of(files: MachineFiles) -> Distribution | None:
-    """The distribution; None where no file says it."""
+    """The distribution; None if no file says it."""
     text = files.text("/etc/os-release") or files.text("/usr/lib/os-release")
     if text is None:
         return None

@@ -56,5 +56,5 @@ def installation(distribution: Distribution | None, platform: Platform, limit: L
 
 
 def bounds(limit: Limit) -> str:
-    """What the GPUs of a machine ask of a driver, in sentences; "" where they ask for nothing."""
+    """What the GPUs of a machine ask of a driver, in sentences; "" if they ask for nothing."""
     return shipped().step("driver-bounds", limit.facts.get)[0]

@@ -111,7 +111,7 @@ CHECKS = (
 def examine_machine(surroundings: Surroundings, matrix: Matrix) -> MachineReport:
     """Look at everything, without changing anything, without root and without starting a process.
 
-    Raises MatrixError where the matrix cannot be read; whatever else fails becomes a finding.
+    Raises MatrixError if the matrix cannot be read; whatever else fails becomes a finding.
     """
     survey = Survey(surroundings, matrix)
     failures: list[str] = []

@@ -1,7 +1,7 @@
 """The files of one machine under the names that the machine itself gives them, also where it is a recorded tree.
 
 Links are followed inside the tree: an absolute link of a recorded machine leads to a file of that machine. What cannot
-be looked at (permissions, a directory too large, no time left) is never passed over in silence: it is noted in
+be looked at (permissions, a directory too large, no time left) is never passed over silently: it is noted in
 ``gaps``, and becomes a finding. On a live machine one call of the system can still hang on a dead network file system.
 """
 
@@ -56,7 +56,7 @@ class MachineFiles:
         return bool(ntpath.splitdrive(path)[0]) if self._windows else path.startswith("/")
 
     def real(self, path: str) -> str | None:
-        """Where ``path`` leads when all links are followed; None where that is nothing, or a circle."""
+        """Where ``path`` leads when all links are followed; None if that is nothing, or a circle."""
         if self._windows:
             return path if self._status(path) is not None else None
         return self._followed(path)
@@ -74,17 +74,17 @@ class MachineFiles:
         return self._leads_to(path, stat.S_ISDIR)
 
     def is_file(self, path: str) -> bool:
-        """Whether ``path`` leads to an ordinary file: reading anything else could wait for ever."""
+        """Whether ``path`` leads to an ordinary file: reading anything else could wait forever."""
         return self._leads_to(path, stat.S_ISREG)
 
     def size(self, path: str) -> int | None:
-        """The bytes of the file that ``path`` leads to; None where it is no ordinary file."""
+        """The bytes of the file that ``path`` leads to; None if it is no ordinary file."""
         real = self.real(path)
         status = None if real is None else self._status(real)
         return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
     def link(self, path: str) -> str | None:
-        """What the link at ``path`` says; None where there is no link."""
+        """What the link at ``path`` says; None if there is no link."""
         try:
             parent = self.real(posixpath.dirname(path))
             return None if parent is None else str(self._at(self.join(parent, posixpath.basename(path))).readlink())
@@ -92,7 +92,7 @@ class MachineFiles:
             return None
 
     def data(self, path: str) -> bytes | None:
-        """The first bytes of a file, as many as the limit allows; None where it cannot be read."""
+        """The first bytes of a file, as many as the limit allows; None if it cannot be read."""
         if not self.is_file(path):
             return None
         try:
@@ -106,12 +106,12 @@ class MachineFiles:
         return data[: self._limits.size]
 
     def text(self, path: str) -> str | None:
-        """The text of a file without surrounding space and NUL; None where it cannot be read."""
+        """The text of a file without surrounding space and NUL; None if it cannot be read."""
         data = self.data(path)
         return None if data is None else data.decode("utf-8", "replace").strip("\0 \t\r\n")
 
     def names(self, directory: str) -> tuple[str, ...]:
-        """The sorted names in a directory; none where there is no such directory."""
+        """The sorted names in a directory; none if there is no such directory."""
         if directory not in self._listed:
             self._listed[directory] = tuple(sorted(self._names(directory)))
         return self._listed[directory]

@@ -16,7 +16,7 @@ UNSET = f"unset {LIBRARY_PATH}"
 
 
 def entries_of(value: str | None) -> list[str]:
-    """The entries of the variable, the empty ones too; none where it is not set (ld.so(8): colons or semicolons)."""
+    """The entries of the variable, the empty ones too; none if it is not set (ld.so(8): colons or semicolons)."""
     return re.split("[:;]", value) if value else []
 
 
@@ -25,7 +25,7 @@ def facts_without(
 ) -> dict[str, object]:
     """Facts on how to keep harmful ``directories`` of the variable from programs, for the step ``own-libraries``.
 
-    ``driver`` is the directory in ``value`` by which alone libcuda is found, None where it is found without: it has to
+    ``driver`` is the directory in ``value`` by which alone libcuda is found, None if it is found without: it has to
     stay, and nothing can be removed where it is itself harmful. ``place_of`` makes two spellings of a directory equal.
     """
     harmful = tuple(dict.fromkeys(directories))

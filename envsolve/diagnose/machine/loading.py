@@ -58,7 +58,7 @@ class LoaderView(NamedTuple):
 
     @property
     def abi(self) -> Abi | None:
-        """The code that a process of this machine loads; None where that is not Linux."""
+        """The code that a process of this machine loads; None if that is not Linux."""
         return ABIS.get(self.platform)
 
     @property
@@ -92,7 +92,7 @@ def loader_view(files: MachineFiles, platform: Platform, library_path: tuple[str
 
 
 def reached(files: MachineFiles, view: LoaderView, name: str) -> Reached | None:
-    """The file that a request for ``name`` ends at; None where there is none that could be for this machine."""
+    """The file that a request for ``name`` ends at; None if there is none that could be for this machine."""
     for rule, path in view.candidates(name):
         real = files.real(path)
         if real is None or not files.is_file(real):
@@ -104,7 +104,7 @@ def reached(files: MachineFiles, view: LoaderView, name: str) -> Reached | None:
 
 
 def damage_of(files: MachineFiles, path: str, abi: Abi | None) -> UnreadableLibraryError | None:
-    """What is wrong with the library at ``path``; None where nothing is."""
+    """What is wrong with the library at ``path``; None if nothing is."""
     try:
         read_library(files.file(path), abi=abi)
     except UnreadableLibraryError as error:

@@ -102,6 +102,6 @@ def _with_way(survey: Survey, finding: Finding) -> Finding:
 
 
 def _module_is_built(survey: Survey, kernel: str) -> bool | None:
-    """Whether the running kernel has a module of the driver; None where that cannot be known."""
+    """Whether the running kernel has a module of the driver; None if that cannot be known."""
     text = survey.files.text(f"/lib/modules/{kernel}/modules.dep")
     return None if not text else any("/nvidia.ko" in line.partition(":")[0] for line in text.splitlines())

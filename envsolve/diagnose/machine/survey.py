@@ -224,7 +224,7 @@ class Survey:
 
     @cached_property
     def module_is_open(self) -> bool | None:
-        """Whether the loaded kernel module is the open one; None where nothing says so."""
+        """Whether the loaded kernel module is the open one; None if nothing says so."""
         text = self.files.text(_PROC_VERSION)
         return None if text is None else "Open Kernel Module" in text
 
@@ -272,7 +272,7 @@ class Survey:
 
     @cached_property
     def library_path(self) -> tuple[str, ...]:
-        """The entries of LD_LIBRARY_PATH as they stand, the empty ones too; none where it is not set."""
+        """The entries of LD_LIBRARY_PATH as they stand, the empty ones too; none if it is not set."""
         value = self.environ.get(LIBRARY_PATH) if self.is_linux else None
         return tuple(entries_of(value))
 

@@ -52,7 +52,7 @@ class Law(Protocol):
 
 
 def gather(matrix: Matrix, today: date) -> Facts:
-    """Read every file. Raises MatrixError where one does not load."""
+    """Read every file. Raises MatrixError if one does not load."""
     names = (*matrix.framework_names, *matrix.tables, *matrix.extension_tables)
     return Facts(
         documents={name: matrix.document(name) for name in names},
@@ -97,6 +97,6 @@ def raw_evidence(document: Document) -> Mapping[str, RawRow]:
 
 
 def texts(row: RawRow, key: str) -> list[str]:
-    """A list of strings as it stands in a row; empty where it is absent."""
+    """A list of strings as it stands in a row; empty if it is absent."""
     value = row.get(key, [])
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

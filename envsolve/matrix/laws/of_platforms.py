@@ -199,7 +199,7 @@ PLATFORMS: tuple[Law, ...] = (
 
 
 def _toolkit(row: RawRow, key: str) -> CudaVersion | None:
-    """The CUDA version at ``key``; None where it is absent or none."""
+    """The CUDA version at ``key``; None if it is absent or none."""
     try:
         return CudaVersion.parse(str(row[key]))
     except (KeyError, ValueError):

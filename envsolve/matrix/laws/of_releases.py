@@ -17,7 +17,7 @@ from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Releas
 def toolkit_of_a_build_is_known(facts: Facts) -> Iterator[str]:
     """The CUDA a build was compiled with has a row in cuda.toml, and so has one that it runs with.
 
-    That row holds the driver floors for Linux and Windows, so without it nobody can say which driver the build needs.
+    That row holds the driver floors for Linux and Windows, so without it no one can say which driver the build needs.
     """
     for file, release in facts.releases:
         if release.cuda is None:
@@ -185,7 +185,7 @@ def glibc_is_a_matter_of_linux(facts: Facts) -> Iterator[str]:
 def known_bad_rows_mean_a_build(facts: Facts) -> Iterator[str]:
     """Every known_bad row covers at least one build of its file, and so does each source, build and platform it lists.
 
-    One that covers none warns nobody: its versions or builds are misspelt, or its rows are gone.
+    One that covers none warns no one: its versions or builds are misspelt, or its rows are gone.
     """
     for table in facts.frameworks:
         for number, entry in enumerate(table.known_bad, 1):

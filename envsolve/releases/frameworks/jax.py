@@ -108,7 +108,7 @@ class JaxReader:
     def _gpu_row(
         self, extra: _Extra, platform: str, jax: tuple[WheelFile, Observation], listing: Listing, read: Read
     ) -> ReadRow | None:
-        """The row of one extra on one platform, or None where one of its three wheels is missing."""
+        """The row of one extra on one platform, or None if one of its three wheels is missing."""
         plugin_name = str(canonicalize_name(extra.plugin.name))
         pjrt_name = plugin_name.replace("-plugin", "-pjrt")
         jaxlib = _newest(listing, "jaxlib", extra.jaxlib)
@@ -165,7 +165,7 @@ def _common(
 
 
 def _extra(name: str, seen: Observation) -> _Extra | None:
-    """What an extra asks for; None where it brings no plugin (before 0.4.23 jaxlib itself was the CUDA build)."""
+    """What an extra asks for; None if it brings no plugin (before 0.4.23 jaxlib itself was the CUDA build)."""
     asked = requirements(seen["requires"], extra=name)
     plugin = _asked(asked, f"jax-{name}-plugin")
     if plugin is None:

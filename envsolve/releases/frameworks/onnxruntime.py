@@ -100,7 +100,7 @@ class OnnxRuntimeReader:
 
 
 def _toolkit(file: WheelFile, seen: Observation) -> str:
-    """The toolkit, which must be of the major whose cuBLAS the library loads. Raises ReleaseError where it is not."""
+    """The toolkit, which must be of the major whose cuBLAS the library loads. Raises ReleaseError if it is not."""
     cuda = first(seen, "cuda")
     if cuda is None or [cuda.partition(".")[0]] != seen.get("cublas"):
         named = ", ".join(seen.get("cublas", [])) or "none"

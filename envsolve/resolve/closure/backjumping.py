@@ -38,7 +38,7 @@ class BackjumpingResolution(Resolution[Ask, Pick, str]):
         self._verdicts: dict[str, tuple[Criterion[Ask, Pick], Pick, bool]] = {}
 
     def _backjump(self, causes: list[Cause]) -> bool:
-        """Go back to the last pick that has a part in a conflict, and leave its version out; False where there is none.
+        """Go back to the last pick that has a part in a conflict, and leave its version out; False if there is none.
 
         Raises ResolutionImpossible.
         """

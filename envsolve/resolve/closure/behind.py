@@ -25,7 +25,7 @@ _A_YEAR = 12
 class Behind(NamedTuple):
     """A project whose newest release was not taken.
 
-    ``months`` lie between the two, None where the index gives no dates. ``held_by`` says what requires an older one, as
+    ``months`` lie between the two, None if the index gives no dates. ``held_by`` says what requires an older one, as
     ``vllm 0.21.0 requires torch==2.11.0``, the stack and what was asked for first; nothing where newer ones do not go
     with the rest.
     """

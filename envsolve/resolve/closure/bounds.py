@@ -59,7 +59,7 @@ def constraints_of(release: Release, facts_of: FactsOf) -> Iterator[Need]:
 
 
 def cuda_major_of(name: str) -> int | None:
-    """The CUDA that a package is for by its name; None where that does not say."""
+    """The CUDA that a package is for by its name; None if that does not say."""
     named = _MAJOR_IN_NAME.search(name)
     return None if named is None else int(named[1])
 
@@ -102,7 +102,7 @@ def _lack(facts: BuildFacts, gpu: ComputeCapability, cuda: CudaVersion, drivers:
 
 
 class Drivers(NamedTuple):
-    """What all drivers of a problem can do; None where one is unknown.
+    """What all drivers of a problem can do; None if one is unknown.
 
     They ``run`` machine code of a CUDA up to this major, and ``compile`` PTX of toolkits up to this one.
     """

@@ -124,7 +124,7 @@ def _requirements(group: list[tuple[Ask, Pick | None]], provider: Provider) -> I
 
 
 def _because(ask: Ask, parent: Pick, provider: Provider) -> str:
-    """Why a package has a requirement that is not in its metadata; "" where it is."""
+    """Why a package has a requirement that is not in its metadata; "" if it is."""
     needs = provider.world.needs(parent.releases, parent.fit.best, parent.extra) or ()
     found = (it.because for it in needs if (it.name, it.specifier) == (ask.name, ask.specifier))
     return next((f", as {it}" for it in found if it), "")
@@ -211,7 +211,7 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
 
 
 def glibc_needed_in(conflict: Conflict) -> LibcVersion | None:
-    """The C library that would do for the newest versions of what is contested; None where that is not what lacks."""
+    """The C library that would do for the newest versions of what is contested; None if that is not what lacks."""
     found = []
     for name in contested(conflict):
         releases, version = _releases(name, conflict), reasons_of(name, conflict).get(Unfit.NEWER_GLIBC)
@@ -247,7 +247,7 @@ def _on_index(releases: Releases, conflict: Conflict) -> str:
 
 
 def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
-    """Why nothing that everybody admits can be installed, each reason with the newest version it is about.
+    """Why nothing that everyone admits can be installed, each reason with the newest version it is about.
 
     Empty where something can, or where nothing is admitted.
     """

@@ -117,7 +117,7 @@ class Newest:
         self._windowed = [it for it in windowed if it in self._newest]
 
     def answer(self) -> Answer | None:
-        """The best answer; None where there is none.
+        """The best answer; None if there is none.
 
         Raises OutsideError, and UnsolvableError ``search-too-long`` where the time is over before there is any.
         """

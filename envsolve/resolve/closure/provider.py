@@ -454,7 +454,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         return any(map(is_pin, (*(ask.specifier for ask in asks), *self._limits_of_people(name))))
 
     def unfit(self, releases: Releases, position: int, asks: Iterable[Ask], *, pins: bool) -> Unfit | None:
-        """Why a version that ``asks`` admit cannot be taken by itself; None where it can. Raises OutsideError."""
+        """Why a version that ``asks`` admit cannot be taken by itself; None if it can. Raises OutsideError."""
         if releases.is_prerelease(position) and self._stages(releases, asks) == (False,):
             return Unfit.PRERELEASE
         return self.world.unfit(releases, position, pins=pins)

@@ -62,7 +62,7 @@ class Wanted(NamedTuple):
     ``hashes`` are those that alone the files of some projects may have, by the name of the project. With
     ``as_if_built`` what only a build tells is taken for nothing until something is built. With ``prereleases`` a
     pre-release is as good as another. ``overridden`` are the projects on which packages' own requirements are replaced:
-    with the extras that are added, or None where they require nothing of it. The source of projects in ``wheels_only``
+    with the extras that are added, or None if they require nothing of it. The source of projects in ``wheels_only``
     does not count.
     """
 
@@ -112,7 +112,7 @@ class Fitting:
         return Unfit.OTHER_PLATFORM if any(file[0].endswith(".whl") for file in files) else Unfit.SOURCE_ONLY
 
     def needed_glibc(self, files: Iterable[RawFile]) -> LibcVersion | None:
-        """The oldest glibc with which one of the wheels among ``files`` can be installed; None where none can."""
+        """The oldest glibc with which one of the wheels among ``files`` can be installed; None if none can."""
         wheels = (file[0] for file in files if file[0].endswith(".whl") and self.supports(file[5]))
         return min((it for wheel in wheels if (it := self._ranks.needed_glibc(wheel)) is not None), default=None)
 
@@ -152,7 +152,7 @@ class Fitting:
         return self._ranks.of_wheel(file[0]) if file[0].endswith(".whl") else None
 
     def _is_old_enough(self, file: RawFile) -> bool:
-        """A file of which nobody knows when it was uploaded may be too new."""
+        """A file of which no one knows when it was uploaded may be too new."""
         limit = self.wanted.newest_upload
         return limit is None or (file[4] is not None and _moment(file[4]) <= _moment(limit))
 
@@ -189,7 +189,7 @@ class Releases:
         self._parsed = [it for it in map(parsed_version, project.versions) if it is not None]
 
     def mask(self, specifier: str) -> int:
-        """The versions in ``specifier``, pre-releases included. Raises ValueError where it is no specifier."""
+        """The versions in ``specifier``, pre-releases included. Raises ValueError if it is no specifier."""
         known = self._masks.get(specifier)
         if known is None:
             known = self._masks[specifier] = self._worked_out(specifier)
@@ -222,7 +222,7 @@ class Releases:
         return found
 
     def wheel_for_another_python(self, version: str) -> RawFile | None:
-        """A wheel of ``version`` for the target's platform and some Python 3; None where there is none."""
+        """A wheel of ``version`` for the target's platform and some Python 3; None if there is none."""
         position = self.position(version)
         files = () if position is None else self.project.files(position)
         return next(filter(self._fitting.is_for_another_python, files), None)

@@ -135,7 +135,7 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
 
 
 def failure_behind(conflict: Conflict) -> OutsideError | None:
-    """What failed of a project in a conflict, a file that is not there or a build; None where nothing did."""
+    """What failed of a project in a conflict, a file that is not there or a build; None if nothing did."""
     world, names = conflict.provider.world, {ask.name for ask, _ in conflict.causes}
     failed = (*sorted(world.missing.items()), *sorted(world.failed_builds.items()))
     return next((error for (name, _), error in failed if name in names), None)
@@ -232,7 +232,7 @@ def end_of_search(*, builds: bool) -> float:
 
 
 def _require_files(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> None:
-    """Raise OutsideError where a version would have been picked, had the index its file."""
+    """Raise OutsideError if a version would have been picked, had the index its file."""
     for (name, version), error in sorted(provider.world.missing.items()):
         pick = picks.get(name)
         position = None if pick is None else pick.releases.position(version)

@@ -73,7 +73,7 @@ def _that_have_partners(names: Iterable[str], provider: Provider, to_read: int) 
 
 
 def _table(name: str, provider: Provider, to_read: int) -> dict[int, _Masks] | None:
-    """What each version that is left of a project requires; None where that is not known, or there are many."""
+    """What each version that is left of a project requires; None if that is not known, or there are many."""
     releases = provider.world.releases(name)
     mask = provider.root_mask(name)
     if releases is None or not mask or mask.bit_count() > _MANY or not _is_read(releases, mask, provider, to_read):
@@ -116,7 +116,7 @@ def _bounds_of(name: str, extra: str, provider: Provider, to_read: int) -> Itera
 
 
 def _needs_of(releases: Releases, position: int, extra: str, provider: Provider) -> _Masks | None:
-    """The versions of projects that a version requires; None where that cannot be known."""
+    """The versions of projects that a version requires; None if that cannot be known."""
     never: _Masks = {(releases.project.name, ""): 0}
     fit = releases.fit(position)
     if not isinstance(fit, Fit):

@@ -31,7 +31,7 @@ _CONNECTIONS = 48
 
 
 class Limit(NamedTuple):
-    """Versions that alone may be taken of a project, and the sentence that says why; "" where a person wrote it.
+    """Versions that alone may be taken of a project, and the sentence that says why; "" if a person wrote it.
 
     ``origin`` is where a person wrote it. What ``is_exclusion`` may not be taken, but for the versions that are
     ``exempt``. What ``is_of_gpu`` is excluded since it does not run on the GPU.
@@ -124,7 +124,7 @@ class World:
                 self._needs[identity(file_of(it.name, position)), ""] = needs
 
     def releases(self, name: str) -> Releases | None:
-        """The versions of a project; None where no index knows it. Raises OutsideError."""
+        """The versions of a project; None if no index knows it. Raises OutsideError."""
         if name in self._releases:
             return self._releases[name]
         project, direct = self.indexes.project(name), self.indexes.direct(name)
@@ -154,7 +154,7 @@ class World:
         return mask
 
     def needs(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...] | None:
-        """What a file requires on the target, with ``extra`` or by itself; None where its metadata is no good.
+        """What a file requires on the target, with ``extra`` or by itself; None if its metadata is no good.
 
         Raises OutsideError.
         """
@@ -177,7 +177,7 @@ class World:
         return self._needs.setdefault(key, needs)
 
     def _metadata_or_none(self, releases: Releases, file: RawFile) -> Metadata | None:
-        """The metadata of a file; None where they cannot be had, which is noted."""
+        """The metadata of a file; None if they cannot be had, which is noted."""
         name = releases.project.name
         version = version_of(name, file[0]) or ""
         if self._is_left_to_a_build(name, file) or (name, version) in self.failed_builds:
@@ -256,7 +256,7 @@ class World:
         return extra in map(normalized, declared) or bool(self.needs(releases, file, extra))
 
     def knows_extra(self, releases: Releases, file: RawFile, extra: str) -> bool | None:
-        """Whether ``extra`` of a file brings anything, on whatever system and Python; None where there is none.
+        """Whether ``extra`` of a file brings anything, on whatever system and Python; None if there is none.
 
         Of what is still to be built nothing is known: it counts as one that brings nothing here.
         """
@@ -268,7 +268,7 @@ class World:
         return False if extra in map(normalized, metadata.extras) else None
 
     def unfit(self, releases: Releases, position: int, *, pins: bool) -> Unfit | None:
-        """Why a version cannot be taken, whatever others require; None where it can. Raises OutsideError."""
+        """Why a version cannot be taken, whatever others require; None if it can. Raises OutsideError."""
         fit = releases.fit(position)
         if isinstance(fit, Unfit):
             source = releases.source_fit(position) if self.wanted.sources else fit

@@ -125,7 +125,7 @@ def _describe(driver: Driver, index: int, device: dict[str, object]) -> tuple[in
 
 
 def _uuid(driver: Driver, handle: int) -> str | None:
-    """The GPU's UUID as nvidia-smi writes it; None where this driver cannot tell, which is no fault."""
+    """The GPU's UUID as nvidia-smi writes it; None if this driver cannot tell, which is no fault."""
     identity = ctypes.create_string_buffer(16)
     try:
         driver.call("cuDeviceGetUuid", identity, handle)
@@ -178,7 +178,7 @@ def _load(driver: Driver, module: Handle, capability: tuple[int, int], outcome: 
 def _round(
     driver: Driver, function: Handle, memory: list[DevicePointer], vectors: tuple[bytes, bytes, bytes]
 ) -> dict[str, object] | None:
-    """Add one pair of vectors; how the output differs from their sum, None where it does not."""
+    """Add one pair of vectors; how the output differs from their sum, None if it does not."""
     left, right, total = vectors
     driver.call("cuMemcpyHtoD_v2", memory[0], left, SIZE)
     driver.call("cuMemcpyHtoD_v2", memory[1], right, SIZE)

@@ -55,7 +55,7 @@ SIGNATURES = {
 
 
 class CallError(Exception):
-    """A call failed. ``code`` is its CUresult; None where the library has no such call, or none was loaded."""
+    """A call failed. ``code`` is its CUresult; None if the library has no such call, or none was loaded."""
 
     def __init__(self, call: str, code: int | None, name: str | None = None, text: str = "") -> None:
         super().__init__(call)

@@ -32,7 +32,7 @@ def component_of(path: str) -> str | None:
 
 
 def version_of(component: str, library: ctypes.CDLL) -> str | None:
-    """The version that a loaded library tells; None where it has no such call."""
+    """The version that a loaded library tells; None if it has no such call."""
     try:
         if component in _PROPERTY:
             return _property(component, library)

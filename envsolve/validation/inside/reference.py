@@ -16,7 +16,7 @@ from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 TOLERANCE = 1e-4
 """The largest error that passes, relative to the largest number of the result: between what float32 loses here (below
-1e-6) and what TF32 does (about 3e-4), so that reduced precision that nobody asked for shows."""
+1e-6) and what TF32 does (about 3e-4), so that reduced precision that no one asked for shows."""
 
 Numbers = List[float]
 
@@ -32,7 +32,7 @@ class Difference(NamedTuple):
     """How far a result is from its reference."""
 
     max_error: float | None
-    """The largest error relative to the largest number of the reference; None where one is no number at all."""
+    """The largest error relative to the largest number of the reference; None if one is no number at all."""
     wrong: int
     """How many numbers are further off than the tolerance."""
     total: int

@@ -77,7 +77,7 @@ class Vectors:
 
 
 def difference(found: bytes, expected: bytes) -> dict[str, object] | None:
-    """How the output of the kernel differs from what it must be; None where it does not.
+    """How the output of the kernel differs from what it must be; None if it does not.
 
     ``untouched`` is whether all of it is still the poison.
     """

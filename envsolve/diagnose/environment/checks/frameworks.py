@@ -22,7 +22,7 @@ def cpu_builds(scene: Scene) -> Iterator[Finding]:
 
 
 def _shows_cpu(known: Framework, there: Installed | None, scene: Scene) -> str | None:
-    """How it shows that this is a CPU build; None for any other. ``there`` is None where its module is not."""
+    """How it shows that this is a CPU build; None for any other. ``there`` is None if its module is not."""
     if there is not None:
         if there.says_no_gpu is not None:
             return there.says_no_gpu

@@ -16,7 +16,7 @@ from envsolve.diagnose.environment.words import listed
 from envsolve.model.finding import Finding
 
 _COMMON = {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmarks", "scripts", "tools"}
-"""Folders that many packages leave among the modules by mistake, and that nobody imports."""
+"""Folders that many packages leave among the modules by mistake, and that no one imports."""
 _SHOWN = 4
 
 

@@ -30,7 +30,7 @@ def missing_files(scene: Scene) -> Iterator[Finding]:
 
 
 def overwritten_files(scene: Scene) -> Iterator[Finding]:
-    """Libraries of the GPU stack that another package, or somebody, has written over."""
+    """Libraries of the GPU stack that another package, or someone, has written over."""
     damaged = {
         line.partition(": ")[0] for it in scene.static.findings if it.id == "library-damaged" for line in it.evidence
     }

@@ -45,7 +45,7 @@ def is_of_gpus(name: str) -> bool:
 
 
 def package_of(file: str | None) -> str | None:
-    """The package that a file lies in, or that a module of that name belongs to; None where it is unknown."""
+    """The package that a file lies in, or that a module of that name belongs to; None if it is unknown."""
     if not file:
         return None
     match = _SITE.search(file)

@@ -51,7 +51,7 @@ class Span(NamedTuple):
         return (self.last.major - self.first.major) * 100 + self.last.minor - self.first.minor
 
     def common(self, other: Span) -> Span | None:
-        """The toolkits of both; None where they have none in common."""
+        """The toolkits of both; None if they have none in common."""
         first, last = max(self.first, other.first), min(self.last, other.last)
         return Span(first, last) if first <= last else None
 
@@ -62,12 +62,12 @@ class Span(NamedTuple):
 
     @property
     def major(self) -> int | None:
-        """The major; None where several have the name."""
+        """The major; None if several have the name."""
         return self.last.major if self.first.major == self.last.major else None
 
     @property
     def shortly(self) -> str | None:
-        """``CUDA 11`` or ``CUDA 10.1``; None where several majors have the name."""
+        """``CUDA 11`` or ``CUDA 10.1``; None if several majors have the name."""
         if self.first == self.last:
             return f"CUDA {self.first}"
         if self.first.major != self.last.major:
@@ -118,7 +118,7 @@ def is_plain(file_name: str) -> bool:
 
 
 def span_of(knowledge: Knowledge, file_name: str) -> Span | None:
-    """The toolkits in which a library of CUDA has this name; None where the name does not say."""
+    """The toolkits in which a library of CUDA has this name; None if the name does not say."""
     known = knowledge.cuda_range(file_name)
     if known is None:
         return _span_by_number(knowledge, file_name)
