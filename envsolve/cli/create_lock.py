@@ -39,7 +39,7 @@ class ToInstall(NamedTuple):
 
 
 def named_lock(options: dict[str, Any]) -> ToInstall:
-    """The lock of --lock. Raises UsageError if something is asked for beside it."""
+    """The lock of --lock. Raises UsageError if something is requested beside it."""
     undecided = set(REQUEST).difference(_WITH_A_LOCK)
     hints = (Hint("omit --lock to solve the request"), Hint("or omit the other options"))
     require_not_typed((*undecided, "format_name"), "cannot be used with --lock: the lock already decides it", hints)
@@ -82,7 +82,7 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
 
 
 def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
-    """What to type where nothing is asked for: the locks of the project here, or a framework."""
+    """What to type where nothing is requested: the locks of the project here, or a framework."""
     from envsolve.frameworks import FRAMEWORKS
     from envsolve.project import find_project, read_project
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-import secrets
 import shlex
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from envsolve.boundary.files import FileError, decoded, json_value, read_argument
+from envsolve.cli.fleet_engines import engine_of, json_in, manifest_of, require_options_of_launcher
+from envsolve.cli.fleet_plan import count_text, few, plan_json, plan_outcome, plan_text
 from envsolve.cli.interrupts import interruptible
 from envsolve.cli.options import (
     Command,
@@ -44,18 +42,9 @@ from envsolve.model.request import Request
 if TYPE_CHECKING:
     from envsolve import documents
     from envsolve.app.fleet.drift import OnNodes
-    from envsolve.app.fleet.kubernetes import Cluster
-    from envsolve.app.fleet.plan import Plan, Refused, Upgrade
-    from envsolve.app.fleet.proof import Answer, Prover
-    from envsolve.fleet.node import Node
-    from envsolve.model.solution import Solution
+    from envsolve.app.fleet.proof import Answer
 
-_FEW = 6
-_FEW_GROUPS = 3
-_FEW_REASONS = 3
-_LONGEST = 1 << 28
 _LISTS = FileName("file")
-_KUBERNETES = "kubernetes"
 
 
 class _Seconds(click.FloatRange):
@@ -142,7 +131,7 @@ def plan_(**options: Any) -> int:
         format=options["format_name"] or "environment",
     )
     found = plan(request, matrix, os.environ)
-    return _deliver(options, found.ok, _plan_text(found), _plan_json(found), _plan_outcome(found))
+    return _deliver(options, found.ok, plan_text(found), plan_json(found), plan_outcome(found))
 
 
 @fleet.command("status", cls=Command, short_help="Say what changed, and which locks no longer run on which nodes.")
@@ -240,17 +229,17 @@ def validate_(**options: Any) -> int:
     from envsolve.cli.progress import Progress
     from envsolve.fleet.inventory import nodes_of
 
-    _require_options_of_launcher(options)
+    require_options_of_launcher(options)
     earlier = {} if options["again"] is None else {it.node: it for it in _report(options["again"])}
     done = {name: it for name, it in earlier.items() if it.state is State.PASSED}
     nodes = [node for _, node in nodes_of(options["nodes"])]
     to_do = [it for it in nodes if it.name not in done]
     if options["manifest"] is not None:
-        deliver(json_text(_manifest(options, to_do)), options["manifest"])
+        deliver(json_text(manifest_of(options, to_do)), options["manifest"])
         return 0
     if not to_do:
         return _deliver_report([done[it.name] for it in nodes], options)
-    engine = _cluster(options, to_do) if options["launcher"] == _KUBERNETES else _prover(options)
+    engine = engine_of(options, to_do)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
     answers = engine.prove(to_do, os.environ, progress.show)
     with interruptible(), closing(answers):
@@ -260,61 +249,6 @@ def validate_(**options: Any) -> int:
         finally:
             progress.clear()
     return _deliver_report([done[it.name] for it in nodes], options)
-
-
-def _require_options_of_launcher(options: dict[str, Any]) -> None:
-    """Raise UsageError for options of another launcher, and for those that contradict each other."""
-    given = [it for it in ("image", "kubectl", "manifest", "applied") if options["images" if it == "image" else it]]
-    if given and options["launcher"] != _KUBERNETES:
-        raise UsageError("contradictory-options", f"--{given[0]} needs --launcher kubernetes")
-    if options["ray_python"] and options["launcher"] != "ray":
-        raise UsageError("contradictory-options", "--ray-python needs --launcher ray")
-    if options["applied"] is not None and (other := next((it for it in ("manifest", "image") if it in given), None)):
-        raise UsageError("contradictory-options", f"--{other} and --applied both give the Jobs: give only one")
-
-
-def _prover(options: dict[str, Any]) -> Prover:
-    from envsolve.app.fleet.proof import Prover
-
-    program = _program(options) or [sys.executable, "-m", "envsolve"]
-    prefix = [] if options["prefix"] is None else ["--prefix", options["prefix"]]
-    command = (*program, "validate", *prefix, "--json", "-q")
-    return Prover(_launcher(options), command, options["jobs"], options["timeout"])
-
-
-def _program(options: dict[str, Any]) -> list[str] | None:
-    from envsolve.app.fleet.proof import command_words
-
-    return None if options["program"] is None else command_words(options["program"], "--envsolve")
-
-
-def _cluster(options: dict[str, Any], nodes: Sequence[Node]) -> Cluster:
-    from envsolve.app.fleet.kubernetes import Cluster
-    from envsolve.app.fleet.proof import command_words
-
-    applied = options["applied"]
-    jobs = _manifest(options, nodes) if applied is None else _json_in(applied, "manifest-unreadable")
-    kubectl = command_words(options["kubectl"] or "kubectl", "--kubectl")
-    return Cluster(kubectl, jobs, options["jobs"], options["timeout"], created=applied is not None)
-
-
-def _manifest(options: dict[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
-    from envsolve.app.fleet.jobs import Template, images_of, start_in_image
-
-    start = start_in_image(_program(options), options["prefix"], os.environ)
-    run = f"envsolve-{secrets.token_hex(4)}"
-    return Template(run, images_of(options["images"]), start, options["timeout"]).manifest(nodes)
-
-
-def _launcher(options: dict[str, Any]) -> str:
-    """The command template of the launcher. Raises UsageError if it is not a command."""
-    from envsolve.app.fleet.proof import SLURM, command_words, ray_launcher
-
-    name, python, prefix = options["launcher"], options["ray_python"], options["prefix"]
-    if name == "ray":
-        return ray_launcher(python or (str(Path(prefix, "bin", "python")) if prefix else "python"))
-    command_words(name, "--launcher")
-    return SLURM if name == "slurm" else name
 
 
 @fleet.command("report", cls=Command, short_help="Show a saved report of fleet validate.")
@@ -341,126 +275,6 @@ def _deliver(options: dict[str, Any], ok: bool, text: str, data: object, outcome
     return 0 if ok else 1
 
 
-def _named(nodes: Iterable[Node]) -> str:
-    """Some nodes: how many of which group, and the first few by name."""
-    from envsolve.app.fleet.plan import counted
-
-    listed = list(nodes)
-    counts = sorted(((it, count) for it, count in counted(listed).items() if it), key=lambda it: (-it[1], it[0]))
-    groups = ", ".join(f"{count} in {group}" for group, count in counts[:_FEW_GROUPS])
-    more = f" and {len(counts) - _FEW_GROUPS} more groups" if len(counts) > _FEW_GROUPS else ""
-    return f"{_count(listed)}{f' ({groups}{more})' if groups else ''}: {_few([it.name for it in listed])}"
-
-
-def _count(nodes: Sequence[object]) -> str:
-    return f"{len(nodes)} node{'' if len(nodes) == 1 else 's'}"
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
-    return f"{', '.join(names[:_FEW])}{more}"
-
-
-def _stack(solution: Solution) -> str:
-    builds = " with ".join(it.release.label for it in solution.choices)
-    driver = "" if solution.minimum_driver is None else f", from driver {solution.minimum_driver}"
-    return f"{builds}, Python {solution.python}{driver}"
-
-
-def _plan_text(plan: Plan) -> str:
-    lines = _served(plan)
-    for nodes, reasons in _refusals(plan):
-        lines += [f"none for {_named(nodes)}", *(f"   because: {it}" for it in reasons)]
-    return "".join(f"{it}\n" for it in (*lines, *_with_newer_drivers(plan)))
-
-
-def _refusals(plan: Plan) -> Iterator[tuple[list[Node], list[str]]]:
-    """The nodes without an environment, those that are refused for the same kind of reason together."""
-    by_code: dict[tuple[str, str], list[Refused]] = {}
-    for it in plan.refused:
-        by_code.setdefault((it.platform, it.error.code), []).append(it)
-    for each in by_code.values():
-        reasons = list(dict.fromkeys(it.error.message for it in each))
-        more = [f"{len(reasons) - _FEW_REASONS} more reasons of this kind (--json)"] if reasons[_FEW_REASONS:] else []
-        yield [node for it in each for node in it.nodes], [*reasons[:_FEW_REASONS], *more]
-
-
-def _served(plan: Plan) -> list[str]:
-    lines = []
-    if plan.groups:
-        many = f"{len(plan.groups)} environments" if len(plan.groups) > 1 else "one environment"
-        total = sum(len(it.nodes) for it in plan.groups)
-        lines.append(f"{many} for {total} node{'' if total == 1 else 's'}")
-    for number, it in enumerate(plan.groups, 1):
-        lines += [f"{number}. {_stack(it.solution)}", f"   {_named(it.nodes)}", f"   {it.command}"]
-    return lines
-
-
-def _with_newer_drivers(plan: Plan) -> Iterator[str]:
-    for upgrade in plan.upgrades:
-        yield f"with newer drivers: {_upgraded(upgrade)}"
-        yield from (f"   {_stack(solution)} on {_count(nodes)}" for nodes, solution in upgrade.groups)
-
-
-def _upgraded(upgrade: Upgrade) -> str:
-    """Which nodes need which driver."""
-    by_driver: dict[str, list[Node]] = {}
-    for node, driver in upgrade.nodes:
-        by_driver.setdefault(str(driver), []).append(node)
-    return "; ".join(f"{driver} or newer on {_named(nodes)}" for driver, nodes in by_driver.items())
-
-
-def _stack_json(nodes: Iterable[Node], solution: Solution) -> documents.FleetStack:
-    return {
-        "nodes": [it.name for it in nodes],
-        "frameworks": [
-            {"framework": it.release.framework, "version": str(it.release.version), "build": it.release.label}
-            for it in solution.choices
-        ],
-        "python": str(solution.python),
-        "cuda": None if solution.toolkit is None else str(solution.toolkit.version),
-        "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
-    }
-
-
-def _plan_json(plan: Plan) -> documents.FleetPlan:
-    return {
-        "schema_version": 1,
-        "ok": plan.ok,
-        "groups": [
-            {**_stack_json(it.nodes, it.solution), "platform": it.platform.value, "command": it.command}
-            for it in plan.groups
-        ],
-        "refused": [
-            {"platform": it.platform.value, "nodes": [node.name for node in it.nodes], "error": it.error.as_json()}
-            for it in plan.refused
-        ],
-        "upgrades": [
-            {
-                "platform": it.platform.value,
-                "drivers": [{"node": node.name, "driver": str(driver)} for node, driver in it.nodes],
-                "groups": [_stack_json(nodes, solution) for nodes, solution in it.groups],
-            }
-            for it in plan.upgrades
-        ],
-    }
-
-
-def _plan_outcome(plan: Plan) -> Outcome:
-    cases = [
-        Case(f"environment {number}", (Item(Level.NOTE, "group", _stack(it.solution), it.command),), _named(it.nodes))
-        for number, it in enumerate(plan.groups, 1)
-    ]
-    cases += [
-        Case(_named(it.nodes), (Item(Level.ERROR, it.error.code, it.error.message),), "no environment")
-        for it in plan.refused
-    ]
-    upgrades = tuple(Item(Level.NOTE, "upgrade", f"with newer drivers: {_upgraded(it)}") for it in plan.upgrades)
-    cases[-1:] = [it._replace(items=(*it.items, *upgrades)) for it in cases[-1:]]
-    appendix = "".join(f"{it}\n" for it in (*_served(plan), *_with_newer_drivers(plan)))
-    return Outcome("fleet plan", tuple(cases), appendix)
-
-
 def _lock_line(it: OnNodes) -> str:
     if it.now.verdict.value == "no-framework":
         return f"{it.now.path} has nothing that depends on GPU or driver"
@@ -469,29 +283,18 @@ def _lock_line(it: OnNodes) -> str:
         ("no longer runs" if is_turned else "does not run") if it.is_broken else ("now runs" if is_turned else "runs")
     )
     why = "".join(f"\n  because: {reason.text}" for reason in it.now.reasons)
-    return f"{it.now.path} {word} on {_count(it.nodes)}: {_few(it.nodes)}{why}"
+    return f"{it.now.path} {word} on {count_text(it.nodes)}: {few(it.nodes)}{why}"
 
 
 def _lock_case(it: OnNodes) -> Case:
     level = Level.ERROR if it.is_broken else Level.NOTE
-    return Case(f"{it.now.path} on {_few(it.nodes)}", (Item(level, it.now.verdict.value, _lock_line(it)),))
+    return Case(f"{it.now.path} on {few(it.nodes)}", (Item(level, it.now.verdict.value, _lock_line(it)),))
 
 
 def _report(file: str) -> list[Answer]:
     from envsolve.app.fleet.proof import answers_in
 
-    return answers_in(_json_in(file, "report-unreadable"))
-
-
-def _json_in(file: str, code: str) -> Any:
-    """The JSON in a file. Raises UsageError with ``code`` where it cannot be read."""
-    try:
-        content = read_argument(file, _LONGEST)
-        if content is None:
-            raise FileError("there is no such file")
-        return json_value(decoded(content))
-    except FileError as error:
-        raise UsageError(code, f"cannot read {Path(file)}: {error.reason}") from None
+    return answers_in(json_in(file, "report-unreadable"))
 
 
 def _deliver_report(answers: Sequence[Answer], options: dict[str, Any]) -> int:
@@ -499,7 +302,7 @@ def _deliver_report(answers: Sequence[Answer], options: dict[str, Any]) -> int:
 
     passed = [it for it in answers if it.state is State.PASSED]
     others = [it for it in answers if it.state is not State.PASSED]
-    lines = [f"{len(passed)} of {_count(answers)} passed"]
+    lines = [f"{len(passed)} of {count_text(answers)} passed"]
     lines += [f"{it.node}: {it.state}{_why(it)}" for it in others]
     lines += [f"{it.node}: differs from the list of nodes: {', '.join(it.differs)}" for it in answers if it.differs]
     data: documents.FleetReport = {

@@ -121,7 +121,7 @@ def _print_schema(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @matrix_option
 @output_options
 def init(**options: Any) -> int:
-    """Write [tool.envsolve] into pyproject.toml from what is asked for here, and its locks.
+    """Write [tool.envsolve] into pyproject.toml from what is requested here, and its locks.
 
     Without a framework it is taken from what the directory has: environment.yml, requirements.txt, requirements.in,
     pixi.toml, conda-lock.yml or the dependencies in pyproject.toml. On a terminal, if there is none of them, init asks
@@ -177,7 +177,7 @@ def init(**options: Any) -> int:
 
 
 def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tuple[dict[str, object], Adopted]:
-    """The keys to write: what is asked for here, else what the directory has, else what a person answers.
+    """The keys to write: what is requested here, else what the directory has, else what a person answers.
 
     Raises UsageError if no one says it.
     """
@@ -348,7 +348,7 @@ def _with_python_at_hand(
 ) -> tuple[Mapping[str, object], dict[str, str], tuple[Note, ...]]:
     """The keys and the locks, for a Python of this machine where the newest could not be had.
 
-    ``asking`` writes the keys. Where the packages around the stack have nothing for that Python, it is not asked for.
+    ``asking`` writes the keys. Where the packages around the stack have nothing for that Python, it is not requested.
     """
     from envsolve.app.project.python_at_hand import python_at_hand
     from envsolve.project.reading import project_of

@@ -57,7 +57,7 @@ def answers(options: Mapping[str, Any], matrix: Matrix) -> dict[str, Any]:
 
 
 def _ask(text: str, default: str, parse: Callable[[str], T]) -> T:
-    """The answer, asked for again while it cannot be read."""
+    """The answer; an invalid one repeats the question."""
 
     def parsed(answer: str) -> T:
         try:

@@ -158,7 +158,7 @@ def lock_files(
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """What of a request is asked for here, by the fields of a project."""
+    """What of a request is requested here, by the fields of a project."""
     names = (*REQUEST, "platforms", "allow_builds")
     given = {name: options[name] for name in names if options[name] not in ((), None, False)}
     if folders := given.pop("editables", ()):

@@ -145,7 +145,7 @@ def _require_place_for(report: str | None) -> None:
 
 
 def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
-    """Print what was found and write the report that is asked for; the exit code."""
+    """Print what was found and write the report that is requested; the exit code."""
     from envsolve.cli.validation_text import as_outcome, as_text
 
     format_name = output_format(options)
