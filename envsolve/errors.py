@@ -4,7 +4,7 @@
     ├── UsageError            2  the request or an input file is wrong; nothing was written
     │   ├── MatrixError       2  the compatibility matrix holds mistakes (all of them are listed)
     │   └── ProjectError      2  the project holds mistakes (all of them are listed)
-    ├── UnsolvableError       1  an honest no: nothing that was asked for fits the hosts
+    ├── UnsolvableError       1  an honest no: nothing that was requested fits the hosts
     └── OutsideError          3  network, disk or a tool failed; nothing was written
 
 An error carries data; the command line prints it, as three parts or as JSON.

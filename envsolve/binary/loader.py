@@ -2,7 +2,7 @@
 
 A name without a slash is looked up, in order (glibc ``elf/dl-load.c``, _dl_map_object; ld.so(8)):
 
-1. among what is loaded: by a file name that was asked for, or by soname
+1. among what is loaded: by a file name that was requested, or by soname
 2. in DT_RPATH of whoever asks, of what loaded that, and so on to the program; not where the asker has DT_RUNPATH
 3. in LD_LIBRARY_PATH, as it was when the process started
 4. in DT_RUNPATH of whoever asks

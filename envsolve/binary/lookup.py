@@ -13,7 +13,7 @@ class Rule(StrEnum):
     """How a loader came to a file."""
 
     PATH = "path"
-    """It was asked for by a path."""
+    """It was requested by a path."""
     LOADED = "already loaded"
     RPATH = "DT_RPATH"
     LIBRARY_PATH = "LD_LIBRARY_PATH"

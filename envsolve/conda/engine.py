@@ -6,7 +6,7 @@ any clean-up, and a crash would lose an exit code that no one looks at. It impor
 starts while the rest is still loading. Beside it installer.py alone imports rattler, in a process of its own as well.
 
 A message is its length in bytes on a line of its own, then JSON. The first job is the settings, and is not answered;
-nor is ``prepare``, which only has channels read that will be asked for later. Where input ends, no one waits for an
+nor is ``prepare``, which only has channels read that will be requested later. Where input ends, no one waits for an
 answer any more: the process ends with it, whatever it is at.
 """
 
@@ -82,7 +82,7 @@ class Engine:
     async def _asked(self, job: Job) -> list[Any]:
         """What to install, each tied to the channel that it has to come from.
 
-        rattler reads only those packages of a channel that what is asked for admits, and so finds in a later channel
+        rattler reads only those packages of a channel that what is requested admits, and so finds in a later channel
         what strict priority would keep from it.
         """
         from rattler import MatchSpec

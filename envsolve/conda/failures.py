@@ -131,7 +131,7 @@ def _of_status(status: int, channel: str, cause: tuple[str, ...]) -> OutsideErro
 
 
 def _channel_in(text: str, job: Mapping[str, Any]) -> str:
-    """The channel that rattler's words name, as it was asked for; all of them where they name none."""
+    """The channel that rattler's words name, as it was requested; all of them where they name none."""
     addresses = _ADDRESS.findall(text)
     asked = [str(channel) for channel in job.get("channels", ())]
     scheme = _SCHEME.search(text)

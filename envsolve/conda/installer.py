@@ -56,7 +56,7 @@ class Installer:
 
 
 class MissingError(Exception):
-    """Packages that are not in the cache, where no one may be asked for them."""
+    """Packages that are not in the cache, while downloads are not allowed."""
 
 
 async def _require_in(cache: Any, records: Iterable[Any]) -> None:

@@ -180,7 +180,7 @@ def require_only_own_files(path: Path) -> None:
 
 
 def _require_directory(path: Path) -> None:
-    """Raise UsageError if nothing can be made at ``path``, before anybody works for it."""
+    """Raise UsageError if nothing can be made at ``path``, before any other work."""
     there = next(it for it in (path, *path.parents) if os.path.lexists(it))
     if not there.is_dir():
         raise UsageError("prefix-not-usable", f"{there} is not a directory", hints=(_ANOTHER,))

@@ -116,7 +116,7 @@ def tool_environ(
     entries = [*absolute_entries(environ.get("PATH", ""))] or [*absolute_entries(os.defpath)]
     passed["PATH"] = os.pathsep.join(entries)  # an installer runs in the current directory, too, which an empty one is
     passed |= {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
-    passed |= {"PIP_BREAK_SYSTEM_PACKAGES": "1"}  # as uv is told; what may be changed is decided before
+    passed |= {"PIP_BREAK_SYSTEM_PACKAGES": "1"}  # as for uv; what may be changed is decided before
     passed |= {"PYTHONNOUSERSITE": "1", "PIP_USER": "0"}  # what lies in the home directory is no part of it
     passed |= _trust(settings)
     if not names_index:

@@ -38,7 +38,7 @@ class Surroundings(NamedTuple):
 
     @property
     def container_without_gpus(self) -> bool:
-        """Whether the container runtime was asked for no GPU. No proof alone: CDI sets "void" beside GPUs too."""
+        """Whether the container was started without GPUs. No proof alone: CDI sets "void" beside GPUs too."""
         return self.nvidia_visible_devices in ("void", "none")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """A solution with the hosts it was made for, the command and options that asked for it, and the matrix's date.
+    """A solution with the hosts it was made for, the command and options that requested it, and the matrix's date.
 
     ``own_matrix`` says that the matrix is not the one envsolve ships: the same command elsewhere may answer otherwise.
     ``asked`` is what goes with the frameworks and is not pinned, ``variables`` what its files set in an environment.

@@ -83,7 +83,7 @@ class Made(NamedTuple):
     """How envsolve came to a lock: its version, the command, and what shaped the answer beside the indexes.
 
     ``command`` is for people; what another request is compared with are ``request``, the frameworks and requirements
-    as asked for, None if they are not known, and ``options``. ``exclude_newer`` is the moment after which uploads
+    as requested, None if they are not known, and ``options``. ``exclude_newer`` is the moment after which uploads
     do not count. ``asked_digest`` is a digest of all that was requested, that of files among it.
     ``matrix_date`` is that of the compatibility matrix, None if no framework was requested; ``own_matrix`` says that
     it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file

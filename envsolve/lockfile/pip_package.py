@@ -81,7 +81,7 @@ def _digests(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _required(requires: Sequence[str], markers: Markers) -> Iterator[str]:
-    """The names of what it needs on the platform; extras are not asked for."""
+    """The names of what it needs on the platform; extras are not requested."""
     for line in requires:
         try:
             need = parse_need(line)

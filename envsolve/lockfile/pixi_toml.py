@@ -5,7 +5,7 @@ the platform, as pixi 0.71 and later have it (pixi.prefix.dev, declaring virtual
 pixi's documentation and JSON schema (prefix-dev/pixi, docs/reference/pixi_manifest.md, schema/schema.json).
 
 A manifest is read back as a lock of what its default environment pins on one platform. People edit these files: what is
-asked for in no one version, or in words that are not understood, is left open and is no error.
+requested in no one version, or in words that are not understood, is left open and is no error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``--format requirements``: hashed pins that pip, uv and pip-tools install, each with what asked for it and why.
+"""``--format requirements``: hashed pins that pip, uv and pip-tools install, each with what requested it and why.
 
 The file alone is enough: it names the indexes it needs, and the hashes of every file that the target may install. Read
 are the files of pip-tools, uv and pip as well.

@@ -175,7 +175,7 @@ class _Settings:
         return {target.extra for target in self._targets if machine in map(_machine, target.locks)}
 
     def _placed(self, lock: Lock, extra: str) -> Iterator[tuple[str, _Found]]:
-        """What uv is told of the pins of a lock, by their names. Raises UsageError if the user says other."""
+        """The settings of uv for the pins of a lock, by name. Raises UsageError if the user's own settings differ."""
         machine, values = _machine(lock), lock.interpreter.marker_values() if lock.interpreter else {}
         for pin in lock.pins:
             if pin.index_url is not None:

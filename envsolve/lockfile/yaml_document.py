@@ -1,4 +1,4 @@
-"""YAML that people and other tools wrote, read with no more trust than anybody's bytes deserve.
+"""YAML that people and other tools wrote, read as untrusted bytes.
 
 Scalars stay as they are written, so the nodes are read and not what a loader constructs from them: ``1.10`` is the
 version 1.10, where YAML's rules make it the number 1.1, and ``2024-01-01`` is no date. What could eat memory or the

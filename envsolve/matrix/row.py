@@ -95,7 +95,7 @@ class Row:
         return tuple(sorted((known[name] for name in names if name in known), key=lambda item: order.index(item.kind)))
 
     def done(self) -> None:
-        """Report keys that no one asked for: a misspelt key would otherwise be lost silently."""
+        """Report keys that were not read: a misspelt key would otherwise be lost silently."""
         for key in self._values:
             if key not in self._read:
                 self.wrong(key, "is not a key of this table")

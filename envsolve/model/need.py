@@ -105,7 +105,7 @@ class Markers:
         self._known: dict[tuple[str, str], bool] = {}
 
     def holds(self, marker: str, extra: str = "") -> bool:
-        """Whether ``marker`` holds with ``extra`` asked for. Raises ValueError if it is no marker."""
+        """Whether ``marker`` holds with ``extra`` requested. Raises ValueError if it is no marker."""
         if not marker:
             return True
         key = (marker, extra if "extra" in marker else "")

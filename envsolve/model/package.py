@@ -66,7 +66,7 @@ class Pin(NamedTuple):
     reference, whose one file then says where it is. ``via`` names what requires it: packages, and files as
     ``-r requirements.in``. ``because`` are the sentences that bound its version beyond what metadata asks for.
     ``requires`` names the packages it needs on the target, pins or not. ``unknown_extras`` are the extras that were
-    asked for and that it does not have. ``marker`` says where it is installed, "" for everywhere, and ``categories``
+    requested and that it does not have. ``marker`` says where it is installed, "" for everywhere, and ``categories``
     for whom (``dev`` and the like), none for everyone.
     """
 

@@ -1,4 +1,4 @@
-"""What was asked for, in the user's own terms; every remedy is such a request again."""
+"""What was requested, in the user's own terms; every remedy is such a request again."""
 
 import re
 from enum import StrEnum
@@ -98,7 +98,7 @@ class Packages(NamedTuple):
 
 
 class FrameworkRequest(NamedTuple):
-    """One framework as asked for; ``framework`` is the matrix's name, not an alias."""
+    """One framework as requested; ``framework`` is the matrix's name, not an alias."""
 
     framework: str
     specifier: SpecifierSet
@@ -151,7 +151,7 @@ class Request(NamedTuple):
 
     @property
     def wants_cpu(self) -> bool:
-        """Whether CPU builds were asked for by name."""
+        """Whether CPU builds were requested by name."""
         return self.gpus == ("none",)
 
 

@@ -92,7 +92,7 @@ class _Check:
                 self._add((*path, key), f"gpus is 'none', which requests the CPU, but {key} is for a GPU")
 
     def of_standard_tables(self, values: Values, document: Mapping[str, Any]) -> tuple[str, ...]:
-        """What [project] and [dependency-groups] require, as far as it is asked for."""
+        """What [project] and [dependency-groups] require, as far as it is requested."""
         requirements, wrong = standard_requirements(values, document)
         self.mistakes += wrong
         for it in requirements:

@@ -258,6 +258,6 @@ ALIASES: Mapping[str, str] = {"gpu": "gpus", "framework": "frameworks", "platfor
 """Keys in the singular, as the options of the command line are; each with the one it stands for."""
 
 MACHINE_KEYS = frozenset({"gpus", "driver", "glibc", "hosts", "platforms"})
-"""Keys that say what a machine is; the others say what is asked for, which targets with shared outputs have alike."""
+"""Keys that say what a machine is; the others say what is requested, which targets with shared outputs have alike."""
 
 OUTPUT_KEYS = ("file", "format")

@@ -35,7 +35,7 @@ class Machine(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What is asked for, whichever machine it is for. Names of files are relative to the project.
+    """What is requested, whichever machine it is for. Names of files are relative to the project.
 
     ``python`` is within ``requires-python``, which names none: ``names_python`` says whether a key or an option does.
     ``places`` are the files that the requirements stand in, in their order; those beyond are typed.

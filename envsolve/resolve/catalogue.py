@@ -1,6 +1,6 @@
 """The matrix as the solver asks it: what depends on no problem is worked out once and kept from solve to solve.
 
-Everything here is worked out when it is first asked for. A request looks at a few dozen of a framework's hundreds of
+Everything here is worked out when it is first requested. A request looks at a few dozen of a framework's hundreds of
 builds, and comparing versions against specifiers is most of what a solve costs.
 """
 

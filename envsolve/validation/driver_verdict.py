@@ -31,7 +31,7 @@ MODULE_NOT_FOUND = 126
 LINES_OF_TAIL = 5
 
 HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
-"""Values of CUDA_VISIBLE_DEVICES that leave no GPU; the last is what Slurm sets for jobs that asked for none."""
+"""Values of CUDA_VISIBLE_DEVICES that leave no GPU; the last is what Slurm sets for jobs that requested none."""
 
 _IN_A_HANG = {
     "cuInit": "It hangs in cuInit: the kernel module does not answer, or a GPU fell off the bus.",

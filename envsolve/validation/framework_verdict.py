@@ -1,6 +1,6 @@
 """The verdict on a framework: from how its probe ended, and what it answered, to pass, fail or skip with findings.
 
-A framework passes only where every operation that it has came out right, and on the device that was asked for. What it
+A framework passes only where every operation that it has came out right, and on the device that was requested. What it
 printed is read only where it failed: frameworks warn of a lot that does no harm.
 """
 

@@ -1,4 +1,4 @@
-"""What is solved on the channels, each case a machine and what is asked for it, and what may come out."""
+"""What is solved on the channels, each case a machine and a request for it, and what may come out."""
 
 from __future__ import annotations
 

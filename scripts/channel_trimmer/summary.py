@@ -11,7 +11,7 @@ from scripts.channel_trimmer.cases import Case, Outcome, Roots
 
 
 class Summary(TypedDict, total=False):
-    """One outcome: how many records, a hash over their files, and those that were asked for by name; or the reason."""
+    """One outcome: how many records, a hash over their files, and those that were requested by name; or the reason."""
 
     records: int
     sha256: str

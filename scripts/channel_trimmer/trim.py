@@ -18,7 +18,7 @@ _ROUNDS = 10
 class Trimmed(NamedTuple):
     """A subset of channels, what every case comes to on the whole and so on the subset, and how many records it took.
 
-    ``taken`` counts what solves the cases, ``grown`` what had to be kept beside the alternatives that were asked for.
+    ``taken`` counts what solves the cases, ``grown`` what had to be kept beside the alternatives that were requested.
     """
 
     channels: Channels

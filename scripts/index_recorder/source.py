@@ -56,7 +56,7 @@ class Listed(NamedTuple):
 
 
 class Source:
-    """A package index; each page and each metadata file is asked for once."""
+    """A package index; each page and each metadata file is requested once."""
 
     def __init__(self, endpoint: str) -> None:
         self._client = PyPISimple(endpoint)
@@ -102,7 +102,7 @@ def _listed(package: DistributionPackage) -> Listed:
 
 
 def _targets(tags: Iterable[Tag], requires_python: str | None) -> Iterator[Target]:
-    """The targets that take a wheel; what an index says of Python in words nobody knows counts for nothing."""
+    """The targets that take a wheel; what an index says of Python in words no one knows counts for nothing."""
     try:
         allowed = SpecifierSet(requires_python or "")
     except InvalidSpecifier:

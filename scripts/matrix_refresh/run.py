@@ -45,7 +45,7 @@ class Settings(NamedTuple):
 class FrameworkRead(NamedTuple):
     """What was read of one framework, and the wheels that could not be.
 
-    ``failed`` are the versions of those; ``wheels_read`` and ``transferred`` (bytes) what the index was asked for.
+    ``failed`` are the versions of those; ``wheels_read`` and ``transferred`` (bytes) are what was read from the index.
     """
 
     rows: tuple[ReadRow, ...]

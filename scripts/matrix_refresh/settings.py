@@ -1,4 +1,4 @@
-"""Where the refresh reads and keeps things when nobody says: pip's own settings, the user's cache directory."""
+"""Where the refresh reads and keeps things when no one says: pip's own settings, the user's cache directory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``envsolve init`` asks a person at a terminal, and nobody else; every answer has an option."""
+"""``envsolve init`` asks questions only on a terminal, and each has an option."""
 
 from __future__ import annotations
 

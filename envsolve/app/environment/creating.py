@@ -141,7 +141,7 @@ def _beforehand(plan: Plan, matrix: Matrix, environ: Mapping[str, str]) -> Itera
 
 
 def require_usable(prefix: str) -> None:
-    """Raise UsageError if the place will not do whatever is to be made, before anybody works for it."""
+    """Raise UsageError if no environment can be made there, before any other work."""
     place_of(prefix)
 
 

@@ -103,7 +103,7 @@ def exact_files(
     interpreter: Interpreter | None = None,
     mapped: Mapping[str, str] | None = None,
 ) -> Iterator[ExactFiles]:
-    """The indexes for the versions ``named``, by name, asked for ``interpreter``; what they say is kept at the end.
+    """The indexes for the versions ``named``, by name, queried for ``interpreter``. Answers are cached at the end.
 
     ``given`` are the indexes that a file names. ``mapped`` ties packages to the index that they are known to be from;
     builds of PyTorch's own index are known by their versions. Raises UsageError for settings that cannot be read.

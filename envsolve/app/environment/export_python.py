@@ -46,7 +46,7 @@ def export_python(asked: ExportRequest, was: str, read: Lock, environ: Mapping[s
     """The lock ``read`` of a file in the format ``was``, in its new format.
 
     Raises NotWholeError, UsageError ``lock-without-addresses`` or ``lock-without-hashes`` where an index has to be
-    asked for what the file does not say, OutsideError where an index fails.
+    requested what the file does not say, OutsideError where an index fails.
     """
     where = _of_requirements(read) if was == REQUIREMENTS else _of_pylock(read, asked.asking)
     missing = [pin for pin in read.pins if _is_incomplete(pin, asked.format_name)]

@@ -136,7 +136,7 @@ def _refusal(code: str, message: str, causes: Sequence[str], hints: tuple[Hint, 
 def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
     """How little a refusal says beside those for other Pythons: what holds for all of them says the most.
 
-    What an index lacks of the stack, what no one asked for, and what another Python has say less.
+    What an index lacks of the stack, what no one requested, and what another Python has say less.
     """
     is_asked = any(ask.origin not in ("", THE_STACK) for ask, _ in conflict.causes)
     about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
@@ -340,7 +340,7 @@ def _lacking(asks: list[Ask]) -> tuple[str, str]:
 
 
 def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | None, packages: Packages) -> Iterator[str]:
-    """What is asked of folders of PyTorch's index that do not know it, so that another index was asked for it."""
+    """The reasons for packages that a folder of PyTorch's index lacks, so that another index was queried."""
     indexes = conflict.provider.world.indexes
     releases = {it.release.package: it.release for it in (solution.choices if solution else ())}
     for ask in lacking:
@@ -378,7 +378,7 @@ def _unknown(conflict: Conflict) -> list[str]:
 
 
 def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None) -> Iterator[Hint]:
-    """What to do where the build of a framework that is asked for by name is not that of the stack."""
+    """What to do where the build of a framework that is requested by name is not that of the stack."""
     for release in (choice.release for choice in (() if solution is None else solution.choices)):
         others = set(rivals_of(release.framework)) - {release.package}
         framework = request.asker.saying("frameworks", release.framework)

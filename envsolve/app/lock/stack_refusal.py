@@ -22,7 +22,7 @@ _CUDA_BUILD = re.compile(r"cu\d+")
 def stack_refusal(
     request: Request, problem: Problem, solver: Solver, wanted: Given, *, typed: Request, on_python: bool
 ) -> UnsolvableError:
-    """The error where the stack itself has no solution; ``on_python``: what is asked for depends on the Python.
+    """The error where the stack itself has no solution; ``on_python``: what is requested depends on the Python.
 
     A way out is a command where it is all on the command line; a framework in a file has to be changed there.
     """
@@ -46,7 +46,7 @@ def stack_refusal(
 def _cpu_hints(request: Request, problem: Problem, solver: Solver, wanted: Given, typed: Request) -> Iterator[Hint]:
     """The CPU build in place of a framework that is only a requirement, where the others have a stack without it.
 
-    It is never chosen without being asked for: beside the CUDA libraries of the others, a build for other GPUs uses the
+    It is never chosen without being requested: beside the CUDA libraries of the others, a build for other GPUs uses the
     GPU and fails.
     """
     for asked in problem.frameworks:

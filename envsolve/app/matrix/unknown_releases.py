@@ -26,7 +26,7 @@ def knowing_new_releases(
     """What ``solve`` makes of ``matrix``; where it lacks a release that was requested, of one that has it.
 
     No one is asked before ``solve`` has failed for that reason. Raises what ``solve`` raises: where the indexes have no
-    such release either, or do not answer, the error says so. ``show`` gets what is asked for before anybody is.
+    such release either, or do not answer, the error says so. ``show`` gets the name of what is read next.
     """
     tried: set[str] = set()
     while True:

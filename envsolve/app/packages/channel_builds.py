@@ -154,6 +154,6 @@ def _admits(spec: str, python: str) -> bool:
     if not words or words[0] == "*":
         return True
     if len(words) > 1 and (words[1].endswith("t") or "pypy" in words[1]):
-        return False  # free-threaded or PyPy: another interpreter than the one that is asked for
+        return False  # free-threaded or PyPy: another interpreter than the one that is requested
     specifier = specifier_of(words[0])
     return specifier is None or specifier.contains(f"{python}.{_ANY_PATCH}", prereleases=True)

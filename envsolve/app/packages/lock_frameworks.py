@@ -34,7 +34,7 @@ def with_frameworks(target: Target, wanted: Given, where: Places) -> Target:
     """``target`` with the frameworks among the requirements, and the wheels that its indexes can have.
 
     What constraints say of a framework counts for the stack, which is solved before the packages around it; an
-    override replaces the versions that are asked for. Where
+    override replaces the versions that are requested. Where
     markers ask for a framework on some Pythons alone, the stack is for one of them. Raises UnsolvableError for a
     dependent framework that has no wheel for the platform, or for the CPU.
     """
@@ -62,7 +62,7 @@ def pythons_of_stack(
 ) -> tuple[SpecifierSet | None, Callable[[str], bool]]:
     """The Pythons that the stack of ``problem`` may be for, and whether a marker holds on any of them.
 
-    ``anyway`` are the frameworks that are asked for beside ``wanted``, whatever the Python.
+    ``anyway`` are the frameworks that are requested beside ``wanted``, whatever the Python.
     """
     python = _Pythons(problem).with_most(anyway, wanted)
     pythons = _Pythons(problem._replace(python=python))
@@ -70,7 +70,7 @@ def pythons_of_stack(
 
 
 def left_out(wanted: Given, pins: Sequence[Pin], interpreter: Interpreter) -> Iterator[Note]:
-    """The frameworks that are asked for on other Pythons alone and that a lock therefore has not."""
+    """The frameworks that are requested on other Pythons alone and that a lock therefore has not."""
     there = {FRAMEWORK_OF_WHEEL[pin.name] for pin in pins if pin.name in FRAMEWORK_OF_WHEEL}
     yield from left_out_of_stack(wanted, there, interpreter)
 
@@ -96,7 +96,7 @@ def _all_of(specifiers: Iterable[str]) -> SpecifierSet:
 
 
 def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> SpecifierSet | None:
-    """``cuda`` with what a framework's extras, or its name, say of it. Raises UsageError if CPU is asked for."""
+    """``cuda`` with what a framework's extras, or its name, say of it. Raises UsageError if CPU is requested."""
     for major in _cuda_asked_by(need):
         cuda = with_major(cuda, major)
         if request.wants_cpu:
@@ -138,9 +138,9 @@ class _Pythons:
         return self._known[marker]
 
     def with_most(self, anyway: AbstractSet[str], wanted: Given) -> SpecifierSet | None:
-        """The Pythons of the request on which the most frameworks are asked for, all of them where that can be.
+        """The Pythons of the request on which the most frameworks are requested, all of them where that can be.
 
-        ``anyway`` are the frameworks asked for whatever the Python. Among several sets of as many frameworks it is the
+        ``anyway`` are the frameworks requested whatever the Python. Among several sets of as many frameworks it is the
         one that the newest Python has.
         """
         asked: dict[int, set[str]] = {minor: set(anyway) for minor in self._markers}
@@ -266,8 +266,8 @@ def whole(solution: Solution) -> Solution:
 def python_of(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, int, int]:
     """The full version a lock is for: the one that is named, or the first of the minor, which every later one follows.
 
-    Without a stack to decide on the minor it is that of the Python that runs envsolve, where that is asked for, else
-    the oldest that is; where nothing is asked for, it is this Python itself. Raises UsageError if there is none.
+    Without a stack to decide on the minor it is that of the Python that runs envsolve, where that is requested, else
+    the oldest that is; where nothing is requested, it is this Python itself. Raises UsageError if there is none.
     """
     running = sys.version_info
     if minor is not None:
@@ -282,7 +282,7 @@ def python_of(asked: SpecifierSet | None, minor: Version | None) -> tuple[int, i
 
 
 def _first_patch(asked: SpecifierSet | None, minor: int) -> int | None:
-    """The first patch of a minor that is asked for: only at those that are named can a range begin or go on."""
+    """The first patch of a minor that is requested: only at those that are named can a range begin or go on."""
     if asked is None:
         return 0
     named = {Version(clause.version.removesuffix(".*")).micro for clause in asked}

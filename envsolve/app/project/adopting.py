@@ -1,7 +1,7 @@
 """What a directory says already of the environment that it wants: files of conda, pip, pixi, Poetry and envsolve.
 
 Files that people write stay where they are and are named in the project; out of locks, which hold far more than was
-asked for, only the frameworks are taken.
+requested, only the frameworks are taken.
 """
 
 from __future__ import annotations

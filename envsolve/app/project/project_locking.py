@@ -332,7 +332,7 @@ class _Locking:
         try:
             solved = environment_file(question._replace(request=near), self._matrix, self._environ, kept)
         except UnsolvableError:
-            if keeps:  # refuses too, without asking for what is held
+            if keeps:  # refuses too, without the versions of the existing lock
                 environment_file(question._replace(there=nothing), self._matrix, self._environ)
             raise
         self.notes += solved.notes

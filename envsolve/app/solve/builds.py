@@ -45,7 +45,7 @@ class Filters(NamedTuple):
 
 
 class Build(NamedTuple):
-    """A build with the toolkit it was compiled with, what is known against it, and what serves each GPU asked for."""
+    """A build with the toolkit it was compiled with, what is known against it, and what serves each GPU requested."""
 
     release: Release
     toolkit: Toolkit | None

@@ -191,7 +191,7 @@ def _of_conda(asked: Iterable[Asked], installed: Iterable[Installed]) -> Iterato
 def _of_python(
     need: Need, origin: str, lock: Lock, installed: Iterable[Installed], known: Mapping[str, tuple[str, ...]]
 ) -> _Wanted:
-    """``known`` are the extras that were asked for before, by project: what another one brings, no lock says."""
+    """``known`` are the extras that were requested before, by project: what another one brings, no lock says."""
     of_framework = FRAMEWORK_OF_WHEEL.get(need.name)
     found = tuple(it for it in installed if _is(it, need.name) or (of_framework and framework_of(it) == of_framework))
     is_met: bool | None = any(_admits(need.specifier, it.version) for it in found)

@@ -26,7 +26,7 @@ class Codes:
                 self._read[place] = DeviceCode(())
         return self._read[place]
 
-    def held(self, paths: tuple[Path, ...]) -> dict[Path, DeviceCode]:
+    def in_files(self, paths: tuple[Path, ...]) -> dict[Path, DeviceCode]:
         """Those of ``paths`` that hold any code, with it."""
         found = {path: self.of(path) for path in paths}
         return {path: code for path, code in found.items() if code.sass or code.ptx}

@@ -52,7 +52,7 @@ class Loading(NamedTuple):
         return self.framework.title
 
     def found(self) -> Iterator[tuple[str, str]]:
-        """Each CUDA library once: the name it was asked for by, and its file."""
+        """Each CUDA library once: the name it was requested by, and its file."""
         seen = set()
         for lookup in self.lookups:
             name = Path(lookup.name).name

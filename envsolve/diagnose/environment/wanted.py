@@ -1,7 +1,7 @@
 """What installed packages require of one another, as far as their markers and extras apply in this environment.
 
 Which extras were requested of pip is written nowhere. Those that another installed package needs are known; one
-that brings CUDA and whose packages are all there is taken to have been asked for, and is marked as ``assumed``.
+that brings CUDA and whose packages are all there is taken to have been requested, and is marked as ``assumed``.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def _version(part: str, digits: str | None) -> str | None:
 
 
 class _Shadowed(NamedTuple):
-    """A library, the one that asked for it, and the path of the copy that the loader took."""
+    """A library, the one that requested it, and the path of the copy that the loader took."""
 
     name: str
     asked_by: str

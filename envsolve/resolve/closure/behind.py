@@ -1,4 +1,4 @@
-"""How far behind the newest release what was asked for is, and what holds it there."""
+"""How far behind the newest release what was requested is, and what holds it there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Behind(NamedTuple):
     """A project whose newest release was not taken.
 
     ``months`` lie between the two, None if the index gives no dates. ``held_by`` says what requires an older one, as
-    ``vllm 0.21.0 requires torch==2.11.0``, the stack and what was asked for first; nothing where newer ones do not go
+    ``vllm 0.21.0 requires torch==2.11.0``, the stack and what was requested first; nothing where newer ones do not go
     with the rest.
     """
 

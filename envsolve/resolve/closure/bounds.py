@@ -26,7 +26,7 @@ from envsolve.model.versions import CudaVersion
 from envsolve.resolve.closure.world import Limit
 
 THE_STACK = "the stack"
-"""Where the builds of a stack are asked for."""
+"""Where the builds of a stack are requested."""
 NEVER = "<0.dev0"
 """A specifier that no version lies in."""
 _MAJOR_IN_NAME = re.compile(r"-cu(?:da)?(\d\d)(?:\d|x)?(?=-|\Z)")

@@ -38,7 +38,7 @@ class PresentReleases(Releases):
         return self._is_readable and super().is_prerelease(position)
 
     def fit(self, position: int) -> Fit | Unfit:
-        """It is installed already, whatever files an index has; where hashes are asked for, nothing proves it."""
+        """It is installed already, whatever files an index has; where hashes are requested, nothing proves it."""
         return Unfit.OTHER_HASHES if self._fitting.wanted.hashes.get(self.project.name) is not None else _THERE
 
     def _worked_out(self, specifier: str) -> int:

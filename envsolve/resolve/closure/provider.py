@@ -65,7 +65,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
     """Answers resolvelib from ``world``. ``held`` are the versions of an existing lock, by name.
 
     ``floors`` are the first versions that may be taken of projects, by their positions. With floors the search is one
-    of several, so that an extra which people asked for is not given up either.
+    of several, so that an extra which people requested is not given up either.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         self.roots = _telling([ask for need, origin in roots for ask in self._of_need(need, origin)])
         self._root_masks: dict[str, int] = {}
         self.asked_by: dict[str, tuple[Ask, Pick | None]] = {}
-        """Who first asked for each, in the last round: the way from a conflict back to the request."""
+        """Who first requested each, in the last round: the way from a conflict back to the request."""
         self._roots_of: dict[str, list[Ask]] = {}
         for ask in self.roots:
             self._roots_of.setdefault(ask.name, []).append(ask)
@@ -123,7 +123,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         information: Mapping[str, Iterator[RequirementInformation[Ask, Pick]]],
         backtrack_causes: Sequence[RequirementInformation[Ask, Pick]],
     ) -> tuple[bool, bool, bool, str]:
-        """Of those that conflict: what one version is left of first, then what people asked for, then by name.
+        """Of those that conflict: what one version is left of first, then what people requested, then by name.
 
         Virtual projects and what is decided with them come last, since others decide on them, but not where they are in
         one conflict after the other.
@@ -158,7 +158,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
     ) -> Callable[[], Iterator[Pick]] | tuple[()]:
         """The versions that all requirements admit, best first."""
         asks = list(requirements[identifier])
-        if not asks:  # what was abandoned asked for it, and resolvelib looks at it all the same
+        if not asks:  # what was abandoned requested it, and resolvelib looks at it all the same
             name, _, extra = identifier.partition("[")
             asks = [self._ask(name, extra.removesuffix("]"), "", "")]
         first = asks[0]
@@ -227,7 +227,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
                     waiting.append(unmet)
 
     def askers_of(self, name: str) -> list[str]:
-        """Who first asked for a project in the last round: packages, or where a person wrote it."""
+        """Who first requested a project in the last round: packages, or where a person wrote it."""
         asked = self.asked_by.get(name)
         if asked is None:
             return []
@@ -267,7 +267,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         return tuple(asks)
 
     def _may_be_empty(self, pick: Pick) -> bool:
-        """Whether an extra that brings nothing here may be taken for what was asked for.
+        """Whether an extra that brings nothing here may be taken for what was requested.
 
         Not where it brings something on another Python, nor where the newest version has that extra and this one none:
         old releases would be taken for what they lack.
@@ -437,7 +437,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             count = min(2 * count, _BATCH)
 
     def _stages(self, releases: Releases, asks: Iterable[Ask]) -> tuple[bool | None, ...]:
-        """Which versions are tried: all together where a person asked for a pre-release, else final ones first."""
+        """Which versions are tried: all together where a person requested a pre-release, else final ones first."""
         name = releases.project.name
         if (
             self.world.wanted.prereleases

@@ -130,7 +130,7 @@ class Fitting:
         return Fit(fitting[0], fitting, fitting[0][6] is not None) if fitting else Unfit.SOURCE_ONLY
 
     def _allowed(self, project: str, files: tuple[RawFile, ...]) -> tuple[RawFile, ...]:
-        """Those of ``files`` with a hash that is asked for; all where none is."""
+        """Those of ``files`` with a hash that is requested; all where none is."""
         allowed = self.wanted.hashes.get(project)
         return files if allowed is None else tuple(file for file in files if not allowed.isdisjoint(file[2]))
 

@@ -75,7 +75,7 @@ def _goes_with(pick: Pick, extras: set[str], picks: Mapping[str, Pick], reached:
         except OutsideError:  # what cannot be read is not better
             return False
         for ask in asks:
-            is_own = ask.name == pick.name  # its extras may be asked for by itself alone
+            is_own = ask.name == pick.name  # its extras may be requested by itself alone
             if not (is_own or ask.identifier in reached) or not ask.mask >> picks[ask.name].position & 1:
                 return False
             if is_own and ask.extra not in seen:

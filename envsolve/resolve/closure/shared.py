@@ -1,6 +1,6 @@
 """What every answer has in common: where a few versions are left of what must be there, what all of them require.
 
-A search meets a conflict between two packages that were asked for again and again, once for each way of meeting what
+A search meets a conflict between two requested packages again and again, once for each way of meeting what
 lies between them. Where all versions of PyTorch that are left want nvJitLink 12.8, no answer has another one, and what
 wants a newer one is no candidate: known before anything is picked.
 """

@@ -80,7 +80,7 @@ def _ask(job: dict[str, object], channel: Channel, result: dict[str, object]) ->
 
 
 def _chosen(gpus: object, count: int) -> set[int]:
-    """Indices of the devices that run the kernel. One that is not there is asked for too, and the driver says so."""
+    """Indices of the devices that run the kernel. One that is not there is requested too, and the driver says so."""
     if gpus is None:
         return {0} if count else set()
     if gpus == "all":

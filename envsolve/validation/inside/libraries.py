@@ -1,4 +1,4 @@
-"""The environment's own CUDA libraries: each is loaded and asked for its version. Needs no GPU and no driver.
+"""The environment's own CUDA libraries: each is loaded and reports its version. Needs no GPU and no driver.
 
 They are loaded in the order of their dependencies into one process, as a framework has them, so that each finds what
 another has loaded. cuDNN's parts are also asked whether they are of one release (cudnnOpsVersionCheck and the like): a

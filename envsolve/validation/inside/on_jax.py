@@ -43,7 +43,7 @@ class Jax(TensorFramework):
         self.device: Any = None
 
     def open(self, device: str, index: int) -> str:
-        """The device; TF32 is off by the precision that each operation is asked for."""
+        """The device; the precision of each operation turns TF32 off."""
         try:
             devices = self.jax.devices()
         except AssertionError as error:  # without a word, of xla_bridge.backends

@@ -16,7 +16,7 @@ from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 TOLERANCE = 1e-4
 """The largest error that passes, relative to the largest number of the result: between what float32 loses here (below
-1e-6) and what TF32 does (about 3e-4), so that reduced precision that no one asked for shows."""
+1e-6) and what TF32 does (about 3e-4), so that reduced precision that no one requested shows."""
 
 Numbers = List[float]
 

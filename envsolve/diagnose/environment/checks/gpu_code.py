@@ -30,7 +30,7 @@ _MANY_GPUS = frozenset({"nccl"})
 def code_in_libraries(scene: Scene) -> Iterator[Finding]:
     """Frameworks, and the libraries they load, whose files hold no code for a GPU; each GPU is judged by itself."""
     for build in scene.builds:
-        own = scene.codes.held(build.framework.files(*build.framework.libraries.code))
+        own = scene.codes.in_files(build.framework.files(*build.framework.libraries.code))
         for gpu in scene.capabilities:
             bare = {file: code for file, code in own.items() if code.runs_as(gpu) is None}
             if bare:
@@ -53,7 +53,7 @@ def code_in_libraries(scene: Scene) -> Iterator[Finding]:
 def code_of_builds(scene: Scene) -> Iterator[Finding]:
     """Frameworks whose own files hold no code: the prefix, else the matrix, says which GPUs they are for."""
     for build in scene.builds:
-        if scene.codes.held(build.framework.files(*build.framework.libraries.code)):
+        if scene.codes.in_files(build.framework.files(*build.framework.libraries.code)):
             continue
         code, sources = _known_code(build, scene)
         for gpu in scene.capabilities if code is not None else ():
@@ -63,7 +63,9 @@ def code_of_builds(scene: Scene) -> Iterator[Finding]:
 
 def _known_code(build: Build, scene: Scene) -> tuple[DeviceCode | None, tuple[str, ...]]:
     """The code of a build: of its file in the prefix, else by the rows of the matrix where they agree, and these."""
-    in_prefix = scene.codes.held(tuple(scene.inventory.prefix / name for name in build.framework.framework.conda_code))
+    in_prefix = scene.codes.in_files(
+        tuple(scene.inventory.prefix / name for name in build.framework.framework.conda_code)
+    )
     if in_prefix:
         return next(iter(in_prefix.values())), ()
     known = {release.code for release in build.releases if release.cuda is not None}

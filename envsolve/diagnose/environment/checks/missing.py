@@ -76,7 +76,7 @@ def _is_missing(lookup: Lookup, loading: Loading, *, for_gpu: bool) -> bool:
 
 def _missing(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Finding:
     requesters = dict.fromkeys(plain(lookup.requester or "") for lookup in lookups)
-    evidence = (*(f"asked for by {it}" for it in requesters), *_looked_in(lookups[0]))
+    evidence = (*(f"requested by {it}" for it in requesters), *_looked_in(lookups[0]))
     by_extra = _of_extra(loading.framework, evidence, scene)
     if by_extra is not None:
         return by_extra
@@ -119,7 +119,7 @@ def _missing_dll(framework: Installed, lookup: DllLookup, scene: Scene) -> Findi
     packages = scene.names.packages(lookup.name, conda=scene.inventory.is_conda)
     on_path = lookup.on_path[0] if lookup.on_path else None
     evidence = (
-        f"asked for by {lookup.requester}",
+        f"requested by {lookup.requester}",
         *(f"looked in {directory} ({rule.value})" for rule, directory in lookup.looked_in),
         *(f"in PATH only: {path}" for path in lookup.on_path),
     )
