@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.app.lock.lock_notes import RefusalOf, Resolved, index_hint
+from envsolve.app.lock.lock_notes import index_hint
 from envsolve.app.lock.lock_worlds import Unbuilt
 from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.compiling import how_to_compile
-from envsolve.app.packages.lock_stacks import Attempt
 from envsolve.app.packages.stack_wheels import index_of, strangers
 from envsolve.app.request.command import command_of, way_out
 from envsolve.boundary.secrets import without_secrets
-from envsolve.errors import ConflictStep, Hint, OutsideError, Refused, UnsolvableError
+from envsolve.errors import ConflictStep, Hint, Refused, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
 from envsolve.model.asker import Asker
-from envsolve.model.need import Need, is_limited, parse_need
+from envsolve.model.need import Need, parse_need
 from envsolve.model.package import Pin
 from envsolve.model.reference import gives_address
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.solution import Solution
-from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import (
     contested,
@@ -38,9 +36,8 @@ from envsolve.resolve.closure.explain import (
 )
 from envsolve.resolve.closure.provider import Ask
 from envsolve.resolve.closure.releases import Unfit
-from envsolve.resolve.closure.resolve import Conflict, Found
+from envsolve.resolve.closure.resolve import Conflict
 
-_MANY_MONTHS = 18
 _MOST_CAUSES = 3
 _FEW_NAMES = 3
 _MEANT = {name: it.name for it in FRAMEWORKS.values() for name in it.mistaken}
@@ -98,7 +95,7 @@ def packages_refusal(
         *_glibc_hints(conflict, request),
         *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
     )
-    error = _refusal(code, message, causes, hints)
+    error = refusal(code, message, causes, hints)
     error.refused = tuple(_refused(conflict, code, message))
     return error
 
@@ -127,7 +124,7 @@ def _refused(conflict: Conflict, code: str, message: str) -> Iterator[Refused]:
             yield Refused(name, place_of(origin, name), "is on no index" if code == "package-not-found" else message)
 
 
-def _refusal(code: str, message: str, causes: Sequence[str], hints: tuple[Hint, ...]) -> UnsolvableError:
+def refusal(code: str, message: str, causes: Sequence[str], hints: tuple[Hint, ...]) -> UnsolvableError:
     """An error that prints the first of its ``causes``, those that say the most; ``-v`` and JSON have all of them."""
     steps = tuple(ConflictStep(cause, "", "") for cause in causes)
     return UnsolvableError(code, message, tuple(causes[:_MOST_CAUSES]), hints, conflict=steps)
@@ -152,7 +149,7 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
     folder = without_secrets(index_of(release, request.packages) or "").rstrip("/")
     build = release.full_version.local
     named = request.asker.named("pytorch-index-url")
-    return _refusal(
+    return refusal(
         NOT_ON_INDEX,
         f"no package index has a {stranger.name} that works with torch {release.full_version}",
         (
@@ -196,91 +193,6 @@ def unbuilt_refusal(
     others = dict.fromkeys(it.leads_to for it in unbuilt if it.leads_to)
     hints = (*(index_hint(it, request) for it in others), hint)
     return UnsolvableError("needs-build", message, causes, hints, refused=tuple(refused))
-
-
-def _outdated(
-    old: Behind, refused: UnsolvableError | None, request: Request, *, source: bool = False
-) -> UnsolvableError:
-    """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not.
-
-    ``source`` says that this version has only source.
-    """
-    assert old.months is not None
-    causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
-    causes = (*old.held_by, f"{old.name} {old.version} has only a source distribution") if source else causes
-    why = _asking_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
-    return _refusal(
-        "outdated",
-        f"the newest {old.name} that fits this request is {old.version}, {old.months:.0f} months older than "
-        f"{old.newest}",
-        causes,
-        (
-            *(() if source else (why,) if refused is None else refused.hints),
-            _asking_for(old.name, f"=={old.version}", "use it anyway", request),
-        ),
-    )
-
-
-def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> UnsolvableError | None:
-    """Why a ``search`` for packages around a stack finds none; None if it does, or where it cannot be found out."""
-    try:
-        search()
-    except Conflict as conflict:
-        return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
-    except UnsolvableError as error:
-        return error
-    except OutsideError:
-        return None  # what only explains an answer does not end it
-    return None
-
-
-def require_recent(
-    made: Resolved, wanted: Given, request: Request, kept: Mapping[str, str], refusal_of: RefusalOf
-) -> None:
-    """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
-
-    What a package requires in an older version is right so, and what the request bounds may be old because of it;
-    so may what goes with a framework of which the machine runs no release of the last years, and what an existing
-    lock keeps. A version from before a package began to limit its framework is never right for a framework of years
-    later, nor is source of years ago in place of wheels that do not suit the GPU or the stack: it was not made for
-    them either. ``kept`` are the versions of an existing lock.
-    """
-    of_stack = {it.package for it in made.attempt.releases}
-    behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
-    old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)]
-    typed = [need for need, _ in (*wanted.needs, *wanted.constraints)]
-    limited = {need.name for need in typed if is_limited(need.specifier)}
-    is_old_stack = any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
-    source = {it.name for it in made.found.pins if not it.files[0].is_wheel}
-    if not request.packages.allow_builds and not is_old_stack:
-        for it in made.found.behind:
-            is_far = (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)
-            if is_far and it.is_of_stack and it.name in source - limited:
-                raise _outdated(it, None, request, source=True)
-    of_request = (request.python, request.cuda, request.packages.exclude_newer)
-    is_bounded = (
-        bool(limited)
-        or any(it is not None for it in of_request)
-        or any(is_limited(str(it.specifier)) for it in request.frameworks)
-        or is_old_stack
-    )
-    outgrown = {it.name for it in made.found.unlimited if it.is_outgrown} - limited
-    if outgrown or is_bounded:
-        old = [it for it in made.found.behind if it.name in outgrown and it.months is not None]
-    if old:
-        raise _outdated(old[0], refusal_of(made.attempt, {old[0].name: old[0].newest}), request)
-
-
-def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
-    """A hint to ask for other versions of ``name``; a command where it was typed."""
-    typed = {line for line, need in _typed(request) if need.name == name}
-    if not typed:
-        return Hint(f"{text}: require {name}{specifier}")
-    asked = tuple(
-        str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
-        for line in request.packages.requirements
-    )
-    return way_out(text, request._replace(packages=request.packages._replace(requirements=asked)), request)
 
 
 def _with(solution: Solution | None, but: Collection[str]) -> str:
@@ -397,14 +309,14 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
                 )
 
 
-def _typed(request: Request) -> Iterator[tuple[str, Need]]:
+def typed_requirements(request: Request) -> Iterator[tuple[str, Need]]:
     """The requirements on the command line that have a name, as they were typed."""
     yield from ((text, parse_need(text)) for text in request.packages.requirements if not gives_address(text))
 
 
 def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
     """People call some frameworks by names that are not, or not any more, those of their packages."""
-    typed = {need.name: (line, need) for line, need in _typed(request)}
+    typed = {need.name: (line, need) for line, need in typed_requirements(request)}
     for name in (it for it in names if it in _MEANT):
         command = None
         if name in typed:

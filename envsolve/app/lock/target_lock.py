@@ -17,14 +17,13 @@ from envsolve.app.lock.lock_notes import Notes, Resolved, gpu_notes
 from envsolve.app.lock.lock_refusal import (
     packages_refusal,
     rank_of,
-    refusal_of_search,
-    require_recent,
     stranger_refusal,
     unbuilt_refusal,
 )
 from envsolve.app.lock.lock_request import LockRequest
 from envsolve.app.lock.lock_result import Locked, Result
 from envsolve.app.lock.lock_worlds import Chosen, Worlds, builds_of, held_builds
+from envsolve.app.lock.outdated import refusal_of_search, require_recent
 from envsolve.app.lock.stack_refusal import stack_refusal
 from envsolve.app.packages.asked_packages import Given, for_interpreter
 from envsolve.app.packages.audit import WheelAudit

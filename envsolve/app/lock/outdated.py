@@ -1,0 +1,103 @@
+"""The refusal of an answer whose newest version of a requested package is long out of date."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from envsolve.app.lock.lock_notes import RefusalOf, Resolved
+from envsolve.app.lock.lock_refusal import packages_refusal, refusal, typed_requirements
+from envsolve.app.packages.asked_packages import Given
+from envsolve.app.packages.lock_stacks import Attempt
+from envsolve.app.request.command import way_out
+from envsolve.errors import Hint, OutsideError, UnsolvableError
+from envsolve.model.need import is_limited, parse_need
+from envsolve.model.request import Request
+from envsolve.resolve.closure.behind import Behind
+from envsolve.resolve.closure.resolve import Conflict, Found
+
+_MANY_MONTHS = 18
+
+
+def _outdated(
+    old: Behind, refused: UnsolvableError | None, request: Request, *, source: bool = False
+) -> UnsolvableError:
+    """The error where the newest version that fits is long out of date; ``refused`` says why newer ones do not.
+
+    ``source`` says that this version has only source.
+    """
+    assert old.months is not None
+    causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
+    causes = (*old.held_by, f"{old.name} {old.version} has only a source distribution") if source else causes
+    why = _asking_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
+    return refusal(
+        "outdated",
+        f"the newest {old.name} that fits this request is {old.version}, {old.months:.0f} months older than "
+        f"{old.newest}",
+        causes,
+        (
+            *(() if source else (why,) if refused is None else refused.hints),
+            _asking_for(old.name, f"=={old.version}", "use it anyway", request),
+        ),
+    )
+
+
+def refusal_of_search(search: Callable[[], Found], attempt: Attempt) -> UnsolvableError | None:
+    """Why a ``search`` for packages around a stack finds none; None if it does, or where it cannot be found out."""
+    try:
+        search()
+    except Conflict as conflict:
+        return packages_refusal(conflict, attempt.request, attempt.solution, attempt.interpreter)
+    except UnsolvableError as error:
+        return error
+    except OutsideError:
+        return None  # what only explains an answer does not end it
+    return None
+
+
+def require_recent(
+    made: Resolved, wanted: Given, request: Request, kept: Mapping[str, str], refusal_of: RefusalOf
+) -> None:
+    """Raise UnsolvableError if the newest version that fits of a requested package is long out of date.
+
+    What a package requires in an older version is right so, and what the request bounds may be old because of it;
+    so may what goes with a framework of which the machine runs no release of the last years, and what an existing
+    lock keeps. A version from before a package began to limit its framework is never right for a framework of years
+    later, nor is source of years ago in place of wheels that do not suit the GPU or the stack: it was not made for
+    them either. ``kept`` are the versions of an existing lock.
+    """
+    of_stack = {it.package for it in made.attempt.releases}
+    behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
+    old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)]
+    typed = [need for need, _ in (*wanted.needs, *wanted.constraints)]
+    limited = {need.name for need in typed if is_limited(need.specifier)}
+    is_old_stack = any(made.found.months.get(it, 0) > _MANY_MONTHS for it in of_stack)
+    source = {it.name for it in made.found.pins if not it.files[0].is_wheel}
+    if not request.packages.allow_builds and not is_old_stack:
+        for it in made.found.behind:
+            is_far = (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)
+            if is_far and it.is_of_stack and it.name in source - limited:
+                raise _outdated(it, None, request, source=True)
+    of_request = (request.python, request.cuda, request.packages.exclude_newer)
+    is_bounded = (
+        bool(limited)
+        or any(it is not None for it in of_request)
+        or any(is_limited(str(it.specifier)) for it in request.frameworks)
+        or is_old_stack
+    )
+    outgrown = {it.name for it in made.found.unlimited if it.is_outgrown} - limited
+    if outgrown or is_bounded:
+        old = [it for it in made.found.behind if it.name in outgrown and it.months is not None]
+    if old:
+        raise _outdated(old[0], refusal_of(made.attempt, {old[0].name: old[0].newest}), request)
+
+
+def _asking_for(name: str, specifier: str, text: str, request: Request) -> Hint:
+    """A hint to ask for other versions of ``name``; a command where it was typed."""
+    typed = {line for line, need in typed_requirements(request) if need.name == name}
+    if not typed:
+        return Hint(f"{text}: require {name}{specifier}")
+    asked = tuple(
+        str(parse_need(line)._replace(specifier=specifier)) if line in typed else line
+        for line in request.packages.requirements
+    )
+    return way_out(text, request._replace(packages=request.packages._replace(requirements=asked)), request)
