@@ -61,7 +61,10 @@ class Terminal:
 
     def ended(self) -> int:
         """The exit code, with all that was shown."""
-        while True:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if not select.select([self._ours], [], [], 0.1)[0]:
+                continue
             try:
                 piece = os.read(self._ours, 4096)
             except OSError:
@@ -69,6 +72,9 @@ class Terminal:
             if not piece:
                 break
             self.shown += piece.decode()
+        else:
+            self.process.kill()
+            raise AssertionError(f"it still waits: {self.shown}")
         return self.process.wait(timeout=60)
 
     @property
