@@ -19,7 +19,7 @@ from tests.index.server import IndexServer
 
 FORMAT = ("--format", "requirements")
 TARGET = ("--gpu", "none", "--python", "3.12", "--platform", "linux-64")
-OLD = "# Made by envsolve\nwhat was there before\n"
+OLD = "# Made by envsolve\nwhat-was-there-before\n"
 OF_OTHERS = ("NETRC", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 """Variables beside pip's, uv's and those of proxies that would change how an index is asked."""
 
