@@ -61,6 +61,12 @@ def explain(conflict: Conflict) -> list[str]:
     return list(dict.fromkeys((*first, *rest)))
 
 
+def between_packages(conflict: Conflict) -> list[str]:
+    """What other packages require that conflicts, or every reason if no package requires anything."""
+    found = [text for kind, text in dict.fromkeys(_sentences(conflict)) if kind is _Kind.PACKAGE]
+    return found[:_FEW] or explain(conflict)[:_FEW]
+
+
 def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     provider = conflict.provider
     groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}

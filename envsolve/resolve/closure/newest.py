@@ -102,6 +102,8 @@ class Newest:
         self._named = named
         self._held = held or {}
         self._progress = progress
+        self._of_newest: Conflict | None = None
+        """Why the newest versions of all requested packages do not fit together, in the first world."""
         self.conflicts: dict[int, Conflict] = {}
         """Why a world has no answer of any age, by the number of the world."""
         self._last: list[Provider | None] = [None for _ in worlds]
@@ -131,8 +133,13 @@ class Newest:
                     if found is not None:
                         return self._improved(found, floors, months)
         except TimeUpError as error:
-            raise too_long(error.provider) from None
+            raise too_long(error.provider, self._why_not_newest()) from None
         return None
+
+    def _why_not_newest(self) -> list[str]:
+        from envsolve.resolve.closure.explain import between_packages
+
+        return [] if self._of_newest is None else ["; ".join(between_packages(self._of_newest))]
 
     def _improved(self, found: Answer, floors: Positions, months: int | None) -> Answer:
         """``found`` with whatever can be newer, in the order of ranks."""
@@ -185,8 +192,10 @@ class Newest:
                 lambda: self._provider(number, floors), self._end, self._progress, most_rounds=most_rounds, narrows=True
             )
         except (Conflict, TooLongError) as error:  # what takes long may be quick in another window
-            if isinstance(error, Conflict) and is_last:
-                self.conflicts[number] = error
+            if isinstance(error, Conflict):
+                self._of_newest = self._of_newest or error
+                if is_last:
+                    self.conflicts[number] = error
             self._hopeless[number].append(floors)
             return None
         return Answer(number, picks, provider)

@@ -217,10 +217,14 @@ def resolved_and_built(
             return provider, picks
 
 
-def too_long(provider: Provider) -> UnsolvableError:
-    """The error where the time is over before there is an answer; ``provider`` is that of the last search."""
+def too_long(provider: Provider, because: Iterable[str] = ()) -> UnsolvableError:
+    """The error if the time is over before an answer is found.
+
+    ``provider`` is that of the last search. ``because`` says why the newest versions conflict, if that is known.
+    """
     names = sorted(provider.troubled - provider.world.virtual)[:_FEW]
-    causes = [f"versions of {', '.join(names)} were still being tried"] if names else []
+    causes = [f"the newest versions conflict: {it}" for it in because]
+    causes += [f"versions of {', '.join(names)} were still being tried"] if names else []
     hint = Hint("limit the versions of the main packages, for example 'name>=2'")
     limit = f"{_SECONDS} seconds ({_SECONDS_WITH_BUILDS} with --allow-builds)"
     return UnsolvableError("search-too-long", f"no answer was found in {limit}", tuple(causes), (hint,))

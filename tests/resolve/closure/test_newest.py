@@ -35,6 +35,7 @@ CLOSE = {"1.0": 0, "2.0": 60, "3.0": 90, "4.0": 120}
 FAR = {"1.0": 0, "2.0": 500, "3.0": 1500, "4.0": 1700}
 MIXED = {"1.0": 0, "2.0": 1600, "3.0": 1650, "4.0": 1700}
 """The days of versions: all in one window, each in another, and both."""
+PAIR = ("one", "two")
 ANYWHERE = "py3-none-any"
 TAGS = (ANYWHERE, ANYWHERE, "cp312-cp312-manylinux_2_17_x86_64", "cp311-cp311-manylinux_2_17_x86_64")
 often = settings(max_examples=examples(120), deadline=None)
@@ -353,6 +354,25 @@ def test_without_time_there_is_an_error() -> None:
     with pytest.raises(UnsolvableError) as caught:
         newest(list(candidates(question)), ["app"], end=0.0).answer()
     assert caught.value.code == "search-too-long"
+
+
+def test_an_error_without_time_says_why_the_newest_versions_conflict(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = {f"{it}.0": (f"base=={it}.0",) for it in range(1, 5)}
+    two = {f"{it}.0": (f"base=={5 - it}.0",) for it in range(1, 5)}
+    base: dict[str, tuple[str, ...]] = {f"{it}.0": () for it in range(1, 5)}
+    question = Question(Drawn({"one": one, "two": two, "base": base}, PAIR), {})
+    candidate = next(candidates(question))
+    search = newest([candidate], PAIR, end=1.0)
+    first, later = (
+        iter((0.0,) * 5),
+        2.0,
+    )  # enough rounds to find that the newest conflict
+    monkeypatch.setattr("envsolve.resolve.closure.resolve.monotonic", lambda: next(first, later))
+    with pytest.raises(UnsolvableError) as caught:
+        search.answer()
+    assert caught.value.code == "search-too-long"
+    why, *_ = caught.value.cause
+    assert why == "the newest versions conflict: one 4.0 requires base==4.0; two 4.0 requires base==1.0"
 
 
 def test_a_version_is_as_old_as_the_oldest_of_those_above_it() -> None:
