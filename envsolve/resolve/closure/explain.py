@@ -62,9 +62,8 @@ def explain(conflict: Conflict) -> list[str]:
 
 
 def between_packages(conflict: Conflict) -> list[str]:
-    """What other packages require that conflicts, or every reason if no package requires anything."""
-    found = [text for kind, text in dict.fromkeys(_sentences(conflict)) if kind is _Kind.PACKAGE]
-    return found[:_FEW] or explain(conflict)[:_FEW]
+    """What other packages require that conflicts, the first of it."""
+    return [text for kind, text in dict.fromkeys(_sentences(conflict)) if kind is _Kind.PACKAGE][:_FEW]
 
 
 def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
@@ -113,7 +112,8 @@ def _requirements(group: list[tuple[Ask, Pick | None]], provider: Provider) -> I
         ask, parent = group[0]
         assert parent is not None
         wanted = f"{versions(ask)}{_because(ask, parent, provider)}"
-        yield _Kind.PACKAGE, f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {wanted}"
+        kind = _Kind.KNOWN if isinstance(ask.releases, VirtualReleases) else _Kind.PACKAGE
+        yield kind, f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {wanted}"
         return
     askers: dict[tuple[str, str], list[str]] = {}
     for ask, parent in group:
@@ -212,7 +212,7 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
         yield f"{name} {version}: {unfit}"
         if unfit is Unfit.OTHER_HASHES and name not in conflict.provider.world.present:
             yield from _hashes(version, releases, conflict)
-    if any(ask.name == name for ask in missing(conflict)):
+    if name not in conflict.provider.world.virtual and any(ask.name == name for ask in missing(conflict)):
         yield _on_index(releases, conflict)
 
 

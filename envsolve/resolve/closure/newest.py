@@ -139,7 +139,7 @@ class Newest:
     def _why_not_newest(self) -> list[str]:
         from envsolve.resolve.closure.explain import between_packages
 
-        return [] if self._of_newest is None else ["; ".join(between_packages(self._of_newest))]
+        return [] if self._of_newest is None else between_packages(self._of_newest)
 
     def _improved(self, found: Answer, floors: Positions, months: int | None) -> Answer:
         """``found`` with whatever can be newer, in the order of ranks."""

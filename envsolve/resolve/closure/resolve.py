@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import NamedTuple
 
@@ -217,13 +217,13 @@ def resolved_and_built(
             return provider, picks
 
 
-def too_long(provider: Provider, because: Iterable[str] = ()) -> UnsolvableError:
+def too_long(provider: Provider, because: Sequence[str] = ()) -> UnsolvableError:
     """The error if the time is over before an answer is found.
 
     ``provider`` is that of the last search. ``because`` says why the newest versions conflict, if that is known.
     """
     names = sorted(provider.troubled - provider.world.virtual)[:_FEW]
-    causes = [f"the newest versions conflict: {it}" for it in because]
+    causes = [f"the newest versions conflict: {'; '.join(because)}"] if because else []
     causes += [f"versions of {', '.join(names)} were still being tried"] if names else []
     hint = Hint("limit the versions of the main packages, for example 'name>=2'")
     limit = f"{_SECONDS} seconds ({_SECONDS_WITH_BUILDS} with --allow-builds)"

@@ -18,6 +18,7 @@ from envsolve.index.fitting import Interpreter
 from envsolve.model.host import Platform
 from envsolve.model.need import Need, parse_need
 from envsolve.resolve.closure.ages import days_of
+from envsolve.resolve.closure.explain import explain
 from envsolve.resolve.closure.newest import Ages, Candidates, Newest
 from envsolve.resolve.closure.provider import Provider
 from envsolve.resolve.closure.releases import Fitting, Releases, Wanted
@@ -373,6 +374,15 @@ def test_an_error_without_time_says_why_the_newest_versions_conflict(monkeypatch
     assert caught.value.code == "search-too-long"
     why, *_ = caught.value.cause
     assert why == "the newest versions conflict: one 4.0 requires base==4.0; two 4.0 requires base==1.0"
+
+
+def test_builds_of_a_framework_are_not_called_versions_on_an_index() -> None:
+    question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})
+    none = [among("framework", [])]
+    candidate = next(candidates(question, [Virtual("framework", ((), ()))], none))
+    with pytest.raises(Conflict) as caught:
+        resolved(Provider(candidate.world, candidate.requirements, {}), inf)
+    assert not any(" has framework" in it for it in explain(caught.value))
 
 
 def test_a_version_is_as_old_as_the_oldest_of_those_above_it() -> None:
