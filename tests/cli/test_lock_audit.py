@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
+from envsolve.app.packages.wheel_facts import Reading, WheelReader
 from tests.binary.device_library import library_for_torch
 from tests.cli.locked import pins_in
 from tests.cli.worlds import LINUX
@@ -54,6 +57,24 @@ def test_a_release_without_code_for_the_gpu_is_passed_over(
     assert pins(envsolve, world, tmp_path, *asked, "--gpu", "7.0")["kernels"] == "1.0"
     assert pins(envsolve, world, tmp_path, *asked, "--gpu", "9.0")["kernels"] == "2.0"
     assert pins(envsolve, world, tmp_path, *asked, "--gpu", "7.0", "--audit", "off")["kernels"] == "2.0"
+
+
+def test_reading_wheels_does_not_shorten_the_search(
+    envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed = [0.0]
+    for module in ("resolve.closure.resolve", "app.lock.target_lock"):
+        monkeypatch.setattr(f"envsolve.{module}.monotonic", lambda: monotonic() + passed[0])
+    read = WheelReader.read
+
+    def slow(self: WheelReader, readings: Iterable[Reading], progress: Callable[[str], None]) -> object:
+        passed[0] += 1000
+        return read(self, readings, progress)
+
+    monkeypatch.setattr(WheelReader, "read", slow)
+    world.add("kernels", [kernels("1.0", fat_binary((70, 80))), kernels("2.0", fat_binary((80,), (80,)))])
+    found = pins(envsolve, world, tmp_path, "torch", "kernels", "--driver", "580.65.06", "--gpu", "7.0")
+    assert (found["kernels"], passed[0] > 0) == ("1.0", True)
 
 
 def test_the_framework_follows_the_cuda_that_a_package_loads(

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from math import inf
+from time import monotonic
 
 from packaging.version import Version
 
@@ -112,6 +114,7 @@ class TargetLock:
         self._more: More = {}
         self._extensions: ExtensionWheels | None = None
         self._end = end_of_search(builds=lock_request.request.packages.allow_builds)
+        self._limit = inf
 
     def again(self, old: Lock) -> Locked | None:
         """The lock with the packages of ``old``; None if they are no answer for the machines of today."""
@@ -185,7 +188,7 @@ class TargetLock:
 
     def tried(self, lines: Lines, end: float) -> Tried:
         """The answer alone, found until ``end``, a moment of the monotonic clock. Raises as :meth:`made`."""
-        self._end = min(self._end, end)
+        self._limit = end
         made, extensions, _ = self._resolved(lines)
         return Tried(made.attempt.solution, made.found.pins, extensions.source_of)
 
@@ -208,7 +211,9 @@ class TargetLock:
             if new:
                 joined += new
                 continue
+            before = monotonic()
             self._matrix, is_suited = audit.learned(made.found.pins, made.attempt.solution, self._matrix)
+            self._end += monotonic() - before  # reading wheels may take longer than any search
             if not is_suited:
                 continue
             refusal_of = partial(self._refusal_of, lines)
@@ -234,6 +239,10 @@ class TargetLock:
         self._versions |= {name: version for name, version in held if stays(packages, name)}
         return bool(facts)
 
+    @property
+    def _end_of_search(self) -> float:
+        return min(self._end, self._limit)
+
     def _has_no_builds(self) -> bool:
         """Whether frameworks are packages like any other: no GPU, and one index that has no builds for the CPU."""
         problem = self._problem
@@ -257,7 +266,7 @@ class TargetLock:
         for in_part in (False, True):
             worlds = self._worlds(problem, lines, in_part=in_part)
             try:
-                chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
+                chosen = worlds.best(self._versions, self._held, self._end_of_search, self._lock_request.counted)
                 seen = worlds.seen(as_source=chosen is not None)
                 is_beyond = self._finds_wheels(Need(name, (), "", "") for name in seen)
                 if chosen is not None and not is_beyond:
@@ -359,7 +368,7 @@ class TargetLock:
             frameworks=[it.package for it in attempt.releases],
         )
         indexes = indexes_for(solution, wanted, packages, self._where, lines, self._more)
-        return found_for(question, indexes, self._end, self._lock_request.counted)
+        return found_for(question, indexes, self._end_of_search, self._lock_request.counted)
 
     def _without_builds(self, attempt: Attempt, conflict: Conflict) -> _LeftOutError:
         """Leave out the builds that cannot be had. Raises UnsolvableError if there is none to leave out."""
@@ -451,7 +460,7 @@ class TargetLock:
         """Raise UnsolvableError with all that has to be built for an answer; why there would be none all the same."""
         worlds = self._worlds(problem, lines, in_part=True, as_if_built=True)
         try:
-            chosen = worlds.best(self._versions, self._held, self._end, self._lock_request.counted)
+            chosen = worlds.best(self._versions, self._held, self._end_of_search, self._lock_request.counted)
             if chosen is not None and chosen.unbuilt:
                 raise unbuilt_refusal(chosen.unbuilt, chosen.interpreter, self._lock_request.request, self._wanted)
         finally:
