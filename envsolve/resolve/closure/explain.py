@@ -34,6 +34,8 @@ class _Kind(Enum):
     """Why versions cannot be installed: Python, platform, C library, hashes."""
     STACK = auto()
     """What the stack for the GPU requires."""
+    GPU = auto()
+    """A limit that the GPU sets."""
     LIMIT = auto()
     """A limit that a constraint file or the stack sets."""
     PATH = auto()
@@ -54,7 +56,7 @@ def explain(conflict: Conflict) -> list[str]:
     texts: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
     for kind, text in dict.fromkeys(_sentences(conflict)):
         texts[kind].append(text)
-    facts = [*texts[_Kind.FILES], *texts[_Kind.STACK], *texts[_Kind.LIMIT]]
+    facts = [*texts[_Kind.GPU], *texts[_Kind.FILES], *texts[_Kind.STACK], *texts[_Kind.LIMIT]]
     request, package = texts[_Kind.REQUEST], texts[_Kind.PACKAGE]
     first = (*request[:1], *package[:1], *facts[:1])
     rest = (*package[1:], *facts[1:], *request[1:], *texts[_Kind.PATH], *texts[_Kind.KNOWN])
@@ -77,7 +79,7 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     for parent in {parent.identifier: parent for _, parent in conflict.causes if parent is not None}.values():
         yield from _path(parent, provider)
     for name in contested(conflict):
-        yield from ((_Kind.LIMIT, text) for text in _limits(name, conflict))
+        yield from _limits(name, conflict)
         yield from ((_Kind.FILES, text) for text in _unfit(name, conflict))
 
 
@@ -165,12 +167,13 @@ def _required(name: str, conflict: Conflict) -> int:
     return reduce(and_, masks, -1) or reduce(or_, masks)
 
 
-def _limits(name: str, conflict: Conflict) -> Iterator[str]:
+def _limits(name: str, conflict: Conflict) -> Iterator[_Sentence]:
     """The limits on what no version is left of that exclude something of what is required."""
     world, releases = conflict.provider.world, _releases(name, conflict)
     for limit in world.limits(name):
         if releases is None or _required(name, conflict) & releases.mask("") & ~limit.admitted(releases):
-            yield _bound(name, limit) + _installed(name, conflict.provider)
+            kind = _Kind.GPU if limit.is_of_gpu else _Kind.LIMIT
+            yield kind, _bound(name, limit) + _installed(name, conflict.provider)
 
 
 def without_gpu_code(conflict: Conflict) -> list[str]:
