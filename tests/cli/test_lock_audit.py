@@ -160,14 +160,14 @@ def test_where_some_is_not_read_it_is_taken_to_be_like_what_was(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     xformers = [
-        wheel("xformers", "0.0.20", ["torch"], tags=f"cp311-cp311-{LINUX}"),
+        wheel("xformers", "0.0.36", ["torch"], tags=f"cp311-cp311-{LINUX}"),
         wheel("xformers", "0.0.5", ["torch"]),
     ]
     world.add("xformers", xformers)
-    world.fault("*xformers-0.0.20*.whl", status=403)
+    world.fault("*xformers-0.0.36*.whl", status=403)
     asked = ("torch", "xformers", "--driver", "580.65.06")
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "8.6")["xformers"] == "0.0.20"
-    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "5.0")["xformers"] == "0.0.5"
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "8.6")["xformers"] == "0.0.36"
+    assert pins(envsolve, world, tmp_path, *asked, "--gpu", "7.0")["xformers"] == "0.0.5"
 
 
 @pytest.mark.parametrize("fault", [{"status": 403}, {"cut": True}, {"body": b"no archive"}])
@@ -310,8 +310,8 @@ def test_a_lock_says_where_the_facts_about_its_packages_come_from(
 
 
 def test_a_lock_says_what_was_inferred_and_from_what(envsolve: Envsolve, world: IndexServer, tmp_path: Path) -> None:
-    world.add("xformers", [wheel("xformers", "0.0.20", ["torch"], tags=f"cp311-cp311-{LINUX}")])
-    world.fault("*xformers-0.0.20*.whl", status=403)
+    world.add("xformers", [wheel("xformers", "0.0.36", ["torch"], tags=f"cp311-cp311-{LINUX}")])
+    world.fault("*xformers-0.0.36*.whl", status=403)
     locked = lock(envsolve, world, tmp_path, "torch", "xformers", "--gpu", "8.6", "--driver", "580.65.06")
     (said,) = evidence_in(locked.out)
     assert 'inferred = ["xformers as in 0.0.' in said
