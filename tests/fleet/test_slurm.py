@@ -25,9 +25,10 @@ import json, os, time
 name = os.environ["SLURMD_NODENAME"]
 if name == "n2":
     time.sleep(600)
+gpus = os.environ["SLURM_GPUS_ON_NODE"]
 driver = "535.183.01" if name == "n1" else "470.57.02"
-host = {"driver": driver, "gpus": [{"compute_capability": "8.0" if name == "n1" else "7.0"}]}
-print(json.dumps({"ok": True, "probes": [], "findings": [], "host": host, "gpus": os.environ["SLURM_GPUS_ON_NODE"]}))
+host = {"driver": driver, "gpus": [{"compute_capability": "8.0" if name == "n1" else "7.0", "count": int(gpus)}]}
+print(json.dumps({"ok": True, "probes": [], "findings": [], "host": host, "gpus": gpus}))
 """
 
 

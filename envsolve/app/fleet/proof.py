@@ -107,6 +107,7 @@ def _is_report(data: object) -> bool:
     return (
         isinstance(host, Mapping)
         and _is_list_of(Mapping, host.get("gpus", []))
+        and all(isinstance(it.get("count", 0), int) for it in host.get("gpus", []))
         and _is_list_of(Mapping, findings)
         and all(isinstance(it.get("title"), str) for it in findings)
     )
@@ -285,7 +286,16 @@ def _differs(node: Node, host: Mapping[str, Any]) -> Iterator[str]:
     listed = node.host
     if listed.driver is not None and host.get("driver") not in (None, str(listed.driver)):
         yield f"driver {host['driver']} instead of {listed.driver}"
-    found = sorted({str(it.get("compute_capability")) for it in host.get("gpus", ())})
+    gpus = host.get("gpus", ())
+    found = sorted({str(it.get("compute_capability")) for it in gpus})
     known = sorted(map(str, listed.capabilities))
-    if known and found != known:
+    if not known:
+        return
+    if found != known:
         yield f"GPUs of compute capability {', '.join(found) or '(none)'} instead of {', '.join(known)}"
+        return
+    if any(it.get("mig") for it in gpus) or any(it.mig for it in listed.gpus):
+        return  # a process may get one part of a GPU that is split
+    counts, expected = [it.get("count") for it in gpus], total(listed.gpus)
+    if None not in counts and sum(counts) != expected:
+        yield f"{sum(counts)} GPU{'s' * (sum(counts) != 1)} instead of {expected}"

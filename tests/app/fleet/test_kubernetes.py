@@ -80,11 +80,11 @@ def spec_of(cluster: Api, name: str = "passes") -> Any:
 
 
 def test_every_node_answers_or_is_named(validate: Validate, cluster: Api) -> None:
-    fates = "passes differs fails has-no-envsolve prints-nonsense has-no-memory is-evicted has-no-image has-no-quota"
-    done = validate(f"{fates} is-drained forgets has-no-log", "--timeout", "60")
+    fates = "passes differs has-fewer-gpus fails has-no-envsolve prints-nonsense has-no-memory is-evicted has-no-image"
+    done = validate(f"{fates} has-no-quota is-drained forgets has-no-log", "--timeout", "60")
     assert (done.code, done.err) == (1, "")
     assert done.out.splitlines() == [
-        "2 of 12 nodes passed",
+        "3 of 13 nodes passed",
         "fails: failed, The driver is too old",
         "has-no-envsolve: no-answer, sh: 1: exec: envsolve: not found (exit 127)",
         "prints-nonsense: no-answer, no report of `envsolve validate`, but 'hello' (exit 0)",
@@ -96,6 +96,7 @@ def test_every_node_answers_or_is_named(validate: Validate, cluster: Api) -> Non
         "forgets: no-answer, its Job is not in the cluster",
         "has-no-log: no-answer, its log cannot be read: Error from server (InternalError): cannot reach the kubelet",
         "differs: differs from the list of nodes: driver 580.95.05 instead of 535.183.01",
+        "has-fewer-gpus: differs from the list of nodes: 3 GPUs instead of 4",
     ]
     assert cluster.jobs == {}
 

@@ -48,10 +48,12 @@ UNSCHEDULED = {
 }
 BACK_OFF = {"waiting": {"reason": "ImagePullBackOff", "message": 'Back-off pulling image "no/such:1"'}}
 FAILED_REPORT = {**REPORT, "ok": False, "findings": [{"title": "The driver is too old"}]}
+FEWER_GPUS = {**REPORT, "host": {**HOST, "gpus": [{"compute_capability": "8.0", "count": 3}]}}
 OTHER_DRIVER = {**REPORT, "host": {**HOST, "driver": "580.95.05"}}
 FATES: Mapping[str, tuple[dict[str, Any] | None, str]] = {
     "passes": (_status("Succeeded", _ended(0)), json.dumps(REPORT, indent=2)),
     "differs": (_status("Succeeded", _ended(0)), json.dumps(OTHER_DRIVER)),
+    "has-fewer-gpus": (_status("Succeeded", _ended(0)), json.dumps(FEWER_GPUS)),
     "fails": (_status("Failed", _ended(1)), json.dumps(FAILED_REPORT)),
     "has-no-envsolve": (_status("Failed", _ended(127, "sh: 1: exec: envsolve: not found\n")), ""),
     "prints-nonsense": (_status("Succeeded", _ended(0)), "hello\n"),
