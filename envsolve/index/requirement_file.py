@@ -14,10 +14,10 @@ from typing import NamedTuple
 from envsolve.boundary.files import FileError, decoded, read_argument, read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
-from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.names import is_name
 from envsolve.model.package import Hashes
 from envsolve.model.reference import editable, is_path
+from envsolve.model.requester import COMMAND_LINE
 from envsolve.model.requirement_line import (
     ALGORITHMS,
     hashes_of,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 
-from envsolve.model.asker import key_of
+from envsolve.model.requester import key_of
 
 Options = tuple[tuple[str, tuple[str, ...]], ...]
 """Values by keys; what was not given is left out."""

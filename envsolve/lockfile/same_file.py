@@ -15,9 +15,9 @@ from envsolve.boundary.files import FileError
 from envsolve.lockfile.formats import module_of
 from envsolve.lockfile.lock import Lock, Made
 from envsolve.lockfile.reading import lock_for
-from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.package import Pin
+from envsolve.model.requester import COMMAND_LINE
 
 _ASKERS = frozenset((COMMAND_LINE, "pyproject.toml", "envsolve.toml"))
 """Who requires what a project locks."""

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from envsolve.model.asker import Asker
 from envsolve.model.host import Host, Platform
 from envsolve.model.release import Source
+from envsolve.model.requester import Requester
 from envsolve.model.versions import DriverVersion, LibcVersion
 
 _PATCH_DOTS = 2
@@ -121,7 +121,7 @@ class Request(NamedTuple):
     ``hosts`` are host files, or names of ``named_hosts``, which are known already.
 
     ``held`` is what the policy ``locked`` keeps as far as it fits. ``also`` are sources that count beside the usual
-    ones where none is named: to take a name away must never take a source away. ``asker`` is whose words they are.
+    ones where none is named: to take a name away must never take a source away. ``requester`` is whose words they are.
     """
 
     frameworks: tuple[FrameworkRequest, ...]
@@ -142,7 +142,7 @@ class Request(NamedTuple):
     also: tuple[Source, ...] = ()
     packages: Packages = Packages()
     named_hosts: tuple[NamedHost, ...] = ()
-    asker: Asker = Asker()
+    requester: Requester = Requester()
 
     @property
     def platform(self) -> Platform | None:

@@ -23,7 +23,7 @@ def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solu
     for other in others:
         for here, there in zip(solution.choices, other.choices, strict=True):
             if there.release.version > here.release.version:
-                way = solution.request.asker.saying("sources", there.release.source)
+                way = solution.request.requester.setting("sources", there.release.source)
                 text = f"{there.release.label} is newer than {here.release.label} and also fits: use {way} to choose it"
                 note = Note("newer-elsewhere", text).about(
                     framework=there.release.framework,

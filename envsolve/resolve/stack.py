@@ -7,11 +7,11 @@ from functools import partial
 
 from packaging.version import Version
 
-from envsolve.model.asker import Asker
 from envsolve.model.fact import Fact
 from envsolve.model.note import Note
 from envsolve.model.release import CudnnRelease, Release, Toolkit
 from envsolve.model.request import Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Choice, CudnnBound, Problem, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.catalogue import Catalogue, Libraries
@@ -60,7 +60,7 @@ def solution_of(
         minimum_driver=minimum[0] if minimum else None,
         choices=choices,
         because=tuple(_because(choices, python, toolkit, cudnn, minimum[1] if minimum else None, requirements, day)),
-        notes=tuple(_notes(choices, problem, request.asker)),
+        notes=tuple(_notes(choices, problem, request.requester)),
         owner=chosen[OWNER].thing if OWNER in chosen else None,  # type: ignore[arg-type]  # its only candidates
     )
 
@@ -147,7 +147,7 @@ def passed_over(choices: Sequence[Choice], python: Version, date: str) -> str:
     return f"; {' and '.join(map(str, young))} is younger than a year" if young else ""
 
 
-def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterator[Note]:
+def _notes(choices: Sequence[Choice], problem: Problem, requester: Requester) -> Iterator[Note]:
     for choice in choices:
         compiled = [gpu for gpu, runs_as in choice.runs_as.items() if runs_as.startswith("compute_")]
         for gpu in compiled:
@@ -168,7 +168,7 @@ def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterato
         text = f"no driver supports {gpus} together: the stack is for machines with one of them each"
         yield Note("machines-apart", text)
     if not problem.cpu and not problem.gpus:
-        naming = f"use {asker.named('gpus')} to check the kernels for a GPU"
+        naming = f"use {requester.name_of('gpus')} to check the kernels for a GPU"
         yield Note("gpu-unknown", f"no GPU is known, so only the driver was checked; {naming}")
 
 

@@ -191,7 +191,7 @@ class Parts:
             from envsolve.app.packages.conda_needs import companions
 
             asked = asked._replace(
-                conda=(*asked.conda, *companions(self.companions[platform], listed, target.request.asker))
+                conda=(*asked.conda, *companions(self.companions[platform], listed, target.request.requester))
             )
         question = self._question(platform, channels, [it.spec for it in asked.conda], virtual)
         question = question._replace(constraints=(*question.constraints, *asked.constraints))
@@ -307,7 +307,7 @@ def _is_unread(pin: Pin) -> bool:
 
 def sources_of(request: Request) -> tuple[str, ...]:
     """The files that ask, or else the project, as a lock names them."""
-    own = (request.asker.file,) if request.asker.file else ()
+    own = (request.requester.file,) if request.requester.file else ()
     return tuple(name for name in request.packages.files if name != "-") or own
 
 

@@ -90,7 +90,7 @@ def not_on_channels(solution: Solution, channels: Sequence[str], request: Reques
     )
     cause = tuple(f"{choice.release.label}: {choice.release.reference}" for choice in solution.choices)
     hints = (
-        Hint(f"add the channel that has it with {request.asker.named('channels')}"),
+        Hint(f"add the channel that has it with {request.requester.name_of('channels')}"),
         *_python_lock("or use wheels", request),
     )
     return UnsolvableError("release-not-on-channel", message, cause, hints)
@@ -138,7 +138,7 @@ def _cause(asked: Asked) -> str:
 
 def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[Hint]:
     if missing:
-        yield Hint(f"check the spelling, or add the channel that has it with {request.asker.named('channels')}")
+        yield Hint(f"check the spelling, or add the channel that has it with {request.requester.name_of('channels')}")
         return
     if unfit.solution is not None and any(it.release.source.channel for it in unfit.solution.choices):
         yield from _python_lock("try a Python lock: wheels have other dependencies", request)

@@ -29,11 +29,11 @@ from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.matrix.load import Matrix
-from envsolve.model.asker import Asker
 from envsolve.model.conda import CondaPackage
 from envsolve.model.note import Note
 from envsolve.model.package import Pin, Present
 from envsolve.model.request import Packages, Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.resolve import Conflict, Found, Progress, end_of_search, found_for
 
@@ -115,7 +115,7 @@ class CondaWheels:
         constraints: list[str] = []
         packages = solve(())
         for _ in range(_MOST_ROUNDS):
-            interpreter = python_among(packages, target.problem, request.asker)
+            interpreter = python_among(packages, target.problem, request.requester)
             try:
                 return packages, wheels_beside(packages, side, interpreter, self._matrix, where, self._lines, progress)
             except UnsolvableError as error:
@@ -147,7 +147,7 @@ def wheels_beside(
     request, solution = asked.request, asked.solution
     wanted = for_interpreter(asked.wanted, interpreter)
     present = present_projects(packages)
-    _refuse_doubles(solution, present, request.asker)
+    _refuse_doubles(solution, present, request.requester)
     limits = limits_around(solution, wanted, matrix, present)
     question = question_around(solution, wanted, interpreter, request.packages, matrix, limits)
     question = question._replace(held=asked.held, present=present)
@@ -162,7 +162,7 @@ def wheels_beside(
     return Wheels(found.pins, notes, frameworks, _companions(found.pins, present))
 
 
-def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Asker) -> Interpreter:
+def python_among(packages: Iterable[CondaPackage], problem: Problem, requester: Requester) -> Interpreter:
     """The Python and the system that wheels have to suit.
 
     Raises UnsolvableError if conda installs no Python, or one that takes other wheels.
@@ -170,7 +170,9 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Aske
     python = next((it for it in packages if it.name == "python"), None)
     if python is None:
         message = "wheels need a Python, and conda installs none"
-        raise UnsolvableError("no-python", message, hints=(Hint(f"request one: {asker.saying('python', '3.12')}"),))
+        raise UnsolvableError(
+            "no-python", message, hints=(Hint(f"request one: {requester.setting('python', '3.12')}"),)
+        )
     if _OTHER_PYTHON.search(python.build):
         message = f"wheels are resolved for standard CPython only, and conda installs {python.version} {python.build}"
         raise UnsolvableError("python-not-supported", message)
@@ -178,7 +180,7 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Aske
     return Interpreter((major, minor, patch), problem.platform, glibc_of(problem))
 
 
-def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], asker: Asker) -> None:
+def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], requester: Requester) -> None:
     """Raise UnsolvableError if conda installs a framework whose wheel the stack has: it would be over its files."""
     for release in () if solution is None else (choice.release for choice in solution.choices):
         for name in (release.package, *rivals_of(release.framework)):
@@ -187,7 +189,7 @@ def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], a
                 raise UnsolvableError(
                     "packages-conflict",
                     f"conda installs {present[name]}, and pip would overwrite it with {wheel}",
-                    hints=(Hint(f"install both from conda: {asker.saying('sources', 'conda-forge')}"),),
+                    hints=(Hint(f"install both from conda: {requester.setting('sources', 'conda-forge')}"),),
                 )
 
 

@@ -132,7 +132,7 @@ def lock_around(
     inventory = _inventory(asked, environ)
     python = asked.request.python
     if python is not None and inventory.python not in python:
-        message = f"{asked.prefix} has Python {inventory.python}, and {asked.request.asker} requires {python}"
+        message = f"{asked.prefix} has Python {inventory.python}, and {asked.request.requester} requires {python}"
         raise UsageError("contradictory-options", message, hints=(Hint("change one of them"),))
     found = _addition(asked, inventory, environ)
     needs, constraints = found.wanted.as_recorded
@@ -220,7 +220,7 @@ def _by_name(request: Request, installed: Mapping[str, str]) -> Iterator[tuple[N
         if known is not None:
             there = [name for name, framework in installed.items() if framework == it.framework]
             of_cpu = tuple(known.cpu_wheels) if request.wants_cpu else ()
-            yield Need((*there, *of_cpu, *known.wheels)[0], (), str(it.specifier), ""), str(request.asker)
+            yield Need((*there, *of_cpu, *known.wheels)[0], (), str(it.specifier), ""), str(request.requester)
 
 
 def _of_installers(environ: Mapping[str, str]) -> Given:

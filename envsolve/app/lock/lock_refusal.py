@@ -17,12 +17,12 @@ from envsolve.errors import ConflictStep, Hint, Refused, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
-from envsolve.model.asker import Asker
 from envsolve.model.need import Need, parse_need
 from envsolve.model.package import Pin
 from envsolve.model.reference import gives_address
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import (
@@ -93,7 +93,7 @@ def packages_refusal(
         *(() if rivals else _hints(reasons, unknown, lacking, without_code, request, solution)),
         *_how_to_compile(unfit, solution),
         *_glibc_hints(conflict, request),
-        *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
+        *(_hash_hints(unfit, solution, beside, request.requester) if code == "hash-mismatch" else ()),
     )
     error = refusal(code, message, causes, hints)
     error.refused = tuple(_refused(conflict, code, message))
@@ -148,7 +148,7 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
     """
     folder = without_secrets(index_of(release, request.packages) or "").rstrip("/")
     build = release.full_version.local
-    named = request.asker.named("pytorch-index-url")
+    named = request.requester.name_of("pytorch-index-url")
     return refusal(
         NOT_ON_INDEX,
         f"no package index has a {stranger.name} that works with torch {release.full_version}",
@@ -209,7 +209,7 @@ def _of_other_hashes(unfit: Mapping[str, Mapping[Unfit, str]], of_conda: Collect
 
 
 def _hash_hints(
-    unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None, of_conda: Collection[str], asker: Asker
+    unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None, of_conda: Collection[str], requester: Requester
 ) -> Iterator[Hint]:
     if of_conda:
         yield Hint(f"remove the hashes of {' and '.join(of_conda)}: the lock has those of the conda package")
@@ -218,7 +218,7 @@ def _hash_hints(
     yield Hint("remove --hash, or replace the hashes by those of this index")
     stack = {} if solution is None else {it.release.package: it.release.source for it in solution.choices}
     if any(stack.get(name) is Source.PYTORCH for name in unfit):
-        yield Hint(f"if the hashes are those of the builds on PyPI, use them: {asker.saying('sources', 'pypi')}")
+        yield Hint(f"if the hashes are those of the builds on PyPI, use them: {requester.setting('sources', 'pypi')}")
 
 
 def _how_to_compile(unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None) -> Iterator[Hint]:
@@ -293,7 +293,7 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
     """What to do where the build of a framework that is requested by name is not that of the stack."""
     for release in (choice.release for choice in (() if solution is None else solution.choices)):
         others = set(rivals_of(release.framework)) - {release.package}
-        framework = request.asker.saying("frameworks", release.framework)
+        framework = request.requester.setting("frameworks", release.framework)
         for ask, parent in conflict.causes:
             if ask.name not in others:
                 continue
@@ -325,8 +325,8 @@ def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
             meant = FrameworkRequest(_MEANT[name], SpecifierSet(need.specifier))
             asked = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
             meaning = request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
-            command = None if request.asker.file else command_of(meaning)
-        yield Hint(f"request the framework with {request.asker.saying('frameworks', _MEANT[name])}", command)
+            command = None if request.requester.file else command_of(meaning)
+        yield Hint(f"request the framework with {request.requester.setting('frameworks', _MEANT[name])}", command)
 
 
 def _hints(
@@ -337,7 +337,7 @@ def _hints(
     request: Request,
     solution: Solution | None,
 ) -> Iterator[Hint]:
-    named = request.asker.named
+    named = request.requester.name_of
     of_pytorch = {
         it.release.package for it in (solution.choices if solution else ()) if it.release.source is Source.PYTORCH
     }

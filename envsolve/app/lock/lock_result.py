@@ -139,7 +139,7 @@ class Result:
             return tuple(_of_default_builds(attempt))
         notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
         if self._request.python is None:
-            named = attempt.request.asker.named("python")
+            named = attempt.request.requester.name_of("python")
             text = f"locked for Python {solution.python} (use {named} to choose another version)"
             notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
         notes += self._without_cuda(solution)
@@ -176,7 +176,7 @@ class Result:
         if beyond:
             names = ", ".join(beyond[:_FEW]) + (f" and {len(beyond) - _FEW} more" if len(beyond) > _FEW else "")
             text = f"glibc {interpreter.glibc} is assumed, and {names} cannot be installed with {COMMON_GLIBC}"
-            named = self._request.asker.named("glibc")
+            named = self._request.requester.name_of("glibc")
             yield Note("glibc-assumed", f"{text} (RHEL 8): set {named} to that of the machine")
 
 
@@ -210,5 +210,5 @@ def _of_default_builds(attempt: Attempt) -> Iterator[Note]:
             "which also run without a GPU and install CUDA libraries",
         )
     if any(it.framework in OWN_INDEX.values() for it in problem.frameworks):
-        naming = attempt.request.asker.saying("pytorch-index-url", PYTORCH_INDEX.rstrip("/"))
+        naming = attempt.request.requester.setting("pytorch-index-url", PYTORCH_INDEX.rstrip("/"))
         yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are on its own index: {naming}")

@@ -247,7 +247,7 @@ class TargetLock:
         for it in self._problem.frameworks:
             if it.framework in requested:
                 package = FRAMEWORKS[it.framework].wheels[0]
-                yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.asker)
+                yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.requester)
 
     def _best(self, problem: Problem, lines: Lines) -> Resolved:
         """The best answer. Raises _LeftOutError if a build of it cannot be had, UnsolvableError, OutsideError."""

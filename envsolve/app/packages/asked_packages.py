@@ -19,7 +19,6 @@ from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import Asked as AskedByFiles
 from envsolve.index.requirement_file import Line, place_of, read_requirement_file, refuse_all
 from envsolve.lockfile.options import BUILD_CONSTRAINTS, CONSTRAINTS, Options
-from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import Markers, Need, joined, parse_need, with_open_marker
@@ -39,6 +38,7 @@ from envsolve.model.reference import (
     unnamed,
 )
 from envsolve.model.request import Packages
+from envsolve.model.requester import COMMAND_LINE
 from envsolve.model.versions import parsed_version
 
 if TYPE_CHECKING:

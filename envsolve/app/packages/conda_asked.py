@@ -145,7 +145,7 @@ def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
 def refuse_overrides(request: Request) -> None:
     """Raise UsageError if a file whose packages conda may install is to have overrides."""
     if request.packages.overrides:
-        named = request.asker.named("overrides")
+        named = request.requester.name_of("overrides")
         message = f"the format {request.format!r} does not support {named}"
         why = "conda solves with the requirements in its packages, and pip with those in the wheels"
         instead = request._replace(format="requirements", channels=())

@@ -100,7 +100,7 @@ def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> Spe
     for major in _cuda_asked_by(need):
         cuda = with_major(cuda, major)
         if request.wants_cpu:
-            message = f"{request.asker.saying('gpus', 'none')} requests the CPU and {need} CUDA: give one of them"
+            message = f"{request.requester.setting('gpus', 'none')} requests the CPU and {need} CUDA: give one of them"
             raise UsageError("contradictory-options", message)
     return cuda
 
@@ -210,9 +210,9 @@ def require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[
             hints = [Hint("lock it in WSL2, where it is Linux")] if problem.platform.is_windows else []
         elif problem.cpu and not target.fell_to_cpu:
             message = f"the wheels of {known.name} on the Python index need an NVIDIA GPU"
-            hints = [Hint(f"name the GPU with {request.asker.named('gpus')}")]
+            hints = [Hint(f"name the GPU with {request.requester.name_of('gpus')}")]
             if known.cpu_index is not None:
-                index = request.asker.saying("extra-index-urls", known.cpu_index)
+                index = request.requester.setting("extra-index-urls", known.cpu_index)
                 build = f"{known.name}==VERSION{_CPU_LABEL}"
                 hints.append(Hint(f"{known.title} has builds for the CPU elsewhere: '{build}' with {index}"))
         else:

@@ -218,7 +218,7 @@ def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) ->
     """What to note of each target and its stack, if there is one."""
     request = targets[0].request
     if request.packages.extensions and request.format not in PYTHON_FORMATS:
-        said = request.asker.saying("extensions")
+        said = request.requester.setting("extensions")
         text = f"{said} is ignored: only Python locks have wheels that are on no index, and they go with PyTorch's own"
         yield Note("extensions-ignored", text, command_of(request._replace(format="pylock")))
     for target, solution in zip(targets, solutions, strict=True):

@@ -54,7 +54,9 @@ class Beside(NamedTuple):
             installer, lock = ("pip", "requirements") if is_pips else ("conda", "conda-lock")
             installer = "pixi" if request.format == "pixi" else installer
             ignored = (
-                "" if request.packages.exclude_newer is None else f", not by {request.asker.named('exclude-newer')}"
+                ""
+                if request.packages.exclude_newer is None
+                else f", not by {request.requester.name_of('exclude-newer')}"
             )
             text = f"{installer} chooses the versions of {few} later{ignored}: a lock pins them now"
             hint = way_out(text, request._replace(format=lock), request)

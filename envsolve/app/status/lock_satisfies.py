@@ -23,13 +23,13 @@ from envsolve.conda.specs import specifier_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
 from envsolve.lockfile.lock import Asked, Lock, Made
 from envsolve.lockfile.options import AROUND, CONSTRAINTS, OVERRIDES
-from envsolve.model.asker import COMMAND_LINE, Asker
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.request import Request
+from envsolve.model.requester import COMMAND_LINE, Requester
 
 _OF_FILES: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("index-url", "extra-index-urls", "pytorch-index-url", "channels")),
@@ -218,7 +218,7 @@ def _of_options(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> 
         else:  # a lock does not tell a key of the project from an option that stood for it once
             values = () if old == ("true",) else old
             code = "option-removed"
-            text = f"locked with {Asker().saying(key, *values)}, which the project does not have"
+            text = f"locked with {Requester().setting(key, *values)}, which the project does not have"
         is_met = True if _OF_FILES.get(key, new) == new else None
         if key == "python" and request.python is not None and not _admits(request.python, lock.python):
             is_met, text = False, f"{text}, and the lock file is for Python {lock.python}"
