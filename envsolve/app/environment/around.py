@@ -42,8 +42,7 @@ from envsolve.conda.names import present_projects
 from envsolve.create.changeable import require_changeable
 from envsolve.create.claims import claiming, is_claimed
 from envsolve.create.prefix import foreign_files, list_own_files
-from envsolve.create.tools import Network as InstallerNetwork
-from envsolve.create.tools import find_uv
+from envsolve.create.tools import InstallerNetwork, find_uv
 from envsolve.create.wheels import Wheels, install_wheels
 from envsolve.diagnose.environment import find_environment
 from envsolve.diagnose.environment.metadata import Packages
