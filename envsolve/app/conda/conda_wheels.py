@@ -50,13 +50,13 @@ class PipSide(NamedTuple):
     """What pip is to install: the requirements of ``wanted``, and the wheels of the stack, None without one.
 
     ``wanted`` has the user's constraints, too. Of the stack every build counts, those of conda as well: its bounds hold
-    for all packages. ``held`` are the versions of an existing lock, by name.
+    for all packages. ``locked`` are the versions of an existing lock, by name.
     """
 
     request: Request
     wanted: Given
     solution: Solution | None
-    held: Mapping[str, str] = {}
+    locked: Mapping[str, str] = {}
 
 
 class Wheels(NamedTuple):
@@ -100,7 +100,7 @@ class CondaWheels:
         target: Target,
         solution: Solution | None,
         wanted: Given | None,
-        held: Mapping[str, str],
+        locked: Mapping[str, str],
         progress: Progress,
     ) -> tuple[Sequence[CondaPackage], Wheels]:
         """What conda installs, by ``solve`` under constraints, and what pip for ``wanted`` and the wheels of a stack.
@@ -111,7 +111,7 @@ class CondaWheels:
         wanted = with_direct(wanted or given(Packages()), self._lines, target.request.format, holds, {})
         where = self.where = places(self._request, wanted, self._settings)
         request = target.request._replace(packages=self._request.packages)
-        side = PipSide(request, wanted, solution, held)
+        side = PipSide(request, wanted, solution, locked)
         constraints: list[str] = []
         packages = solve(())
         for _ in range(_MOST_ROUNDS):
@@ -150,7 +150,7 @@ def wheels_beside(
     _refuse_doubles(solution, present, request.requester)
     limits = limits_around(solution, wanted, matrix, present)
     question = question_around(solution, wanted, interpreter, request.packages, matrix, limits)
-    question = question._replace(held=asked.held, present=present)
+    question = question._replace(locked=asked.locked, present=present)
     try:
         indexes = indexes_for(solution, wanted, request.packages, where, lines)
         found = found_for(question, indexes, end_of_search(builds=request.packages.allow_builds), progress)
@@ -218,13 +218,17 @@ def _companions(pins: Iterable[Pin], present: Mapping[str, Present]) -> frozense
 def _others(conflict: Conflict) -> list[str]:
     """What of conda would have to be another version, for the newest of the wheels that say so."""
     present = conflict.provider.world.present
-    unmet = [(ask, by) for ask, by in conflict.causes if ask.name in present and not ask.mask and ask.specifier]
+    unmet = [
+        (requirement, by)
+        for requirement, by in conflict.causes
+        if requirement.name in present and not requirement.mask and requirement.specifier
+    ]
     newest: dict[str, int] = {}
     for _, by in unmet:
         if by is not None:
             newest[by.name] = max(by.position, newest.get(by.name, 0))
     return [
-        f"{present[ask.name].package} {conda_versions(ask.specifier)}"
-        for ask, by in unmet
-        if not ask.specifier.startswith(" @") and (by is None or by.position == newest[by.name])
+        f"{present[requirement.name].package} {conda_versions(requirement.specifier)}"
+        for requirement, by in unmet
+        if not requirement.specifier.startswith(" @") and (by is None or by.position == newest[by.name])
     ]

@@ -399,12 +399,12 @@ class _Around:
         packages, wanted, installed, fixed = self._asked.request.packages, self._wanted, self._installed, self._fixed
         limits = limits_around(solution, wanted, self._matrix, fixed)
         question = question_around(solution, wanted, self._interpreter, packages, self._matrix, limits)
-        asked = (it for it in question.asked if it[1] != THE_STACK or it[0].name not in fixed)
+        roots = (it for it in question.roots if it[1] != THE_STACK or it[0].name not in fixed)
         builds = {name: FRAMEWORK_OF_WHEEL[name] for name in installed.by_name if name in FRAMEWORK_OF_WHEEL}
         question = question._replace(
-            asked=(*asked, *installed.asked(fixed), *self._of_builds(fixed)),
+            roots=(*roots, *installed.asked(fixed), *self._of_builds(fixed)),
             limits=lambda name: () if name in fixed else limits(name),
-            held={
+            locked={
                 **self._asked.held,
                 **{name: it.version for name, it in installed.by_name.items() if name not in fixed},
             },
@@ -429,7 +429,7 @@ class _Around:
         """The requested packages that are not their newest version because of what is installed."""
         because = {it.name: it.because for it in found.pins}
         for it in found.behind:
-            reasons = tuple(dict.fromkeys((*it.held_by, *because[it.name])))[:_FEW]
+            reasons = tuple(dict.fromkeys((*it.limited_by, *because[it.name])))[:_FEW]
             why = " and ".join(reasons) or "it does not go with what is installed"
             way = f"require {it.name}>={it.newest} if that may change"
             note = Note("held-back", f"{it.name} {it.version} is used, not {it.newest}: {why}; {way}")

@@ -99,7 +99,7 @@ class Notes:
             if it.name not in of_stack and months < _FEW_MONTHS:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
-            because, command = " and ".join(it.held_by[:_MOST_REASONS]), None
+            because, command = " and ".join(it.limited_by[:_MOST_REASONS]), None
             if not because:
                 refused = self._refusal_of_newest(it, is_of_stack=it.name in of_stack)
                 because = "newer ones do not fit" if refused is None else said(refused)

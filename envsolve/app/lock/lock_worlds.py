@@ -91,7 +91,7 @@ class Chosen(NamedTuple):
             metadata, direct = world.metadata(it.releases, it.fit.best), world.indexes.direct(it.name)
             if metadata.needs_build:
                 version, address = (it.version, "") if direct is None else (direct.version, as_typed(direct.requested))
-                askers = tuple(provider.askers_of(it.name))
+                askers = tuple(provider.required_by(it.name))
                 found.append(Unbuilt(it.name, version, address, askers, metadata.leads_to))
         return found
 

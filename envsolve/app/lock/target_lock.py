@@ -353,7 +353,7 @@ class TargetLock:
             more=self._more,
         )
         question = question._replace(
-            held={} if chosen is None else chosen.versions,
+            locked={} if chosen is None else chosen.versions,
             floors=floors or {},
             newest=newest or {},
             frameworks=[it.package for it in attempt.releases],

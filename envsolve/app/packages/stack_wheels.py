@@ -133,10 +133,10 @@ def question_around(
         sources = Sources.ANY if packages.allow_builds else Sources.NONE
     own = {it.package: it.framework for it in releases if it.source.is_wheel}
     return Question(
-        asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
+        roots=(*(() if solution is None else needs_of(solution)), *wanted.needs),
         wanted=files_for(wanted, interpreter, packages, sources, more),
         limits=limits,
-        held={},
+        locked={},
         judge=required_by_builds(matrix, interpreter.platform, places, own, rivals),
         virtual=places,
     )

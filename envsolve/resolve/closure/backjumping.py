@@ -18,16 +18,16 @@ from resolvelib import ResolutionImpossible
 from resolvelib.resolvers import Criterion, RequirementInformation, Resolution
 from resolvelib.structs import State
 
-from envsolve.resolve.closure.provider import Ask, Pick
+from envsolve.resolve.closure.provider import Pick, Requirement
 
-Cause = RequirementInformation[Ask, Pick]
+Cause = RequirementInformation[Requirement, Pick]
 
 
 _STATES_TO_GO_BACK = 3
 """The root, what stood before the last pick, and what stands after it."""
 
 
-class BackjumpingResolution(Resolution[Ask, Pick, str]):
+class BackjumpingResolution(Resolution[Requirement, Pick, str]):
     """As the module says; it also remembers whether a pin meets its requirements, which is asked in every round."""
 
     def __init__(self, *arguments: Any) -> None:
@@ -35,7 +35,7 @@ class BackjumpingResolution(Resolution[Ask, Pick, str]):
         self._optimistic_backjumping_ratio = 0.0
         self._blamed: dict[str, set[str]] = {}
         """What the versions of a project failed for."""
-        self._verdicts: dict[str, tuple[Criterion[Ask, Pick], Pick, bool]] = {}
+        self._verdicts: dict[str, tuple[Criterion[Requirement, Pick], Pick, bool]] = {}
 
     def _backjump(self, causes: list[Cause]) -> bool:
         """Go back to the last pick that has a part in a conflict, and leave its version out; False if there is none.
@@ -61,7 +61,7 @@ class BackjumpingResolution(Resolution[Ask, Pick, str]):
             blamed |= self._behind((it for it, versions in left_out if versions), self.state)
         return False
 
-    def _last_of(self, blamed: set[str], causes: Sequence[Cause]) -> tuple[str, Pick, State[Ask, Pick, str]]:
+    def _last_of(self, blamed: set[str], causes: Sequence[Cause]) -> tuple[str, Pick, State[Requirement, Pick, str]]:
         """The last pick of something that is blamed, which is taken back with all that came after it."""
         while self._states:
             broken = self._states.pop()
@@ -72,15 +72,15 @@ class BackjumpingResolution(Resolution[Ask, Pick, str]):
                 return name, candidate, broken
         raise ResolutionImpossible(list(causes))
 
-    def _behind(self, names: Iterable[str], state: State[Ask, Pick, str]) -> set[str]:
+    def _behind(self, names: Iterable[str], state: State[Requirement, Pick, str]) -> set[str]:
         """What leaves no other version of ``names``: who bounds them, and what their versions failed for before."""
         found: set[str] = set()
         for name in names:
             found |= self._blamed.get(name, set())
-            found.update(self._who_asks(name, state))
+            found.update(self._parents(name, state))
         return found
 
-    def _who_asks(self, name: str, state: State[Ask, Pick, str]) -> Iterator[str]:
+    def _parents(self, name: str, state: State[Requirement, Pick, str]) -> Iterator[str]:
         """The picks that ask for a project, and for one with an extra those that ask for it without."""
         for identifier in {name, name.partition("[")[0]} & state.criteria.keys():
             for _, parent in state.criteria[identifier].information:
@@ -88,13 +88,13 @@ class BackjumpingResolution(Resolution[Ask, Pick, str]):
                     yield parent.identifier
 
     def _remove_information_from_criteria(
-        self, criteria: dict[str, Criterion[Ask, Pick]], parents: Collection[str]
+        self, criteria: dict[str, Criterion[Requirement, Pick]], parents: Collection[str]
     ) -> None:
         super()._remove_information_from_criteria(criteria, parents)
         for name in parents:
             self.state.mapping.pop(name, None)
 
-    def _is_current_pin_satisfying(self, name: str, criterion: Criterion[Ask, Pick]) -> bool:
+    def _is_current_pin_satisfying(self, name: str, criterion: Criterion[Requirement, Pick]) -> bool:
         pin = self._states[-1].mapping.get(name)
         if pin is None:
             return False

@@ -12,7 +12,7 @@ from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.model.need import is_limited, specifier_of
 from envsolve.model.versions import LibcVersion, parsed_version
 from envsolve.resolve.closure.ages import days_of
-from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.provider import Pick, Provider, Requirement
 from envsolve.resolve.closure.releases import Fit, Unfit, descending
 from envsolve.resolve.closure.settle import Reached
 from envsolve.resolve.closure.virtual import VirtualReleases
@@ -25,7 +25,7 @@ _A_YEAR = 12
 class Behind(NamedTuple):
     """A project whose newest release was not taken.
 
-    ``months`` lie between the two, None if the index gives no dates. ``held_by`` says what requires an older one, as
+    ``months`` lie between the two, None if the index gives no dates. ``limited_by`` says what requires an older one, as
     ``vllm 0.21.0 requires torch==2.11.0``, the stack and what was requested first; nothing where newer ones do not go
     with the rest.
     """
@@ -34,7 +34,7 @@ class Behind(NamedTuple):
     version: str
     newest: str
     months: float | None
-    held_by: tuple[str, ...]
+    limited_by: tuple[str, ...]
     floor: Mapping[str, int]
     """What a search for the newest is held to."""
     is_of_stack: bool = False
@@ -51,16 +51,21 @@ def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str
         if pick is None or not _is_older(pick.version, version):
             continue
         position = pick.releases.position(version)
-        held = dict.fromkeys(it.because for it in limits(name) if it.because and not _is_within(it, pick, position))
-        of_stack = bool(held)
-        held |= dict.fromkeys(
-            f"{by} {picks[by].version} requires {ask}"
-            for ask, by in sorted((it for asks in reached.values() for it in asks), key=lambda it: it[1] not in newest)
-            if ask.name == name and by not in ("", name) and not _is_virtual(picks[by]) and not _admits(ask, version)
+        reasons = dict.fromkeys(it.because for it in limits(name) if it.because and not _is_within(it, pick, position))
+        of_stack = bool(reasons)
+        reasons |= dict.fromkeys(
+            f"{by} {picks[by].version} requires {requirement}"
+            for requirement, by in sorted(
+                (it for requirements in reached.values() for it in requirements), key=lambda it: it[1] not in newest
+            )
+            if requirement.name == name
+            and by not in ("", name)
+            and not _is_virtual(picks[by])
+            and not _admits(requirement, version)
             if not (name in FRAMEWORK_OF_WHEEL and by in OWN_INDEX)
         )
         floor = {} if position is None else {name: position}
-        yield Behind(name, pick.version, version, _months(pick, position), tuple(held), floor, of_stack)
+        yield Behind(name, pick.version, version, _months(pick, position), tuple(reasons), floor, of_stack)
 
 
 def beyond_glibc(
@@ -127,11 +132,16 @@ def unlimited(
     provider: Provider,
 ) -> Iterator[Unlimited]:
     """Those of ``newest`` that are over a year older than one of ``packages``, on which they set no upper limit."""
-    asked = {(by, ask.name): ask for asks in reached.values() for ask, by in asks if ask.name in packages}
+    found = {
+        (by, requirement.name): requirement
+        for requirements in reached.values()
+        for requirement, by in requirements
+        if requirement.name in packages
+    }
     pairs = ((name, it) for name in newest for it in packages if name in picks and name not in packages and it in picks)
     for name, framework in pairs:
-        ask, pick, other = asked.get((name, framework)), picks[name], picks[framework]
-        if _is_virtual(pick) or (ask is not None and is_limited(ask.specifier)):
+        requirement, pick, other = found.get((name, framework)), picks[name], picks[framework]
+        if _is_virtual(pick) or (requirement is not None and is_limited(requirement.specifier)):
             continue
         day, days = days_of(pick.releases)[pick.position], days_of(other.releases)
         months = (days[other.position] - day) / DAYS_OF_A_MONTH
@@ -139,7 +149,7 @@ def unlimited(
         if not (_A_YEAR < months < inf and earlier):
             continue
         is_outgrown = _limits(pick, newest[name], framework, provider)
-        if ask is not None or is_outgrown:
+        if requirement is not None or is_outgrown:
             then = other.releases.project.versions[earlier[-1]]
             yield Unlimited(name, pick.version, framework, months, then, is_outgrown)
 
@@ -163,8 +173,8 @@ def months_of(pick: Pick) -> float:
     return max(0.0, (max(days) - day) / DAYS_OF_A_MONTH) if days and day != float("inf") else 0.0
 
 
-def _admits(ask: Ask, version: str) -> bool:
+def _admits(requirement: Requirement, version: str) -> bool:
     try:
-        return specifier_of(ask.specifier).contains(version, prereleases=True)
+        return specifier_of(requirement.specifier).contains(version, prereleases=True)
     except ValueError:
         return True

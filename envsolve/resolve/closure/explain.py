@@ -12,7 +12,7 @@ from operator import and_, or_
 from envsolve.errors import OutsideError
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.bounds import THE_STACK
-from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.provider import Pick, Provider, Requirement
 from envsolve.resolve.closure.releases import Releases, Unfit, descending
 from envsolve.resolve.closure.resolve import Conflict
 from envsolve.resolve.closure.virtual import VirtualReleases
@@ -63,9 +63,9 @@ def explain(conflict: Conflict) -> list[str]:
 
 def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     provider = conflict.provider
-    groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}
-    for ask, parent in conflict.causes:
-        groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
+    groups: dict[tuple[str, str], list[tuple[Requirement, Pick | None]]] = {}
+    for requirement, parent in conflict.causes:
+        groups.setdefault((parent.name if parent else "", requirement.name), []).append((requirement, parent))
     for (_, name), group in sorted(groups.items(), key=_strictness):
         for kind, text in _requirements(group, provider):
             yield kind, text + _installed(name, provider)
@@ -76,43 +76,47 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
         yield from ((_Kind.FILES, text) for text in _unfit(name, conflict))
 
 
-def _strictness(of_project: tuple[tuple[str, str], list[tuple[Ask, Pick | None]]]) -> tuple[int, bool]:
+def _strictness(of_project: tuple[tuple[str, str], list[tuple[Requirement, Pick | None]]]) -> tuple[int, bool]:
     """How many versions the requirements of a person leave: few say the most, as of others those that leave none."""
-    asks = [ask for ask, parent in of_project[1] if parent is None and ask.origin != THE_STACK]
-    leave_some = all(ask.mask for ask, _ in of_project[1])
-    return min((ask.mask.bit_count() for ask in asks), default=0), leave_some
+    requirements = [
+        requirement for requirement, parent in of_project[1] if parent is None and requirement.origin != THE_STACK
+    ]
+    leave_some = all(requirement.mask for requirement, _ in of_project[1])
+    return min((requirement.mask.bit_count() for requirement in requirements), default=0), leave_some
 
 
-def missing(conflict: Conflict) -> list[Ask]:
+def missing(conflict: Conflict) -> list[Requirement]:
     """The requirements that no version of a known project meets, whatever else is required."""
     return [
-        ask
-        for ask, parent in conflict.causes
-        if ask.releases is not None
-        and ask.name not in conflict.provider.world.present
-        and not ask.mask
-        and (parent is None or parent.name != ask.name)
+        requirement
+        for requirement, parent in conflict.causes
+        if requirement.releases is not None
+        and requirement.name not in conflict.provider.world.present
+        and not requirement.mask
+        and (parent is None or parent.name != requirement.name)
     ]
 
 
 def contested(conflict: Conflict) -> list[str]:
     """The projects that no version was left of."""
-    return list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
+    return list(dict.fromkeys(requirement.name for requirement, _ in conflict.causes))
 
 
-def _requirements(group: list[tuple[Ask, Pick | None]], provider: Provider) -> Iterator[_Sentence]:
+def _requirements(group: list[tuple[Requirement, Pick | None]], provider: Provider) -> Iterator[_Sentence]:
     """What is required of one project by versions of another one, or by the request."""
     found = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
     if len(found) > _FEW:
-        ask, parent = group[0]
+        requirement, parent = group[0]
         assert parent is not None
-        wanted = f"{versions(ask)}{_because(ask, parent, provider)}"
+        wanted = f"{versions(requirement)}{_because(requirement, parent, provider)}"
         yield _Kind.PACKAGE, f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {wanted}"
         return
-    askers: dict[tuple[str, str], list[str]] = {}
-    for ask, parent in group:
-        askers.setdefault((versions(ask), ask.origin), []).append("" if parent is None else parent.version)
-    for (wanted, origin), of in askers.items():
+    parents: dict[tuple[str, str], list[str]] = {}
+    for requirement, parent in group:
+        parents.setdefault((versions(requirement), requirement.origin), []).append(
+            "" if parent is None else parent.version
+        )
+    for (wanted, origin), of in parents.items():
         parent = group[0][1]
         if parent is None:
             yield _Kind.STACK if origin == THE_STACK else _Kind.REQUEST, f"{origin} requires {wanted}"
@@ -123,39 +127,42 @@ def _requirements(group: list[tuple[Ask, Pick | None]], provider: Provider) -> I
             yield kind, f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}{because}"
 
 
-def _because(ask: Ask, parent: Pick, provider: Provider) -> str:
+def _because(requirement: Requirement, parent: Pick, provider: Provider) -> str:
     """Why a package has a requirement that is not in its metadata; "" if it is."""
     needs = provider.world.needs(parent.releases, parent.fit.best, parent.extra) or ()
-    found = (it.because for it in needs if (it.name, it.specifier) == (ask.name, ask.specifier))
+    found = (it.because for it in needs if (it.name, it.specifier) == (requirement.name, requirement.specifier))
     return next((f", as {it}" for it in found if it), "")
 
 
-def versions(ask: Ask) -> str:
+def versions(requirement: Requirement) -> str:
     """The requirement as text; a stack requires one build exactly, which a person writes as a version."""
-    if isinstance(ask.releases, VirtualReleases):
-        return f"{ask.name} for itself"
-    specifier = ask.specifier.replace("===", "==") if ask.origin == THE_STACK else ask.specifier
-    return f"{ask.identifier}{specifier}"
+    if isinstance(requirement.releases, VirtualReleases):
+        return f"{requirement.name} for itself"
+    specifier = requirement.specifier.replace("===", "==") if requirement.origin == THE_STACK else requirement.specifier
+    return f"{requirement.identifier}{specifier}"
 
 
 def _path(pick: Pick, provider: Provider) -> Iterator[_Sentence]:
     """How ``pick`` came into the request, from it outwards."""
     for _ in range(_LONGEST_PATH):
-        asked = provider.asked_by.get(pick.identifier)
-        if asked is None:
+        first = provider.first_parent.get(pick.identifier)
+        if first is None:
             return
-        ask, parent = asked
+        requirement, parent = first
         if parent is None:
-            yield _Kind.KNOWN if ask.origin == THE_STACK else _Kind.REQUEST, f"{ask.origin} requires {versions(ask)}"
+            yield (
+                _Kind.KNOWN if requirement.origin == THE_STACK else _Kind.REQUEST,
+                f"{requirement.origin} requires {versions(requirement)}",
+            )
             return
         if parent.name != pick.name:
-            yield _Kind.PATH, f"{parent.name} {parent.version} requires {versions(ask)}"
+            yield _Kind.PATH, f"{parent.name} {parent.version} requires {versions(requirement)}"
         pick = parent
 
 
 def _required(name: str, conflict: Conflict) -> int:
     """The versions that requirements admit, all of them if possible: those of one package may each want another."""
-    masks = [ask.mask or -1 for ask, _ in conflict.causes if ask.name == name]
+    masks = [requirement.mask or -1 for requirement, _ in conflict.causes if requirement.name == name]
     return reduce(and_, masks, -1) or reduce(or_, masks)
 
 
@@ -200,13 +207,13 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
     for unfit, version in reasons_of(name, conflict).items():
         needed = _needed_glibc(version, releases, conflict) if unfit is Unfit.NEWER_GLIBC else None
         if needed is not None:
-            held = conflict.provider.world.wanted.interpreter.glibc
-            yield f"{name} {version} needs glibc {needed}, and the target has {held}"
+            glibc = conflict.provider.world.wanted.interpreter.glibc
+            yield f"{name} {version} needs glibc {needed}, and the target has {glibc}"
             continue
         yield f"{name} {version}: {unfit}"
         if unfit is Unfit.OTHER_HASHES and name not in conflict.provider.world.present:
             yield from _hashes(version, releases, conflict)
-    if any(ask.name == name for ask in missing(conflict)):
+    if any(requirement.name == name for requirement in missing(conflict)):
         yield _on_index(releases, conflict)
 
 
@@ -242,8 +249,8 @@ def _on_index(releases: Releases, conflict: Conflict) -> str:
     where = conflict.provider.world.indexes.index_url(releases.project) or "the file"
     if not there:
         return f"{where} has no version of {releases.project.name}"
-    held = " to ".join(dict.fromkeys((there[0], there[-1])))
-    return f"{where} has {releases.project.name} {held}, and no other index is used for it"
+    listed = " to ".join(dict.fromkeys((there[0], there[-1])))
+    return f"{where} has {releases.project.name} {listed}, and no other index is used for it"
 
 
 def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
@@ -255,15 +262,15 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
     if releases is None:
         return {}
     mask = conflict.provider.root_mask(name)
-    asks = [ask for ask, _ in conflict.causes if ask.name == name]
-    for ask in asks:
-        if ask.mask & mask:
-            mask &= ask.mask
-    pins = conflict.provider.is_pinned(name, asks)
+    requirements = [requirement for requirement, _ in conflict.causes if requirement.name == name]
+    for requirement in requirements:
+        if requirement.mask & mask:
+            mask &= requirement.mask
+    pins = conflict.provider.is_pinned(name, requirements)
     reasons: dict[Unfit, str] = {}
     for position in islice(descending(mask), _LOOKED_AT):
         with suppress(OutsideError):
-            unfit = conflict.provider.unfit(releases, position, asks, pins=pins)
+            unfit = conflict.provider.unfit(releases, position, requirements, pins=pins)
             if unfit is None:
                 return {}
             reasons.setdefault(unfit, releases.project.versions[position])
@@ -273,4 +280,4 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
 
 
 def _releases(name: str, conflict: Conflict) -> Releases | None:
-    return next((ask.releases for ask, _ in conflict.causes if ask.name == name), None)
+    return next((requirement.releases for requirement, _ in conflict.causes if requirement.name == name), None)

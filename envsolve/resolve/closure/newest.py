@@ -24,9 +24,9 @@ from envsolve.resolve.closure.behind import DAYS_OF_A_MONTH
 from envsolve.resolve.closure.provider import Pick, Provider
 from envsolve.resolve.closure.resolve import (
     SHORT,
-    Asked,
     Conflict,
     Progress,
+    Root,
     TimeUpError,
     TooLongError,
     resolved_and_built,
@@ -58,7 +58,7 @@ class Candidates(NamedTuple):
     """
 
     world: World
-    requirements: Sequence[Asked]
+    requirements: Sequence[Root]
     is_last_resort: bool = False
     is_needed: Callable[[], bool] = lambda: True
 
@@ -83,7 +83,7 @@ class Newest:
     """Looks for the best answer in ``worlds`` until ``end``, a moment of the monotonic clock.
 
     ``named`` are the requested packages; the floors of windows are for those in ``windowed``. ``rank`` gives the order
-    in which they are upgraded. ``virtual`` says how old the candidates of virtual projects are. ``held`` are versions
+    in which they are upgraded. ``virtual`` says how old the candidates of virtual projects are. ``locked`` are versions
     of an existing lock, which stay where they fit.
     """
 
@@ -95,12 +95,12 @@ class Newest:
         rank: Callable[[], Sequence[str]],
         virtual: Mapping[str, Ages],
         end: float,
-        held: Mapping[str, str] | None = None,
+        locked: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._worlds = worlds
         self._named = named
-        self._held = held or {}
+        self._locked = locked or {}
         self._progress = progress
         self.conflicts: dict[int, Conflict] = {}
         """Why a world has no answer of any age, by the number of the world."""
@@ -194,7 +194,7 @@ class Newest:
     def _provider(self, number: int, floors: Positions) -> Provider:
         """The next search in a world, which begins with what the last one there learned."""
         world, requirements, *_ = self._worlds[number]
-        provider = Provider(world, requirements, self._held, floors)
+        provider = Provider(world, requirements, self._locked, floors)
         if (last := self._last[number]) is not None:
             provider.learn_from(last)
         self._last[number] = provider

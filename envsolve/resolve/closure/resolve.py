@@ -21,7 +21,7 @@ from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.backjumping import BackjumpingResolution
 from envsolve.resolve.closure.behind import Behind, Unlimited, behind, beyond_glibc, months_of, unlimited
 from envsolve.resolve.closure.bounds import THE_STACK
-from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.provider import Pick, Provider, Requirement
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.settle import Reached, settled
 from envsolve.resolve.closure.shared import narrow
@@ -42,16 +42,16 @@ _FEW_TO_READ = 2
 _MOST_CONTESTED = 200
 """Projects in conflicts, after which the search only goes on."""
 
-Asked = tuple[Need, str]
+Root = tuple[Need, str]
 """A requirement, and where a person wrote it: ``-r requirements.in``."""
-Cause = RequirementInformation[Ask, Pick]
+Cause = RequirementInformation[Requirement, Pick]
 
 
 Progress = Callable[[int, str], None]
 """Hears how many packages are picked, and the last of them."""
 
 
-class Conflict(Exception):  # noqa: N818 - an answer, not an error: whoever asked decides what it means
+class Conflict(Exception):  # noqa: N818 - an answer, not an error: the caller decides what it means
     """No set of versions meets all requirements. ``causes`` are the last that did not go together."""
 
     def __init__(self, causes: Iterable[Cause], provider: Provider) -> None:
@@ -73,7 +73,7 @@ class TimeUpError(Exception):
 
 
 class Question(NamedTuple):
-    """A question to the search. ``held`` are the versions of an existing lock, which stay where they fit.
+    """A question to the search. ``locked`` are the versions of an existing lock, which stay where they fit.
 
     ``present`` are the projects that are there already, by normalized name: what asks for one is met by its version or
     not at all, and what it requires itself is met. ``judge`` says what metadata leave out, ``virtual`` are projects
@@ -81,10 +81,10 @@ class Question(NamedTuple):
     the newest versions of the requested packages, ``frameworks`` the packages of frameworks.
     """
 
-    asked: tuple[Asked, ...]
+    roots: tuple[Root, ...]
     wanted: Wanted
     limits: Limits
-    held: Mapping[str, str]
+    locked: Mapping[str, str]
     present: Mapping[str, Present] = {}
     judge: Judge | None = None
     virtual: tuple[Virtual, ...] = ()
@@ -120,11 +120,11 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
     """
     world = World(indexes, question.wanted, question.limits, question.present, question.virtual, question.judge)
     try:
-        asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
-        world.look_ahead(tuple(need for need, _ in asked))
+        roots = tuple(it for it in question.roots if world.markers.holds(it[0].marker))
+        world.look_ahead(tuple(need for need, _ in roots))
         floors = _positions(question.floors, world)
         try:
-            provider, picks = resolved_and_built(lambda: Provider(world, asked, question.held, floors), end, progress)
+            provider, picks = resolved_and_built(lambda: Provider(world, roots, question.locked, floors), end, progress)
         except TimeUpError as error:
             raise too_long(error.provider) from None
         except Conflict as conflict:
@@ -136,7 +136,7 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
 
 def failure_behind(conflict: Conflict) -> OutsideError | None:
     """What failed of a project in a conflict, a file that is not there or a build; None if nothing did."""
-    world, names = conflict.provider.world, {ask.name for ask, _ in conflict.causes}
+    world, names = conflict.provider.world, {requirement.name for requirement, _ in conflict.causes}
     failed = (*sorted(world.missing.items()), *sorted(world.failed_builds.items()))
     return next((error for (name, _), error in failed if name in names), None)
 
@@ -183,7 +183,7 @@ def resolved(
     Raises Conflict, OutsideError, TooLongError after ``most_rounds``, and TimeUpError at ``end``.
     """
     while True:
-        provider.asked_by.clear()
+        provider.first_parent.clear()
         try:
             resolution = BackjumpingResolution(provider, _Counting(provider, end, progress, narrows=narrows))
             found = resolution.resolve(provider.roots, max_rounds=most_rounds).mapping
@@ -238,7 +238,12 @@ def _require_files(picks: Mapping[str, Pick], reached: Reached, provider: Provid
         position = None if pick is None else pick.releases.position(version)
         if pick is None or position is None or position <= pick.position:
             continue
-        masks = (ask.mask for asks in reached.values() for ask, by in asks if ask.name == name and by != name)
+        masks = (
+            requirement.mask
+            for requirements in reached.values()
+            for requirement, by in requirements
+            if requirement.name == name and by != name
+        )
         if all(mask >> position & 1 for mask in (provider.root_mask(name), *masks)):
             raise error
 
@@ -246,10 +251,17 @@ def _require_files(picks: Mapping[str, Pick], reached: Reached, provider: Provid
 def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
     """``causes`` with what made an end of the versions they are about before these were tried."""
     found = list(causes)
-    found += [Cause(*it) for it in provider.dead_ends([ask for ask, _ in causes])]
-    names = {ask.name for ask, _ in found}
-    known = {id(ask) for ask, _ in found}
-    whole = [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in known)]
+    found += [Cause(*it) for it in provider.dead_ends([requirement for requirement, _ in causes])]
+    names = {requirement.name for requirement, _ in found}
+    known = {id(requirement) for requirement, _ in found}
+    whole = [
+        *found,
+        *(
+            Cause(requirement, None)
+            for requirement in provider.roots
+            if requirement.name in names and id(requirement) not in known
+        ),
+    ]
     return [it for it in whole if not provider.is_met_by_present(it.requirement)]
 
 
@@ -258,11 +270,15 @@ def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider, limit
     via: dict[str, set[str]] = {}
     requires: dict[str, set[str]] = {}
     unknown: dict[str, list[str]] = {}
-    for asks in reached.values():
-        name, extra, pick = asks[0][0].name, asks[0][0].extra, picks[asks[0][0].name]
-        askers = ((by if by not in world.virtual else THE_STACK) or ask.origin for ask, by in asks if by != name)
-        via.setdefault(name, set()).update(askers)
-        for _, by in asks:
+    for requirements in reached.values():
+        name, extra, pick = requirements[0][0].name, requirements[0][0].extra, picks[requirements[0][0].name]
+        requirers = (
+            (by if by not in world.virtual else THE_STACK) or requirement.origin
+            for requirement, by in requirements
+            if by != name
+        )
+        via.setdefault(name, set()).update(requirers)
+        for _, by in requirements:
             if by not in ("", name) and world.virtual.isdisjoint((by, name)):
                 requires.setdefault(by, set()).add(name)
         if extra and name not in world.present and not world.has_extra(pick.releases, pick.fit.best, extra):
@@ -275,17 +291,21 @@ def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider, limit
 
 
 def _replaced(picks: Mapping[str, Pick], reached: Reached, world: World) -> Iterator[tuple[str, Need]]:
-    for ask in (asks[0][0] for asks in reached.values()):
-        pick = picks[ask.name]
-        if ask.name not in world.present and ask.name not in world.virtual:
-            needs = world.replaced(pick.releases, pick.fit.best, ask.extra)
+    for requirement in (requirements[0][0] for requirements in reached.values()):
+        pick = picks[requirement.name]
+        if requirement.name not in world.present and requirement.name not in world.virtual:
+            needs = world.replaced(pick.releases, pick.fit.best, requirement.extra)
             yield from ((f"{pick.name} {pick.version}", need) for need in needs)
 
 
 def _bare(reached: Reached, world: World) -> Iterator[tuple[str, str]]:
-    asks = (asks[0][0] for asks in reached.values())
+    requirements = (requirements[0][0] for requirements in reached.values())
     of_conda = {name for name, it in world.present.items() if it.requires is None}
-    yield from sorted((ask.name, ask.extra) for ask in asks if ask.extra and ask.name in of_conda)
+    yield from sorted(
+        (requirement.name, requirement.extra)
+        for requirement in requirements
+        if requirement.extra and requirement.name in of_conda
+    )
 
 
 def _pin(
@@ -327,7 +347,7 @@ def _reasons(pick: Pick, provider: Provider, limits: Limits) -> Iterator[str]:
         yield from (f"{pick.name} {version} requires {need}: {it.because}" for it in limits(need.name) if it.because)
 
 
-class _Counting(BaseReporter[Ask, Pick, str]):
+class _Counting(BaseReporter[Requirement, Pick, str]):
     """Tells the provider what was refused, so that it looks for dead ends."""
 
     def __init__(self, provider: Provider, end: float, progress: Progress | None, *, narrows: bool) -> None:
@@ -337,36 +357,38 @@ class _Counting(BaseReporter[Ask, Pick, str]):
         self._narrows = narrows
         self._conflicts = 0
 
-    def ending_round(self, index: int, state: State[Ask, Pick, str]) -> None:
+    def ending_round(self, index: int, state: State[Requirement, Pick, str]) -> None:
         """One more version is picked. Raises TimeUpError."""
         if monotonic() > self._end:
             raise TimeUpError(self._provider)
         if self._progress is not None:
             self._progress(len(state.mapping), next(reversed(state.mapping), ""))
 
-    def adding_requirement(self, requirement: Ask, parent: Pick | None) -> None:
-        """Remember who asked first."""
-        self._provider.asked_by.setdefault(requirement.identifier, (requirement, parent))
+    def adding_requirement(self, requirement: Requirement, parent: Pick | None) -> None:
+        """Remember which package first required each project."""
+        self._provider.first_parent.setdefault(requirement.identifier, (requirement, parent))
 
-    def rejecting_candidate(self, criterion: Criterion[Ask, Pick], candidate: Pick) -> None:
+    def rejecting_candidate(self, criterion: Criterion[Requirement, Pick], candidate: Pick) -> None:
         """One more candidate that does not go with what was picked."""
         self._provider.refused += 1
         self._provider.rejected.add(candidate.name)
         *_, last = criterion.information
         self._provider.refuse(candidate, last.requirement)
         self._provider.passed_over(candidate.releases, candidate.position)
-        self._provider.troubled |= {candidate.name, *(ask.name for ask in criterion.iter_requirement())}
+        self._provider.troubled |= {candidate.name, *(requirement.name for requirement in criterion.iter_requirement())}
 
     def resolving_conflicts(self, causes: Collection[Cause]) -> None:
         """A dead end. Begin again where it involves projects that were in none before."""
-        involved = {ask.identifier for ask, _ in causes} | {parent.identifier for _, parent in causes if parent}
-        names = {ask.name for ask, _ in causes} | {parent.name for _, parent in causes if parent}
+        involved = {requirement.identifier for requirement, _ in causes} | {
+            parent.identifier for _, parent in causes if parent
+        }
+        names = {requirement.name for requirement, _ in causes} | {parent.name for _, parent in causes if parent}
         self._provider.conflicts.update(names)
         self._conflicts += 1
         is_due = self._conflicts >= _MANY_CONFLICTS and self._conflicts & (self._conflicts - 1) == 0
         if is_due:  # what requires them is to be decided early too: a framework may come last
-            askers = (self._provider.asked_by.get(it, (None, None))[1] for it in tuple(involved))
-            involved |= {it.identifier for it in askers if it is not None}
+            parents = (self._provider.first_parent.get(it, (None, None))[1] for it in tuple(involved))
+            involved |= {it.identifier for it in parents if it is not None}
         is_new = not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED
         if is_new:
             self._provider.contested |= involved

@@ -16,7 +16,7 @@ from envsolve.model.need import Need
 from envsolve.resolve.closure.releases import Fit, Releases, descending
 
 if TYPE_CHECKING:
-    from envsolve.resolve.closure.provider import Ask, Provider
+    from envsolve.resolve.closure.provider import Provider, Requirement
 
 _FEW = 32
 """Versions that are left of a project, for which it is done."""
@@ -24,16 +24,16 @@ _MANY = 128
 """The same of two projects in the request, of which each version is compared with each."""
 
 
-def narrow(provider: Provider, asks: Iterable[Ask], to_read: int, end: float) -> bool:
-    """Bound what every answer has, as ``asks`` say, to versions whose requirements can be met; whether any is left out.
+def narrow(provider: Provider, requirements: Iterable[Requirement], to_read: int, end: float) -> bool:
+    """Exclude versions of projects in every answer, by ``requirements``, that cannot be met; return whether any was.
 
     What all versions that are left of such a project require is in every answer as well, and bounded with them. A
     project of which more than ``to_read`` versions have metadata that are still to be fetched is left alone. Nothing
     more is looked at after ``end``, a moment of the monotonic clock.
     """
-    asks = tuple(asks)
-    known = dict.fromkeys((ask.name, ask.extra) for ask in asks)
-    named = dict.fromkeys(ask.name for ask in asks)
+    requirements = tuple(requirements)
+    known = dict.fromkeys((requirement.name, requirement.extra) for requirement in requirements)
+    named = dict.fromkeys(requirement.name for requirement in requirements)
     is_settled = found = False
     while not is_settled:
         is_settled = True

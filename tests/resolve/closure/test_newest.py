@@ -49,7 +49,7 @@ class Question(NamedTuple):
 
     @property
     def named(self) -> list[str]:
-        return sorted({requirement(line).name for line in self.drawn.asked})
+        return sorted({requirement(line).name for line in self.drawn.requested})
 
     def on(self, minor: int) -> Drawn:
         """What is left of it for one Python."""
@@ -104,10 +104,10 @@ def candidates(question: Question, virtual: Sequence[Virtual] = (), more: Sequen
     """A world for each Python, all over one index."""
     index = MemoryIndex(question.drawn, uploaded(question), question.tags)
     pool = Pool(index, NoShelf(), FileMetadata())
-    asked = [(need, "the command line") for need in (*map(parse_need, question.drawn.asked), *more)]
+    requested = [(need, "the command line") for need in (*map(parse_need, question.drawn.requested), *more)]
     for minor in PYTHONS:
         wanted = Wanted(Interpreter((3, minor, 0), Platform.LINUX_64))
-        yield Candidates(World(Indexes((URL,), pool), wanted, lambda _: (), {}, virtual), tuple(asked))
+        yield Candidates(World(Indexes((URL,), pool), wanted, lambda _: (), {}, virtual), tuple(requested))
 
 
 def newest(
@@ -140,7 +140,7 @@ def best_of_all(question: Question, named: Sequence[str] = ()) -> tuple[int, dic
 
 
 def _newest(question: Question, name: str) -> str | None:
-    lines = [it for line in question.drawn.asked if (it := requirement(line)).name == name]
+    lines = [it for line in question.drawn.requested if (it := requirement(line)).name == name]
     there = {version for minor in PYTHONS for version in question.on(minor).projects[name]}
     return max((it for it in there if all(line.specifier.contains(it) for line in lines)), default=None)
 
@@ -184,8 +184,10 @@ def test_what_every_answer_has_in_common_loses_none_of_them(question: Question) 
 @often
 @given(questions())
 def test_the_order_of_what_is_asked_decides_nothing(question: Question) -> None:
-    orders = list(permutations(question.drawn.asked))
-    answers = [found_for(question._replace(drawn=question.drawn._replace(asked=it)), question.named) for it in orders]
+    orders = list(permutations(question.drawn.requested))
+    answers = [
+        found_for(question._replace(drawn=question.drawn._replace(requested=it)), question.named) for it in orders
+    ]
     assert all(it == answers[0] for it in answers)
 
 
@@ -215,8 +217,8 @@ class Stack(NamedTuple):
         }
         builds = {f"{number + 1}.0": wants for number, wants in enumerate(self.wants)}
         projects |= {"framework": builds, "cuda": {"1.0": (), "2.0": ()}}
-        asked = (*drawn.asked, _but("framework", self.running))
-        return question._replace(drawn=drawn._replace(projects=projects, asked=asked))
+        requested = (*drawn.requested, _but("framework", self.running))
+        return question._replace(drawn=drawn._replace(projects=projects, requested=requested))
 
     def _of_framework(self, name: str, version: str) -> tuple[str, ...]:
         admitted = self.admitted.get((name, version))
@@ -236,13 +238,13 @@ class Stack(NamedTuple):
             Virtual("framework", tuple(tuple(map(_need_of, wants)) for wants in self.wants)),
             Virtual("cuda", ((), ())),
         )
-        asked = [(need, "the command line") for need in map(parse_need, question.drawn.asked)]
+        requested = [(need, "the command line") for need in map(parse_need, question.drawn.requested)]
         for minor in PYTHONS:
             there = self.as_packages.on(minor).projects["framework"]
             builds = [it for it in self.running if f"{it + 1}.0" in there]
             wanted = Wanted(Interpreter((3, minor, 0), Platform.LINUX_64))
             world = World(Indexes((URL,), pool), wanted, lambda _: (), {}, virtual, self.judge)
-            yield Candidates(world, (*asked, (among("framework", builds), "the stack")))
+            yield Candidates(world, (*requested, (among("framework", builds), "the stack")))
 
 
 def _but(name: str, admitted: frozenset[int]) -> str:
