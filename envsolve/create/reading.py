@@ -93,7 +93,7 @@ def _plan(given: _Given, platform: Platform, python: SpecifierSet | None) -> Pla
     for package in conda:
         _require_proven(given, package)
     lock = lock._replace(pins=pins, conda=conda)
-    _refuse_unsound(lock)
+    _check(lock)
     return Plan(
         Kind.VENV if is_venv else Kind.CONDA,
         FILES[format_name],
@@ -161,7 +161,7 @@ def _require_proven(given: _Given, package: CondaPackage) -> None:
         raise without_hash(given.path, package.file_name)
 
 
-def _refuse_unsound(lock: Lock) -> None:
+def _check(lock: Lock) -> None:
     """Raise FileError for what no installer takes."""
     try:
         for reads_pylock in (True, False):

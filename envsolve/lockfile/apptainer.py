@@ -33,7 +33,7 @@ from envsolve.lockfile.image import (
     wheels_alone,
 )
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
 from envsolve.model.installing_envsolve import REMARK, REQUIREMENT
@@ -79,7 +79,7 @@ document_in = _DOCUMENTS.document_in
 def _lines(lock: Lock, solution: Solution | None, base: Base) -> Iterator[str]:
     yield from lock_header(lock)
     if solution is not None:
-        yield from use_remarks(solution)
+        yield from usage_remarks(solution)
     yield "#"
     yield from _how_to_use(lock)
     yield from commented(facts_of(lock))

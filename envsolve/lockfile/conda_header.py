@@ -14,10 +14,10 @@ from shlex import quote
 from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
+from envsolve.lockfile.checked_packages import require_platform
 from envsolve.lockfile.header import comments_on_top, exported_from_in, exported_from_line, made_by, made_for_lines
 from envsolve.lockfile.header_lines import COMMAND, FOR, GPU, MADE_BY, MADE_BY_OWN_MATRIX, NEEDS, RESOLVED_FOR
 from envsolve.lockfile.lock import Lock, Stack
-from envsolve.lockfile.sound_packages import require_platform
 
 UNNAMED = "envsolve"
 """What an environment is called that has no framework."""

@@ -14,6 +14,8 @@ from envsolve import __version__
 from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError
 from envsolve.errors import Hint, OutsideError
+from envsolve.lockfile.checked_packages import checked_packages, without_hash
+from envsolve.lockfile.checked_pins import checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
 from envsolve.lockfile.conda_header import Comments, comments_of, header_lines, name_of, variable_remarks
 from envsolve.lockfile.conda_lock_facts import content_hash, custom_metadata, facts_in_metadata
@@ -21,8 +23,6 @@ from envsolve.lockfile.conda_locks import assembled, channels_of, read_channel, 
 from envsolve.lockfile.lock import MAIN, Lock, Open
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.pip_package import markers_of, pin_at
-from envsolve.lockfile.sound_packages import sound_packages, without_hash
-from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.yaml import scalar
 from envsolve.lockfile.yaml_document import document_of, is_null, mapping, sequence, text, text_or_none
@@ -132,9 +132,9 @@ def _metadata(locks: Sequence[Lock]) -> Iterator[str]:
 
 def _entries(lock: Lock) -> Iterator[_Entry]:
     platform = lock.platform
-    for package in sound_packages(lock.conda):
+    for package in checked_packages(lock.conda):
         yield "conda", package.name, platform, _conda_entry(package, platform)
-    for pin in sound_pins(lock.pins):
+    for pin in checked_pins(lock.pins):
         yield "pip", pin.name, platform, _pip_entry(pin, platform)
 
 
@@ -159,7 +159,7 @@ def _pip_entry(pin: Pin, platform: str) -> str:
     """A wheel, or the source where there is none: the format has room for one file, so it is what pip takes first."""
     file = pin.files[0]
     sha256 = dict(strong_hashes(pin, file)).get("sha256")
-    url, _, fragment = sound_url(file.url).partition("#")
+    url, _, fragment = checked_url(file.url).partition("#")
     if sha256 is None or "subdirectory=" in fragment or not pin.version:
         unsaid = "a folder of an archive" if pin.version else "no version"
         raise _not_to_be_said(pin, unsaid if sha256 else "a checksum other than sha256")

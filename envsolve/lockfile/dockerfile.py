@@ -32,7 +32,7 @@ from envsolve.lockfile.image import (
     wheels_alone,
 )
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
 from envsolve.model.installing_envsolve import REMARK, REQUIREMENT
@@ -78,7 +78,7 @@ def _lines(lock: Lock, solution: Solution | None, base: Base) -> Iterator[str]:
     yield SYNTAX
     yield from lock_header(lock)
     if solution is not None:
-        yield from use_remarks(solution)
+        yield from usage_remarks(solution)
     yield "#"
     yield from _how_to_use(lock)
     yield from commented(facts_of(lock))

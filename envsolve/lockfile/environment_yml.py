@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_packages import checked_packages
+from envsolve.lockfile.checked_pins import checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines, name_of
 from envsolve.lockfile.header import commented
 from envsolve.lockfile.lock import Lock, Open, Stack, sorted_pins
 from envsolve.lockfile.remarks import override_remark
-from envsolve.lockfile.sound_packages import sound_packages
-from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.yaml import scalar
 from envsolve.lockfile.yaml_document import compose, items_of, line_of, scalar_of, table_of
@@ -242,10 +242,10 @@ def _packages(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
 
     reasons = _reasons(lock)
     if by_pip:
-        yield from ((_requirement(pin), reasons.get(Node("pip", pin.name), "")) for pin in sound_pins(lock.pins))
+        yield from ((_requirement(pin), reasons.get(Node("pip", pin.name), "")) for pin in checked_pins(lock.pins))
         return
     channels = tuple(dict.fromkeys(lock.channels))
-    for package in sound_packages(lock.conda, are_files=False):
+    for package in checked_packages(lock.conda, are_files=False):
         channel = channel_named(package, channels)
         spec = "=".join(filter(None, (package.name, package.version, package.build)))
         yield f"{channel and f'{channel}::'}{spec}", reasons.get(Node("conda", package.name), "")
@@ -273,7 +273,7 @@ def channel_named(package: CondaPackage, channels: Sequence[str]) -> str:
     """The channel of ``package`` as ``channels`` name it; "" if there is one alone to take it from."""
     if len(channels) == 1 or "://" not in package.channel:
         return "" if len(channels) == 1 else package.channel
-    address = sound_url(package.channel).rstrip("/")
+    address = checked_url(package.channel).rstrip("/")
     named = [channel.rstrip("/") for channel in channels]
     by_name = (channel for channel in named if address.endswith(f"/{channel}"))
     return address if address in named else next(by_name, address)
@@ -282,7 +282,7 @@ def channel_named(package: CondaPackage, channels: Sequence[str]) -> str:
 def _options(lock: Lock) -> Iterator[str]:
     """The options that show pip where the wheels are."""
     if not lock.default_is_plain:
-        yield f"--index-url {sound_url(lock.default_index)}"
+        yield f"--index-url {checked_url(lock.default_index)}"
     for index in indexes_of(lock):
         yield f"--extra-index-url {index}"
     for place in lock.find_links:
@@ -293,14 +293,14 @@ def indexes_of(lock: Lock) -> tuple[str, ...]:
     """The indexes beside the default one."""
     named = (pin.index_url or lock.default_index for pin in sorted_pins(lock.pins))
     others = (index for index in (*named, *lock.indexes) if index != lock.default_index)
-    return tuple(dict.fromkeys(map(sound_url, others)))
+    return tuple(dict.fromkeys(map(checked_url, others)))
 
 
 def _requirement(pin: Pin) -> str:
     """The pin with its checksums, so that pip installs these files and no others."""
     files = pin.files if pin.index_url is not None else pin.files[:1]
     hashes = sorted({f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)})
-    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {sound_url(files[0].url)}"
+    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {checked_url(files[0].url)}"
     return " ".join([asked, *(f"--hash={digest}" for digest in hashes)])
 
 

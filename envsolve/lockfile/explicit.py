@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envsolve.boundary.files import FileError
+from envsolve.lockfile.checked_packages import checked_packages
+from envsolve.lockfile.checked_pins import checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.conda_dependencies import installing_order
 from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines, name_of, variable_remarks
 from envsolve.lockfile.conda_locks import assembled, channels_of, with_wheels
@@ -18,8 +20,6 @@ from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.pip_package import pin_at
 from envsolve.lockfile.requirements_txt import pin_of
-from envsolve.lockfile.sound_packages import sound_packages
-from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import Pin
 from envsolve.model.requirement_line import hashes_of, without_hashes
@@ -79,9 +79,9 @@ def _lines(lock: Lock) -> Iterator[str]:
     yield f"# platform: {lock.platform}"
     yield from commented(facts_of(lock))
     yield MARK
-    for package in installing_order(sound_packages(lock.conda)):
+    for package in installing_order(checked_packages(lock.conda)):
         yield f"{package.url}#{_checksum(package)}"
-    for pin in sound_pins(lock.pins):
+    for pin in checked_pins(lock.pins):
         yield f"# pip {_requirement(pin)}"
 
 
@@ -104,7 +104,7 @@ def _requirement(pin: Pin) -> str:
     """The file that pip takes first, with a checksum that pip proves it by."""
     file = pin.files[0]
     algorithm, digest = strong_hashes(pin, file)[0]
-    url, _, fragment = sound_url(file.url).partition("#")
+    url, _, fragment = checked_url(file.url).partition("#")
     folder = [f"{part}&" for part in fragment.split("&") if part.startswith("subdirectory=")]
     return f"{pin.name} @ {url}#{''.join(folder)}{algorithm}={digest}"
 

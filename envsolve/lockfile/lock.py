@@ -20,8 +20,8 @@ from packaging.version import Version
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_pins import STRONG
 from envsolve.lockfile.options import Options
-from envsolve.lockfile.sound_pins import STRONG
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin

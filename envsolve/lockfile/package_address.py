@@ -45,7 +45,7 @@ def package_of(stated: CondaPackage) -> CondaPackage:
         sha256=_digest("sha256", stated.sha256),
         channel=without_secrets(stated.channel or channel).rstrip("/"),
     )
-    if not _is_sound(package):
+    if not _is_writable(package):
         raise FileError(f"{shown(stated.name or stated.url)} is not a valid conda package")
     return package
 
@@ -66,7 +66,7 @@ def _digest(algorithm: str, text: str | None) -> str | None:
     return lowered if _DIGITS[algorithm].match(lowered) else None
 
 
-def _is_sound(package: CondaPackage) -> bool:
+def _is_writable(package: CondaPackage) -> bool:
     named = _NAME.match(package.name) and _VERSION.match(package.version) and _BUILD.match(package.build)
     placed = _SUBDIR.match(package.subdir) and _PLACE.match(package.url) and _PLACE.match(package.channel or "-")
     return bool(named and placed and len(package.url) <= _LONGEST) and all(

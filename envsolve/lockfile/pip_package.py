@@ -10,8 +10,8 @@ from packaging.version import Version
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.fitting import Interpreter
+from envsolve.lockfile.checked_pins import is_strong
 from envsolve.lockfile.lock import Open, version_in
-from envsolve.lockfile.sound_pins import is_strong
 from envsolve.lockfile.text_file import shown
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized

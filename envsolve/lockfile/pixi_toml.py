@@ -20,13 +20,13 @@ from packaging.version import Version
 from envsolve.boundary.files import toml_document
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.checked_pins import checked_url
 from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines
 from envsolve.lockfile.conda_locks import assembled
 from envsolve.lockfile.environment_yml import channel_named
 from envsolve.lockfile.header import commented
 from envsolve.lockfile.lock import Asked, Lock, Open
 from envsolve.lockfile.requirements_txt import read_lines
-from envsolve.lockfile.sound_pins import sound_url
 from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.toml import Value, quoted_key, string, value
 from envsolve.model.conda import CondaPackage
@@ -215,7 +215,7 @@ def _wheels(lock: Lock) -> _Dependencies:
     if lock.asks_alone:
         return _collected((*_wheel(it.spec, it.index), it.reason) for it in lock.asked if it.by_pip)
     specs = (
-        (f" @ {sound_url(it.files[0].url)}" if it.index_url is None else f"=={it.version}", it) for it in lock.pins
+        (f" @ {checked_url(it.files[0].url)}" if it.index_url is None else f"=={it.version}", it) for it in lock.pins
     )
     return _collected((*_wheel(f"{it.name}{spec}", it.index_url or ""), "") for spec, it in specs)
 
@@ -290,8 +290,8 @@ def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
     first, named = locks[0], {it.index for lock in locks for it in lock.asked}
     pages = dict.fromkeys(page for lock in locks for page in lock.find_links)
     options: dict[str, Value] = {
-        "index-url": "" if first.default_is_plain else sound_url(first.default_index),
-        "extra-index-urls": [sound_url(url) for url in first.indexes if url not in named],
+        "index-url": "" if first.default_is_plain else checked_url(first.default_index),
+        "extra-index-urls": [checked_url(url) for url in first.indexes if url not in named],
         "find-links": [{"url": page} for page in pages],
     }
     given = {key: option for key, option in options.items() if option}

@@ -14,6 +14,7 @@ from typing import Any
 from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError, toml_document
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_pins import checked_address, checked_file_name, checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.facts import TABLE, facts_of, table_in, texts, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
 from envsolve.lockfile.lock import (
@@ -27,7 +28,6 @@ from envsolve.lockfile.lock import (
     version_in,
 )
 from envsolve.lockfile.marker_ways import NOWHERE, marker_of, ways_of
-from envsolve.lockfile.sound_pins import sound_address, sound_file_name, sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.toml import string, table_lines, value
 from envsolve.model.names import is_name, normalized
@@ -90,7 +90,7 @@ def _lines(lock: Lock) -> Iterator[str]:
     yield 'created-by = "envsolve"'
     if not lock.pins:
         yield "packages = []"
-    for pin in sound_pins(lock.pins):
+    for pin in checked_pins(lock.pins):
         yield ""
         yield "[[packages]]"
         yield from _package(pin)
@@ -124,13 +124,13 @@ def _package(pin: Pin) -> Iterator[str]:
     if kind is AddressKind.REPOSITORY:
         yield f"vcs = {_repository(pin.files[0])}"
     elif kind is AddressKind.FOLDER:
-        path = sound_address(pin.files[0].url)
+        path = checked_address(pin.files[0].url)
         editable = ", editable = true" if path.endswith(EDITABLE) else ""
         yield f"directory = {{ path = {string(path.removesuffix(EDITABLE))}{editable} }}"
     elif pin.index_url is None:
         yield f"archive = {_archive(pin, pin.files[0])}"
     else:
-        yield from [f"index = {string(sound_url(pin.index_url))}"] if pin.index_url else ()
+        yield from [f"index = {string(checked_url(pin.index_url))}"] if pin.index_url else ()
         yield from _files(pin)
     yield from _reasons(pin)
 
@@ -146,19 +146,19 @@ def _files(pin: Pin) -> Iterator[str]:
 
 
 def _named_file(pin: Pin, file: PackageFile) -> str:
-    return f"{{ name = {string(sound_file_name(file))}, url = {string(sound_url(file.url))}{_proof(pin, file)} }}"
+    return f"{{ name = {string(checked_file_name(file))}, url = {string(checked_url(file.url))}{_proof(pin, file)} }}"
 
 
 def _archive(pin: Pin, file: PackageFile) -> str:
     """A direct reference; its fragment may say which folder of the archive to build."""
-    url, _, fragment = sound_url(file.url).partition("#")
+    url, _, fragment = checked_url(file.url).partition("#")
     folder = next((part for part in fragment.split("&") if part.startswith(_SUBDIRECTORY)), None)
     below = "" if folder is None else f", subdirectory = {string(folder.removeprefix(_SUBDIRECTORY))}"
     return f"{{ url = {string(url)}{_proof(pin, file)}{below} }}"
 
 
 def _repository(file: PackageFile) -> str:
-    found = parse_reference(sound_address(file.url))
+    found = parse_reference(checked_address(file.url))
     below = f", subdirectory = {string(found.subdirectory)}" if found.subdirectory else ""
     return f'{{ type = "git", url = {string(found.address)}, commit-id = {string(found.revision)}{below} }}'
 

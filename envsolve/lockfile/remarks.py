@@ -14,7 +14,7 @@ _OWNED_BY = {
 }
 
 
-def use_remarks(solution: Solution, *, sets_library_path: bool = False) -> Iterator[str]:
+def usage_remarks(solution: Solution, *, sets_library_path: bool = False) -> Iterator[str]:
     """Who brings CUDA to several frameworks, and what a framework wants before it finds its CUDA libraries.
 
     ``sets_library_path`` says that the file itself sets the library path.

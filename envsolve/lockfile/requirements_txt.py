@@ -13,10 +13,10 @@ from pathlib import Path
 from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_pins import checked_address, checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.facts import commented, facts_of, in_comments, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
 from envsolve.lockfile.lock import Lock, Open, bare_files, repository_pin, sorted_pins, version_in
-from envsolve.lockfile.sound_pins import sound_address, sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import shown
 from envsolve.model.names import normalized
 from envsolve.model.need import is_marker
@@ -97,15 +97,15 @@ def lines_of_pins(lock: Lock) -> Iterator[str]:
     if options:
         yield from options
         yield ""
-    for pin in sound_pins(lock.pins):
+    for pin in checked_pins(lock.pins):
         yield from _requirement(pin, lock.default_index)
 
 
 def index_options(lock: Lock) -> tuple[str, ...]:
     """The options that name the indexes; none if an installer looks at the needed one by default."""
-    options = [*([] if lock.default_is_plain else [f"--index-url {sound_url(lock.default_index)}"])]
-    options += [f"--extra-index-url {sound_url(index)}" for index in lock.indexes]
-    options += [f"--find-links {sound_url(place)}" for place in lock.find_links]
+    options = [*([] if lock.default_is_plain else [f"--index-url {checked_url(lock.default_index)}"])]
+    options += [f"--extra-index-url {checked_url(index)}" for index in lock.indexes]
+    options += [f"--find-links {checked_url(place)}" for place in lock.find_links]
     return tuple(dict.fromkeys(options))
 
 
@@ -253,11 +253,11 @@ def _requirement(pin: Pin, default_index: str) -> Iterator[str]:
     for reason in pin.because:
         yield f"    {one_line(f'# because: {reason}')}"
     if pin.index_url not in (None, "", default_index):
-        yield f"    # from {sound_url(str(pin.index_url))}"
+        yield f"    # from {checked_url(str(pin.index_url))}"
 
 
 def _by_address(pin: Pin) -> str:
-    url = sound_address(pin.files[0].url)
+    url = checked_address(pin.files[0].url)
     if kind_of(url) is not AddressKind.FOLDER:
         return f"{pin.name} @ {url}"
     path = url.removesuffix(EDITABLE)

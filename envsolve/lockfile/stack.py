@@ -10,7 +10,7 @@ from envsolve.lockfile.conda_specs import channels_of, conda_specs, environment_
 from envsolve.lockfile.header import machines_of
 from envsolve.lockfile.lock import Asked, Lock, LockedFramework, Made, Stack
 from envsolve.lockfile.pip_specs import pip_specs, wheels_of
-from envsolve.lockfile.remarks import needs_library_path, use_remarks
+from envsolve.lockfile.remarks import needs_library_path, usage_remarks
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder, index_of, requirements_of
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.cuda_packages import CUDA_PACKAGES
@@ -62,7 +62,7 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
         ),
         environment=environment_name(solution),
         variables=(*((variable,) if sets_library_path and needs_library_path(solution) else ()), *answer.variables),
-        remarks=tuple(use_remarks(solution, sets_library_path=sets_library_path)),
+        remarks=tuple(usage_remarks(solution, sets_library_path=sets_library_path)),
     )
 
 

@@ -25,9 +25,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from envsolve.boundary.files import FileError, toml_document
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.checked_pins import checked_address, checked_url
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.marker_ways import NOWHERE, Ways, both, either, marker_of, ways_of
-from envsolve.lockfile.sound_pins import sound_address, sound_url
 from envsolve.lockfile.toml import Value, quoted_key, string, value
 from envsolve.model.names import normalized
 from envsolve.model.own_lines import OWN, without_own_lines
@@ -179,10 +179,10 @@ class _Settings:
         machine, values = _machine(lock), lock.interpreter.marker_values() if lock.interpreter else {}
         for pin in lock.pins:
             if pin.index_url is not None:
-                index = sound_url(pin.index_url).rstrip("/")
+                index = checked_url(pin.index_url).rstrip("/")
                 place = _Place(f"=={pin.version}", "" if index in ("", self._default.url) else index)
             elif pin.files[0].is_archive and not any(it.url for it in _named(pin.name, self._required)):
-                place = _Place("", url=sound_address(pin.files[0].url))
+                place = _Place("", url=checked_address(pin.files[0].url))
             else:
                 continue  # uv has it from the requirement of the project
             self._require_admitted(pin, values)

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 from envsolve.boundary.document import WHOLE_DIRECTORY, Document, Kept, read_document
 from envsolve.boundary.user_directories import data_directory
 from envsolve.errors import MatrixError
+from envsolve.matrix.cached_rows import part_of
 from envsolve.matrix.names import GpuNames, gpu_rows, read_pci_ids
 from envsolve.matrix.row import Mistakes
-from envsolve.matrix.sound import part_of
 from envsolve.matrix.tables import (
     EXTENSIONS,
     TOO_NEW,
@@ -27,6 +27,7 @@ from envsolve.matrix.tables import (
     CudaTable,
     FrameworkTable,
     PackageTable,
+    cached_framework,
     check_gpus,
     check_pci_ids,
     read_components,
@@ -38,7 +39,6 @@ from envsolve.matrix.tables import (
     read_packages,
     read_torch_symbols,
     require_schema,
-    sound_framework,
     without_mistakes,
 )
 from envsolve.matrix.torch_symbols import TABLE, TorchSymbols
@@ -136,24 +136,24 @@ class Matrix:
         """One framework's table, with the releases of ``platform`` or, for None, of all platforms."""
         key = (name, platform)
         if key not in self._frameworks:
-            table = None if platform is None else self._sound_framework(name, platform)
-            table = table or self._checked_framework(name, platform)
+            table = None if platform is None else self._cached_framework(name, platform)
+            table = table or self._strict_framework(name, platform)
             for overlay in self._overlays:
                 table = overlay.beside(table, platform, self)
             self._frameworks[key] = table
         return self._frameworks[key]
 
-    def _checked_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
-        """Read strictly; what holds no mistake is kept, to be read quickly from then on."""
+    def _strict_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
+        """Read and check every value. A file without mistakes is cached, so that the next read is fast."""
         table = self._read(name, lambda document, mistakes: read_framework(name, document, platform, mistakes))
         if platform is not None:
             self._forms_of(name).keep(platform.value, part_of(self._document(name), platform))
         return table
 
-    def _sound_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
-        """The table from what was kept, or None if nothing is."""
+    def _cached_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
+        """Return the table from the cache, or None if it is not cached."""
         part = self._forms_of(name).form(platform.value)
-        return None if part is None else sound_framework(name, part, platform)
+        return None if part is None else cached_framework(name, part, platform)
 
     @cached_property
     def cuda(self) -> CudaTable:

@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.boundary.document import Document
 from envsolve.errors import Hint, MatrixError
+from envsolve.matrix.cached_rows import evidence_of, releases_of
 from envsolve.matrix.names import read_gpus, read_pci_ids
 from envsolve.matrix.parse import (
     KnownEvidence,
@@ -33,7 +34,6 @@ from envsolve.matrix.parse import (
     parse_toolkit_release,
 )
 from envsolve.matrix.row import Mistakes, Row
-from envsolve.matrix.sound import evidence_of, releases_of
 from envsolve.matrix.torch_symbols import TorchSymbols, parse_symbols
 from envsolve.model.build_facts import BuildFacts, Place
 from envsolve.model.capability import ComputeCapability
@@ -221,7 +221,7 @@ def read_framework(name: str, document: Document, platform: Platform | None, mis
     return _framework_table(name, document, releases, evidence, mistakes)
 
 
-def sound_framework(name: str, part: Document, platform: Platform) -> FrameworkTable:
+def cached_framework(name: str, part: Document, platform: Platform) -> FrameworkTable:
     """The table in the kept ``part`` of a file for one platform, which holds no mistake."""
     known = evidence_of(part)
     releases = releases_of(name, part, platform, known)

@@ -48,7 +48,7 @@ class Audit(StrEnum):
     """Nothing."""
 
 
-class Held(NamedTuple):
+class LockedVersions(NamedTuple):
     """What an answer holds that is there already: for each package its version and build, the Python and the CUDA.
 
     ``commits`` are the addresses of repositories, each after the requirement that it was locked for.
@@ -120,7 +120,7 @@ class Request(NamedTuple):
 
     ``hosts`` are host files, or names of ``named_hosts``, which are known already.
 
-    ``held`` is what the policy ``locked`` keeps as far as it fits. ``also`` are sources that count beside the usual
+    ``locked`` is what the policy ``locked`` keeps as far as it fits. ``also`` are sources that count beside the usual
     ones where none is named: to take a name away must never take a source away. ``requester`` is whose words they are.
     """
 
@@ -138,7 +138,7 @@ class Request(NamedTuple):
     extra_index_urls: tuple[str, ...] = ()
     format: str = "environment"
     prefer: Policy = Policy.NEWEST_FRAMEWORK
-    held: Held = Held()
+    locked: LockedVersions = LockedVersions()
     also: tuple[Source, ...] = ()
     packages: Packages = Packages()
     named_hosts: tuple[NamedHost, ...] = ()
@@ -160,7 +160,7 @@ def parse_cuda_versions(text: str) -> SpecifierSet:
     return _versions(_CUDA_PATCH.sub(r"\1", text), "'12.4' or '>=12,<13'", _CUDA_TAG)
 
 
-def spoken(versions: SpecifierSet) -> str:
+def as_typed(versions: SpecifierSet) -> str:
     """``versions`` as a person types them: ``3.11`` for ``==3.11.*``, ``3.11.7`` for ``==3.11.7``, ``>=3.10,<3.13``.
 
     :func:`parse_versions` reads both alike.

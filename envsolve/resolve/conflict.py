@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from packaging.specifiers import SpecifierSet
 
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.request import FrameworkRequest, Request, spoken
+from envsolve.model.request import FrameworkRequest, Request, as_typed
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.words import day_of
 
@@ -69,7 +69,7 @@ def released_before(request: Request) -> str:
 
 
 def _typed(what: str, versions: SpecifierSet | None) -> str:
-    return what if versions is None else f"{what} {spoken(versions)}"
+    return what if versions is None else f"{what} {as_typed(versions)}"
 
 
 def constraints_of(request: Request, problem: Problem) -> Iterator[Constraint]:

@@ -41,7 +41,7 @@ from packaging.version import Version
 
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
-from envsolve.model.request import Held, Policy
+from envsolve.model.request import LockedVersions, Policy
 from envsolve.model.solution import Problem, Solution
 from envsolve.model.versions import CudaVersion
 from envsolve.resolve.catalogue import Builds, Libraries, cudnn_provider
@@ -64,7 +64,7 @@ class Preference:
         libraries: Libraries,
         ranked: Sequence[Source],
         policy: Policy,
-        held: Held,
+        locked: LockedVersions,
         matrix_date: str,
     ) -> None:
         self._libraries = libraries
@@ -72,8 +72,8 @@ class Preference:
         self._platform = problem.platform
         self._ranked = tuple(ranked)
         self._policy = policy
-        self._held = {package: (version, build) for package, version, build in held.packages}
-        self._held_python, self._held_cuda = held.python, held.cuda
+        self._locked = {package: (version, build) for package, version, build in locked.packages}
+        self._locked_python, self._locked_cuda = locked.python, locked.cuda
         self._matrix_date = matrix_date
         self._gpus = problem.gpus
         self._glibc = min((it.glibc for it in problem.machines if it.glibc is not None), default=None)
@@ -83,7 +83,7 @@ class Preference:
         """The builds of a framework, the best first. Of most only the newest few are ever looked at."""
         if self._policy is Policy.WIDEST_GPU:
             yield from sorted(self._all(builds, wanted), key=self._by_reach)
-        elif self._policy is Policy.LOCKED and self._held:
+        elif self._policy is Policy.LOCKED and self._locked:
             yield from sorted(self._all(builds, wanted), key=self._by_change)
         else:
             yield from self._all(builds, wanted)
@@ -92,7 +92,7 @@ class Preference:
         """What counts before the choice among builds: source and version, or all that a build's own order knows."""
         if self._policy is Policy.WIDEST_GPU:
             return (*self._by_reach(release), release.version)
-        if self._policy is Policy.LOCKED and self._held:
+        if self._policy is Policy.LOCKED and self._locked:
             return (*self._by_change(release), release.version)
         return (release.source if self._ranked else None, release.version)
 
@@ -165,25 +165,25 @@ class Preference:
         A build is identified by its build string, or by the version that names it, and by the CUDA it runs with.
         """
         rank = self._ranked.index(release.source) if self._ranked else 0
-        version, build = self._held.get(release.package, ("", ""))
+        version, build = self._locked.get(release.package, ("", ""))
         same = version == str(release.version)
         named = version == str(release.full_version)
         very = (named or same) and fnmatchcase(build, release.build_string) if build else named
-        elsewhere = str(release.version) in self._held_versions(release)
-        return (rank, not very, not same, not elsewhere, not self._runs_with_held_cuda(release))
+        elsewhere = str(release.version) in self._locked_versions(release)
+        return (rank, not very, not same, not elsewhere, not self._runs_with_locked_cuda(release))
 
-    def _runs_with_held_cuda(self, release: Release) -> bool:
-        if self._held_cuda is None or release.cuda_requires is None:
+    def _runs_with_locked_cuda(self, release: Release) -> bool:
+        if self._locked_cuda is None or release.cuda_requires is None:
             return True
         limit = self._libraries.toolkit_limit(release.cuda_requires, release.cuda)
-        return self._held_cuda in map(str, limit.admitted)
+        return self._locked_cuda in map(str, limit.admitted)
 
-    def _held_versions(self, release: Release) -> set[str]:
+    def _locked_versions(self, release: Release) -> set[str]:
         """Versions of this framework under whatever package: pytorch and torch are one framework."""
         from envsolve.frameworks import packages_of  # where something is held; a first answer does without its files
 
         names = {release.package, release.framework, *packages_of(release.framework)}
-        return {self._held[name][0].partition("+")[0] for name in names if name in self._held}
+        return {self._locked[name][0].partition("+")[0] for name in names if name in self._locked}
 
     def toolkits(self, toolkits: Iterable[Toolkit], limits: Iterable[object]) -> list[Toolkit]:
         """Toolkits that all fit, the best first, given the limits that the chosen frameworks set."""
@@ -205,7 +205,7 @@ class Preference:
             return _oldest_last(toolkit.version)
         if self._policy is Policy.WIDEST_GPU:
             return (-len(toolkit.compiles_for), self._floor(toolkit))
-        return (self._policy is Policy.LOCKED and str(toolkit.version) != self._held_cuda,)
+        return (self._policy is Policy.LOCKED and str(toolkit.version) != self._locked_cuda,)
 
     def cudnns(self, newest_first: Sequence[CudnnRelease]) -> Sequence[CudnnRelease]:
         """The cuDNNs, the best first: the newest, or under ``widest-gpu`` the newest of the widest."""
@@ -219,7 +219,7 @@ class Preference:
         newest_first = sorted(minors, reverse=True)
         newest_first.sort(key=lambda minor: not is_a_year_old(minor, self._matrix_date))
         if self._policy is Policy.LOCKED:
-            newest_first.sort(key=lambda minor: str(minor) != self._held_python)
+            newest_first.sort(key=lambda minor: str(minor) != self._locked_python)
         return newest_first
 
     def supported_in_full(self, cuda: CudaVersion) -> bool:
@@ -264,9 +264,9 @@ def reach(solution: Solution, libraries: Libraries) -> tuple[int, tuple[int, ...
     return len(gpus), tuple(-part for part in floor.parts)
 
 
-def kept(solution: Solution, held: Held) -> int:
+def unchanged_packages(solution: Solution, locked: LockedVersions) -> int:
     """How many packages of an earlier answer a stack keeps at their version."""
-    versions = {package: version for package, version, _ in held.packages}
+    versions = {package: version for package, version, _ in locked.packages}
     releases = [choice.release for choice in solution.choices]
     return sum(versions.get(it.package) in (str(it.version), str(it.full_version)) for it in releases)
 

@@ -83,7 +83,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         self._catalogue = catalogue
         ranked = sources if request.sources else ()
         self._preference = Preference(
-            problem, catalogue.libraries, ranked, request.prefer, request.held, catalogue.day_of(request)
+            problem, catalogue.libraries, ranked, request.prefer, request.locked, catalogue.day_of(request)
         )
         self._toolkit = toolkit
         self._exclude_newer = request.packages.exclude_newer

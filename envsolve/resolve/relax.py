@@ -18,7 +18,7 @@ from envsolve.matrix.tables import CudaTable
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import Source
-from envsolve.model.request import FrameworkRequest, Held, Policy, Request
+from envsolve.model.request import FrameworkRequest, LockedVersions, Policy, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.model.words import parse_moment
@@ -133,7 +133,7 @@ class _Relax:
 
     def _newest(self, number: int) -> Solution | None:
         """With the newest version of a framework that fits, whatever the request prefers or a lock holds."""
-        plain = self._request._replace(prefer=Policy.NEWEST_FRAMEWORK, held=Held())
+        plain = self._request._replace(prefer=Policy.NEWEST_FRAMEWORK, locked=LockedVersions())
         newest = self._with_version(number, SpecifierSet(), plain)
         if newest is None or plain == self._request:
             return newest

@@ -29,7 +29,7 @@ from envsolve.resolve.parts import (
     Requirement,
     framework_identifier,
 )
-from envsolve.resolve.preference import kept, reach
+from envsolve.resolve.preference import reach, unchanged_packages
 from envsolve.resolve.provider import Provider
 from envsolve.resolve.stack import solution_of
 
@@ -63,7 +63,11 @@ class Solver:
         found = list(self._by_group(request, problem))
         if not found:
             return None
-        first = max(found, key=lambda it: kept(it, request.held)) if request.prefer is Policy.LOCKED else found[0]
+        first = (
+            max(found, key=lambda it: unchanged_packages(it, request.locked))
+            if request.prefer is Policy.LOCKED
+            else found[0]
+        )
         others = [*(it for it in found if it is not first), *self._unranked(request, problem)]
         solution = with_newer_elsewhere(first, others)
         return with_newer_drivers(solution, self.providers(request, problem))
@@ -253,7 +257,7 @@ def _best(request: Request, found: Sequence[Solution], libraries: Libraries) -> 
         Policy.NEWEST_FRAMEWORK: lambda _: (),
         Policy.NEWEST_CUDA: lambda it: () if it.toolkit is None else tuple(it.toolkit.version),
         Policy.WIDEST_GPU: lambda it: reach(it, libraries),
-        Policy.LOCKED: lambda it: kept(it, request.held),
+        Policy.LOCKED: lambda it: unchanged_packages(it, request.locked),
     }
     return max(found, key=lambda it: (keys[request.prefer](it), _versions(it)))
 

@@ -12,7 +12,7 @@ from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import conda_specs, environment_name
 from envsolve.lockfile.lock import Asked, Lock, Made
 from envsolve.lockfile.pip_specs import pip_specs
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.lockfile.yaml_document import is_null
 from envsolve.matrix import Matrix
@@ -138,7 +138,7 @@ def _around(answer: Answer, lock: Lock) -> Lock:
     return lock._replace(
         stack=stack_of(answer.solution, answer.hosts, lock.versions),
         environment=environment_name(answer.solution),
-        remarks=tuple(use_remarks(answer.solution)),
+        remarks=tuple(usage_remarks(answer.solution)),
     )
 
 

@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from envsolve.boundary.display import one_line
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_packages import checked_packages
+from envsolve.lockfile.checked_pins import STRONG, checked_address, checked_url, strong_hashes
 from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
 from envsolve.lockfile.conda_header import stack_name
 from envsolve.lockfile.conda_locks import channels_of, named_channel
@@ -24,8 +26,6 @@ from envsolve.lockfile.lock import (
     version_in,
 )
 from envsolve.lockfile.package_address import package_of
-from envsolve.lockfile.sound_packages import sound_packages
-from envsolve.lockfile.sound_pins import STRONG, sound_address, sound_url, strong_hashes
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.reference import AddressKind, file_name_in, kind_of
@@ -127,12 +127,14 @@ def _restricted_pin(pin: Pin, holds: Collection[Content], unsaid_index: str | No
     if pin.index_url is None:
         return _direct(pin, holds)
     files = tuple(_files(pin)) if Content.ADDRESSES in holds else bare_files(strong_digests(pin))
-    return pin._replace(files=files, index_url="" if pin.index_url in ("", unsaid_index) else sound_url(pin.index_url))
+    return pin._replace(
+        files=files, index_url="" if pin.index_url in ("", unsaid_index) else checked_url(pin.index_url)
+    )
 
 
 def _direct(pin: Pin, holds: Collection[Content]) -> Pin:
     """A package that is given by its address, which every format holds; the version of a wheel's not every one."""
-    url = sound_address(pin.files[0].url)
+    url = checked_address(pin.files[0].url)
     file = _file(pin.files[0])._replace(name=file_name_in(url))
     if not file.is_archive:
         keeps_version = Content.ADDRESSES in holds and kind_of(url) is AddressKind.REPOSITORY
@@ -153,7 +155,7 @@ def _files(pin: Pin) -> Iterator[PackageFile]:
 def _file(file: PackageFile) -> PackageFile:
     uploaded = None if file.upload_time is None else moment(file.upload_time)
     hashes = tuple(sorted((kind, digest) for kind, digest in file.hashes if kind in STRONG))
-    return PackageFile(file.name, sound_address(file.url), hashes, file.size, uploaded)
+    return PackageFile(file.name, checked_address(file.url), hashes, file.size, uploaded)
 
 
 def _of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
@@ -185,7 +187,7 @@ def _of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
         return () if MAIN in found else found
 
     pins = (_at_address(pin, holds) for pin in sorted_pins(lock.pins))
-    packages = (_package(it, holds) for it in sound_packages(conda))
+    packages = (_package(it, holds) for it in checked_packages(conda))
     kept = kept._replace(
         pins=tuple(it._replace(categories=others("pip", it.name)) for it in pins),
         conda=tuple(it._replace(categories=others("conda", it.name)) for it in packages),
@@ -229,7 +231,7 @@ def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
 
 def _at_address(pin: Pin, holds: Collection[Content]) -> Pin:
     """A package that pip installs, by the address of the one file that it takes first, and one digest of that."""
-    url = address_in(sound_url(pin.files[0].url))
+    url = address_in(checked_url(pin.files[0].url))
     keeps = Content.REQUIREMENTS in holds
     return Pin(
         pin.name,

@@ -11,8 +11,8 @@ import pytest
 from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix.cached_rows import evidence_of, part_of, releases_of
 from envsolve.matrix.load import PLATFORM_TABLES
-from envsolve.matrix.sound import evidence_of, part_of, releases_of
 from envsolve.model.host import Platform
 from tests.matrix.tiny import tiny_matrix
 

@@ -23,7 +23,7 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import CudaLibraries, Release, Source
-from envsolve.model.request import Held, Packages, Policy
+from envsolve.model.request import LockedVersions, Packages, Policy
 from envsolve.model.solution import Machine, Owner, Solution
 from envsolve.model.versions import CudaVersion, LibcVersion
 from envsolve.resolve.agreement import best_combination
@@ -50,7 +50,7 @@ from tests.resolve.drawn import (
     Question,
     asked,
     gpu_kinds,
-    held_of,
+    locked_versions_of,
     machines,
     questions,
     version_ranges,
@@ -386,9 +386,9 @@ BY_ANOTHER_ORDER = (Policy.NEWEST_CUDA, Policy.WIDEST_GPU)
 @given(questions())
 def test_every_policy_has_an_answer_for_the_same_questions(question: Question) -> None:
     solvable = can_solve(question)
-    held = held_of(answer(question)) if solvable else Held((), "3.11", "12.4")
+    locked = locked_versions_of(answer(question)) if solvable else LockedVersions((), "3.11", "12.4")
     for policy in POLICIES:
-        solution = SOLVER.solve(*question.asking(prefer=policy, held=held))
+        solution = SOLVER.solve(*question.asking(prefer=policy, locked=locked))
         assert (solution is not None) is solvable, policy
 
 
@@ -426,7 +426,7 @@ def test_the_widest_stack_for_two_generations_serves_as_many_gpus_as_the_newest(
 @given(questions())
 def test_an_answer_that_is_held_stays(question: Question) -> None:
     before = answer(question)
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert builds(after) == builds(before)
     assert (after.python, after.toolkit) == (before.python, before.toolkit)
 
@@ -437,14 +437,14 @@ def test_the_package_of_an_answer_that_is_held_stays_whatever_policy_chose_it(
     question: Question, policy: Policy
 ) -> None:
     before = answer(question.asking(prefer=policy))
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
-    assert held_of(after).packages == held_of(before).packages
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
+    assert locked_versions_of(after).packages == locked_versions_of(before).packages
 
 
 def test_the_cuda_of_an_answer_that_is_held_stays() -> None:
     question = asked("cupy==12.2.0", gpu="8.9", sources=(Source.CONDA_FORGE,))
     before = answer(question.asking(prefer=Policy.WIDEST_GPU))
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert toolkit_of(after) == toolkit_of(before)
 
 
@@ -453,14 +453,14 @@ def test_the_second_package_of_an_answer_that_is_held_stays() -> None:
     first, second = (asked(name, gpu="8.9", sources=(Source.CONDA_FORGE,)) for name in ("cupy", "jax"))
     question = first.asking(frameworks=(*first.problem.frameworks, *second.problem.frameworks))
     before = answer(question.asking(prefer=Policy.WIDEST_GPU))
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert versions(after) == versions(before)
 
 
 def test_the_source_of_an_answer_that_is_held_stays() -> None:
     question = asked("jax", gpu="8.6", sources=())
     before = answer(question.asking(sources=(Source.CONDA_FORGE,)))
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert builds(after) == builds(before)
 
 

@@ -21,7 +21,7 @@ from envsolve.app.status.lock_satisfies import differences, holds
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import Listed
 from envsolve.lockfile.lock import Asked, Lock
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import VirtualPackage
@@ -112,7 +112,7 @@ def _made_for(request: Request, lock: Lock, target: Target, solution: Solution |
     lock = lock._replace(made=how, sources=sources_of(request))
     if solution is None:
         return lock
-    return lock._replace(stack=stack_of(solution, target.hosts, lock.versions), remarks=tuple(use_remarks(solution)))
+    return lock._replace(stack=stack_of(solution, target.hosts, lock.versions), remarks=tuple(usage_remarks(solution)))
 
 
 def _is_whole(lock: Lock) -> bool:
@@ -129,7 +129,7 @@ def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
     target = with_frameworks(target, [it.framework for it in lock.stack.frameworks if it.framework not in known])
     request = target.request
     if request.prefer is Policy.NEWEST_FRAMEWORK:
-        request = request._replace(prefer=Policy.LOCKED, held=held_in(lock))
+        request = request._replace(prefer=Policy.LOCKED, locked=held_in(lock))
     solution = Solver(matrix).solve(request, target.problem)
     if solution is None:
         return None

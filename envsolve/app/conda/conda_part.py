@@ -28,7 +28,7 @@ from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channel_name, channels_of, environment_name, with_conda_forge
 from envsolve.lockfile.lock import Lock, Made, conda_lock
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
@@ -205,7 +205,7 @@ class Parts:
         return lock._replace(
             stack=stack_of(solution, target.hosts, lock.versions),
             environment=environment_name(solution),
-            remarks=tuple(use_remarks(solution)),
+            remarks=tuple(usage_remarks(solution)),
         )
 
     def _opened(self, channels: Iterable[str]) -> tuple[str, ...]:

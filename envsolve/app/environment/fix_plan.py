@@ -33,7 +33,7 @@ from envsolve.model.names import normalized
 from envsolve.model.need import parse_need
 from envsolve.model.note import Note
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Held, Packages, Policy, Request, parse_versions
+from envsolve.model.request import LockedVersions, Packages, Policy, Request, parse_versions
 from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
@@ -103,7 +103,7 @@ def _machine(scene: Scene, names: Sequence[str]) -> tuple[Request, list[str]]:
     """
     kind = "environment" if scene.inventory.is_conda else "requirements"
     builds = [it for it in scene.builds if it.name in names and it.cuda is not None]
-    here = Request((), gpus=("auto",), format=kind, prefer=Policy.LOCKED, held=_held(scene, builds))
+    here = Request((), gpus=("auto",), format=kind, prefer=Policy.LOCKED, locked=_held(scene, builds))
     if scene.host.capabilities or not builds:
         return here, []
     codes = [release.code for build in builds for release in build.releases[:1]]
@@ -117,12 +117,12 @@ def _machine(scene: Scene, names: Sequence[str]) -> tuple[Request, list[str]]:
     return here._replace(gpus=tuple(map(str, gpus)), cuda=one), [said]
 
 
-def _held(scene: Scene, builds: Sequence[Build]) -> Held:
+def _held(scene: Scene, builds: Sequence[Build]) -> LockedVersions:
     """The builds that stay if they run here."""
     packages = [(it.package.name, it.package.version, "") for it in builds if it.package is not None]
     packages += [(it.conda.name, it.conda.version, it.conda.build) for it in builds if it.conda is not None]
     cuda = next((str(it.cuda_version) for it in builds if it.cuda_version is not None), None)
-    return Held(tuple(packages), ".".join(scene.inventory.python.split(".")[:2]) or None, cuda)
+    return LockedVersions(tuple(packages), ".".join(scene.inventory.python.split(".")[:2]) or None, cuda)
 
 
 def _without_gpu(builds: Sequence[Build]) -> UsageError:
@@ -185,7 +185,7 @@ class _Planner:
         companions = tuple(self._companions(known))
         beside = Packages(requirements=tuple(sorted({it.name for it in companions})))
         request = request._replace(packages=beside)
-        plain = request._replace(prefer=Policy.NEWEST_FRAMEWORK, held=Held())
+        plain = request._replace(prefer=Policy.NEWEST_FRAMEWORK, locked=LockedVersions())
         solved = solve_request(request, self._matrix, self._environ, recorded=plain)
         of_pip = [it.name for it in self._of_pip(companions)]
         shell, prefix = self._scene.shell_kind, str(self._scene.inventory.prefix)

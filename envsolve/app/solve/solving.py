@@ -20,7 +20,7 @@ from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.note import Note
-from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
+from envsolve.model.request import FrameworkRequest, LockedVersions, Request, parse_framework
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.solver import Solver, source_groups
 
@@ -55,7 +55,7 @@ class Solved(NamedTuple):
         return tuple(dict.fromkeys(fact for solution in self.solutions for fact in solution.because))
 
 
-HeldOn = Callable[[Platform], Held]
+HeldOn = Callable[[Platform], LockedVersions]
 """What an earlier answer holds for a platform, for the policy that keeps it."""
 
 
@@ -170,7 +170,7 @@ def stacks_of(
         targets = tuple(map(_with_packages, targets_of(request, matrix, environ)))
         if held_on is not None:
             targets = tuple(
-                target._replace(request=target.request._replace(held=held_on(target.problem.platform)))
+                target._replace(request=target.request._replace(locked=held_on(target.problem.platform)))
                 for target in targets
             )
         return (targets, *solutions_of(targets, solver))

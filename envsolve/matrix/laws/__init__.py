@@ -11,10 +11,10 @@ from datetime import date, datetime, timedelta, timezone
 from typing import NamedTuple
 
 from envsolve.boundary.document import Document
+from envsolve.matrix.laws.bookkeeping import BOOKKEEPING
 from envsolve.matrix.laws.facts import Facts, Law, gather
-from envsolve.matrix.laws.of_bookkeeping import BOOKKEEPING
-from envsolve.matrix.laws.of_platforms import PLATFORMS
-from envsolve.matrix.laws.of_releases import RELEASES
+from envsolve.matrix.laws.platforms import PLATFORMS
+from envsolve.matrix.laws.releases import RELEASES
 from envsolve.matrix.load import Matrix
 
 _FIRST_TO_SEE_A_DAY = timezone(timedelta(hours=14))

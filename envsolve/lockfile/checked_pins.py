@@ -31,7 +31,7 @@ _NOT_OF_A_URL = r"[^A-Za-z0-9_.~:/?#\[\]@!$&()*+,;=%-]"
 """What RFC 3986 leaves out, and the quote, which a requirements file reads as one."""
 
 
-def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
+def checked_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
     """``pins`` by name, each with at least one file; one that is given by its address need not have a version.
 
     Raises OutsideError ``unsound-package`` if a name or a version cannot stand in a lock, ``no-hash`` for a pin
@@ -39,9 +39,9 @@ def sound_pins(pins: Iterable[Pin]) -> Iterator[Pin]:
     """
     for pin in sorted(pins, key=lambda pin: pin.name):
         if not re.match(_NAME, pin.name):
-            raise _unsound(f"{pin.name!r} is not a normalized package name")
+            raise _invalid(f"{pin.name!r} is not a normalized package name")
         if not re.match(_VERSION, pin.version) and (pin.version or pin.index_url is not None):
-            raise _unsound(f"{pin.version!r} is not a version of {pin.name}")
+            raise _invalid(f"{pin.version!r} is not a version of {pin.name}")
         if not pin.files:
             raise _without_hash(pin, f"{pin.name} {pin.version}, which has no file")
         yield pin
@@ -63,14 +63,14 @@ def is_strong(algorithm: str, digest: str) -> bool:
     return len(digest) == _DIGITS.get(algorithm) and re.match(_HEXADECIMAL, digest) is not None
 
 
-def sound_file_name(file: PackageFile) -> str:
+def checked_file_name(file: PackageFile) -> str:
     """The name of ``file``; raises OutsideError ``unsound-package`` where it is a path or breaks its line."""
     if not re.match(_FILE_NAME, file.name):
-        raise _unsound(f"{file.name!r} is not a file name")
+        raise _invalid(f"{file.name!r} is not a file name")
     return file.name
 
 
-def sound_url(url: str) -> str:
+def checked_url(url: str) -> str:
     """``url`` without secrets, and percent-encoded where it could end its line, a quote or an option.
 
     Raises OutsideError ``unsound-package`` for what is no absolute address.
@@ -78,20 +78,20 @@ def sound_url(url: str) -> str:
     if re.match(_SOUND_URL, url):
         return url
     if not re.match(_URL, url):
-        raise _unsound(f"{url!r} is not an absolute URL")
+        raise _invalid(f"{url!r} is not an absolute URL")
     return without_secrets(re.sub(_NOT_OF_A_URL, _percent_encoded, url))
 
 
-def sound_address(url: str) -> str:
+def checked_address(url: str) -> str:
     """The address of a file, a repository or a folder as a lock may have it. Raises OutsideError ``unsound-package``.
 
     The path of a folder has no signs that end a line, or that a shell or a requirements file reads as something else.
     """
     if kind_of(url) is not AddressKind.FOLDER:
-        return sound_url(url)
+        return checked_url(url)
     path = url.removesuffix(EDITABLE)
     if not re.match(_PATH, path):
-        raise _unsound(f"{path!r} has characters that a requirements file cannot have in a path")
+        raise _invalid(f"{path!r} has characters that a requirements file cannot have in a path")
     return url
 
 
@@ -99,14 +99,14 @@ def _percent_encoded(found: re.Match[str]) -> str:
     return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "replace"))
 
 
-def _unsound(what: str) -> OutsideError:
+def _invalid(what: str) -> OutsideError:
     hint = Hint("remove the package, or use another index for it")
     return OutsideError("unsound-package", f"{what}: it cannot be locked", hints=(hint,))
 
 
 def _without_hash(pin: Pin, what: str) -> OutsideError:
     unsaid = "its address" if pin.index_url is None else "an unnamed index"
-    index = sound_url(pin.index_url) if pin.index_url else unsaid
+    index = checked_url(pin.index_url) if pin.index_url else unsaid
     message = f"no sha256, sha384 or sha512 for {what}, and a lock needs one"
     cause = (f"{pin.name} {pin.version} is from {index}",)
     hint = Hint(f"use an index with hashes for {pin.name}")

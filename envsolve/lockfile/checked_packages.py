@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from envsolve.errors import Hint, OutsideError
-from envsolve.lockfile.sound_pins import sound_url
+from envsolve.lockfile.checked_pins import checked_url
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 
@@ -23,59 +23,59 @@ _MD5 = r"[0-9a-f]{32}\Z"
 _SHA256 = r"[0-9a-f]{64}\Z"
 
 
-def sound_packages(packages: Iterable[CondaPackage], *, are_files: bool = True) -> Iterator[CondaPackage]:
+def checked_packages(packages: Iterable[CondaPackage], *, are_files: bool = True) -> Iterator[CondaPackage]:
     """``packages`` by name; what is no checksum is left out. ``are_files`` says that they are to be found and proved.
 
     Raises OutsideError ``unsound-package`` if a name, a version, a build or an address cannot stand in a lock,
     ``no-hash`` for a package without any checksum.
     """
     for package in sorted(packages, key=lambda package: package.name):
-        _refuse_unsound(package)
+        _check(package)
         if not are_files:
             yield package
             continue
-        sound = package._replace(
+        checked = package._replace(
             url=_url(package),
             md5=package.md5 if package.md5 and re.match(_MD5, package.md5) else None,
             sha256=package.sha256 if package.sha256 and re.match(_SHA256, package.sha256) else None,
         )
-        if sound.md5 is None and sound.sha256 is None:
+        if checked.md5 is None and checked.sha256 is None:
             raise without_hash(package, "md5 or sha256")
-        yield sound
+        yield checked
 
 
 def require_platform(platform: str) -> None:
     """Raise OutsideError ``unsound-package`` if conda packages are for no platform that is known."""
     if platform not in tuple(Platform):
-        raise _unsound(f"{platform!r} is not a platform of conda packages")
+        raise _invalid(f"{platform!r} is not a platform of conda packages")
 
 
 def without_hash(package: CondaPackage, checksum: str) -> OutsideError:
     """What is said of a package whose channel gives no ``checksum``."""
     message = f"{package.file_name!r} has no {checksum}, and a lock needs one"
-    channel = sound_url(package.channel) if "://" in package.channel else package.channel
-    cause = (f"{package.name} {package.version} is from {channel or sound_url(package.url)}",)
+    channel = checked_url(package.channel) if "://" in package.channel else package.channel
+    cause = (f"{package.name} {package.version} is from {channel or checked_url(package.url)}",)
     hint = Hint(f"use a channel with checksums in its repodata for {package.name}")
     return OutsideError("no-hash", message, cause, (hint,))
 
 
-def _refuse_unsound(package: CondaPackage) -> None:
+def _check(package: CondaPackage) -> None:
     if not re.match(_NAME, package.name):
-        raise _unsound(f"{package.name!r} is not a conda package name")
+        raise _invalid(f"{package.name!r} is not a conda package name")
     if not re.match(_VERSION, package.version):
-        raise _unsound(f"{package.version!r} is not a version of {package.name}")
+        raise _invalid(f"{package.version!r} is not a version of {package.name}")
     if not re.match(_BUILD, package.build):
-        raise _unsound(f"{package.build!r} is not a build of {package.name}")
+        raise _invalid(f"{package.build!r} is not a build of {package.name}")
 
 
 def _url(package: CondaPackage) -> str:
     """Its address, with nothing that the readers of explicit files take for a variable of the machine (CEP 23)."""
     url, _, _ = package.url.partition("#")
     if not url.endswith(_ENDINGS):
-        raise _unsound(f"{package.url!r} is not the URL of a conda package")
-    return sound_url(url).replace("$", "%24")
+        raise _invalid(f"{package.url!r} is not the URL of a conda package")
+    return checked_url(url).replace("$", "%24")
 
 
-def _unsound(what: str) -> OutsideError:
+def _invalid(what: str) -> OutsideError:
     hint = Hint("remove the package, or use another channel for it")
     return OutsideError("unsound-package", f"{what}: it cannot be locked", hints=(hint,))
