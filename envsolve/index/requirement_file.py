@@ -62,7 +62,7 @@ class Line(NamedTuple):
     hashes: Hashes = ()
 
 
-class Asked(NamedTuple):
+class FileRequirements(NamedTuple):
     """The content of files: requirements, constraints and indexes. ``mistakes`` has the errors in other lines."""
 
     requirements: tuple[Line, ...] = ()
@@ -71,8 +71,8 @@ class Asked(NamedTuple):
     extra_index_urls: tuple[str, ...] = ()
     mistakes: tuple[UsageError, ...] = ()
 
-    def __add__(self, other: Asked) -> Asked:  # type: ignore[override]  # two of them are one, not a longer tuple
-        return Asked(
+    def __add__(self, other: FileRequirements) -> FileRequirements:  # type: ignore[override]  # two of them are one, not a longer tuple
+        return FileRequirements(
             self.requirements + other.requirements,
             self.constraints + other.constraints,
             other.index_url or self.index_url,
@@ -81,7 +81,9 @@ class Asked(NamedTuple):
         )
 
 
-def read_requirement_file(name: str, *, constraint: bool = False, environ: Mapping[str, str] | None = None) -> Asked:
+def read_requirement_file(
+    name: str, *, constraint: bool = False, environ: Mapping[str, str] | None = None
+) -> FileRequirements:
     """The content of a file and of the files it includes, each line once; ``-`` is standard input.
 
     The mistakes include files that cannot be read or include themselves, and lines that a lock does not support.
@@ -89,10 +91,10 @@ def read_requirement_file(name: str, *, constraint: bool = False, environ: Mappi
     """
     reading = _Reading(os.environ if environ is None else environ)
     reading.read(name, (), constraint=constraint)
-    return reading.asked
+    return reading.content
 
 
-def read_pip_section(entries: Iterable[tuple[str, int]], path: Path) -> Asked:
+def read_pip_section(entries: Iterable[tuple[str, int]], path: Path) -> FileRequirements:
     """What the entries of ``pip:`` in the environment.yml at ``path`` ask for, each with its line.
 
     conda and mamba write them to a requirements file in the folder of the environment.yml and give it to pip, so that
@@ -102,7 +104,7 @@ def read_pip_section(entries: Iterable[tuple[str, int]], path: Path) -> Asked:
     reading = _Reading(os.environ)
     for entry, number in entries:
         reading.read_entry(without_comment(entry), path, number)
-    return reading.asked
+    return reading.content
 
 
 def refuse_all(mistakes: Sequence[UsageError]) -> None:
@@ -153,9 +155,9 @@ class _Reading:
         self.mistakes: list[UsageError] = []
 
     @property
-    def asked(self) -> Asked:
+    def content(self) -> FileRequirements:
         """All of it."""
-        return Asked(
+        return FileRequirements(
             tuple(self.requirements),
             tuple(self.constraints),
             self.index_url,
@@ -174,7 +176,7 @@ class _Reading:
         self._read.add((real, constraint))
         text = _text(name, typed=not within)
         origin = f"{'-c' if constraint else '-r'} {name}"
-        asked = self.constraints if constraint else self.requirements
+        content = self.constraints if constraint else self.requirements
         for number, line, _ in logical_lines(text):
             if not line:
                 continue
@@ -185,7 +187,7 @@ class _Reading:
                 elif expanded.startswith("-"):
                     self._option(expanded, place, name, (*within, name), constraint=constraint)
                 else:
-                    asked[_requirement(expanded, origin, place)] = None
+                    content[_requirement(expanded, origin, place)] = None
             except UsageError as mistake:
                 self.mistakes.append(mistake)
 

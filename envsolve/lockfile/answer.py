@@ -9,14 +9,14 @@ from envsolve.model.host import Host
 from envsolve.model.solution import Solution
 
 if TYPE_CHECKING:
-    from envsolve.lockfile.lock import Asked
+    from envsolve.lockfile.lock import RequestedSpec
 
 
 class Answer(NamedTuple):
     """A solution with the hosts it was made for, the command and options that requested it, and the matrix's date.
 
     ``own_matrix`` says that the matrix is not the one envsolve ships: the same command elsewhere may answer otherwise.
-    ``asked`` is what goes with the frameworks and is not pinned, ``variables`` what its files set in an environment.
+    ``requested`` are specs besides the frameworks, which are not pinned. ``variables`` are set in the environment.
     ``alternatives`` are what other kinds of output and other sources would give.
     """
 
@@ -27,6 +27,6 @@ class Answer(NamedTuple):
     envsolve_version: str
     own_matrix: bool = False
     options: Options = ()
-    asked: tuple[Asked, ...] = ()
+    requested: tuple[RequestedSpec, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     alternatives: tuple[Answer, ...] = ()

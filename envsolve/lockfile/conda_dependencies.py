@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envsolve.lockfile.lock import MAIN, Asked, Lock
+from envsolve.lockfile.lock import MAIN, Lock, RequestedSpec
 from envsolve.model.conda import CondaPackage
 from envsolve.model.names import normalized
 
@@ -35,7 +35,7 @@ def dependencies(package: CondaPackage) -> dict[str, str]:
         found = _SPEC.match(spec)
         if found is not None:
             rests.setdefault(found[1].lower(), []).append(" ".join(found[2].split()))
-    return {name: _both(asked) for name, asked in sorted(rests.items())}
+    return {name: _both(requested) for name, requested in sorted(rests.items())}
 
 
 def installing_order(packages: Iterable[CondaPackage]) -> list[CondaPackage]:
@@ -60,16 +60,17 @@ def installing_order(packages: Iterable[CondaPackage]) -> list[CondaPackage]:
     return list(placed.values())
 
 
-def asked_packages(lock: Lock) -> Iterator[tuple[Asked, Node]]:
+def requested_packages(lock: Lock) -> Iterator[tuple[RequestedSpec, Node]]:
     """What was requested, each with the package that is the answer; a conda package may fulfil a requirement of pip."""
     conda = {normalized(package.name): Node("conda", package.name) for package in lock.conda}
     pip = {pin.name for pin in lock.pins}
-    for asked in lock.asked:
-        found = (_REQUIREMENT if asked.by_pip else _SPEC).match(asked.spec)
+    for requested in lock.requested:
+        found = (_REQUIREMENT if requested.by_pip else _SPEC).match(requested.spec)
         name = "" if found is None else found[1]
         wheel = normalized(name)
         by_conda = Node("conda", name.lower())
-        yield asked, (Node("pip", wheel) if wheel in pip else conda.get(wheel, by_conda)) if asked.by_pip else by_conda
+        by_pip = Node("pip", wheel) if wheel in pip else conda.get(wheel, by_conda)
+        yield requested, by_pip if requested.by_pip else by_conda
 
 
 def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
@@ -83,8 +84,8 @@ def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
     needs = _needs(lock)
     found: dict[Node, set[str]] = {node: set() for node in needs}
     roots: dict[str, list[Node]] = {}
-    for asked, node in asked_packages(lock):
-        roots.setdefault(asked.category, []).append(node)
+    for requested, node in requested_packages(lock):
+        roots.setdefault(requested.category, []).append(node)
     for category, nodes in roots.items():
         for node in _reached(nodes, needs):
             found[node].add(category)

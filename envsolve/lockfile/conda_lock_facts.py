@@ -36,7 +36,7 @@ def content_hash(lock: Lock) -> str:
     content = {
         "platform": lock.platform,
         "channels": list(lock.channels),
-        "asked": sorted([it.spec, "pip" if it.by_pip else "conda", it.category] for it in lock.asked),
+        "asked": sorted([it.spec, "pip" if it.by_pip else "conda", it.category] for it in lock.requested),
         "virtual_packages": sorted(map(str, lock.virtual_packages)),
         "exclude_newer": None if lock.made is None else lock.made.exclude_newer,
     }

@@ -91,10 +91,10 @@ def conda_specs(solution: Solution) -> Iterator[tuple[str, str]]:
 
 
 def _python(solution: Solution) -> tuple[str, str]:
-    asked = solution.problem.python
-    patch = asked is not None and any(Version(clause.version.removesuffix(".*")).micro for clause in asked)
+    requested = solution.problem.python
+    patch = requested is not None and any(Version(clause.version.removesuffix(".*")).micro for clause in requested)
     if patch:
-        return f"python={solution.python}.*,{asked}", f"Python {asked} was requested"
+        return f"python={solution.python}.*,{requested}", f"Python {requested} was requested"
     fact = solution.because[-1]
     return f"python={solution.python}", fact.text
 
@@ -140,10 +140,10 @@ def _conda_libraries(toolkit: Toolkit, releases: list[Release]) -> Iterator[tupl
 def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:
     if solution.cudnn is None or solution.cudnn_bound is None:
         return
-    asked = [release for release in releases if release.cudnn_requires is not None and not release.brings_cudnn]
-    packages = dict.fromkeys(release.cudnn_package or "cudnn" for release in asked)
-    wildcard = next((c.version for r in asked for c in r.cudnn_requires or () if c.operator == "=="), None)
-    floors = [Version(c.version) for r in asked for c in r.cudnn_requires or () if c.operator == ">="]
+    requested = [release for release in releases if release.cudnn_requires is not None and not release.brings_cudnn]
+    packages = dict.fromkeys(release.cudnn_package or "cudnn" for release in requested)
+    wildcard = next((c.version for r in requested for c in r.cudnn_requires or () if c.operator == "=="), None)
+    floors = [Version(c.version) for r in requested for c in r.cudnn_requires or () if c.operator == ">="]
     for package in packages:
         if wildcard is not None:
             yield f"{package}={wildcard.removesuffix('.*')}", "the cuDNN it was built with"

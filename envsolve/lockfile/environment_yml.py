@@ -72,7 +72,7 @@ def write(lock: Lock) -> str:
 
     Raises OutsideError ``no-hash`` for a wheel without checksum, ``unsound-package`` for what no lock may hold.
     """
-    if lock.asks_alone:
+    if lock.is_unresolved:
         return _text_of(lock)
     return _text_of(lock.with_digest(_text_of, lambda text: read(text, Platform(lock.platform))))
 
@@ -199,7 +199,7 @@ def _text_of(lock: Lock) -> str:
 
 
 def _lines(lock: Lock) -> Iterator[str]:
-    is_stack = lock.asks_alone
+    is_stack = lock.is_unresolved
     yield from header_lines((lock,), resolved=not is_stack)
     yield from override_remark(_conda_cuda(lock.stack))
     if not is_stack:
@@ -210,7 +210,7 @@ def _lines(lock: Lock) -> Iterator[str]:
     yield "channels:"
     for channel in dict.fromkeys(lock.channels):
         yield f"  - {scalar(channel)}"
-    conda, pip = (_asked(lock, by_pip=it) if is_stack else _packages(lock, by_pip=it) for it in (False, True))
+    conda, pip = (_requested(lock, by_pip=it) if is_stack else _packages(lock, by_pip=it) for it in (False, True))
     entry = _bare if is_stack else scalar
     yield "dependencies:" if lock.conda or lock.pins or is_stack else "dependencies: []"
     for spec, reason in conda:
@@ -233,8 +233,8 @@ def _bare(text: str) -> str:
     return text if _PLAIN.match(text) else scalar(text)
 
 
-def _asked(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
-    return ((it.spec, it.reason) for it in lock.asked if it.by_pip is by_pip)
+def _requested(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
+    return ((it.spec, it.reason) for it in lock.requested if it.by_pip is by_pip)
 
 
 def _packages(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
@@ -259,11 +259,11 @@ def _conda_cuda(stack: Stack | None) -> str | None:
 
 def _reasons(lock: Lock) -> dict[Node, str]:
     """Why each package is in the file, where it was requested or bounded."""
-    from envsolve.lockfile.conda_dependencies import Node, asked_packages
+    from envsolve.lockfile.conda_dependencies import Node, requested_packages
 
     reasons: dict[Node, list[str]] = {}
-    for asked, node in asked_packages(lock):
-        reasons.setdefault(node, []).append(asked.reason)
+    for requested, node in requested_packages(lock):
+        reasons.setdefault(node, []).append(requested.reason)
     for pin in lock.pins:
         reasons.setdefault(Node("pip", pin.name), []).extend(pin.because)
     return {node: "; ".join(dict.fromkeys(filter(None, found))) for node, found in reasons.items()}
@@ -300,8 +300,8 @@ def _requirement(pin: Pin) -> str:
     """The pin with its checksums, so that pip installs these files and no others."""
     files = pin.files if pin.index_url is not None else pin.files[:1]
     hashes = sorted({f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)})
-    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {checked_url(files[0].url)}"
-    return " ".join([asked, *(f"--hash={digest}" for digest in hashes)])
+    pinned = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {checked_url(files[0].url)}"
+    return " ".join([pinned, *(f"--hash={digest}" for digest in hashes)])
 
 
 def _filled(entries: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:

@@ -133,7 +133,7 @@ def _document(answer: Answer) -> documents.Stack:
         "cuda_owner": None if solution.owner is None else solution.owner.value,
         "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
         "frameworks": [_framework(choice) for choice in solution.choices],
-        "packages": [{"spec": it.spec, "manager": "pip" if it.by_pip else "conda"} for it in answer.asked],
+        "packages": [{"spec": it.spec, "manager": "pip" if it.by_pip else "conda"} for it in answer.requested],
         "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
         "alternatives": [_alternative(it) for it in answer.alternatives],
         "notes": [it.as_json() for it in (*solution.notes, *(newer.note for newer in solution.newer_elsewhere))],

@@ -38,7 +38,7 @@ MAIN = "main"
 """The category of what an environment needs in any case (conda-lock's word)."""
 
 
-class Asked(NamedTuple):
+class RequestedSpec(NamedTuple):
     """One thing that was requested: a match spec of conda or, with ``by_pip``, a requirement as PEP 508 has it.
 
     ``reason`` is a sentence for people. ``category`` is what it is for: ``main``, or ``dev`` and the like.
@@ -154,7 +154,7 @@ class Lock(NamedTuple):
     conda: tuple[CondaPackage, ...] = ()
     channels: tuple[str, ...] = ()
     virtual_packages: tuple[VirtualPackage, ...] = ()
-    asked: tuple[Asked, ...] = ()
+    requested: tuple[RequestedSpec, ...] = ()
     sources: tuple[str, ...] = ()
     environment: str = ""
     variables: tuple[tuple[str, str], ...] = ()
@@ -183,9 +183,9 @@ class Lock(NamedTuple):
             return None
 
     @property
-    def asks_alone(self) -> bool:
+    def is_unresolved(self) -> bool:
         """Whether it has no packages and says what a stack requires: these are for a solver to choose."""
-        return any(it.of_stack for it in self.asked) and not self.conda and not self.pins
+        return any(it.of_stack for it in self.requested) and not self.conda and not self.pins
 
     def pins_for(self, platform: Platform) -> tuple[Pin, ...]:
         """The pins whose markers may hold on ``platform``, for some Python; one with a marker not understood does."""
@@ -277,7 +277,7 @@ def conda_lock(
     pins: tuple[Pin, ...],
     platform: Platform,
     virtual_packages: tuple[VirtualPackage, ...],
-    asked: tuple[Asked, ...],
+    requested: tuple[RequestedSpec, ...],
 ) -> Lock:
     """A lock of ``conda`` packages for a machine that has ``virtual_packages``, with the wheels beside them."""
     conda = tuple(conda)
@@ -288,7 +288,7 @@ def conda_lock(
         glibc=next((it.version for it in virtual_packages if it.name == "__glibc"), None),
         conda=conda,
         virtual_packages=virtual_packages,
-        asked=asked,
+        requested=requested,
     )
 
 

@@ -25,7 +25,7 @@ from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lin
 from envsolve.lockfile.conda_locks import assembled
 from envsolve.lockfile.environment_yml import channel_named
 from envsolve.lockfile.header import commented
-from envsolve.lockfile.lock import Asked, Lock, Open
+from envsolve.lockfile.lock import Lock, Open, RequestedSpec
 from envsolve.lockfile.requirements_txt import read_lines
 from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.toml import Value, quoted_key, string, value
@@ -35,7 +35,7 @@ from envsolve.model.names import is_name, normalized
 
 _FIRST_PIXI = "0.71"
 """The first whose platforms say what a machine has; before, ``[system-requirements]`` says it of all platforms."""
-_PIP = Asked("pip", of_stack=True)
+_PIP = RequestedSpec("pip", of_stack=True)
 """What a stack with wheels asks of conda, and pixi has by itself."""
 _REASONS = {"LD_LIBRARY_PATH": "where the wheel looks for the CUDA libraries"}
 _SPEC = re.compile(r"([A-Za-z0-9_.-]+)(.*)\Z")
@@ -99,8 +99,8 @@ def document_in(text: str) -> object:
 
 def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
     """The wheels that a manifest requires on ``platform``, as requirements. Raises FileError if it is no TOML."""
-    asked = _read(toml_document(text), platform, "pypi-dependencies")
-    return tuple(_requirement(name, table) for name, table in asked)
+    requested = _read(toml_document(text), platform, "pypi-dependencies")
+    return tuple(_requirement(name, table) for name, table in requested)
 
 
 def _lines(locks: Sequence[Lock]) -> Iterator[str]:
@@ -189,9 +189,9 @@ def _versions(lock: Lock) -> dict[str, str]:
 
 
 def _conda(lock: Lock) -> _Dependencies:
-    if lock.asks_alone:
-        asked = (it for it in lock.asked if not (it.by_pip or it == _PIP))
-        return _collected((*_conda_dependency(it.spec), it.reason) for it in asked)
+    if lock.is_unresolved:
+        requested = (it for it in lock.requested if not (it.by_pip or it == _PIP))
+        return _collected((*_conda_dependency(it.spec), it.reason) for it in requested)
     channels = tuple(dict.fromkeys(lock.channels))
     specs = (("=".join(filter(None, it[:3])), channel_named(it, channels)) for it in lock.conda)
     found = ((*_conda_dependency(spec), channel) for spec, channel in specs)
@@ -212,8 +212,8 @@ def _conda_dependency(spec: str) -> tuple[str, _Dependency]:
 
 
 def _wheels(lock: Lock) -> _Dependencies:
-    if lock.asks_alone:
-        return _collected((*_wheel(it.spec, it.index), it.reason) for it in lock.asked if it.by_pip)
+    if lock.is_unresolved:
+        return _collected((*_wheel(it.spec, it.index), it.reason) for it in lock.requested if it.by_pip)
     specs = (
         (f" @ {checked_url(it.files[0].url)}" if it.index_url is None else f"=={it.version}", it) for it in lock.pins
     )
@@ -223,17 +223,17 @@ def _wheels(lock: Lock) -> _Dependencies:
 def _wheel(spec: str, index: str) -> tuple[str, _Dependency]:
     from packaging.requirements import Requirement
 
-    asked = Requirement(spec)
-    extras = tuple(sorted(asked.extras))
-    if asked.url:
-        return asked.name, _Dependency("", extras=extras, url=asked.url)
-    return asked.name, _Dependency(str(asked.specifier) or "*", extras=extras, index=index)
+    requested = Requirement(spec)
+    extras = tuple(sorted(requested.extras))
+    if requested.url:
+        return requested.name, _Dependency("", extras=extras, url=requested.url)
+    return requested.name, _Dependency(str(requested.specifier) or "*", extras=extras, index=index)
 
 
-def _collected(asked: Iterator[tuple[str, _Dependency, str]]) -> _Dependencies:
+def _collected(requested: Iterator[tuple[str, _Dependency, str]]) -> _Dependencies:
     """By name; a package that is requested twice must be both."""
     found: dict[str, _Wanted] = {}
-    for name, dependency, reason in asked:
+    for name, dependency, reason in requested:
         known = found.get(name)
         if known is None:
             found[name] = _Wanted(dependency, (reason,))
@@ -254,16 +254,16 @@ def _both(one: _Dependency, other: _Dependency) -> _Dependency:
     )
 
 
-def _tables(name: str, asked: Mapping[str, _Dependencies]) -> Iterator[str]:
+def _tables(name: str, requested: Mapping[str, _Dependencies]) -> Iterator[str]:
     """What all platforms require alike in one table, the rest in one for each platform."""
-    first = next(iter(asked.values()))
+    first = next(iter(requested.values()))
     shared = {
         package: it
         for package, it in first.items()
-        if all(package in other and other[package].dependency == it.dependency for other in asked.values())
+        if all(package in other and other[package].dependency == it.dependency for other in requested.values())
     }
     yield from _table(f"[{name}]", shared)
-    for platform, dependencies in asked.items():
+    for platform, dependencies in requested.items():
         own = {package: it for package, it in dependencies.items() if package not in shared}
         yield from _table(f"[target.{platform}.{name}]", own)
 
@@ -287,7 +287,7 @@ def _fields(dependency: _Dependency) -> dict[str, Value]:
 
 def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
     """The user's own indexes, and pages of links, which are no index; the wheels' indexes stand beside the wheels."""
-    first, named = locks[0], {it.index for lock in locks for it in lock.asked}
+    first, named = locks[0], {it.index for lock in locks for it in lock.requested}
     pages = dict.fromkeys(page for lock in locks for page in lock.find_links)
     options: dict[str, Value] = {
         "index-url": "" if first.default_is_plain else checked_url(first.default_index),
@@ -295,7 +295,7 @@ def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
         "find-links": [{"url": page} for page in pages],
     }
     given = {key: option for key, option in options.items() if option}
-    if given and any(it.by_pip for lock in locks for it in lock.asked if lock.asks_alone):
+    if given and any(it.by_pip for lock in locks for it in lock.requested if lock.is_unresolved):
         yield ""
         yield "[pypi-options]"
         for key, option in given.items():
@@ -306,9 +306,11 @@ def _pinned(
     conda: Iterable[tuple[str, Mapping[str, object]]], wheels: Iterable[tuple[str, Mapping[str, object]]]
 ) -> tuple[Lock, tuple[CondaPackage, ...]]:
     """What dependencies of both kinds pin, each as a table; the rest is open in the lock."""
-    packages, asked = [_package(*it) for it in sorted(conda, key=_first)], sorted(wheels, key=_first)
-    lock = read_lines("\n".join(_requirement(*it) for it in asked), "")
-    indexes = {normalized(name): without_secrets(_text(it, "index")).rstrip("/") for name, it in asked if "index" in it}
+    packages, by_pip = [_package(*it) for it in sorted(conda, key=_first)], sorted(wheels, key=_first)
+    lock = read_lines("\n".join(_requirement(*it) for it in by_pip), "")
+    indexes = {
+        normalized(name): without_secrets(_text(it, "index")).rstrip("/") for name, it in by_pip if "index" in it
+    }
     unpinned = [it.name for it in packages if not it.version]
     left_open = (Open(f"{shown(name)} is not pinned to one version", name, of_conda=True) for name in unpinned)
     return lock._replace(
@@ -327,9 +329,9 @@ def _first(dependency: tuple[str, object]) -> str:
 
 def _read(document: Mapping[str, object], platform: Platform, key: str) -> Iterator[tuple[str, Mapping[str, object]]]:
     """What is asked of each package, as a table. A name that no package has is passed over."""
-    for package, asked in _merged(document, platform, key).items():
+    for package, requested in _merged(document, platform, key).items():
         if is_name(package) or (key == "dependencies" and _CONDA_NAME.match(package)):
-            yield package, {"version": asked} if isinstance(asked, str) else _read_table(asked)
+            yield package, {"version": requested} if isinstance(requested, str) else _read_table(requested)
 
 
 def _merged(document: Mapping[str, object], platform: Platform, *keys: str) -> dict[str, object]:
@@ -343,18 +345,18 @@ def _merged(document: Mapping[str, object], platform: Platform, *keys: str) -> d
     return found
 
 
-def _package(name: str, asked: Mapping[str, object]) -> CondaPackage:
+def _package(name: str, requested: Mapping[str, object]) -> CondaPackage:
     """A package of conda; the version is "" if it is not pinned."""
-    pin = _PINNED.match(_text(asked, "version").strip())
-    channel = without_secrets(_text(asked, "channel"))
-    return CondaPackage(name, "" if pin is None else pin[1], _text(asked, "build"), "", "", channel=channel)
+    pin = _PINNED.match(_text(requested, "version").strip())
+    channel = without_secrets(_text(requested, "channel"))
+    return CondaPackage(name, "" if pin is None else pin[1], _text(requested, "build"), "", "", channel=channel)
 
 
-def _requirement(name: str, asked: Mapping[str, object]) -> str:
+def _requirement(name: str, requested: Mapping[str, object]) -> str:
     """A wheel as a requirement of pip, by its address where it has one."""
-    extras = ",".join(it for it in _list(asked.get("extras")) if isinstance(it, str))
+    extras = ",".join(it for it in _list(requested.get("extras")) if isinstance(it, str))
     project = f"{name}[{extras}]" if extras else name
-    version, address = _text(asked, "version").strip(), _text(asked, "url")
+    version, address = _text(requested, "version").strip(), _text(requested, "url")
     bare = "==" if _BARE_VERSION.match(version) else ""
     return f"{project} @ {address}" if address else f"{project}{bare}{'' if version == '*' else version}"
 

@@ -245,10 +245,10 @@ def _lines(lock: Lock) -> Iterator[str]:
 def _requirement(pin: Pin, default_index: str) -> Iterator[str]:
     files = [it for it in (pin.files if pin.index_url is not None else pin.files[:1]) if it.is_archive]
     hashes = {f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)}
-    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else _by_address(pin)
+    requested = f"{pin.name}=={pin.version}" if pin.index_url is not None else _by_address(pin)
     marker = f" ; {one_line(pin.marker)}" if pin.marker else ""
     name = f"  # {pin.name}" if pin.index_url is None and kind_of(pin.files[0].url) is AddressKind.FOLDER else ""
-    yield " \\\n".join([f"{asked}{marker}{name}", *(f"    --hash={digest}" for digest in sorted(hashes))])
+    yield " \\\n".join([f"{requested}{marker}{name}", *(f"    --hash={digest}" for digest in sorted(hashes))])
     yield from _via(pin)
     for reason in pin.because:
         yield f"    {one_line(f'# because: {reason}')}"

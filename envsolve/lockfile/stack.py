@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channels_of, conda_specs, environment_name
 from envsolve.lockfile.header import machines_of
-from envsolve.lockfile.lock import Asked, Lock, LockedFramework, Made, Stack
+from envsolve.lockfile.lock import Lock, LockedFramework, Made, RequestedSpec, Stack
 from envsolve.lockfile.pip_specs import pip_specs, wheels_of
 from envsolve.lockfile.remarks import needs_library_path, usage_remarks
 from envsolve.lockfile.wheels import find_links_of, goes_by_folder, index_of, requirements_of
@@ -53,12 +53,15 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
         find_links=tuple(dict.fromkeys(filter(None, map(find_links_of, looked)))),
         channels=tuple(channels_of(solution)),
         virtual_packages=tuple(_required(solution)),
-        asked=(
-            *(Asked(spec, reason, of_stack=True) for spec, reason in conda_specs(solution)),
-            *(it for it in answer.asked if not it.by_pip),
-            *((Asked("pip", of_stack=True),) if releases or any(it.by_pip for it in answer.asked) else ()),
-            *(Asked(*it, by_pip=True, of_stack=True, index=indexes.get(it[0], "")) for it in pip_specs(solution)),
-            *(it for it in answer.asked if it.by_pip),
+        requested=(
+            *(RequestedSpec(spec, reason, of_stack=True) for spec, reason in conda_specs(solution)),
+            *(it for it in answer.requested if not it.by_pip),
+            *((RequestedSpec("pip", of_stack=True),) if releases or any(it.by_pip for it in answer.requested) else ()),
+            *(
+                RequestedSpec(*it, by_pip=True, of_stack=True, index=indexes.get(it[0], ""))
+                for it in pip_specs(solution)
+            ),
+            *(it for it in answer.requested if it.by_pip),
         ),
         environment=environment_name(solution),
         variables=(*((variable,) if sets_library_path and needs_library_path(solution) else ()), *answer.variables),

@@ -27,6 +27,6 @@ def _lines(answer: Answer, commands: Sequence[str]) -> Iterator[str]:
     yield from (f"#   {command}" for command in commands)
     yield from lock.remarks
     yield from index_options(lock)
-    for asked in lock.asked:
-        if asked.by_pip:
-            yield commented(asked.spec, asked.reason)
+    for requested in lock.requested:
+        if requested.by_pip:
+            yield commented(requested.spec, requested.reason)

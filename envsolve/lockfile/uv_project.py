@@ -197,9 +197,9 @@ class _Settings:
         extra = normalized(target.extra)
         required = self._of_extra.get(extra, self._dependencies) if extra else self._required
         for text in target.requires:
-            asked = Requirement(text)
-            name = normalized(asked.name)
-            if any(asked.extras <= it.extras for it in _named(name, required)):
+            requested = Requirement(text)
+            name = normalized(requested.name)
+            if any(requested.extras <= it.extras for it in _named(name, required)):
                 continue
             if not target.extra:
                 message = f"the lock has {text}, which [project] dependencies do not require, so that uv leaves it out"

@@ -42,10 +42,10 @@ def requirements_of(release: Release, python: Version) -> tuple[str, ...]:
     if goes_by_folder(release):
         return (f"{release.package} @ {PYTORCH_INDEX}{release.build}/{_file_name(release, python)}",)
     extras = f"[{','.join(release.extras)}]" if release.extras else ""
-    asked = f"{release.package}{extras}=={release.full_version}"
+    requested = f"{release.package}{extras}=={release.full_version}"
     if release.source is Source.JAX_RELEASES:
-        return asked, f"jaxlib=={release.version}+{release.build}"
-    return (asked,)
+        return requested, f"jaxlib=={release.version}+{release.build}"
+    return (requested,)
 
 
 def goes_by_folder(release: Release) -> bool:

@@ -93,9 +93,9 @@ def rtx_3090(matrix: Matrix) -> Lock:
 
 def rtx_3090_answer(matrix: Matrix) -> Answer:
     """The stack of that lock."""
-    asked = FrameworkRequest("pytorch", parse_versions("==2.14.1"))
+    requested = FrameworkRequest("pytorch", parse_versions("==2.14.1"))
     request = Request(
-        (asked,),
+        (requested,),
         gpus=("RTX 3090",),
         driver=DriverVersion.parse("580.65.06"),
         platforms=(Platform.LINUX_64,),

@@ -80,7 +80,7 @@ def is_restricted(lock: Lock, format_name: str) -> bool:
     Of a pixi.toml and an environment.yml of a stack a solver decides what they install: its readers are tested by
     themselves.
     """
-    return format_name != "pixi" and not (format_name == "environment" and lock.asks_alone)
+    return format_name != "pixi" and not (format_name == "environment" and lock.is_unresolved)
 
 
 def restricted(lock: Lock, format_name: str) -> Lock:
@@ -88,7 +88,7 @@ def restricted(lock: Lock, format_name: str) -> Lock:
     holds = HOLDS[format_name]
     found = _of_conda(lock, format_name, holds) if Content.CONDA in holds else _of_python(lock, holds)
     made = found.made
-    if made is None or Content.RECORD not in holds or lock.asks_alone:
+    if made is None or Content.RECORD not in holds or lock.is_unresolved:
         return found
     return found._replace(made=made._replace(packages_digest=found.packages_digest))
 
@@ -97,7 +97,7 @@ def _of_python(lock: Lock, holds: Collection[Content]) -> Lock:
     unsaid_index = lock.default_index if Content.DEFAULT_INDEX in holds else None
     pins = (_restricted_pin(pin, holds, unsaid_index) for pin in sorted_pins(lock.pins))
     lock = lock._replace(
-        pins=tuple(pins), conda=(), channels=(), asked=(), sources=(), environment="", remarks=(), left_out=()
+        pins=tuple(pins), conda=(), channels=(), requested=(), sources=(), environment="", remarks=(), left_out=()
     )
     if lock.made is None:
         pythons = lock.requires_python or requires_python_of(lock.python)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from envsolve.errors import OutsideError
 from envsolve.lockfile import conda_lock_yml, environment_yml, explicit
 from envsolve.lockfile.formats import write_conda_lock
-from envsolve.lockfile.lock import Asked, Lock
+from envsolve.lockfile.lock import Lock, RequestedSpec
 from envsolve.matrix import Matrix
 from tests.laws import examples
 from tests.lockfile.conda_locks import CHANNEL, WHEELS, conda_locks, package, plain, two_platforms
@@ -108,26 +108,26 @@ def test_a_package_is_for_main_or_for_each_category_that_leads_to_it(both: tuple
 
 
 def test_main_wins_over_other_categories() -> None:
-    asked = (Asked("packaging", category="docs"), Asked("pytest >=8"))
-    held = plain(package("pytest"), package("packaging"), asked=asked)
+    requested = (RequestedSpec("packaging", category="docs"), RequestedSpec("pytest >=8"))
+    held = plain(package("pytest"), package("packaging"), requested=requested)
     assert kinds(held) == [("packaging", "main", False), ("pytest", "main", False)]
 
 
 def test_what_nothing_leads_to_is_not_lost() -> None:
-    held = plain(package("tzdata"), package("packaging"), asked=(Asked("packaging", category="docs"),))
+    held = plain(package("tzdata"), package("packaging"), requested=(RequestedSpec("packaging", category="docs"),))
     assert kinds(held) == [("packaging", "docs", True), ("tzdata", "main", False)]
 
 
 def test_a_wheel_leads_to_the_conda_package_that_it_needs() -> None:
     wheel = WHEELS[0]._replace(requires=("Packaging", "numpy"))
-    asked = (Asked("TensorFlow[and-cuda]>=2", category="gpu", by_pip=True), Asked("python"))
-    held = plain(package("packaging"), pip=(wheel, WHEELS[1]), asked=asked)
+    requested = (RequestedSpec("TensorFlow[and-cuda]>=2", category="gpu", by_pip=True), RequestedSpec("python"))
+    held = plain(package("packaging"), pip=(wheel, WHEELS[1]), requested=requested)
     assert kinds(held) == [("packaging", "gpu", True), ("numpy", "gpu", True), ("tensorflow", "gpu", True)]
 
 
 def test_a_requirement_that_conda_fulfils_is_for_its_category() -> None:
-    asked = (Asked("Python-ABI", category="dev", by_pip=True),)
-    assert kinds(plain(package("python_abi"), asked=asked)) == [("python_abi", "dev", True)]
+    requested = (RequestedSpec("Python-ABI", category="dev", by_pip=True),)
+    assert kinds(plain(package("python_abi"), requested=requested)) == [("python_abi", "dev", True)]
 
 
 def test_everything_but_optional_is_text(both: tuple[Lock, ...]) -> None:
@@ -191,7 +191,7 @@ def test_no_credentials_are_written() -> None:
     lock = plain(
         held,
         pip=(wheel,),
-        asked=(Asked(f"{private}::tzdata"),),
+        requested=(RequestedSpec(f"{private}::tzdata"),),
         command=f"envsolve -c {private}",
         channels=(private,),
         sources=(f"{private}/env.yml",),

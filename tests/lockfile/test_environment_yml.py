@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from envsolve.app.lock.held_locks import held_in
 from envsolve.lockfile import environment_yml
-from envsolve.lockfile.lock import Asked, Lock
+from envsolve.lockfile.lock import Lock, RequestedSpec
 from envsolve.lockfile.reading import lock_in
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
@@ -103,8 +103,8 @@ def test_whatever_stands_in_a_lock_stays_what_it_is(lock: Lock) -> None:
 
 
 def test_a_reason_stays_on_its_line() -> None:
-    asked = Asked("tzdata", "because\n  - evil=1\u2028- evil")
-    assert specs(plain(package("tzdata"), asked=(asked,))) == ["tzdata=2025b=h78e105d_0"]
+    requested = RequestedSpec("tzdata", "because\n  - evil=1\u2028- evil")
+    assert specs(plain(package("tzdata"), requested=(requested,))) == ["tzdata=2025b=h78e105d_0"]
 
 
 @pytest.mark.parametrize("empty", ["variables:", "variables: null", "variables: {}"])

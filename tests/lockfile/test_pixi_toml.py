@@ -63,9 +63,9 @@ CASES = {
 
 def answers(case: Case, matrix: Matrix, **more: Any) -> list[Answer]:
     """The stack for each platform of ``case``."""
-    asked = tuple(FrameworkRequest(*parse_framework(text)) for text in case.frameworks)
+    requested = tuple(FrameworkRequest(*parse_framework(text)) for text in case.frameworks)
     request = Request(
-        asked,
+        requested,
         gpus=(case.gpu,),
         driver=None if case.driver is None else DriverVersion.parse(case.driver),
         platforms=case.platforms,
@@ -101,7 +101,7 @@ def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
 
 
 def test_each_dependency_means_what_the_match_spec_means(matrix: Matrix) -> None:
-    asked, told = [], []
+    requested, told = [], []
     for case in CASES.values():
         given = answers(case, matrix)
         manifest = tomli.loads(written(given))
@@ -110,9 +110,9 @@ def test_each_dependency_means_what_the_match_spec_means(matrix: Matrix) -> None
             for name, held in {**manifest.get("dependencies", {}), **own}.items():
                 fields = {"version": held} if isinstance(held, str) else held
                 told.append(f"{name} {fields['version']} {fields.get('build', '')}")
-            asked += [spec for spec, _ in conda_specs(answer.solution)]
+            requested += [spec for spec, _ in conda_specs(answer.solution)]
     read_by_rattler = "[sorted({str(MatchSpec(spec)).replace(' *', '') for spec in specs}) for specs in asked]"
-    both = rattler(read_by_rattler, [asked, told])
+    both = rattler(read_by_rattler, [requested, told])
     assert isinstance(both, list)
     assert len(both[0]) > 20
     assert both[0] == both[1]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from envsolve.errors import EnvsolveError, UsageError
 from envsolve.lockfile.formats import IMAGE_PLATFORMS, write_python_lock
-from envsolve.lockfile.lock import Asked, Lock, strong_digests
+from envsolve.lockfile.lock import Lock, RequestedSpec, strong_digests
 from envsolve.lockfile.reading import lock_at, locks_in
 from envsolve.lockfile.stack import lock_of
 from envsolve.lockfile.yaml_document import is_null
@@ -247,10 +247,10 @@ def content_of(lock: Lock) -> set[Content]:
 def test_a_format_holds_no_more_and_no_less_than_it_declares(format_name: str, matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
     pins = [it._replace(marker="python_version > '3'") for it in (*rtx_3090(matrix).pins, *windows.pins)]
-    asked = (*linux.asked, *(Asked(spec, of_stack=True) for spec in ("python=3.12", "numpy=2")))
+    requested = (*linux.requested, *(RequestedSpec(spec, of_stack=True) for spec in ("python=3.12", "numpy=2")))
     lock = linux._replace(
         pins=tuple({pin.name: pin for pin in reversed(pins)}.values()),
-        asked=asked,
+        requested=requested,
         requires_python=">=3.12",
         default_is_plain=False,
         indexes=(CUDA_INDEX,),

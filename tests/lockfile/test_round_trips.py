@@ -80,8 +80,8 @@ def as_channels_have_it(lock: Lock) -> Lock:
         )
         for it in lock.conda
     )
-    asked = tuple(it._replace(category="dev" if it.category else MAIN) for it in lock.asked)
-    return lock._replace(conda=tuple(conda), asked=asked, channels=("conda-forge",), sources=())
+    requested = tuple(it._replace(category="dev" if it.category else MAIN) for it in lock.requested)
+    return lock._replace(conda=tuple(conda), requested=requested, channels=("conda-forge",), sources=())
 
 
 def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
@@ -91,5 +91,5 @@ def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
 
 
 def requirements_of(lock: Lock) -> str:
-    asked = ExportRequest(Path("lock"), "requirements", asking=Asking(network=Network(offline=True)))
-    return export_python(asked, "pylock", lock, {}).texts[0][1]
+    requested = ExportRequest(Path("lock"), "requirements", asking=Asking(network=Network(offline=True)))
+    return export_python(requested, "pylock", lock, {}).texts[0][1]

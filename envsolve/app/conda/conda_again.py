@@ -20,7 +20,7 @@ from envsolve.app.solve.solving import notes_of, request_without_secrets
 from envsolve.app.status.lock_satisfies import differences, holds
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import Listed
-from envsolve.lockfile.lock import Asked, Lock
+from envsolve.lockfile.lock import Lock, RequestedSpec
 from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
@@ -63,7 +63,7 @@ def conda_again(
     as_recorded, _ = request_without_secrets(recorded)
     targets, solutions, notes = [], [], list(hidden)
     locks: dict[Platform, Lock] = {}
-    specs: dict[Platform, tuple[Asked, ...]] = {}
+    specs: dict[Platform, tuple[RequestedSpec, ...]] = {}
     is_recorded = True
     for target in targets_of(bare, matrix, environ):
         platform = target.problem.platform
@@ -92,13 +92,13 @@ def conda_again(
             return None
         again = zip(locks.items(), targets, solutions, strict=True)
         locks = {
-            platform: _made_for(as_recorded, lock, target, solution, matrix)._replace(asked=specs[platform])
+            platform: _made_for(as_recorded, lock, target, solution, matrix)._replace(requested=specs[platform])
             for (platform, lock), target, solution in again
         }
     return CondaAgain(locks, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes), is_recorded)
 
 
-def _specs(lock: Lock, asked: CondaAsked, target: Target, solution: Solution | None) -> tuple[Asked, ...]:
+def _specs(lock: Lock, asked: CondaAsked, target: Target, solution: Solution | None) -> tuple[RequestedSpec, ...]:
     """The requests for conda and pip, where the channels have of it what ``lock`` has."""
     there = {it.name: (Listed(it.version, it.build, it.depends),) for it in lock.conda}
     found = split(asked, target.problem, solution, lambda _: there, frozenset())

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from envsolve.app.packages.conda_asked import is_environment_file
 from envsolve.app.request.command import way_out
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
-from envsolve.lockfile.lock import Asked
+from envsolve.lockfile.lock import RequestedSpec
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
@@ -52,7 +52,7 @@ class Unfit(NamedTuple):
 
     problem: Problem
     solution: Solution | None
-    asked: tuple[Asked, ...]
+    asked: tuple[RequestedSpec, ...]
     virtual_packages: tuple[VirtualPackage, ...]
     channels: tuple[str, ...]
     text: str
@@ -96,7 +96,7 @@ def not_on_channels(solution: Solution, channels: Sequence[str], request: Reques
     return UnsolvableError("release-not-on-channel", message, cause, hints)
 
 
-def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[Asked]:
+def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[RequestedSpec]:
     """Why that is asked which the sentences speak of, and what was assumed of the machine."""
     words = {word for sentence in sentences for word in re.split(r"[\s,]+", sentence)}
     for it in unfit.asked:
@@ -104,10 +104,10 @@ def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[Asked]:
             yield it
     for virtual in unfit.virtual_packages:
         if virtual.name in words:
-            yield Asked(str(virtual), "provided by the machine")
+            yield RequestedSpec(str(virtual), "provided by the machine")
 
 
-def _few(reasons: Sequence[Asked], sentences: Sequence[str]) -> tuple[str, ...]:
+def _few(reasons: Sequence[RequestedSpec], sentences: Sequence[str]) -> tuple[str, ...]:
     """The causes that say the most.
 
     What a person requires, what excludes it (rattler begins with the newest version, and lists other Pythons of it),
@@ -132,7 +132,7 @@ def _object(sentence: str) -> str:
     return "" if found is None else found[1]
 
 
-def _cause(asked: Asked) -> str:
+def _cause(asked: RequestedSpec) -> str:
     return f"{asked.spec}: {asked.reason}"
 
 

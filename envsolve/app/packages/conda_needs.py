@@ -23,7 +23,7 @@ from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.index.requirement_file import PIP_SECTION
-from envsolve.lockfile.lock import MAIN, Asked
+from envsolve.lockfile.lock import MAIN, RequestedSpec
 from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.release import Source
 from envsolve.model.requester import Requester
@@ -87,11 +87,11 @@ def split_needs(
         spec = as_conda(need, found, of_stack) if is_for_conda(need, origin) else None
         category, reason = asked.categories.get(need.name, MAIN), f"requested by {origin}"
         if spec is not None:
-            conda.append(Asked(spec, reason, category))
+            conda.append(RequestedSpec(spec, reason, category))
             continue
         if companion and solution is not None:
             raise _no_companion(need, solution.request.requester, None if is_for_conda(need, origin) else origin)
-        by_pip.append(Asked(str(need), reason, category, by_pip=True))
+        by_pip.append(RequestedSpec(str(need), reason, category, by_pip=True))
         left.append((need, origin))
         if is_for_conda(need, origin) and as_conda(need, found, None) is not None:
             elsewhere.add(need.name)
@@ -137,7 +137,7 @@ def _is_companion(name: str, solution: Solution | None) -> bool:
     return any(it.release.framework == framework and not it.release.source.is_wheel for it in choices)
 
 
-def companions(names: frozenset[str], listed: Listing, requester: Requester) -> Iterator[Asked]:
+def companions(names: frozenset[str], listed: Listing, requester: Requester) -> Iterator[RequestedSpec]:
     """What wheels need of PyTorch's family, as conda has it, for a PyTorch that conda installs.
 
     Raises UnsolvableError if no channel has it.
@@ -148,7 +148,7 @@ def companions(names: frozenset[str], listed: Listing, requester: Requester) -> 
         spec = as_conda(need, found, None)
         if spec is None:
             raise _no_companion(need, requester)
-        yield Asked(spec, "required by wheels; its own wheels need the wheel of PyTorch")
+        yield RequestedSpec(spec, "required by wheels; its own wheels need the wheel of PyTorch")
 
 
 def _no_companion(need: Need, requester: Requester, wheel_for: str | None = None) -> UnsolvableError:

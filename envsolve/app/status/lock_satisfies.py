@@ -21,7 +21,7 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.lock import Asked, Lock, Made
+from envsolve.lockfile.lock import Lock, Made, RequestedSpec
 from envsolve.lockfile.options import AROUND, CONSTRAINTS, OVERRIDES
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
@@ -84,7 +84,7 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
     )
 
 
-def holds(lock: Lock, wanted: Iterable[Asked]) -> bool:
+def holds(lock: Lock, wanted: Iterable[RequestedSpec]) -> bool:
     """Whether packages in ``lock`` meet all that is ``wanted``, of the stack too."""
     installed = packages_in(lock, Platform(lock.platform))
     conda = _of_conda((it for it in wanted if not it.by_pip), installed)
@@ -179,7 +179,7 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
         yield Difference(note, True if kind == "constraint" else None)
 
 
-def _of_conda(asked: Iterable[Asked], installed: Iterable[Installed]) -> Iterator[_Wanted]:
+def _of_conda(asked: Iterable[RequestedSpec], installed: Iterable[Installed]) -> Iterator[_Wanted]:
     for it in asked:
         spec = parse_match_spec(it.spec)
         found = tuple(package for package in installed if package.build is not None and package.name == spec.name)

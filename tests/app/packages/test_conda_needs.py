@@ -16,7 +16,7 @@ from envsolve.app.request.channel_order import WHEELS
 from envsolve.app.request.targets import Target
 from envsolve.conda.session import Listed
 from envsolve.errors import UnsolvableError
-from envsolve.lockfile.lock import Asked
+from envsolve.lockfile.lock import RequestedSpec
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Packages, Request
 from envsolve.model.requester import Requester
@@ -76,7 +76,7 @@ def test_the_marker_of_a_framework_counts(
 
 def test_the_python_that_an_environment_names_decides_on_markers(tmp_path: Path) -> None:
     wanted = asked(tmp_path, file="torch; python_version < '3.13'")
-    wanted = wanted._replace(conda=(*wanted.conda, Asked("python 3.14.*", "asked for")))
+    wanted = wanted._replace(conda=(*wanted.conda, RequestedSpec("python 3.14.*", "asked for")))
     assert with_stack(target(), wanted, ()).request.frameworks == ()
 
 
