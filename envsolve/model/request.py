@@ -160,10 +160,10 @@ def parse_cuda_versions(text: str) -> SpecifierSet:
     return _versions(_CUDA_PATCH.sub(r"\1", text), "'12.4' or '>=12,<13'", _CUDA_TAG)
 
 
-def as_typed(versions: SpecifierSet) -> str:
-    """``versions`` as a person types them: ``3.11`` for ``==3.11.*``, ``3.11.7`` for ``==3.11.7``, ``>=3.10,<3.13``.
+def versions_text(versions: SpecifierSet) -> str:
+    """Return the short form: ``3.11`` for ``==3.11.*``, ``3.11.7`` for ``==3.11.7``, ``>=3.10,<3.13`` unchanged.
 
-    :func:`parse_versions` reads both alike.
+    :func:`parse_versions` reads both forms.
     """
     text = str(versions)
     bare = text.removeprefix("==").removesuffix(".*")

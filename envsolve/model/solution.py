@@ -12,7 +12,7 @@ from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.release import CudnnRelease, Release, Toolkit
-from envsolve.model.request import FrameworkRequest, Request, as_typed
+from envsolve.model.request import FrameworkRequest, Request, versions_text
 from envsolve.model.versions import DriverVersion, LibcVersion
 
 
@@ -73,7 +73,7 @@ class Problem(NamedTuple):
 
     def limit(self, name: str, versions: SpecifierSet) -> str:
         """The sentence that says which ``versions`` of Python or CUDA alone will do."""
-        said = f"{name} {as_typed(versions)}"
+        said = f"{name} {versions_text(versions)}"
         return f"the lock file has {said.replace('==', '')}" if self.of_lock else f"{said} was requested"
 
     @property

@@ -30,7 +30,7 @@ from envsolve.model.need import Markers
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import PYTORCH_INDEX, CudaLibraries
-from envsolve.model.request import Request, as_typed
+from envsolve.model.request import Request, versions_text
 from envsolve.model.solution import Solution
 from envsolve.resolve.stack import SHARED_DEPENDENCIES
 
@@ -152,7 +152,7 @@ class Result:
             release = choice.release
             if release.cuda is None or release.cuda_libraries is not CudaLibraries.NONE:
                 continue
-            cudnn = f" and cuDNN {as_typed(release.cudnn_requires)}" if release.cudnn_requires is not None else ""
+            cudnn = f" and cuDNN {versions_text(release.cudnn_requires)}" if release.cudnn_requires is not None else ""
             text = (
                 f"{release.package} {release.full_version} does not install CUDA: the machine needs "
                 f"CUDA {release.cuda}{cudnn} on its library path"

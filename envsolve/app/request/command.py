@@ -11,7 +11,7 @@ from envsolve.errors import Hint
 from envsolve.lockfile.options import UNRECORDED, Options
 from envsolve.model.need import parse_need
 from envsolve.model.reference import editable_folder
-from envsolve.model.request import Audit, Policy, Request, as_typed
+from envsolve.model.request import Audit, Policy, Request, versions_text
 from envsolve.model.requester import key_of
 
 _FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-lock": "conda-lock.yml"}
@@ -105,8 +105,8 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--constraint", request.packages.constraints
     yield "--override", request.packages.overrides
     yield "--build-constraint", request.packages.build_constraints
-    yield "--python", () if request.python is None else (as_typed(request.python),)
-    yield "--cuda", () if request.cuda is None else (as_typed(request.cuda),)
+    yield "--python", () if request.python is None else (versions_text(request.python),)
+    yield "--cuda", () if request.cuda is None else (versions_text(request.cuda),)
     yield "--driver", () if request.driver is None else (str(request.driver),)
     yield "--glibc", () if request.glibc is None else (str(request.glibc),)
     yield "--gpu", request.gpus
