@@ -511,7 +511,7 @@ def searched(provider: Provider) -> Mapping[str, Candidate] | None:
     """What resolvelib finds without any help."""
     resolver: Resolver[Requirement, Candidate, str] = Resolver(provider, Patient())
     try:
-        return resolver.resolve(provider.asked, max_rounds=100_000).mapping
+        return resolver.resolve(provider.request_roots, max_rounds=100_000).mapping
     except ResolutionImpossible:
         return None
 

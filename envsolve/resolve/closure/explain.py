@@ -1,4 +1,4 @@
-"""Why no versions of some packages fit: who requires what, and how that came into the request, in sentences."""
+"""Explain why no versions of some packages fit: who requires what, and how that package came into the request."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ class _Kind(Enum):
     """What a sentence is about."""
 
     REQUEST = auto()
-    """What a person requires."""
+    """A requirement of the user."""
     PACKAGE = auto()
-    """What another package requires."""
+    """A requirement of another package."""
     FILES = auto()
     """Why versions cannot be installed: Python, platform, C library, hashes."""
     STACK = auto()
-    """What the stack for the GPU requires."""
+    """A requirement of the stack for the GPU."""
     LIMIT = auto()
-    """A limit that a constraint file or the stack sets."""
+    """A limit set by a constraint file or the stack."""
     PATH = auto()
     """How a package came into the request."""
     KNOWN = auto()
-    """What the error's message says already."""
+    """What the error's message already says."""
 
 
 _Sentence = tuple[_Kind, str]
 
 
 def explain(conflict: Conflict) -> list[str]:
-    """Every reason for ``conflict``, each once.
+    """Return every reason for ``conflict``, each once.
 
-    The first three say the most: what a person requires, what another package requires, and the fact behind it. Where
-    one of these is missing, the next of the others is among them.
+    The first three are the most important: a requirement of the user, a requirement of another package, and the fact
+    behind it. If one of these is missing, another reason takes its place.
     """
     texts: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
     for kind, text in dict.fromkeys(_sentences(conflict)):
@@ -77,7 +77,10 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
 
 
 def _strictness(of_project: tuple[tuple[str, str], list[tuple[Requirement, Pick | None]]]) -> tuple[int, bool]:
-    """How many versions the requirements of a person leave: few say the most, as of others those that leave none."""
+    """How many versions the user's requirements leave.
+
+    Few are better reasons, and so are requirements that leave none.
+    """
     requirements = [
         requirement for requirement, parent in of_project[1] if parent is None and requirement.origin != THE_STACK
     ]
@@ -86,7 +89,7 @@ def _strictness(of_project: tuple[tuple[str, str], list[tuple[Requirement, Pick 
 
 
 def missing(conflict: Conflict) -> list[Requirement]:
-    """The requirements that no version of a known project meets, whatever else is required."""
+    """Return the requirements that no version of a known project meets, whatever else is required."""
     return [
         requirement
         for requirement, parent in conflict.causes
@@ -98,12 +101,12 @@ def missing(conflict: Conflict) -> list[Requirement]:
 
 
 def contested(conflict: Conflict) -> list[str]:
-    """The projects that no version was left of."""
+    """Return the projects of which no version was left."""
     return list(dict.fromkeys(requirement.name for requirement, _ in conflict.causes))
 
 
 def _requirements(group: list[tuple[Requirement, Pick | None]], provider: Provider) -> Iterator[_Sentence]:
-    """What is required of one project by versions of another one, or by the request."""
+    """What versions of another project, or the request, require of one project."""
     found = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
     if len(found) > _FEW:
         requirement, parent = group[0]
@@ -128,14 +131,14 @@ def _requirements(group: list[tuple[Requirement, Pick | None]], provider: Provid
 
 
 def _because(requirement: Requirement, parent: Pick, provider: Provider) -> str:
-    """Why a package has a requirement that is not in its metadata; "" if it is."""
+    """Why a package has a requirement that is not in its metadata; "" if it is in there."""
     needs = provider.world.needs(parent.releases, parent.fit.best, parent.extra) or ()
     found = (it.because for it in needs if (it.name, it.specifier) == (requirement.name, requirement.specifier))
     return next((f", as {it}" for it in found if it), "")
 
 
 def versions(requirement: Requirement) -> str:
-    """The requirement as text; a stack requires one build exactly, which a person writes as a version."""
+    """Return the requirement as text. A stack requires one exact build, which is written as a version."""
     if isinstance(requirement.releases, VirtualReleases):
         return f"{requirement.name} for itself"
     specifier = requirement.specifier.replace("===", "==") if requirement.origin == THE_STACK else requirement.specifier
@@ -143,7 +146,7 @@ def versions(requirement: Requirement) -> str:
 
 
 def _path(pick: Pick, provider: Provider) -> Iterator[_Sentence]:
-    """How ``pick`` came into the request, from it outwards."""
+    """How ``pick`` came into the request, from the pick outwards."""
     for _ in range(_LONGEST_PATH):
         first = provider.first_parent.get(pick.identifier)
         if first is None:
@@ -161,13 +164,13 @@ def _path(pick: Pick, provider: Provider) -> Iterator[_Sentence]:
 
 
 def _required(name: str, conflict: Conflict) -> int:
-    """The versions that requirements admit, all of them if possible: those of one package may each want another."""
+    """The versions that requirements admit, all together if possible: versions of one package may differ in them."""
     masks = [requirement.mask or -1 for requirement, _ in conflict.causes if requirement.name == name]
     return reduce(and_, masks, -1) or reduce(or_, masks)
 
 
 def _limits(name: str, conflict: Conflict) -> Iterator[str]:
-    """The limits on what no version is left of that exclude something of what is required."""
+    """The limits on contested projects that exclude a required version."""
     world, releases = conflict.provider.world, _releases(name, conflict)
     for limit in world.limits(name):
         if releases is None or _required(name, conflict) & releases.mask("") & ~limit.admitted(releases):
@@ -175,7 +178,7 @@ def _limits(name: str, conflict: Conflict) -> Iterator[str]:
 
 
 def without_gpu_code(conflict: Conflict) -> list[str]:
-    """The projects of which the stack excludes every version that is required, as none runs on the GPU."""
+    """Return the projects of which every required version is excluded because it does not run on the GPU."""
     found = []
     for name in contested(conflict):
         releases = _releases(name, conflict)
@@ -199,7 +202,7 @@ def _installed(name: str, provider: Provider) -> str:
 
 
 def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
-    """What keeps versions in the range from being installed, where that is what leaves none."""
+    """Why versions in the range cannot be installed, if that leaves none."""
     releases = _releases(name, conflict)
     if releases is None:
         yield f"no package index has {name}"
@@ -218,7 +221,7 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
 
 
 def glibc_needed_in(conflict: Conflict) -> LibcVersion | None:
-    """The C library that would do for the newest versions of what is contested; None if that is not what lacks."""
+    """Return the C library that the newest versions of contested projects need, or None if that is not the reason."""
     found = []
     for name in contested(conflict):
         releases, version = _releases(name, conflict), reasons_of(name, conflict).get(Unfit.NEWER_GLIBC)
@@ -235,7 +238,7 @@ def _needed_glibc(version: str, releases: Releases, conflict: Conflict) -> LibcV
 
 
 def _hashes(version: str, releases: Releases, conflict: Conflict) -> Iterator[str]:
-    """The hashes that the index has of a version, for the first few files."""
+    """The index's hashes of a version, for the first few files."""
     where = conflict.provider.world.indexes.index_url(releases.project) or "the address"
     position = releases.position(version)
     for file in () if position is None else releases.project.files(position)[:_FEW]:
@@ -244,7 +247,7 @@ def _hashes(version: str, releases: Releases, conflict: Conflict) -> Iterator[st
 
 
 def _on_index(releases: Releases, conflict: Conflict) -> str:
-    """What the index has, if no version is in range: the first index that knows a name is the only one used."""
+    """What the index has, if no version is in range. Only the first index that has a project is used for it."""
     there = releases.project.versions
     where = conflict.provider.world.indexes.index_url(releases.project) or "the file"
     if not there:
@@ -254,9 +257,9 @@ def _on_index(releases: Releases, conflict: Conflict) -> str:
 
 
 def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
-    """Why nothing that everyone admits can be installed, each reason with the newest version it is about.
+    """Return why no version that every requirement admits can be installed, each reason with its newest version.
 
-    Empty where something can, or where nothing is admitted.
+    The result is empty if a version can be installed, or if no version is admitted.
     """
     releases = _releases(name, conflict)
     if releases is None:

@@ -1,9 +1,9 @@
-"""What resolvelib asks about packages.
+"""The resolvelib provider for packages.
 
-Policy, in this order: what an existing lock holds, then the newest version with a wheel, then, where builds are
-allowed, the newest with source. Pre-releases only where a requirement names one, or where a project has nothing else,
-as uv has it: never because the final releases do not fit. Yanked versions only where they are pinned (PEP 592), which
-an existing lock does too.
+Versions are preferred in this order: the locked version, the newest version with a wheel, and, if builds are allowed,
+the newest with source. Pre-releases count only if a requirement names one, or if a project has nothing else, as in uv;
+never because the final releases do not fit. Yanked versions count only if they are pinned (PEP 592), which an existing
+lock does as well.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class Requirement:
     """A requirement: versions of a project, or of a project with an extra.
 
-    ``origin`` says where a person wrote it, "" for one of a package. ``mask`` holds the versions in its range.
+    ``origin`` is where the user wrote it, "" for a requirement of a package. ``mask`` contains the versions in its
+    range.
     """
 
     __slots__ = ("extra", "identifier", "mask", "name", "origin", "releases", "specifier")
@@ -54,7 +55,7 @@ class Pick:
 
     @property
     def version(self) -> str:
-        """As the index writes it."""
+        """The version as the index writes it."""
         return self.releases.project.versions[self.position]
 
     def __repr__(self) -> str:
@@ -64,8 +65,8 @@ class Pick:
 class Provider(AbstractProvider[Requirement, Pick, str]):
     """Answers resolvelib from ``world``. ``locked`` are the versions of an existing lock, by name.
 
-    ``floors`` are the first versions that may be taken of projects, by their positions. With floors the search is one
-    of several, so that an extra which people requested is not given up either.
+    ``floors`` are the positions of the oldest versions of projects that may be used. With floors, the search is one of
+    several, so a requested extra is never dropped either.
     """
 
     def __init__(
@@ -84,23 +85,25 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         self._dead: dict[tuple[str, str, int, int, int], bool] = {}
         self._dead_masks: dict[str, int] = {}
         self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
-        """What the dead versions died of."""
+        """Why the dead versions are dead: a requirement that cannot be met."""
         self._passed: dict[str, int] = {}
         self._tried: dict[str, int] = {}
         self.refused = 0
-        """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
+        """How many candidates conflicted with earlier picks. Dead ends are searched from the first on."""
         self.contested: set[str] = set()
-        """What took part in a conflict: decided as soon as it is met, so that the next one shows early."""
+        """Projects that were part of a conflict. They are decided as early as possible, so that the next conflict shows
+        early."""
         self.conflicts = Counter[str]()
-        """How many conflicts each project took part in."""
+        """How many conflicts each project was part of."""
         self.rejected: set[str] = set()
-        """The projects of which a version was refused for what it requires."""
+        """The projects of which a version was refused because of its requirements."""
         self.troubled: set[str] = set()
-        """The projects whose versions did not go together; dead ends are looked for among them alone."""
+        """The projects whose versions conflicted. Dead ends are searched only among them."""
         self.roots = _distinct([requirement for need, origin in roots for requirement in self._of_need(need, origin)])
         self._root_masks: dict[str, int] = {}
         self.first_parent: dict[str, tuple[Requirement, Pick | None]] = {}
-        """Who first requested each, in the last round: the way from a conflict back to the request."""
+        """The first requirement on each project in the last round, and its package: the path from a conflict to the
+        request."""
         self._roots_of: dict[str, list[Requirement]] = {}
         for requirement in self.roots:
             self._roots_of.setdefault(requirement.name, []).append(requirement)
@@ -109,12 +112,12 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         }
 
     def learn_from(self, other: Provider) -> None:
-        """Take over from a search in the same world what makes trouble there, whatever its floors were."""
+        """Reuse what a search in the same world learned about conflicts, whatever its floors were."""
         self.refused, self.contested, self.conflicts = other.refused, set(other.contested), other.conflicts.copy()
         self.rejected, self.troubled = set(other.rejected), set(other.troubled)
 
     def identify(self, requirement_or_candidate: Requirement | Pick) -> str:
-        """The project, with the extra where there is one."""
+        """Return the project, with the extra if there is one."""
         return requirement_or_candidate.identifier
 
     def get_preference(
@@ -125,10 +128,10 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         information: Mapping[str, Iterator[RequirementInformation[Requirement, Pick]]],
         backtrack_causes: Sequence[RequirementInformation[Requirement, Pick]],
     ) -> tuple[bool, bool, bool, str]:
-        """Of those that conflict: what one version is left of first, then what people requested, then by name.
+        """Order identifiers: those with one version left first, then what was requested, then by name.
 
-        Virtual projects and what is decided with them come last, since others decide on them, but not where they are in
-        one conflict after the other.
+        Virtual projects and what is decided with them come last, since others determine them, unless they are part of
+        one conflict after another.
         """
         requirements = [it.requirement for it in information[identifier]]
         name = identifier.partition("[")[0]
@@ -145,7 +148,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         information: Mapping[str, Iterator[RequirementInformation[Requirement, Pick]]],
         backtrack_causes: Sequence[RequirementInformation[Requirement, Pick]],
     ) -> Iterable[str]:
-        """The next in the order they were met, but first those that took part in a conflict before."""
+        """Return the next identifiers in the order they were met, but first those that were part of a conflict."""
         if self.contested:
             found = [identifier for identifier in identifiers if identifier in self.contested]
             if found:
@@ -158,9 +161,9 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         requirements: Mapping[str, Iterator[Requirement]],
         incompatibilities: Mapping[str, Iterator[Pick]],
     ) -> Callable[[], Iterator[Pick]] | tuple[()]:
-        """The versions that all requirements admit, best first."""
+        """Return the versions that meet all requirements, best first."""
         own = list(requirements[identifier])
-        if not own:  # what was abandoned requested it, and resolvelib looks at it all the same
+        if not own:  # resolvelib also asks about projects that only abandoned picks require
             name, _, extra = identifier.partition("[")
             own = [self._requirement(name, extra.removesuffix("]"), "", "")]
         first = own[0]
@@ -189,14 +192,14 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         return requirement.mask >> candidate.position & 1 == 1
 
     def get_dependencies(self, candidate: Pick) -> tuple[Requirement, ...]:
-        """What the version requires, with its extra. Raises OutsideError."""
+        """Return the requirements of the version, with its extra. Raises OutsideError."""
         known = self._dependencies.get(id(candidate))
         if known is None:
             known = self._dependencies[id(candidate)] = self._worked_out(candidate)
         return known
 
     def root_mask(self, name: str) -> int:
-        """The versions of a project that people and the stack allow, whatever packages require."""
+        """Return the versions of a project that the user and the stack allow, whatever packages require."""
         if name not in self._root_masks:
             releases = self.world.releases(name)
             mask = 0 if releases is None else self.world.limited(releases) >> (low := self._floors.get(name, 0)) << low
@@ -206,7 +209,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         return self._root_masks[name]
 
     def bound_root(self, name: str, mask: int) -> bool:
-        """Allow ``mask`` alone of a project, as every answer has it; whether that leaves less."""
+        """Allow only ``mask`` of a project, as every answer requires; return whether that excludes a version."""
         before = self.root_mask(name)
         self._root_masks[name] = before & mask
         if before & ~mask:
@@ -232,7 +235,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
                     waiting.append(unmet)
 
     def required_by(self, name: str) -> list[str]:
-        """Who first requested a project in the last round: packages, or where a person wrote it."""
+        """Return who first required a project in the last round: packages, or where the user wrote it."""
         first = self.first_parent.get(name)
         if first is None:
             return []
@@ -240,7 +243,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         return [requirement.origin if parent is None else parent.name]
 
     def ruled_out_above(self, pick: Pick) -> tuple[str, Need] | None:
-        """The newest version after ``pick`` that is a dead end, as far as was looked, and what it died of."""
+        """Return the newest version after ``pick`` known to be a dead end, and the requirement that cannot be met."""
         name = pick.name
         positions = [position for known, position in self._unmet if known == name and position > pick.position]
         if not positions:
@@ -248,7 +251,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         return pick.releases.project.versions[max(positions)], self._unmet[name, max(positions)][1]
 
     def is_met_by_present(self, requirement: Requirement) -> bool:
-        """Whether ``requirement`` is on a project that is there, in a version that it and all limits admit."""
+        """Whether ``requirement`` is on a present project, in a version that it and all limits admit."""
         if requirement.name not in self.world.present or requirement.releases is None:
             return False
         return bool(requirement.mask & self.world.limited(requirement.releases)) and isinstance(
@@ -256,7 +259,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         )
 
     def refuse(self, pick: Pick, requirement: Requirement) -> None:
-        """Remember what ``pick`` was refused for, where no other answer is possible: what is there stays as it is."""
+        """Remember that ``pick`` was refused because of a present project. Present projects never change."""
         if requirement.name in self.world.present:
             need = Need(requirement.name, (), requirement.specifier, "")
             self._unmet.setdefault((pick.name, pick.position), (pick.fit, need))
@@ -274,10 +277,10 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         return tuple(requirements)
 
     def _may_be_empty(self, pick: Pick) -> bool:
-        """Whether an extra that brings nothing here may be taken for what was requested.
+        """Whether an extra without requirements here may be used for what was requested.
 
-        Not where it brings something on another Python, nor where the newest version has that extra and this one none:
-        old releases would be taken for what they lack.
+        It may not if it has requirements on another Python, or if the newest version has that extra and this one does
+        not. Otherwise old releases would be chosen for what they lack.
         """
         if not self._floors or not any(
             requirement.extra == pick.extra != "" for requirement in self._roots_of.get(pick.name, ())
@@ -291,7 +294,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         return not isinstance(fit, Fit) or self.world.knows_extra(pick.releases, fit.best, pick.extra) is None
 
     def _impossible(self, pick: Pick) -> Requirement:
-        """What a version requires whose metadata cannot be used: another version than itself."""
+        """The requirement of a version whose metadata cannot be used: another version of itself."""
         requirement = Requirement(pick.name, pick.extra, "", pick.releases)
         requirement.specifier, requirement.mask = f"!={pick.version}", 0
         return requirement
@@ -333,13 +336,16 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
                     yield self._pick(requirement.name, requirement.extra, requirement.releases, position, fit)
 
     def passed_over(self, releases: Releases, position: int) -> None:
-        """One more version that does not do: the metadata of those before it are fetched at once, more each time."""
+        """Count one more unsuitable version. The metadata of the versions before it is fetched in growing batches."""
         name = releases.project.name
         count = self._passed[name] = self._passed.get(name, 0) + 1
         self._ahead(releases, position, count, further=False)
 
     def _go_on_from(self, releases: Releases, excluded: int) -> None:
-        """The same after a conflict took versions back; what those before them require is fetched as well."""
+        """The same after a conflict excluded versions.
+
+        The requirements of the versions before them are fetched as well.
+        """
         count = excluded.bit_count()
         if self._tried.get(releases.project.name, 0) < count:
             self._tried[releases.project.name] = count
@@ -357,7 +363,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
     def _fitting(
         self, releases: Releases, mask: int, prereleases: bool | None, *, pins: bool
     ) -> Iterator[tuple[int, Fit]]:
-        """Positions in ``mask`` with what can be installed of them: the held one, then wheels, then sources."""
+        """Positions in ``mask`` that can be installed: the locked one, then wheels, then sources."""
         locked = self._locked_position(releases, mask)
         self.world.lacks_wheels |= not self.world.wanted.sources and releases.newest_is_source(mask)
         kinds = [releases.fit, *([releases.source_fit] if self.world.wanted.sources else [])]
@@ -379,11 +385,11 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         return position if position is not None and mask >> position & 1 else None
 
     def with_extra(self, pick: Pick, extra: str) -> Pick:
-        """The same version with ``extra``, "" for none."""
+        """Return the same version with ``extra``, "" for none."""
         return self._pick(pick.name, extra, pick.releases, pick.position, pick.fit)
 
     def in_order(self, requirements: Sequence[Requirement]) -> Iterator[Pick]:
-        """The versions of a project that all ``requirements`` admit, best first, whether they are dead or not."""
+        """Yield the versions of a project that meet all ``requirements``, best first, dead ones included."""
         name, releases = requirements[0].name, requirements[0].releases
         assert releases is not None
         mask = self.root_mask(name)
@@ -401,19 +407,19 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
 
     @property
     def _depth(self) -> int:
-        """How far dead ends are looked for: the more is refused, the further."""
+        """How deep dead ends are searched: the more was refused, the deeper."""
         return 1 if self.refused < _FEW_REFUSED else 2
 
     def _is_dead(self, releases: Releases, position: int, fit: Fit, extra: str, depth: int) -> bool:
-        """Whether a version with ``extra`` requires what can never be, within the bounds of people and of the stack.
+        """Whether a version with ``extra`` can never have its requirements met, within the limits of user and stack.
 
-        It holds for the whole resolution, so what is found once is never tried again. ``depth`` says how far it goes:
-        with 1 a requirement that no version meets, with 2 one that only versions meet which are dead with 1.
+        The result holds for the whole resolution, so it is computed once. ``depth`` is the depth of the search: with 1,
+        a requirement that no version meets; with 2, also one that only versions meet which are dead with depth 1.
         """
         key = (releases.project.name, extra, position, depth, len(self.troubled))
         if key not in self._dead:
-            self._dead[key] = False  # what requires itself in a circle is not dead for that
-            with suppress(OutsideError):  # what cannot be read is not dead: its error comes when it is picked
+            self._dead[key] = False  # a circular requirement does not make it dead
+            with suppress(OutsideError):  # unreadable is not dead: the error is raised when it is picked
                 needs = self.world.needs(releases, fit.best, extra)
                 known = () if needs is None else (need for need in needs if need.name in self.troubled)
                 unmet = next((need for need in known if not self._can_be_met(need, depth)), None)
@@ -429,7 +435,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         mask = releases.mask(need.specifier) & self.root_mask(need.name)
         if need.name not in self.rejected:
             depth = 1
-        every = (  # others may pin what is yanked, or a pre-release
+        every = (  # other packages may pin yanked versions or pre-releases
             it for prereleases in (False, True) for it in self._fitting(releases, mask, prereleases, pins=True)
         )
         if depth <= 1:
@@ -440,7 +446,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         )
 
     def _reading_ahead(self, releases: Releases, fits: Iterator[tuple[int, Fit]]) -> Iterator[tuple[int, Fit]]:
-        """``fits``, whose metadata are fetched at once, more each time that those before did not do."""
+        """``fits``, with their metadata fetched in batches that grow as versions turn out unsuitable."""
         count = 1
         while batch := list(islice(fits, count)):
             self.world.prepare(releases, [fit.best for _, fit in batch[1:]], further=False)
@@ -448,7 +454,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
             count = min(2 * count, _BATCH)
 
     def _stages(self, releases: Releases, requirements: Iterable[Requirement]) -> tuple[bool | None, ...]:
-        """Which versions are tried: all together where a person requested a pre-release, else final ones first."""
+        """Which versions are tried: all together if the user requested a pre-release, else final ones first."""
         name = releases.project.name
         if (
             self.world.wanted.prereleases
@@ -463,7 +469,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
         )
 
     def is_pinned(self, name: str, requirements: Iterable[Requirement]) -> bool:
-        """Whether ``requirements``, or a person's limit, admit a single version of a project."""
+        """Whether ``requirements``, or a limit of the user, admit a single version of a project."""
         return any(
             map(is_pin, (*(requirement.specifier for requirement in requirements), *self._limits_of_people(name)))
         )
@@ -471,7 +477,7 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
     def unfit(
         self, releases: Releases, position: int, requirements: Iterable[Requirement], *, pins: bool
     ) -> Unfit | None:
-        """Why a version that ``requirements`` admit cannot be taken by itself; None if it can. Raises OutsideError."""
+        """Return why an admitted version cannot be used by itself, or None if it can. Raises OutsideError."""
         if releases.is_prerelease(position) and self._stages(releases, requirements) == (False,):
             return Unfit.PRERELEASE
         return self.world.unfit(releases, position, pins=pins)
@@ -482,13 +488,14 @@ class Provider(AbstractProvider[Requirement, Pick, str]):
 
 _FEW_REFUSED = 4
 _MANY_CONFLICTS = 32
-"""After these a project that others decide on is decided as early as any: each of them is tried in vain before it."""
+"""After these, a project that others determine is decided as early as any. Otherwise each of them is tried in vain
+first."""
 _BATCH = 16
-"""Metadata files fetched at once where one version after the other does not do."""
+"""The number of metadata files fetched at once when one version after another is unsuitable."""
 
 
 def _distinct(requirements: Iterable[Requirement]) -> list[Requirement]:
-    """``requirements`` without those that ask for no other versions than one before them, from the same place."""
+    """``requirements`` without those that admit the same versions as an earlier one from the same origin."""
     distinct: dict[tuple[str, str, int, bool, bool], Requirement] = {}
     for requirement in requirements:
         wanted = (requirement.mask, is_pin(requirement.specifier), _names_prerelease(requirement.specifier))
@@ -505,5 +512,5 @@ def is_pin(specifier: str) -> bool:
 def _names_prerelease(specifier: str) -> bool:
     try:
         return bool(specifier_of(specifier).prereleases)
-    except ValueError:  # of a virtual project, or of one that is there
+    except ValueError:  # of a virtual or a present project
         return False

@@ -29,30 +29,31 @@ from envsolve.resolve.closure.virtual import Virtual
 from envsolve.resolve.closure.world import Judge, Limits, World
 
 SHORT = 3000
-"""Rounds, of a search that is one of several and may as well have no answer."""
+"""The number of rounds for a search that is one of several and may have no answer."""
 _SECONDS = 60
 _SECONDS_WITH_BUILDS = 300
-"""How long an answer is looked for; building the metadata of one package takes some seconds."""
+"""The time limit of a search. Building the metadata of one package takes some seconds."""
 _FEW = 5
 _MANY_CONFLICTS = 8
-"""After these, and each time their number has doubled, a search looks for what every answer has in common."""
+"""After these, and each time their number has doubled, the search looks for what every answer has in common."""
 _TOO_MANY_CONFLICTS = 256
 _FEW_TO_READ = 2
-"""Metadata of a project that are fetched for that, up to too many conflicts: they cost more than most searches."""
+"""Metadata files of a project to fetch for that until there are too many conflicts. They cost more than most
+searches."""
 _MOST_CONTESTED = 200
-"""Projects in conflicts, after which the search only goes on."""
+"""After this number of projects in conflicts, the search only continues."""
 
 Root = tuple[Need, str]
-"""A requirement, and where a person wrote it: ``-r requirements.in``."""
+"""A requirement, and where the user wrote it: ``-r requirements.in``."""
 Cause = RequirementInformation[Requirement, Pick]
 
 
 Progress = Callable[[int, str], None]
-"""Hears how many packages are picked, and the last of them."""
+"""Called with the number of packages picked, and the last of them."""
 
 
 class Conflict(Exception):  # noqa: N818 - an answer, not an error: the caller decides what it means
-    """No set of versions meets all requirements. ``causes`` are the last that did not go together."""
+    """No set of versions meets all requirements. ``causes`` are the last that could not be met together."""
 
     def __init__(self, causes: Iterable[Cause], provider: Provider) -> None:
         super().__init__("no set of versions meets all requirements")
@@ -61,11 +62,11 @@ class Conflict(Exception):  # noqa: N818 - an answer, not an error: the caller d
 
 
 class TooLongError(Exception):
-    """A search did not end in the rounds that it had."""
+    """A search did not end within its rounds."""
 
 
 class TimeUpError(Exception):
-    """The clock ended a search, that of ``provider``."""
+    """The search of ``provider`` reached its time limit."""
 
     def __init__(self, provider: Provider) -> None:
         super().__init__("the time is over")
@@ -73,12 +74,13 @@ class TimeUpError(Exception):
 
 
 class Question(NamedTuple):
-    """A question to the search. ``locked`` are the versions of an existing lock, which stay where they fit.
+    """The input of a search. ``locked`` are the versions of an existing lock, which are preferred if they fit.
 
-    ``present`` are the projects that are there already, by normalized name: what asks for one is met by its version or
-    not at all, and what it requires itself is met. ``judge`` says what metadata leave out, ``virtual`` are projects
-    that it speaks of and no index has. ``floors`` are the oldest versions that may be taken of projects. ``newest`` are
-    the newest versions of the requested packages, ``frameworks`` the packages of frameworks.
+    ``roots`` are the requirements. ``present`` are the projects that are installed already, by normalized name: a
+    requirement on one is met by its version or not at all, and its own requirements are met. ``judge`` adds what
+    metadata leaves out. ``virtual`` are projects in these requirements that no index has. ``floors`` are the oldest
+    versions of projects that may be used. ``newest`` are the newest versions of the requested packages, ``frameworks``
+    the packages of frameworks.
     """
 
     roots: tuple[Root, ...]
@@ -94,13 +96,13 @@ class Question(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Every package that a question needs, by name, without what is present.
+    """Every package that a question needs, by name, without present ones.
 
-    ``bare`` are the required extras of what is present, with its name: conda knows no extras. ``behind`` is
-    requested packages that are not at their newest. ``read`` is what each package says of itself. ``beyond_glibc`` are
-    newer versions of requested packages, each with the C library it needs. ``months`` says how much older each of it is
-    than the newest release, wherever that runs, ``unlimited`` what of it is much older than the framework that it
-    admits. ``replaced`` are requirements in place of which an override counts, each with the package that has it.
+    ``bare`` are the required extras of present projects, with their names: conda has no extras. ``behind`` are
+    requested packages that are not at their newest version. ``read`` is the metadata of each package. ``beyond_glibc``
+    are newer versions of requested packages, each with the C library that it needs. ``months`` is how much older each
+    package is than its newest release for any platform. ``unlimited`` are packages that are much older than a framework
+    that they admit. ``replaced`` are requirements that an override replaces, each with the package that has it.
     """
 
     pins: tuple[Pin, ...]
@@ -114,9 +116,9 @@ class Found(NamedTuple):
 
 
 def found_for(question: Question, indexes: Indexes, end: float, progress: Progress | None = None) -> Found:
-    """Every package that the question needs.
+    """Return every package that the question needs.
 
-    Raises Conflict, OutsideError, and UnsolvableError ``search-too-long`` at ``end``, a moment of the monotonic clock.
+    Raises Conflict, OutsideError, and UnsolvableError ``search-too-long`` at ``end``, a time of the monotonic clock.
     """
     world = World(indexes, question.wanted, question.limits, question.present, question.virtual, question.judge)
     try:
@@ -135,7 +137,7 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
 
 
 def failure_behind(conflict: Conflict) -> OutsideError | None:
-    """What failed of a project in a conflict, a file that is not there or a build; None if nothing did."""
+    """Return the error of a project in a conflict, a missing file or a failed build, or None."""
     world, names = conflict.provider.world, {requirement.name for requirement, _ in conflict.causes}
     failed = (*sorted(world.missing.items()), *sorted(world.failed_builds.items()))
     return next((error for (name, _), error in failed if name in names), None)
@@ -153,7 +155,7 @@ def finished(
     newest: Mapping[str, str],
     frameworks: Collection[str] = (),
 ) -> Found:
-    """What was picked as the packages of a lock, each as good as it can be beside the others. Raises OutsideError."""
+    """Return the picks as the packages of a lock, each the best version next to the others. Raises OutsideError."""
     picks, reached = settled(picks, provider)
     _require_files(picks, reached, provider)
     late = tuple(behind(picks, reached, newest, limits))
@@ -175,10 +177,10 @@ def resolved(
     most_rounds: int = sys.maxsize,
     narrows: bool = False,
 ) -> Mapping[str, Pick]:
-    """What is picked, by name, by a search that begins again whenever a conflict shows which projects to decide early.
+    """Return the picks by name. The search restarts when a conflict shows which projects to decide early.
 
-    What was learned of pages, metadata and dead ends stays, so that beginning again costs little. ``narrows`` makes a
-    search quicker and its conflicts poorer in causes (envsolve.resolve.closure.shared).
+    Pages, metadata and dead ends stay cached, so a restart costs little. ``narrows`` makes a search faster, and its
+    conflicts have fewer causes (envsolve.resolve.closure.shared).
 
     Raises Conflict, OutsideError, TooLongError after ``most_rounds``, and TimeUpError at ``end``.
     """
@@ -204,9 +206,9 @@ def resolved_and_built(
     most_rounds: int = sys.maxsize,
     narrows: bool = False,
 ) -> tuple[Provider, Mapping[str, Pick]]:
-    """What is picked when all that is picked has been built that only a build tells of; see :func:`resolved`.
+    """Return the picks after building every pick whose requirements only a build reports; see :func:`resolved`.
 
-    Nothing is built for a search that has no answer whatever a build tells.
+    Nothing is built for a search that has no answer whatever a build reports.
     """
     while True:
         provider = make_provider()
@@ -218,7 +220,7 @@ def resolved_and_built(
 
 
 def too_long(provider: Provider) -> UnsolvableError:
-    """The error where the time is over before there is an answer; ``provider`` is that of the last search."""
+    """Return the error if the time ends before there is an answer. ``provider`` is that of the last search."""
     names = sorted(provider.troubled - provider.world.virtual)[:_FEW]
     causes = [f"versions of {', '.join(names)} were still being tried"] if names else []
     hint = Hint("limit the versions of the main packages, for example 'name>=2'")
@@ -227,12 +229,12 @@ def too_long(provider: Provider) -> UnsolvableError:
 
 
 def end_of_search(*, builds: bool) -> float:
-    """The moment of the monotonic clock at which a search that begins now ends."""
+    """Return the time of the monotonic clock at which a search that starts now ends."""
     return monotonic() + (_SECONDS_WITH_BUILDS if builds else _SECONDS)
 
 
 def _require_files(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> None:
-    """Raise OutsideError if a version would have been picked, had the index its file."""
+    """Raise OutsideError if a version would have been picked but the index does not have its file."""
     for (name, version), error in sorted(provider.world.missing.items()):
         pick = picks.get(name)
         position = None if pick is None else pick.releases.position(version)
@@ -249,7 +251,7 @@ def _require_files(picks: Mapping[str, Pick], reached: Reached, provider: Provid
 
 
 def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
-    """``causes`` with what made an end of the versions they are about before these were tried."""
+    """``causes`` with the reasons why the versions they are about were excluded before they were tried."""
     found = list(causes)
     found += [Cause(*it) for it in provider.dead_ends([requirement for requirement, _ in causes])]
     names = {requirement.name for requirement, _ in found}
@@ -332,7 +334,7 @@ def _pin(
 
 
 def _reasons(pick: Pick, provider: Provider, limits: Limits) -> Iterator[str]:
-    """The limits that keep newer versions away, those on what these require among them."""
+    """The limits that exclude newer versions, including limits on the requirements of these."""
     world = provider.world
     everything = pick.releases.mask("")
     for limit in limits(pick.name):
@@ -348,7 +350,7 @@ def _reasons(pick: Pick, provider: Provider, limits: Limits) -> Iterator[str]:
 
 
 class _Counting(BaseReporter[Requirement, Pick, str]):
-    """Tells the provider what was refused, so that it looks for dead ends."""
+    """Reports refused candidates to the provider, so that it searches for dead ends."""
 
     def __init__(self, provider: Provider, end: float, progress: Progress | None, *, narrows: bool) -> None:
         self._provider = provider
@@ -358,7 +360,7 @@ class _Counting(BaseReporter[Requirement, Pick, str]):
         self._conflicts = 0
 
     def ending_round(self, index: int, state: State[Requirement, Pick, str]) -> None:
-        """One more version is picked. Raises TimeUpError."""
+        """Report one more picked version. Raises TimeUpError."""
         if monotonic() > self._end:
             raise TimeUpError(self._provider)
         if self._progress is not None:
@@ -369,7 +371,7 @@ class _Counting(BaseReporter[Requirement, Pick, str]):
         self._provider.first_parent.setdefault(requirement.identifier, (requirement, parent))
 
     def rejecting_candidate(self, criterion: Criterion[Requirement, Pick], candidate: Pick) -> None:
-        """One more candidate that does not go with what was picked."""
+        """Count one more candidate that conflicts with the picks."""
         self._provider.refused += 1
         self._provider.rejected.add(candidate.name)
         *_, last = criterion.information
@@ -378,7 +380,7 @@ class _Counting(BaseReporter[Requirement, Pick, str]):
         self._provider.troubled |= {candidate.name, *(requirement.name for requirement in criterion.iter_requirement())}
 
     def resolving_conflicts(self, causes: Collection[Cause]) -> None:
-        """A dead end. Begin again where it involves projects that were in none before."""
+        """Handle a dead end. Restart if it involves projects that were in none before."""
         involved = {requirement.identifier for requirement, _ in causes} | {
             parent.identifier for _, parent in causes if parent
         }
@@ -386,7 +388,7 @@ class _Counting(BaseReporter[Requirement, Pick, str]):
         self._provider.conflicts.update(names)
         self._conflicts += 1
         is_due = self._conflicts >= _MANY_CONFLICTS and self._conflicts & (self._conflicts - 1) == 0
-        if is_due:  # what requires them is to be decided early too: a framework may come last
+        if is_due:  # decide the packages that require them early too: a framework may come last
             parents = (self._provider.first_parent.get(it, (None, None))[1] for it in tuple(involved))
             involved |= {it.identifier for it in parents if it is not None}
         is_new = not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED
@@ -400,4 +402,4 @@ class _Counting(BaseReporter[Requirement, Pick, str]):
 
 
 class _Again(Exception):  # noqa: N818 - nothing is wrong
-    """The search is to begin again, with what was learned."""
+    """The search has to restart, with what was learned."""

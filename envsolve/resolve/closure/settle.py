@@ -1,8 +1,8 @@
-"""What a search leaves behind: packages that nothing needs, and versions that are older than they need be.
+"""Clean up after a search: remove packages that nothing needs, and update versions that are older than necessary.
 
-While it goes, the search takes a version back when a later one does not admit it. What the first had bounded was
-picked with that bound and stays, though nothing asks for it any more. Here such versions are put right, one after the
-other: never by another set of packages, only by a version that goes with all the others as they are.
+A search drops a version if a later one does not admit it. Projects that the dropped version limited were picked with
+that limit, and stay although nothing requires it any more. Here such versions are updated one by one: never with
+another set of packages, only to a version that fits all the others as they are.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from envsolve.errors import OutsideError
 from envsolve.resolve.closure.provider import Pick, Provider, Requirement
 
 Reached = Mapping[str, list[tuple[Requirement, str]]]
-"""What asks for each project, and for each extra of one, with the name of the package that asks."""
+"""The requirements on each project, and on each extra of one, with the name of the package that has them."""
 
 
 def settled(picks: Mapping[str, Pick], provider: Provider) -> tuple[Mapping[str, Pick], Reached]:
-    """``picks``, by name, with whatever can be a better version while all others stay, and what asks for each.
+    """Return ``picks`` with every version that can be better while all others stay, and the requirements on each.
 
-    What the request does not lead to any more is left out. Raises OutsideError.
+    Packages that the request no longer needs are left out. Raises OutsideError.
     """
     while True:
         reached = _reached(picks, provider)
@@ -50,7 +50,7 @@ def _reached(picks: Mapping[str, Pick], provider: Provider) -> Reached:
 
 
 def _requirements_by_name(reached: Reached) -> Mapping[str, list[Requirement]]:
-    """What others ask of each project."""
+    """The requirements of other packages on each project."""
     found: dict[str, list[Requirement]] = {}
     for requirements in reached.values():
         found.setdefault(requirements[0][0].name, []).extend(
@@ -62,7 +62,7 @@ def _requirements_by_name(reached: Reached) -> Mapping[str, list[Requirement]]:
 def _better(
     name: str, requirements: Sequence[Requirement], picks: Mapping[str, Pick], reached: Reached, provider: Provider
 ) -> Iterator[Pick]:
-    """The versions before the one that is picked, best first, that go with all other picks."""
+    """The versions that are better than the pick and fit all other picks, best first."""
     extras = {requirement.extra for requirement in requirements}
     for pick in provider.in_order(requirements):
         if pick.position == picks[name].position:
@@ -78,10 +78,10 @@ def _goes_with(pick: Pick, extras: set[str], picks: Mapping[str, Pick], reached:
     while waiting:
         try:
             requirements = provider.get_dependencies(provider.with_extra(pick, waiting.pop()))
-        except OutsideError:  # what cannot be read is not better
+        except OutsideError:  # an unreadable version is not better
             return False
         for requirement in requirements:
-            is_own = requirement.name == pick.name  # its extras may be requested by itself alone
+            is_own = requirement.name == pick.name  # only the project itself may request its extras
             if (
                 not (is_own or requirement.identifier in reached)
                 or not requirement.mask >> picks[requirement.name].position & 1
