@@ -110,7 +110,7 @@ class ExtensionSource(NamedTuple):
         """The best list of a package."""
         return next((it for it in self.listings if package in it.packages), None)
 
-    def said_by(self, package: str, label: str, page: Page) -> Labelled | None:
+    def read_label(self, package: str, label: str, page: Page) -> Labelled | None:
         """What the local version of a wheel on ``page`` says, "" for none; None for a wheel that is not used."""
         for rule in self.rules:
             found = rule.label.fullmatch(label) if package in rule.packages else None
@@ -127,9 +127,9 @@ class ExtensionSource(NamedTuple):
 
     def label_on(self, page: Page, package: str) -> str:
         """A label for the wheels on ``page`` that have none: the same file is on the page of another CUDA as well."""
-        said = self.said_by(package, "", page)
-        torch = f"torch{said.torch}" if said is not None and said.torch else ""
-        return f"cu{said.cuda}{torch}" if said is not None and said.cuda else ""
+        labelled = self.read_label(package, "", page)
+        torch = f"torch{labelled.torch}" if labelled is not None and labelled.torch else ""
+        return f"cu{labelled.cuda}{torch}" if labelled is not None and labelled.cuda else ""
 
 
 def cuda_of_lane(lane: str) -> str:

@@ -30,7 +30,7 @@ class Preload(StrEnum):
     """Always, those that it opens by name."""
     WITH_DEPENDENCIES = "with-dependencies"
     """Always, each after what it needs, as cuda-pathfinder does."""
-    ASKED = "asked"
+    REQUESTED = "asked"
     """Where the program calls for it."""
 
 
@@ -299,7 +299,9 @@ FRAMEWORK_OF_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS.val
 FRAMEWORK_OF_CPU_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS.values() for wheel in it.cpu_wheels}
 """Packages on indexes that are a build of a framework for the CPU under a name of its own."""
 
-ASKED_FOR_AS: Mapping[str, str] = {wheel: asked for it in FRAMEWORKS.values() for wheel, asked in it.cpu_wheels.items()}
+GPU_WHEEL_OF: Mapping[str, str] = {
+    wheel: gpu_wheel for it in FRAMEWORKS.values() for wheel, gpu_wheel in it.cpu_wheels.items()
+}
 """The package that all others ask for, in whose place such a build stands."""
 
 OWN_INDEX: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for name in it.own_index}

@@ -52,7 +52,7 @@ def test_every_framework_has_its_probe(name: str) -> None:
 
 @pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
 def test_one_that_loads_cuda_where_it_is_told_to_has_the_call(it: Framework) -> None:
-    assert (it.libraries.preload is Preload.ASKED) == (it.preload_call is not None)
+    assert (it.libraries.preload is Preload.REQUESTED) == (it.preload_call is not None)
 
 
 def test_each_has_a_place_of_its_own_in_lists() -> None:

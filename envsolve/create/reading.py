@@ -19,7 +19,7 @@ from envsolve.create.plan import Kind, Plan
 from envsolve.create.refusals import LOCKS, not_exact, other_platform, without_hash
 from envsolve.create.wheels import wheel_file
 from envsolve.errors import OutsideError, UsageError
-from envsolve.lockfile.conda_lock_yml import INSTALLED_UNASKED
+from envsolve.lockfile.conda_lock_yml import INSTALLED_BY_DEFAULT
 from envsolve.lockfile.lock import Lock, bare_files, requires_python_of, strong_digests
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import format_in, locks_in
@@ -129,7 +129,7 @@ def _refuse_open(given: _Given) -> None:
 
 def _is_installed(package: CondaPackage | Pin) -> bool:
     """Whether conda-lock installs it by default."""
-    return not package.categories or INSTALLED_UNASKED in package.categories
+    return not package.categories or INSTALLED_BY_DEFAULT in package.categories
 
 
 def _proven(given: _Given, pin: Pin) -> Pin:
@@ -180,7 +180,7 @@ def _python(lock: Lock, asked: SpecifierSet | None) -> SpecifierSet | None:
 
 
 def _notes(given: _Given) -> Iterator[Note]:
-    left_out = [name for name in given.lock.categories if name != INSTALLED_UNASKED]
+    left_out = [name for name in given.lock.categories if name != INSTALLED_BY_DEFAULT]
     if left_out:
         text = f"packages that only {' and '.join(left_out)} requires are left out, as conda-lock does"
         yield Note("not-installed", text)

@@ -105,8 +105,8 @@ def _invalid(what: str) -> OutsideError:
 
 
 def _without_hash(pin: Pin, what: str) -> OutsideError:
-    unsaid = "its address" if pin.index_url is None else "an unnamed index"
-    index = checked_url(pin.index_url) if pin.index_url else unsaid
+    fallback = "its address" if pin.index_url is None else "an unnamed index"
+    index = checked_url(pin.index_url) if pin.index_url else fallback
     message = f"no sha256, sha384 or sha512 for {what}, and a lock needs one"
     cause = (f"{pin.name} {pin.version} is from {index}",)
     hint = Hint(f"use an index with hashes for {pin.name}")

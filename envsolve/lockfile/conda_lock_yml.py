@@ -32,7 +32,7 @@ from envsolve.model.package import Pin
 
 _NO_SOURCE = "the command line"
 """What stands for the sources where no file was read: mamba refuses a file without any."""
-INSTALLED_UNASKED = "dev"
+INSTALLED_BY_DEFAULT = "dev"
 """The category that conda-lock installs beside main by default."""
 _VERSION = "1"
 _VIRTUAL = "__"
@@ -96,7 +96,7 @@ def _lines(locks: Sequence[Lock]) -> Iterator[str]:
 
 def _how_to_install(locks: Sequence[Lock], names: set[str]) -> Iterator[str]:
     environment, others = name_of(locks), sorted(names - {MAIN})
-    extras = "".join(f" --extras {quote(name)}" for name in others if name != INSTALLED_UNASKED)
+    extras = "".join(f" --extras {quote(name)}" for name in others if name != INSTALLED_BY_DEFAULT)
     named = "".join(f" --category {quote(name)}" for name in [MAIN, *others]) if others else ""
     yield "# To install it, with one of these (mamba and micromamba know it by a name that ends in -lock.yml):"
     yield f"#   {one_line(f'conda-lock install --name {environment}{extras} conda-lock.yml')}"
@@ -161,8 +161,8 @@ def _pip_entry(pin: Pin, platform: str) -> str:
     sha256 = dict(strong_hashes(pin, file)).get("sha256")
     url, _, fragment = checked_url(file.url).partition("#")
     if sha256 is None or "subdirectory=" in fragment or not pin.version:
-        unsaid = "a folder of an archive" if pin.version else "no version"
-        raise _not_to_be_said(pin, unsaid if sha256 else "a checksum other than sha256")
+        problem = "a folder of an archive" if pin.version else "no version"
+        raise _not_writable(pin, problem if sha256 else "a checksum other than sha256")
     return (
         f"- name: {scalar(pin.name)}\n"
         f"  version: {scalar(pin.version)}\n"
@@ -179,7 +179,7 @@ def _mapping(table: Mapping[str, str]) -> str:
     return "".join(f"\n    {scalar(key)}: {scalar(value)}" for key, value in table.items()) or " {}"
 
 
-def _not_to_be_said(pin: Pin, what: str) -> OutsideError:
+def _not_writable(pin: Pin, what: str) -> OutsideError:
     message = f"{pin.name} {pin.version} has {what}, which conda-lock.yml cannot record"
     hint = Hint(f"remove {pin.name}, or write another format")
     return OutsideError("no-hash" if "checksum" in what else "unsound-package", message, hints=(hint,))

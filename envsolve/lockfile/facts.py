@@ -49,7 +49,7 @@ def facts_of(lock: Lock) -> dict[str, Value]:
         **({} if lock.stack is None else stack_facts(lock.stack)),
         "evidence": {key: list(names) for key, names in made.evidence} or None,
         "notes": list(made.notes) or None,
-        "asked_digest": made.asked_digest,
+        "asked_digest": made.request_digest,
         "packages_digest": made.packages_digest,
     }
     return {key: fact for key, fact in facts.items() if fact is not None}

@@ -84,7 +84,7 @@ class Made(NamedTuple):
 
     ``command`` is for people; what another request is compared with are ``request``, the frameworks and requirements
     as requested, None if they are not known, and ``options``. ``exclude_newer`` is the moment after which uploads
-    do not count. ``asked_digest`` is a digest of all that was requested, that of files among it.
+    do not count. ``request_digest`` is a digest of all that was requested, that of files among it.
     ``matrix_date`` is that of the compatibility matrix, None if no framework was requested; ``own_matrix`` says that
     it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
     was written: another one says that the packages were changed since. ``evidence`` are names of packages with CUDA
@@ -98,7 +98,7 @@ class Made(NamedTuple):
     own_matrix: bool = False
     exclude_newer: str | None = None
     notes: tuple[str, ...] = ()
-    asked_digest: str | None = None
+    request_digest: str | None = None
     packages_digest: str | None = None
     options: Options = ()
     evidence: Options = ()

@@ -102,8 +102,8 @@ def marker_of(ways: Ways) -> str:
         return ""
     texts = [sorted(map(str, way)) for way in ways]
     alone = len(texts) == 1
-    said = (" and ".join(it) if alone or len(it) == 1 else f"({' and '.join(it)})" for it in sorted(texts))
-    return " or ".join(said)
+    written = (" and ".join(it) if alone or len(it) == 1 else f"({' and '.join(it)})" for it in sorted(texts))
+    return " or ".join(written)
 
 
 def _may_hold(comparison: Comparison, known: Mapping[str, str]) -> bool:

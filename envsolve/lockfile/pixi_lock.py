@@ -160,7 +160,7 @@ def _reference(table: _Table, what: str) -> tuple[str, str]:
 
 
 def _conda(table: _Table, address: str) -> CondaPackage:
-    def said(key: str) -> str | None:
+    def field(key: str) -> str | None:
         return text_or_none(table.get(key), f"the {key} of {shown(address)}")
 
     def several(key: str) -> tuple[str, ...]:
@@ -168,20 +168,20 @@ def _conda(table: _Table, address: str) -> CondaPackage:
 
     package = package_of(
         CondaPackage(
-            said("name") or "",
-            said("version") or "",
-            said("build") or "",
-            said("subdir") or "",
+            field("name") or "",
+            field("version") or "",
+            field("build") or "",
+            field("subdir") or "",
             address,
-            said("md5"),
-            said("sha256"),
-            _count(said("size")),
+            field("md5"),
+            field("sha256"),
+            _count(field("size")),
             depends=several("depends"),
             constrains=several("constrains"),
-            channel=said("channel") or "",
+            channel=field("channel") or "",
         )
     )
-    number = _count(said("build_number"))
+    number = _count(field("build_number"))
     if number is None:
         derived = _BUILD_NUMBER.search(package.build)
         number = 0 if derived is None else int(derived[0])
@@ -193,18 +193,18 @@ def _count(written: str | None) -> int | None:
 
 
 def _pip(table: _Table, address: str, index: str | None, markers: Markers) -> Pin | Open:
-    def said(key: str) -> str:
+    def field(key: str) -> str:
         return text_or_none(table.get(key), f"the {key} of {shown(address)}") or ""
 
     url = address.removeprefix(_DIRECT)
     is_direct = url != address or not url.startswith(("https://", "http://"))
     requires = sequence(table.get("requires_dist"), f"what {shown(address)} requires")
     return pin_at(
-        said("name"),
-        said("version"),
+        field("name"),
+        field("version"),
         url,
-        f"sha256:{said('sha256')}",
-        index_url=said("index") or (None if is_direct else index),
+        f"sha256:{field('sha256')}",
+        index_url=field("index") or (None if is_direct else index),
         requires=tuple(text(it, "a requirement") for it in requires),
         markers=markers,
     )

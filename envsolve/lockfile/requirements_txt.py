@@ -71,8 +71,8 @@ def read_lines(lines: str, comments: str) -> Lock:
     """The lock in ``lines`` of requirements; what it rests on stands on top of ``comments``. Raises as :func:`read`."""
     lock = with_facts(_requirements(lines), in_comments(comments), machines=machines_in(comments))
     if lock.made is not None or not lock.indexes:  # else a package may be from any of several indexes
-        said = (pin._replace(index_url=lock.default_index) if pin.index_url == "" else pin for pin in lock.pins)
-        lock = lock._replace(pins=tuple(said))
+        pins = (pin._replace(index_url=lock.default_index) if pin.index_url == "" else pin for pin in lock.pins)
+        lock = lock._replace(pins=tuple(pins))
     return lock._replace(exported_from=exported_from_in(comments))
 
 
@@ -149,7 +149,7 @@ class _Reading:
             self._in_via = False
 
     def lock(self) -> Lock:
-        """What the lines said."""
+        """The lock in the lines taken so far."""
         default = _address(self._indexes[-1]) if self._indexes else ""
         return Lock(
             tuple(sorted_pins(self._pins)),

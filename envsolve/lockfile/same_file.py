@@ -19,7 +19,7 @@ from envsolve.model.host import Platform
 from envsolve.model.package import Pin
 from envsolve.model.requester import COMMAND_LINE
 
-_ASKERS = frozenset((COMMAND_LINE, "pyproject.toml", "envsolve.toml"))
+_REQUESTERS = frozenset((COMMAND_LINE, "pyproject.toml", "envsolve.toml"))
 """Who requires what a project locks."""
 _OF_DRIVER = "__cuda"
 
@@ -57,10 +57,10 @@ def _rests_on(lock: Lock) -> Lock:
     """``lock`` without its maker and the comments in it, and what was requested in any order."""
     made, stack = lock.made, lock.stack
     return lock._replace(
-        pins=tuple(map(_with_any_asker, lock.pins)),
+        pins=tuple(map(_without_requester, lock.pins)),
         made=None if made is None else _bare(made),
         stack=None if stack is None else stack._replace(machines=""),
-        sources=tuple(it for it in lock.sources if it not in _ASKERS),
+        sources=tuple(it for it in lock.sources if it not in _REQUESTERS),
         virtual_packages=tuple(it for it in lock.virtual_packages if it.name != _OF_DRIVER),
         remarks=(),
     )
@@ -78,8 +78,8 @@ def _bare(made: Made) -> Made:
     )
 
 
-def _with_any_asker(pin: Pin) -> Pin:
-    via = {"" if it in _ASKERS else it for it in pin.via}
+def _without_requester(pin: Pin) -> Pin:
+    via = {"" if it in _REQUESTERS else it for it in pin.via}
     return pin._replace(via=tuple(sorted(via)))
 
 

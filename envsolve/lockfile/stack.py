@@ -11,7 +11,7 @@ from envsolve.lockfile.header import machines_of
 from envsolve.lockfile.lock import Lock, LockedFramework, Made, RequestedSpec, Stack
 from envsolve.lockfile.pip_specs import pip_specs, wheels_of
 from envsolve.lockfile.remarks import needs_library_path, usage_remarks
-from envsolve.lockfile.wheels import find_links_of, goes_by_folder, index_of, requirements_of
+from envsolve.lockfile.wheels import find_links_of, index_of, needs_own_index, requirements_of
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Host
@@ -37,7 +37,7 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
     solution = answer.solution
     request, releases = solution.request, [choice.release for choice in wheels_of(solution)]
     indexes = {it: index_of(release) or "" for release in releases for it in requirements_of(release, solution.python)}
-    looked = [release for release in releases if not goes_by_folder(release)]
+    looked = [release for release in releases if not needs_own_index(release)]
     variable = ("LD_LIBRARY_PATH", "$CONDA_PREFIX/lib")
     return Lock(
         (),

@@ -39,7 +39,7 @@ def requirements_of(release: Release, python: Version) -> tuple[str, ...]:
 
     JAX's own page holds jaxlib alone, with the CUDA build as its local version; jax is on the index.
     """
-    if goes_by_folder(release):
+    if needs_own_index(release):
         return (f"{release.package} @ {PYTORCH_INDEX}{release.build}/{_file_name(release, python)}",)
     extras = f"[{','.join(release.extras)}]" if release.extras else ""
     requested = f"{release.package}{extras}=={release.full_version}"
@@ -48,7 +48,7 @@ def requirements_of(release: Release, python: Version) -> tuple[str, ...]:
     return (requested,)
 
 
-def goes_by_folder(release: Release) -> bool:
+def needs_own_index(release: Release) -> bool:
     """Whether only its folder distinguishes a GPU build from others of its version: by version pip would take any."""
     return release.source is Source.PYTORCH and release.cuda is not None and release.full_version.local is None
 

@@ -108,7 +108,7 @@ class Matrix:
         self.grows = not directory
         """Whether it has, or may get, rows beside those of its files: one that is named stays as it is."""
         self._files: dict[str, Document] = {}
-        self._kept: dict[str, Kept] = {}
+        self._caches: dict[str, Kept] = {}
         self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}
         self._of_wheels: dict[str, tuple[BuildFacts, ...]] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
@@ -304,9 +304,9 @@ class Matrix:
 
     def _forms_of(self, name: str) -> Kept:
         """What is kept of a file, as it was before it was read first: a later change is not taken for what was read."""
-        if name not in self._kept:
-            self._kept[name] = Kept(self._path(name), wanted=self.is_shipped)
-        return self._kept[name]
+        if name not in self._caches:
+            self._caches[name] = Kept(self._path(name), wanted=self.is_shipped)
+        return self._caches[name]
 
     def _document(self, name: str) -> Document:
         if name not in self._files:

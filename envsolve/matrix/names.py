@@ -41,30 +41,30 @@ class GpuNames:
     def __init__(self, rows: Sequence[Mapping[str, object]]) -> None:
         self._rows = [(_tokens(str(row.get("name", ""))), row) for row in rows]
 
-    def find(self, text: str, saying: Callable[[str], str] = "--gpu {}".format) -> GpuModel:
-        """The product that ``text`` names; ``saying`` is how another name for it is given.
+    def find(self, text: str, setting: Callable[[str], str] = "--gpu {}".format) -> GpuModel:
+        """The product that ``text`` names; ``setting`` is how another name for it is given.
 
         An exact name wins; else every product that holds the words counts, as long as all have one capability.
         Raises UsageError for a name that is unknown or stands for several capabilities.
         """
         wanted = _tokens(text)
         if not wanted:
-            raise self._unknown(text, saying)
+            raise self._unknown(text, setting)
         rows = [row for tokens, row in self._rows if tokens == wanted]
         rows = rows or [row for tokens, row in self._rows if _holds(tokens, wanted)]
         if not rows:
-            raise self._unknown(text, saying)
+            raise self._unknown(text, setting)
         found = _models(rows)
         capabilities = sorted({capability for model in found for capability in model.capabilities})
         if len(capabilities) > 1:
-            raise _ambiguous(text, found, capabilities, saying)
+            raise _ambiguous(text, found, capabilities, setting)
         return GpuModel(found[0].name if len(found) == 1 else text, tuple(capabilities))
 
-    def _unknown(self, text: str, saying: Callable[[str], str]) -> UsageError:
+    def _unknown(self, text: str, setting: Callable[[str], str]) -> UsageError:
         maker = next((maker for maker, names in _OF_OTHERS.items() if names.search(text)), None)
         if maker is not None:
             message = f"{text!r} is a GPU of {maker}, and envsolve knows NVIDIA GPUs only"
-            return UsageError("unknown-gpu", message, hints=(Hint(f"for a CPU environment use {saying('none')}"),))
+            return UsageError("unknown-gpu", message, hints=(Hint(f"for a CPU environment use {setting('none')}"),))
         import difflib
 
         names = {" ".join(tokens): str(row["name"]) for tokens, row in self._rows}
@@ -73,7 +73,7 @@ class GpuNames:
         return UsageError(
             "unknown-gpu",
             f"no NVIDIA GPU is known as {text!r}",
-            hints=(*hints, Hint(f"give its compute capability instead, e.g. {saying('8.6')}")),
+            hints=(*hints, Hint(f"give its compute capability instead, e.g. {setting('8.6')}")),
         )
 
 
@@ -137,7 +137,7 @@ def _models(rows: Sequence[Mapping[str, object]]) -> tuple[GpuModel, ...]:
 
 
 def _ambiguous(
-    text: str, found: Sequence[GpuModel], capabilities: list[ComputeCapability], saying: Callable[[str], str]
+    text: str, found: Sequence[GpuModel], capabilities: list[ComputeCapability], setting: Callable[[str], str]
 ) -> UsageError:
     names = ", ".join(model.name for model in found[:_SUGGESTIONS])
     return UsageError(
@@ -146,6 +146,6 @@ def _ambiguous(
         cause=(f"it matches {names}" + (" and others" if len(found) > _SUGGESTIONS else ""),),
         hints=(
             Hint("query the driver: nvidia-smi --query-gpu=name,compute_cap --format=csv"),
-            Hint(f"then give the capability, e.g. {saying(str(capabilities[-1]))}"),
+            Hint(f"then give the capability, e.g. {setting(str(capabilities[-1]))}"),
         ),
     )

@@ -395,9 +395,9 @@ def _jit(row: Row) -> tuple[tuple[CodeTarget, CudaVersion], ...]:
     except ValueError as error:
         row.wrong("jit", str(error))
         return ()
-    held = row.each("sass", read_target)
+    sass = row.each("sass", read_target)
     for target, _ in found:
-        if target not in held:
+        if target not in sass:
             row.wrong("jit", f"{target} is not in sass: list only targets with machine code")
     return found
 

@@ -113,9 +113,9 @@ class ComponentTable(NamedTuple):
 
     def toolkits_with(self, package: str, specifier: SpecifierSet) -> tuple[CudaVersion, ...]:
         """The toolkits that hold a ``package`` that ``specifier`` admits, newest first."""
-        held = [(it.cuda, part.version) for it in self.releases for part in it.components if part.package == package]
-        held += [(it.cuda, version) for it in self.patches if it.package == package for version in it.versions]
-        return tuple(sorted({cuda for cuda, version in held if specifier.contains(version)}, reverse=True))
+        shipped = [(it.cuda, part.version) for it in self.releases for part in it.components if part.package == package]
+        shipped += [(it.cuda, version) for it in self.patches if it.package == package for version in it.versions]
+        return tuple(sorted({cuda for cuda, version in shipped if specifier.contains(version)}, reverse=True))
 
 
 class PackageTable(NamedTuple):
@@ -271,10 +271,10 @@ def _updated(document: Document, mistakes: Mistakes) -> str:
 
 def _uses_cudnn(document: Document, mistakes: Mistakes) -> bool:
     """Whether the framework's GPU builds need cuDNN; only a plain ``false`` says that they do not."""
-    said = document.get("uses_cudnn", True)
-    if not isinstance(said, bool):
+    value = document.get("uses_cudnn", True)
+    if not isinstance(value, bool):
         mistakes.add("uses_cudnn", "must be true or false")
-    return said is not False
+    return value is not False
 
 
 def _aliases(document: Document, mistakes: Mistakes) -> tuple[str, ...]:

@@ -73,8 +73,8 @@ class Problem(NamedTuple):
 
     def limit(self, name: str, versions: SpecifierSet) -> str:
         """The sentence that says which ``versions`` of Python or CUDA alone will do."""
-        said = f"{name} {versions_text(versions)}"
-        return f"the lock file has {said.replace('==', '')}" if self.of_lock else f"{said} was requested"
+        text = f"{name} {versions_text(versions)}"
+        return f"the lock file has {text.replace('==', '')}" if self.of_lock else f"{text} was requested"
 
     @property
     def gpus(self) -> tuple[ComputeCapability, ...]:

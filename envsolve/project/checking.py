@@ -109,15 +109,15 @@ class _Check:
         """
         required = requires_python(document, self.mistakes)
         for name, table in (("", values), *targets.items()):
-            asked = table.get("python")
-            if asked is not None:
+            own = table.get("python")
+            if own is not None:
                 table["names-python"] = True
-            if required is None or (name and asked is None):
+            if required is None or (name and own is None):
                 continue
-            both = required if asked is None else required & asked
+            both = required if own is None else required & own
             if not any(both.contains(f"3.{minor}.{patch}") for minor in _MINORS for patch in _PATCHES):
                 path = ("targets", name, "python") if name else ("python",)
-                self._add(path, f"no Python {asked} is in the project's requires-python, which is {required}")
+                self._add(path, f"no Python {own} is in the project's requires-python, which is {required}")
             table["python"] = both
 
     def whole(self, values: Values, targets: Mapping[str, Values]) -> None:
@@ -134,13 +134,13 @@ class _Check:
                     f"{key} is part of the request, and {name} shares the project's outputs: give it its own `outputs`"
                 )
                 self._add(("targets", name, key), why)
-        self._asks(values, targets)
+        self._require_packages(values, targets)
         self._written_once(values, targets)
 
-    def _asks(self, values: Values, targets: Mapping[str, Values]) -> None:
-        asking = ("frameworks", "requirements", "requirement-files", "of-project")
+    def _require_packages(self, values: Values, targets: Mapping[str, Values]) -> None:
+        keys = ("frameworks", "requirements", "requirement-files", "of-project")
         owning = [it for it in targets.values() if "outputs" in it]
-        if any(values.get(key) for key in asking) or (owning and all(any(map(it.get, asking)) for it in owning)):
+        if any(values.get(key) for key in keys) or (owning and all(any(map(it.get, keys)) for it in owning)):
             return
         if not self.mistakes:
             self._add(("frameworks",), 'the project requests no packages: frameworks = ["pytorch"]')

@@ -103,8 +103,8 @@ def project_of(path: Path, text: str) -> Project:
     mistakes += _beside(path)
     if mistakes:
         refuse(path, [(_line_of(path, text, lines, it, prefix), it) for it in mistakes], prefix)
-    kept = tuple((key[len(prefix) :], line) for key, line in lines.items() if key[: len(prefix)] == prefix)
-    return Project(path, tuple(_parts(values, path.name)), kept)
+    key_lines = tuple((key[len(prefix) :], line) for key, line in lines.items() if key[: len(prefix)] == prefix)
+    return Project(path, tuple(_parts(values, path.name)), key_lines)
 
 
 def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> NoReturn:
@@ -240,16 +240,16 @@ def _parts(values: Mapping[str, Any], file: str) -> Iterator[Part]:
 
 def _merged(common: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
     """A target's own keys over the project's; what is required adds up, and hosts stand for gpus and driver."""
-    kept = dict(common)
+    merged = dict(common)
     if "hosts" in target:
-        kept = {key: value for key, value in kept.items() if key not in ("gpus", "driver")}
+        merged = {key: value for key, value in merged.items() if key not in ("gpus", "driver")}
     if "gpus" in target or "driver" in target:
-        kept.pop("hosts", None)
+        merged.pop("hosts", None)
     if "gpus" in target and "driver" not in target:
-        kept.pop("driver", None)
+        merged.pop("driver", None)
     adding = ("requirements", "requirement-files", "constraint-files", "build-constraint-files", "overrides", "exclude")
     more = {key: (*common.get(key, ()), *target[key]) for key in adding if key in target}
-    return {**kept, **target, **more}
+    return {**merged, **target, **more}
 
 
 def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: Mapping[str, Any], file: str) -> Part:

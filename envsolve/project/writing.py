@@ -31,12 +31,12 @@ def with_table(path: Path, text: str, values: Mapping[str, object], *, replace: 
         )
         hints = (Hint("lock it", "envsolve lock"), Hint("or overwrite it with --force"))
         raise UsageError("project-exists", what, hints=hints)
-    asked = {name: values[name] for name in KEYS if name in values}
+    own = {name: values[name] for name in KEYS if name in values}
     statements = statements_of(text)
     if prefix and any(it.path == prefix[:1] and not it.is_header for it in statements):
-        return _within_inline(text, asked)
+        return _within_inline(text, own)
     page = _Page(text, "\r\n" if "\r\n" in text else "\n", prefix, statements)
-    return page.replaced(asked) if page.has_section else page.with_section(asked)
+    return page.replaced(own) if page.has_section else page.with_section(own)
 
 
 def _exists(document: Mapping[str, Any], prefix: tuple[str, ...]) -> bool:

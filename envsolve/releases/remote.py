@@ -88,9 +88,9 @@ class Observations:
         """What is in a wheel. Raises ReleaseError if it cannot be read, or says what the reader does not know."""
         keys = [f"{self._reader.edition} {largest} {file.sha256}" for largest in dict.fromkeys((None, self._largest))]
         for key in keys if file.sha256 else ():
-            kept = decoded(self._shelf.read(_BUCKET, key), Observation)
-            if kept is not None:
-                return kept
+            cached = decoded(self._shelf.read(_BUCKET, key), Observation)
+            if cached is not None:
+                return cached
         if self._offline:
             raise ReleaseError(f"{file.filename} is not cached, and --offline is set")
         self._progress(file.filename)

@@ -59,7 +59,7 @@ def requirements(lines: Iterable[str], *, extra: str | None = None) -> list[Requ
     return found
 
 
-def holds_on(requirement: Requirement, platform: str | None, pythons: Sequence[str]) -> bool:
+def applies_on(requirement: Requirement, platform: str | None, pythons: Sequence[str]) -> bool:
     """Whether a requirement's marker holds on ``platform`` with the newest of ``pythons``, without any extra."""
     if requirement.marker is None:
         return True
@@ -88,28 +88,28 @@ class CudaReleases:
         self._components = components
         self._packages = {part.package for release in components.releases for part in release.components}
 
-    def admitted(self, asked: Sequence[Requirement]) -> str | None:
-        """The CUDA minors that ``asked`` takes, as a specifier: ``==12.4``, ``>=12.6,<13``.
+    def admitted(self, required: Sequence[Requirement]) -> str | None:
+        """The CUDA minors that ``required`` takes, as a specifier: ``==12.4``, ``>=12.6,<13``.
 
         Exact pins are read off the metapackage or the runtime, whose version is the toolkit's; for ranges every
-        library's range must hold the version of that library in the toolkit. None if ``asked`` names no CUDA
+        library's range must hold the version of that library in the toolkit. None if ``required`` names no CUDA
         package, or no toolkit meets it.
         """
-        metapackage = next((it for it in asked if canonicalize_name(it.name) == _METAPACKAGE), None)
+        metapackage = next((it for it in required if canonicalize_name(it.name) == _METAPACKAGE), None)
         if metapackage is not None:
             releases = self._components.releases
             minors = {it.cuda for it in releases if metapackage.specifier.contains(it.version)}
             return self._range(minors, [metapackage.specifier])
-        runtime = next((it for it in asked if _RUNTIME.fullmatch(it.name)), None)
+        runtime = next((it for it in required if _RUNTIME.fullmatch(it.name)), None)
         pin = None if runtime is None else only_version(runtime.specifier)
         if pin is not None:
             return f"=={'.'.join(pin.split('.')[:2])}"
-        named = [(str(canonicalize_name(it.name)), it.specifier) for it in asked]
+        named = [(str(canonicalize_name(it.name)), it.specifier) for it in required]
         libraries = [(name, limit) for name, limit in named if name in self._packages and not _COMPILER.fullmatch(name)]
         if not libraries:
             return None
-        held = [set(self._components.toolkits_with(name, limit)) for name, limit in libraries]
-        return self._range(set.intersection(*held), [limit for _, limit in libraries])
+        toolkits = [set(self._components.toolkits_with(name, limit)) for name, limit in libraries]
+        return self._range(set.intersection(*toolkits), [limit for _, limit in libraries])
 
     def _range(self, minors: set[CudaVersion], limits: Sequence[SpecifierSet]) -> str | None:
         """The specifier of ``minors``.

@@ -306,13 +306,13 @@ def _sentence(
         builds = [against[0].release for against in chains if against]
         subject = _subject(requested, release, builds if alone else [release])
         return f"{subject}, which needs NVIDIA driver {last.limit.floor} or newer; {fact}"
-    said = last.because.text.rstrip(".")
+    reason = last.because.text.rstrip(".")
     if len(chain.links) > 1:
-        said = f"{chain.links[0].because.text}; {said}"
+        reason = f"{chain.links[0].because.text}; {reason}"
     if isinstance(last.limit, DriverFloor | PythonAmong | GlibcFloor | ToolkitIn) and fact:
-        said = f"{said}; {fact}"
+        reason = f"{reason}; {fact}"
     more = alone and len(chains) > 1
-    return f"{said}; the same is true for every other known build of {requested}" if more else said
+    return f"{reason}; the same is true for every other known build of {requested}" if more else reason
 
 
 def _subject(requested: _Requested, release: Release, builds: Sequence[Release]) -> str:

@@ -207,12 +207,12 @@ class Requirement(NamedTuple):
 
     identifier: str
     limit: Limit
-    said: Callable[[], Fact]
+    reason: Callable[[], Fact]
 
     @property
     def because(self) -> Fact:
         """The fact that the requirement is based on."""
-        return self.said()
+        return self.reason()
 
     def admits(self, candidate: Candidate) -> bool:
         """Whether ``candidate`` meets this requirement."""

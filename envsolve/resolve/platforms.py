@@ -87,8 +87,8 @@ def _with_common_python(solution: Solution, part: Part) -> Solution:
     """The solution with its Python described as the same for all platforms, and not as a requested one."""
     *because, _ = solution.because
     reference = solution.choices[0].release.reference
-    said = Fact(f"Python {solution.python} is one that fits on all of these platforms", reference)
-    return solution._replace(problem=solution.problem._replace(python=part[1].python), because=(*because, said))
+    fact = Fact(f"Python {solution.python} is one that fits on all of these platforms", reference)
+    return solution._replace(problem=solution.problem._replace(python=part[1].python), because=(*because, fact))
 
 
 def _versions(solutions: Sequence[Solution]) -> list[list[Version]]:

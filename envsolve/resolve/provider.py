@@ -320,22 +320,22 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
     def _machine_roots(self) -> Iterator[Requirement]:
         for number, machine in enumerate(self.problem.machines):
             for gpu, _ in machine.gpus:
-                said = partial(Fact, f"the stack must run on {machine.gpu_label(gpu)}", "the request")
-                yield Requirement(gpu_identifier(number, gpu), Anything(), said)
+                reason = partial(Fact, f"the stack must run on {machine.gpu_label(gpu)}", "the request")
+                yield Requirement(gpu_identifier(number, gpu), Anything(), reason)
                 yield from self.rules.of_gpu(number, machine, gpu)
 
     def _request_roots(self) -> Iterator[Requirement]:
         for identifier, request in self._frameworks.items():
-            said = partial(Fact, f"{request} was requested", "the request")
-            yield Requirement(identifier, FrameworkIn(request.specifier), said)
+            reason = partial(Fact, f"{request} was requested", "the request")
+            yield Requirement(identifier, FrameworkIn(request.specifier), reason)
         problem = self.problem
         if problem.python is not None:
-            said = partial(Fact, problem.limit("Python", problem.python), "the request")
-            yield Requirement(PYTHON, PythonIn(problem.python), said)
+            reason = partial(Fact, problem.limit("Python", problem.python), "the request")
+            yield Requirement(PYTHON, PythonIn(problem.python), reason)
         libraries = self._catalogue.libraries
         if problem.cuda is not None:
-            said = partial(Fact, problem.limit("CUDA", problem.cuda), "the request")
-            yield Requirement(CUDA, libraries.toolkit_limit(problem.cuda, None), said)
+            reason = partial(Fact, problem.limit("CUDA", problem.cuda), "the request")
+            yield Requirement(CUDA, libraries.toolkit_limit(problem.cuda, None), reason)
         if self._toolkit is not None:
             text = f"CUDA {self._toolkit.version} is the newest that a stack for this request has"
             limit = libraries.only(self._toolkit)

@@ -144,11 +144,11 @@ class _Relax:
         return self._with_version(number, SpecifierSet(f"=={newest.choices[number].release.version}"), self._request)
 
     def _with_version(self, number: int, specifier: SpecifierSet, request: Request) -> Solution | None:
-        frameworks = self._asking(number, specifier)
+        frameworks = self._with_versions(number, specifier)
         problem = self._problem._replace(frameworks=frameworks)
         return self._solver.newest(request._replace(frameworks=frameworks), problem)
 
-    def _asking(self, number: int, specifier: SpecifierSet) -> tuple[FrameworkRequest, ...]:
+    def _with_versions(self, number: int, specifier: SpecifierSet) -> tuple[FrameworkRequest, ...]:
         frameworks = self._problem.frameworks
         changed = FrameworkRequest(frameworks[number].framework, specifier)
         return (*frameworks[:number], changed, *frameworks[number + 1 :])
@@ -168,7 +168,7 @@ class _Relax:
     def _version(self, number: int, solution: Solution, words: str) -> WayOut:
         release = solution.choices[number].release
         cuda = f", CUDA {release.cuda}" if release.cuda else ""
-        frameworks = self._asking(number, SpecifierSet(f"=={release.version}"))
+        frameworks = self._with_versions(number, SpecifierSet(f"=={release.version}"))
         text = f"{words} {release.version} ({release.source}{cuda})"
         return WayOut(text, self._request._replace(frameworks=frameworks), solution)
 

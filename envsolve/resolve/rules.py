@@ -112,8 +112,8 @@ class Rules:
             yield Requirement(gpu_identifier(number, gpu), Served(gpu >= facts.OLDEST_IN_WSL2), facts.wsl_reach)
         if life.first_branch is not None:
             first = self._first_release(life.first_branch, machine)
-            said = partial(facts.first_branch, life, first, machine.gpu_name(gpu))
-            yield Requirement(driver_identifier(number), DriverFloor(first), said)
+            reason = partial(facts.first_branch, life, first, machine.gpu_name(gpu))
+            yield Requirement(driver_identifier(number), DriverFloor(first), reason)
         if life.last_branch is not None:
             limit = DriverCeiling(self._cuda.after(life.last_branch))
             yield Requirement(driver_identifier(number), limit, partial(facts.last_branch, life, machine.gpu_name(gpu)))
@@ -157,8 +157,8 @@ class Rules:
         cuda = next((cuda for partly, cuda in release.jit if partly == target), None)
         full = None if cuda is None else self._full(cuda, machine)
         if cuda is not None and full is not None:
-            said = partial(facts.partly_ptx, release, machine, gpu, target, cuda, full)
-            yield Requirement(driver, DriverFloor(full), said)
+            reason = partial(facts.partly_ptx, release, machine, gpu, target, cuda, full)
+            yield Requirement(driver, DriverFloor(full), reason)
 
     def _full(self, cuda: CudaVersion, machine: Machine) -> DriverVersion | None:
         toolkit = self._libraries.toolkit(cuda)

@@ -79,7 +79,7 @@ def test_who_made_it_does_not_count(change: Callable[[Lock], Lock], format_name:
     "change",
     [
         lambda lock: made(lock, own_matrix=True),
-        lambda lock: made(lock, asked_digest="sha256:00"),
+        lambda lock: made(lock, request_digest="sha256:00"),
         lambda lock: made(lock, request=("numpy>=2",)),
         lambda lock: made(lock, options=(("frameworks", ("jax",)),)),
         lambda lock: made(lock, options=(("sources", ("pytorch", "pypi")),)),

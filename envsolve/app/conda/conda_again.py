@@ -118,7 +118,7 @@ def _made_for(request: Request, lock: Lock, target: Target, solution: Solution |
 def _is_whole(lock: Lock) -> bool:
     """Whether it leaves nothing open, and says what it holds and what it was made for."""
     made = lock.made
-    return made is not None and not lock.open and None not in (made.packages_digest, made.asked_digest)
+    return made is not None and not lock.open and None not in (made.packages_digest, made.request_digest)
 
 
 def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:

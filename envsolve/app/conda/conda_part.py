@@ -294,7 +294,7 @@ def made(
         max((matrix_date_of(it.problem, matrix) for it in targets), default=None),
         bool(targets) and pins_are_own(matrix, lock.pins, Platform(lock.platform)),
         exclude_newer,
-        asked_digest=asked.digest,
+        request_digest=asked.digest,
         options=options,
         evidence=evidence_of(lock, solution, matrix, {it.name: Origin.UNREAD for it in lock.pins if _is_unread(it)}),
     )

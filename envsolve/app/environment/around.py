@@ -142,7 +142,7 @@ def lock_around(
         tuple(dict.fromkeys((*map(str, recorded.frameworks), *needs))),
         exclude_newer=recorded.packages.exclude_newer,
         notes=("without what the environment has that it was made around: install it there, with --no-deps",),
-        asked_digest=found.wanted.digest,
+        request_digest=found.wanted.digest,
         options=(*recorded_options(bare), *constraints, (AROUND, found.around)),
     )
     return this_platform(), found.lock._replace(made=made), found.notes

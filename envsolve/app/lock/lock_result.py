@@ -104,7 +104,7 @@ class Result:
             matrix_date,
             answer is not None and answer.own_matrix,
             request.packages.exclude_newer,
-            asked_digest=now.digest,
+            request_digest=now.digest,
             options=(*recorded_options(bare), *constraints),
         )
         locked = wheels_lock(pins, interpreter, default, default_is_plain=self._where.is_plain)

@@ -22,7 +22,7 @@ from envsolve.app.packages.lock_indexes import Lines, Places
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.packages.stack_wheels import Limits, files_for, index_of, is_lockable
 from envsolve.app.request.targets import glibc_of
-from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, GPU_WHEEL_OF, OWN_INDEX
 from envsolve.index.client import Indexes
 from envsolve.index.extended import Elsewhere, More
 from envsolve.index.fitting import Interpreter
@@ -386,8 +386,8 @@ def _held_among(rows: Sequence[Release], held: LockedVersions) -> int | None:
 def _under_each_name(row: Release) -> Iterator[Release]:
     """``row``, and the same under the name that others require it by, where it has one of its own for the CPU."""
     yield row
-    if row.package in ASKED_FOR_AS:
-        yield row._replace(package=ASKED_FOR_AS[row.package])
+    if row.package in GPU_WHEEL_OF:
+        yield row._replace(package=GPU_WHEEL_OF[row.package])
 
 
 def _lacks_wheels(world: World) -> bool:

@@ -14,7 +14,7 @@ from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_indexes import Places
 from envsolve.app.request.targets import Target
 from envsolve.errors import Hint, Refused, UnsolvableError, UsageError
-from envsolve.frameworks import ASKED_FOR_AS, DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, DependentFramework
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, GPU_WHEEL_OF, DependentFramework
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
 from envsolve.model.need import Markers, Need
@@ -256,7 +256,7 @@ def _sources(request: Request, where: Places) -> tuple[Source, ...]:
 def whole(solution: Solution) -> Solution:
     """``solution`` with the framework's own package where it has one for the CPU alone."""
     choices = (
-        choice._replace(release=release._replace(package=ASKED_FOR_AS.get(release.package, release.package)))
+        choice._replace(release=release._replace(package=GPU_WHEEL_OF.get(release.package, release.package)))
         for choice in solution.choices
         for release in [choice.release]
     )

@@ -137,7 +137,7 @@ def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked
     digest = python.digest if request.format in PYTHON_FORMATS else asked.digest
     beside = any((asked.categories, python.hashed, python.index_url, python.extra_index_urls))
     is_other = request.format in CONDA_FORMATS and dict(asked.variables) != dict(lock.variables)
-    if made.asked_digest not in (None, digest) and (beside or is_other or not found):
+    if made.request_digest not in (None, digest) and (beside or is_other or not found):
         text = "requirement files have other hashes, indexes, variables or categories"
         yield Difference(Note("files-changed", text), is_met=None)
 

@@ -45,9 +45,9 @@ def rows_speak_of_keys_they_have(facts: Facts) -> Iterator[str]:
     A value that is not there was not inferred; that a key stays away can be decided by hand.
     """
     for file, document in facts.documents.items():
-        held = {name for _, row in every_row(document) for name in row}
+        keys = {name for _, row in every_row(document) for name in row}
         for where, row in every_row(document):
-            for key, known in (("inferred", set(row)), ("by_hand", held)):
+            for key, known in (("inferred", set(row)), ("by_hand", keys)):
                 absent = [name for name in texts(row, key) if name not in known]
                 if absent:
                     yield breach(file, f"{where}{_identity(row)}", f"{key} names {', '.join(absent)}, not in the row")

@@ -37,12 +37,12 @@ def cudnn_that_a_build_asks_for_is_known(facts: Facts) -> Iterator[str]:
     for file, release in facts.releases:
         if release.cuda is None or release.cudnn_requires is None:
             continue
-        asked = f"cuDNN {release.cudnn_requires} for CUDA {release.cuda.major}"
+        needed = f"cuDNN {release.cudnn_requires} for CUDA {release.cuda.major}"
         fitting = [row for row in facts.cudnn if _fits(row, release)]
         if not fitting:
-            yield breach(file, named(release), f"{asked} is not in cudnn.toml")
+            yield breach(file, named(release), f"{needed} is not in cudnn.toml")
         elif _installs_cudnn(release) and not any(row.offered_by(release.source, release.platform) for row in fitting):
-            yield breach(file, named(release), f"{asked} is in cudnn.toml, but not from {release.source}")
+            yield breach(file, named(release), f"{needed} is in cudnn.toml, but not from {release.source}")
 
 
 def cudnn_a_build_was_compiled_with_is_known(facts: Facts) -> Iterator[str]:

@@ -93,8 +93,8 @@ class JaxReader:
                 yield from (row for row in rows if row is not None)
 
     def _cpu_rows(self, wheel: WheelFile, seen: Observation, listing: Listing) -> Iterator[ReadRow]:
-        base = _asked(requirements(seen["requires"]), "jaxlib")
-        wanted = base or _asked(requirements(seen["requires"], extra="cpu"), "jaxlib")
+        base = _requirement_on(requirements(seen["requires"]), "jaxlib")
+        wanted = base or _requirement_on(requirements(seen["requires"], extra="cpu"), "jaxlib")
         jaxlib = None if wanted is None else _newest(listing, "jaxlib", wanted.specifier)
         if jaxlib is None:
             return
@@ -120,23 +120,26 @@ class JaxReader:
         if not all(parts):
             return None
         file = parts[1][0]
-        held = read(file)
+        observed = read(file)
         values = _common(*jax, platform, extra.name, parts)
         values["glibc"] = max((it for it in (values["glibc"], glibc_of(pjrt)) if isinstance(it, str)), key=Version)
-        asked = [*extra.cuda, *(it for name in _own_extras(held) for it in requirements(held["requires"], extra=name))]
-        values |= self._cuda_values(held, asked, extra.name)
-        evidence = (evidence_of(*jax), evidence_of(file, held))
+        required = [
+            *extra.cuda,
+            *(it for name in _own_extras(observed) for it in requirements(observed["requires"], extra=name)),
+        ]
+        values |= self._cuda_values(observed, required, extra.name)
+        evidence = (evidence_of(*jax), evidence_of(file, observed))
         return ReadRow(values, {}, evidence) if values["pythons"] else None
 
-    def _cuda_values(self, held: Observation, asked: list[Requirement], extra: str) -> dict[str, Value]:
-        cudnn = next((it for it in asked if it.name.startswith("nvidia-cudnn")), None)
+    def _cuda_values(self, observed: Observation, required: list[Requirement], extra: str) -> dict[str, Value]:
+        cudnn = next((it for it in required if it.name.startswith("nvidia-cudnn")), None)
         values: dict[str, Value] = {"extras": [extra], "cuda_libraries": "dependencies"}
         for fact in ("cuda", "cudnn"):
-            if len(held.get(fact, ())) == 1:
-                values[fact] = first(held, fact)
-        if held.get("sass"):
-            values |= {"sass": held["sass"], "ptx": held["ptx"]}
-        admitted = self._cuda_releases.admitted(asked)
+            if len(observed.get(fact, ())) == 1:
+                values[fact] = first(observed, fact)
+        if observed.get("sass"):
+            values |= {"sass": observed["sass"], "ptx": observed["ptx"]}
+        admitted = self._cuda_releases.admitted(required)
         if admitted is not None:
             values["cuda_requires"] = admitted
         if cudnn is not None:
@@ -166,22 +169,22 @@ def _common(
 
 def _extra(name: str, seen: Observation) -> _Extra | None:
     """What an extra asks for; None if it brings no plugin (before 0.4.23 jaxlib itself was the CUDA build)."""
-    asked = requirements(seen["requires"], extra=name)
-    plugin = _asked(asked, f"jax-{name}-plugin")
+    required = requirements(seen["requires"], extra=name)
+    plugin = _requirement_on(required, f"jax-{name}-plugin")
     if plugin is None:
         return None
-    specifiers = [it.specifier for it in (*requirements(seen["requires"]), *asked) if it.name == "jaxlib"]
+    specifiers = [it.specifier for it in (*requirements(seen["requires"]), *required) if it.name == "jaxlib"]
     jaxlib = SpecifierSet(",".join(str(specifier) for specifier in specifiers))
-    return _Extra(name, jaxlib, plugin, tuple(it for it in asked if it.name.startswith("nvidia-")))
+    return _Extra(name, jaxlib, plugin, tuple(it for it in required if it.name.startswith("nvidia-")))
 
 
-def _own_extras(held: Observation) -> list[str]:
+def _own_extras(observed: Observation) -> list[str]:
     """The extra of the plugin that brings the CUDA libraries: ``with-cuda``, ``with-cuda12`` of old."""
-    return [name for name in extras(held["requires"]) if name.startswith("with-cuda")]
+    return [name for name in extras(observed["requires"]) if name.startswith("with-cuda")]
 
 
-def _asked(asked: list[Requirement], name: str) -> Requirement | None:
-    return next((it for it in asked if canonicalize_name(it.name) == name), None)
+def _requirement_on(required: list[Requirement], name: str) -> Requirement | None:
+    return next((it for it in required if canonicalize_name(it.name) == name), None)
 
 
 def _newest(

@@ -44,8 +44,8 @@ class OnnxRuntimeReader:
         """CUDA, cuDNN, device code and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
-        said = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
-        cuda = next((match[1] for match in said if match is not None), None)
+        matches = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
+        cuda = next((match[1] for match in matches if match is not None), None)
         provider = next((name for ending in _PROVIDER if (name := wheel.find(ending)) is not None), None)
         if provider is None:
             return seen | {"cuda": [cuda]} if cuda is not None else seen
@@ -85,11 +85,11 @@ class OnnxRuntimeReader:
         """What the extras ask for; empty without them, and in 1.27, whose extras name packages that are not there."""
         if not set(_EXTRAS) <= extras(seen["requires"]):
             return {}
-        asked = [it for extra in _EXTRAS for it in requirements(seen["requires"], extra=extra)]
-        admitted = self._cuda_releases.admitted(asked)
+        required = [it for extra in _EXTRAS for it in requirements(seen["requires"], extra=extra)]
+        admitted = self._cuda_releases.admitted(required)
         if admitted is None:
             return {}
-        cudnn = next(it for it in asked if it.name.startswith("nvidia-cudnn"))
+        cudnn = next(it for it in required if it.name.startswith("nvidia-cudnn"))
         return {
             "cuda_requires": admitted,
             "cuda_libraries": "dependencies",

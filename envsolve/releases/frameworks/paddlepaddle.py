@@ -43,8 +43,8 @@ class PaddlePaddleReader:
         """CUDA, cuDNN, machine code and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
-        said = next((text for file in _VERSION_FILES if (text := wheel.text(file)) is not None), "")
-        stated = dict(_STATED.findall(said))
+        content = next((text for file in _VERSION_FILES if (text := wheel.text(file)) is not None), "")
+        stated = dict(_STATED.findall(content))
         if "cuda" not in stated:
             return seen
         seen |= {name: [version] for name, version in stated.items()}

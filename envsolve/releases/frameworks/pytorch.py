@@ -20,8 +20,8 @@ from envsolve.releases.device_code import GlibcWatch, find_flags, targets_of_fla
 from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
 from envsolve.releases.requirements import (
     CudaReleases,
+    applies_on,
     header,
-    holds_on,
     only_version,
     requirements,
     specifier_text,
@@ -66,7 +66,7 @@ class PyTorchReader:
         seen["cuda"] = [match[1]]
         glibc = GlibcWatch()
         targets = _targets(wheel)
-        if _tag_says_too_little(wheel.file):
+        if _tag_is_too_vague(wheel.file):
             for name in filter(_SYSTEM_LIBRARIES.search, wheel.members):
                 deque(glibc.passing(wheel.chunks(name)), maxlen=0)
         if targets is not None:
@@ -101,13 +101,13 @@ class PyTorchReader:
         values: dict[str, Value] = {"cuda": cuda}
         if "sass" in seen:
             values |= {"sass": seen["sass"], "ptx": seen["ptx"]}
-        asked = [it for it in requirements(seen["requires"]) if holds_on(it, file.platform, file.pythons)]
-        cudnn = next((it for it in asked if it.name.startswith("nvidia-cudnn")), None)
+        required = [it for it in requirements(seen["requires"]) if applies_on(it, file.platform, file.pythons)]
+        cudnn = next((it for it in required if it.name.startswith("nvidia-cudnn")), None)
         if cudnn is None:
             return values | {"cuda_libraries": "bundled", "cuda_requires": f"=={cuda}"}
         return values | {
             "cuda_libraries": "dependencies",
-            "cuda_requires": self._cuda_releases.admitted(asked) or f"=={cuda}",
+            "cuda_requires": self._cuda_releases.admitted(required) or f"=={cuda}",
             "cudnn": only_version(cudnn.specifier),
             "cudnn_requires": specifier_text(cudnn.specifier),
             "cudnn_package": str(canonicalize_name(cudnn.name)),
@@ -131,7 +131,7 @@ class PyTorchIndexReader(PyTorchReader):
             yield from super().rows(version, listing, read)
 
 
-def _tag_says_too_little(file: WheelFile) -> bool:
+def _tag_is_too_vague(file: WheelFile) -> bool:
     """Whether a tag promises an older system than PyTorch was built on, or none; the library's symbols say more."""
     linux = (file.platform or "").startswith("linux")
     return linux and (file.glibc is None or Version(file.glibc) < Version("2.17"))

@@ -20,8 +20,8 @@ from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Valu
 from envsolve.releases.requirements import (
     PARSING,
     CudaReleases,
+    applies_on,
     header,
-    holds_on,
     only_version,
     requirements,
     specifier_text,
@@ -141,8 +141,8 @@ def _cpu_row(wheels: list[WheelFile], seen: Observation, listing: Listing) -> It
     values = _common(wheels, "cpu")
     file = wheels[0]
     if "is_cuda_build" not in seen:
-        asked = [it for it in requirements(seen["requires"]) if it.name in _SIDE_PACKAGES]
-        side = next((it.name for it in asked if holds_on(it, file.platform, file.pythons)), None)
+        required = [it for it in requirements(seen["requires"]) if it.name in _SIDE_PACKAGES]
+        side = next((it.name for it in required if applies_on(it, file.platform, file.pythons)), None)
         if side is None:
             return
         there = pythons_of(listing.wheels(side, file.version, file.platform))

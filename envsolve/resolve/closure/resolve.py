@@ -338,8 +338,8 @@ def _reasons(pick: Pick, provider: Provider, limits: Limits) -> Iterator[str]:
     world = provider.world
     everything = pick.releases.mask("")
     for limit in limits(pick.name):
-        kept_away = everything & ~limit.admitted(pick.releases)
-        if limit.because and kept_away >> (pick.position + 1):
+        excluded = everything & ~limit.admitted(pick.releases)
+        if limit.because and excluded >> (pick.position + 1):
             yield limit.because
     ruled_out = provider.ruled_out_above(pick)
     if ruled_out is not None:
