@@ -1,4 +1,4 @@
-"""What every format is written from: the solution and what its header says."""
+"""What every format is written from: the solution, and the facts for the header."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 class Answer(NamedTuple):
-    """A solution with the hosts it was made for, the command and options that requested it, and the matrix's date.
+    """A solution with its hosts, the command and options that requested it, and the date of the matrix.
 
-    ``own_matrix`` says that the matrix is not the one envsolve ships: the same command elsewhere may answer otherwise.
-    ``requested`` are specs besides the frameworks, which are not pinned. ``variables`` are set in the environment.
-    ``alternatives`` are what other kinds of output and other sources would give.
+    ``own_matrix`` is true if the matrix is not the one that envsolve ships: the same command elsewhere may give another
+    answer. ``requested`` are specs besides the frameworks, which are not pinned. ``variables`` are set in the
+    environment. ``alternatives`` are the answers for other kinds of output and other sources.
     """
 
     solution: Solution

@@ -1,7 +1,7 @@
-"""What of conda packages may be written into a lock: sound names, addresses without credentials, real checksums.
+"""Check conda packages before writing them into a lock: names, addresses without credentials, real checksums.
 
-A channel is not trusted. A name or an address that could begin another line of a file, and with it another
-package, is refused here, before any format is written.
+A channel is not trusted. A name or an address that could start another line of a file, and with it another package, is
+refused here, before any format is written.
 """
 
 from __future__ import annotations
@@ -17,16 +17,19 @@ from envsolve.model.host import Platform
 _NAME = r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z"
 _VERSION = r"[A-Za-z0-9_][A-Za-z0-9_.!+%~-]*\Z"
 _BUILD = r"[A-Za-z0-9_.+~-]*\Z"
-"""A little more than CEP 26 allows: old packages have upper case, some snapshots a version with ``%21`` for ``!``."""
+"""A little more than CEP 26 allows: old packages have upper case, and some snapshots a version with ``%21`` for
+``!``."""
 _ENDINGS = (".conda", ".tar.bz2")
 _MD5 = r"[0-9a-f]{32}\Z"
 _SHA256 = r"[0-9a-f]{64}\Z"
 
 
 def checked_packages(packages: Iterable[CondaPackage], *, are_files: bool = True) -> Iterator[CondaPackage]:
-    """``packages`` by name; what is no checksum is left out. ``are_files`` says that they are to be found and proved.
+    """Yield ``packages`` by name, without invalid checksums.
 
-    Raises OutsideError ``unsound-package`` if a name, a version, a build or an address cannot stand in a lock,
+    ``are_files`` is true if files have to be found and verified.
+
+    Raises OutsideError ``unsound-package`` if a name, a version, a build or an address is invalid in a lock, and
     ``no-hash`` for a package without any checksum.
     """
     for package in sorted(packages, key=lambda package: package.name):
@@ -45,13 +48,13 @@ def checked_packages(packages: Iterable[CondaPackage], *, are_files: bool = True
 
 
 def require_platform(platform: str) -> None:
-    """Raise OutsideError ``unsound-package`` if conda packages are for no platform that is known."""
+    """Raise OutsideError ``unsound-package`` if the platform of conda packages is unknown."""
     if platform not in tuple(Platform):
         raise _invalid(f"{platform!r} is not a platform of conda packages")
 
 
 def without_hash(package: CondaPackage, checksum: str) -> OutsideError:
-    """What is said of a package whose channel gives no ``checksum``."""
+    """Return the error for a package whose channel has no ``checksum`` of it."""
     message = f"{package.file_name!r} has no {checksum}, and a lock needs one"
     channel = checked_url(package.channel) if "://" in package.channel else package.channel
     cause = (f"{package.name} {package.version} is from {channel or checked_url(package.url)}",)
@@ -69,7 +72,7 @@ def _check(package: CondaPackage) -> None:
 
 
 def _url(package: CondaPackage) -> str:
-    """Its address, with nothing that the readers of explicit files take for a variable of the machine (CEP 23)."""
+    """Its address, without anything that readers of explicit files take for a variable (CEP 23)."""
     url, _, _ = package.url.partition("#")
     if not url.endswith(_ENDINGS):
         raise _invalid(f"{package.url!r} is not the URL of a conda package")

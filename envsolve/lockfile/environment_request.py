@@ -1,6 +1,6 @@
-"""An environment.yml as a request, which ``-r`` reads: what an environment is asked to hold, for one platform.
+"""An environment.yml as a request, read by ``-r``: what an environment has to contain, for one platform.
 
-What the same file pins, as a lock, is read in :mod:`envsolve.lockfile.environment_yml`.
+The pins in such a file are read as a lock by :mod:`envsolve.lockfile.environment_yml`.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class EnvironmentFile(NamedTuple):
     """What an environment.yml requires on one platform, without credentials.
 
     ``requested`` are the match specs, spelled as in :mod:`envsolve.model.match_spec`, then the requirements of ``pip``.
-    ``channels`` are in their order, without ``nodefaults``; names of variables stand in them as written. ``variables``
-    are set in the environment. ``notes`` are sentences about what was left out. ``logins`` are the channels that need
-    one, with the address as it was written: it is for asking the channel, and for nothing else.
+    ``channels`` are in their order, without ``nodefaults``, with names of variables as written. ``variables`` are set
+    in the environment. ``notes`` are sentences about what was left out. ``logins`` are the channels with a login, each
+    with its address as written, which is used only for requests to the channel.
     """
 
     channels: tuple[str, ...]
@@ -44,9 +44,9 @@ class EnvironmentFile(NamedTuple):
 
 
 def read_environment(path: Path, platform: Platform, text: str | None = None) -> EnvironmentFile:
-    """What the environment.yml at ``path`` requires on ``platform``; with ``text`` it is not opened.
+    """Return what the environment.yml at ``path`` requires on ``platform``. With ``text`` the file is not read.
 
-    Raises UsageError ``environment-invalid`` with the line where something cannot be read.
+    Raises UsageError ``environment-invalid`` with the line that cannot be read.
     """
     try:
         written = read_text(path, LONGEST) if text is None else text
@@ -99,7 +99,7 @@ def _text(table: dict[str, Node], key: str) -> str:
 
 
 def _other_platforms(table: dict[str, Node]) -> Iterator[str]:
-    """A note for each platform that envsolve does not know."""
+    """A note for each platform that envsolve does not support."""
     for item in items_of(table["platforms"], "platforms") if "platforms" in table else ():
         name = scalar_of(item, "a platform")
         if name and name not in tuple(Platform):

@@ -1,11 +1,11 @@
-"""``--format pixi``: a pixi workspace manifest, pixi.toml, for one platform or several; pixi solves and locks the rest.
+"""``--format pixi``: a pixi workspace manifest, pixi.toml, for one or more platforms; pixi solves and locks the rest.
 
-What the stacks of all platforms require stands once, what differs under ``[target.PLATFORM]``. The machine stands at
-the platform, as pixi 0.71 and later have it (pixi.prefix.dev, declaring virtual packages per platform). Sources are
+Common requirements of all platforms are written once, others under ``[target.PLATFORM]``. The machine is described at
+its platform, as pixi 0.71 and later support (pixi.prefix.dev, declaring virtual packages per platform). The sources are
 pixi's documentation and JSON schema (prefix-dev/pixi, docs/reference/pixi_manifest.md, schema/schema.json).
 
-A manifest is read back as a lock of what its default environment pins on one platform. People edit these files: what is
-requested in no one version, or in words that are not understood, is left open and is no error.
+A manifest is read back as a lock of the pins of its default environment on one platform. Users edit these files, so a
+requirement on more than one version, or one that cannot be parsed, is left open and is not an error.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 
 _FIRST_PIXI = "0.71"
-"""The first whose platforms say what a machine has; before, ``[system-requirements]`` says it of all platforms."""
+"""The first version with virtual packages per platform. Before, ``[system-requirements]`` applies to all platforms."""
 _PIP = RequestedSpec("pip", of_stack=True)
-"""What a stack with wheels asks of conda, and pixi has by itself."""
+"""A stack with wheels requires pip from conda, but pixi has its own installer."""
 _REASONS = {"LD_LIBRARY_PATH": "where the wheel looks for the CUDA libraries"}
 _SPEC = re.compile(r"([A-Za-z0-9_.-]+)(.*)\Z")
 _PIN = re.compile(r"=([^=<>!~,|]+)(?:=([^=,]+))?\Z")
@@ -46,7 +46,7 @@ _CONDA_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]*\Z")
 
 
 class _Dependency(NamedTuple):
-    """What is asked of one package; what is not said of it is empty."""
+    """The requirements on one package; unspecified fields are empty."""
 
     version: str
     build: str = ""
@@ -67,16 +67,19 @@ _Dependencies = Mapping[str, _Wanted]
 
 
 def write(locks: Sequence[Lock]) -> str:
-    """The content of the file, the same bytes for the same locks, each of which is for a platform of its own.
+    """Return the content of the file, byte for byte the same for the same locks, each for a different platform.
 
-    It names their packages, or what they require where they have none. Raises UsageError ``channels-differ`` if the
-    channels are different ones: a manifest has one list.
+    It has the packages of the locks, or their requirements if they have no packages. Raises UsageError
+    ``channels-differ`` if their channels differ, because a manifest has one list.
     """
     return "\n".join(_lines(locks)) + "\n"
 
 
 def read(text: str, platform: Platform) -> Lock | None:
-    """What a manifest pins on ``platform``; None if it is for other ones. Raises FileError if it is no TOML."""
+    """Return what a manifest pins on ``platform``, or None if it is for others.
+
+    Raises FileError if it is not valid TOML.
+    """
     document = toml_document(text)
     workspace = _read_table(document.get("workspace")) or _read_table(document.get("project"))
     platforms = [_named(it, "platform") or _named(it, "name") for it in _list(workspace.get("platforms"))]
@@ -93,12 +96,12 @@ def read(text: str, platform: Platform) -> Lock | None:
 
 
 def document_in(text: str) -> object:
-    """The whole document, with its ranges. Raises FileError if it is no TOML."""
+    """Return the whole document, with its ranges. Raises FileError if it is not valid TOML."""
     return toml_document(text)
 
 
 def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
-    """The wheels that a manifest requires on ``platform``, as requirements. Raises FileError if it is no TOML."""
+    """Return the wheels that a manifest requires on ``platform``. Raises FileError if it is not valid TOML."""
     requested = _read(toml_document(text), platform, "pypi-dependencies")
     return tuple(_requirement(name, table) for name, table in requested)
 
@@ -136,7 +139,7 @@ def _for_other_machines(locks: Sequence[Lock]) -> Iterator[str]:
 
 
 def _for_older_pixi(lock: Lock) -> Iterator[str]:
-    """The spelling that pixi deprecates from 0.71 on, and still reads. It has no compute capability."""
+    """The form that pixi deprecates from 0.71 on but still reads. It has no compute capability."""
     yield f"# For pixi before {_FIRST_PIXI} remove requires-pixi and write"
     yield f"#   platforms = {value([lock.platform])}"
     yield "#   [system-requirements]"
@@ -174,7 +177,7 @@ def _channels(locks: Sequence[Lock]) -> list[str]:
 
 
 def _platform(lock: Lock) -> Value:
-    """The platform, with what a machine must have to be chosen for it: CUDA, compute capability and C library."""
+    """The platform with its requirements on a machine: CUDA, compute capability and C library."""
     versions = _versions(lock)
     cuda: Value = versions.get("__cuda", "")
     if cuda and "__cuda_arch" in versions:
@@ -199,7 +202,7 @@ def _conda(lock: Lock) -> _Dependencies:
 
 
 def _conda_dependency(spec: str) -> tuple[str, _Dependency]:
-    """A match spec in pixi's words, in which a bare version is an exact one."""
+    """A match spec in pixi's form, in which a version without operator is exact."""
     found = _SPEC.match(spec)
     assert found is not None
     name, rest = found[1], found[2].strip()
@@ -231,7 +234,7 @@ def _wheel(spec: str, index: str) -> tuple[str, _Dependency]:
 
 
 def _collected(requested: Iterator[tuple[str, _Dependency, str]]) -> _Dependencies:
-    """By name; a package that is requested twice must be both."""
+    """The dependencies by name. If a package is requested twice, both apply."""
     found: dict[str, _Wanted] = {}
     for name, dependency, reason in requested:
         known = found.get(name)
@@ -255,7 +258,7 @@ def _both(one: _Dependency, other: _Dependency) -> _Dependency:
 
 
 def _tables(name: str, requested: Mapping[str, _Dependencies]) -> Iterator[str]:
-    """What all platforms require alike in one table, the rest in one for each platform."""
+    """One table with the common requirements of all platforms, and one for each platform with the rest."""
     first = next(iter(requested.values()))
     shared = {
         package: it
@@ -286,7 +289,7 @@ def _fields(dependency: _Dependency) -> dict[str, Value]:
 
 
 def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
-    """The user's own indexes, and pages of links, which are no index; the wheels' indexes stand beside the wheels."""
+    """The user's own indexes, and pages of links, which are not indexes. Wheels name their indexes themselves."""
     first, named = locks[0], {it.index for lock in locks for it in lock.requested}
     pages = dict.fromkeys(page for lock in locks for page in lock.find_links)
     options: dict[str, Value] = {
@@ -305,7 +308,7 @@ def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
 def _pinned(
     conda: Iterable[tuple[str, Mapping[str, object]]], wheels: Iterable[tuple[str, Mapping[str, object]]]
 ) -> tuple[Lock, tuple[CondaPackage, ...]]:
-    """What dependencies of both kinds pin, each as a table; the rest is open in the lock."""
+    """The pins in dependencies of both kinds, each given as a table. The rest is open in the lock."""
     packages, by_pip = [_package(*it) for it in sorted(conda, key=_first)], sorted(wheels, key=_first)
     lock = read_lines("\n".join(_requirement(*it) for it in by_pip), "")
     indexes = {
@@ -328,14 +331,14 @@ def _first(dependency: tuple[str, object]) -> str:
 
 
 def _read(document: Mapping[str, object], platform: Platform, key: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """What is asked of each package, as a table. A name that no package has is passed over."""
+    """The requirements on each package, as a table. Invalid names are skipped."""
     for package, requested in _merged(document, platform, key).items():
         if is_name(package) or (key == "dependencies" and _CONDA_NAME.match(package)):
             yield package, {"version": requested} if isinstance(requested, str) else _read_table(requested)
 
 
 def _merged(document: Mapping[str, object], platform: Platform, *keys: str) -> dict[str, object]:
-    """The table below ``keys``; what is said of the platform takes the place of the rest."""
+    """The table under ``keys``, with the platform's entries replacing the common ones."""
     targets = _read_table(document.get("target"))
     families = ("win",) if platform.is_windows else ("unix", platform.partition("-")[0])
     found: dict[str, object] = {}
@@ -346,14 +349,14 @@ def _merged(document: Mapping[str, object], platform: Platform, *keys: str) -> d
 
 
 def _package(name: str, requested: Mapping[str, object]) -> CondaPackage:
-    """A package of conda; the version is "" if it is not pinned."""
+    """A conda package, with the version "" if it is not pinned."""
     pin = _PINNED.match(_text(requested, "version").strip())
     channel = without_secrets(_text(requested, "channel"))
     return CondaPackage(name, "" if pin is None else pin[1], _text(requested, "build"), "", "", channel=channel)
 
 
 def _requirement(name: str, requested: Mapping[str, object]) -> str:
-    """A wheel as a requirement of pip, by its address where it has one."""
+    """A wheel as a requirement of pip, by address if it has one."""
     extras = ",".join(it for it in _list(requested.get("extras")) if isinstance(it, str))
     project = f"{name}[{extras}]" if extras else name
     version, address = _text(requested, "version").strip(), _text(requested, "url")
@@ -362,7 +365,7 @@ def _requirement(name: str, requested: Mapping[str, object]) -> str:
 
 
 def _named(entry: object, key: str) -> str:
-    """A platform or a channel: by its name, or by a table that has it."""
+    """A platform or a channel, given by name or by a table with the name."""
     return entry if isinstance(entry, str) else _text(_read_table(entry), key)
 
 

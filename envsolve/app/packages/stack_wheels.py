@@ -18,7 +18,7 @@ from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, OWN_INDEX, rival
 from envsolve.index.client import Indexes
 from envsolve.index.extended import More
 from envsolve.index.fitting import Interpreter
-from envsolve.lockfile.wheels import find_links_of, needs_own_index
+from envsolve.lockfile.wheels import find_links_of, needs_direct_url
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.host import Platform
@@ -51,7 +51,7 @@ def needs_of(solution: Solution) -> Iterator[tuple[Need, str]]:
 
 def is_lockable(release: Release) -> bool:
     """Whether an index has the wheel under a version of its own, which alone a lock with hashes can ask for."""
-    return find_links_of(release) is None and not needs_own_index(release)
+    return find_links_of(release) is None and not needs_direct_url(release)
 
 
 def index_of(release: Release, packages: Packages) -> str | None:
