@@ -67,7 +67,7 @@ def test_libraries_opened_by_name_have_a_cuda_that_names_them(it: Framework) -> 
 
 @pytest.mark.parametrize("package", sorted({*FRAMEWORK_OF_WHEEL, *FRAMEWORK_OF_CPU_WHEEL}))
 def test_a_framework_is_no_package_with_kernels_as_well(package: str, matrix: Matrix) -> None:
-    assert [it for it in matrix.build_facts(package) if it.are_of_cuda] == []
+    assert [it for it in matrix.build_facts(package) if it.are_about_cuda] == []
 
 
 def section(page: str, heading: str) -> str:

@@ -125,11 +125,6 @@ class Store:
             self._writable = False
             self._fail("written to", error)
 
-    def remove(self, bucket: str, key: str) -> None:
-        """Remove the entry under ``key``, if there is one."""
-        if self._safe or self._is_safe():
-            _unlink(self._path(bucket, key))
-
     def size(self) -> Amount:
         """The size of all entries, with abandoned unfinished files."""
         entries = list(self._entries())

@@ -351,12 +351,6 @@ def repository_pin(pin: Pin, url: str) -> Pin | Open:
     return pin._replace(files=(file,), index_url=None)
 
 
-def address_in(url: str) -> str:
-    """Return ``url`` without its fragment, except for the subdirectory of an archive that is built."""
-    address, _, fragment = url.partition("#")
-    return address + next((f"#{part}" for part in fragment.split("&") if part.startswith("subdirectory=")), "")
-
-
 def version_in(name: str, url: str) -> str:
     """Return the version in the address of a file of ``name``, or ""."""
     from envsolve.index.page import version_of

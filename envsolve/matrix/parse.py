@@ -359,7 +359,7 @@ def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
     )
     if facts.package != normalized(facts.package):
         row.wrong("package", f"must be the normalized name, {normalized(facts.package)}")
-    if not facts.are_of_cuda and not facts.requires and not facts.constraints:
+    if not facts.are_about_cuda and not facts.requires and not facts.constraints:
         row.wrong("", "says nothing: cuda, linked_cuda, sass, loss, requires or constraints must be there")
     if facts.with_cuda is not None and facts.code is None:
         row.wrong("with_cuda", "is about code: sass must be there")
@@ -383,7 +383,7 @@ def _components(row: Row) -> Iterator[Component]:
         try:
             pin = read_specifiers(text)
             begins = [part.version.removesuffix(".*") for part in pin if part.operator in ("==", ">=")]
-            yield Component(package, pin, read_version("".join(begins)))
+            yield Component(package, read_version("".join(begins)))
         except ValueError as error:
             row.wrong("components", f"{package}: {error}")
 

@@ -65,13 +65,6 @@ def test_a_later_content_takes_the_place_of_an_earlier_one(store: Store) -> None
     assert store.size().files == 1
 
 
-def test_what_is_removed_is_gone(store: Store) -> None:
-    store.write("pages", KEY, b"content")
-    store.remove("pages", KEY)
-    store.remove("pages", KEY)
-    assert store.read("pages", KEY) is None
-
-
 @given(
     st.dictionaries(
         st.one_of(

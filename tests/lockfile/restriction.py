@@ -16,7 +16,6 @@ from envsolve.lockfile.environment_yml import channel_named, indexes_of
 from envsolve.lockfile.lock import (
     MAIN,
     Lock,
-    address_in,
     bare_files,
     is_specifier,
     moment,
@@ -93,6 +92,12 @@ def restricted(lock: Lock, format_name: str) -> Lock:
     return found._replace(made=made._replace(packages_digest=found.packages_digest))
 
 
+def _address(url: str) -> str:
+    """``url`` without its fragment, except for the subdirectory of an archive that is built."""
+    address, _, fragment = url.partition("#")
+    return address + next((f"#{part}" for part in fragment.split("&") if part.startswith("subdirectory=")), "")
+
+
 def _of_python(lock: Lock, holds: Collection[Content]) -> Lock:
     unsaid_index = lock.default_index if Content.DEFAULT_INDEX in holds else None
     pins = (_restricted_pin(pin, holds, unsaid_index) for pin in sorted_pins(lock.pins))
@@ -140,7 +145,7 @@ def _direct(pin: Pin, holds: Collection[Content]) -> Pin:
         keeps_version = Content.ADDRESSES in holds and kind_of(url) is AddressKind.REPOSITORY
         return pin._replace(files=(file,), version=pin.version if keeps_version else "")
     if Content.ADDRESSES in holds:
-        file = file._replace(url=address_in(url))
+        file = file._replace(url=_address(url))
         return pin._replace(files=(file,), version=pin.version if file.is_wheel else version_in(pin.name, url))
     bare = file._replace(size=None, upload_time=None)
     return pin._replace(files=(bare,), version=version_in(pin.name, url))
@@ -231,7 +236,7 @@ def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
 
 def _at_address(pin: Pin, holds: Collection[Content]) -> Pin:
     """A package that pip installs, by the address of the one file that it takes first, and one digest of that."""
-    url = address_in(checked_url(pin.files[0].url))
+    url = _address(checked_url(pin.files[0].url))
     keeps = Content.REQUIREMENTS in holds
     return Pin(
         pin.name,
