@@ -129,7 +129,7 @@ def drivers_of(problem: Problem, table: CudaTable) -> Drivers:
 def _have_no_code(facts: BuildFacts, known: Iterable[BuildFacts], gpus: Iterable[ComputeCapability]) -> bool:
     """Whether, as far as ``known``, the versions of ``facts`` have no code for one of ``gpus``, whatever the CUDA."""
     public = str(facts.versions).removeprefix("==").partition("+")[0]
-    alike = [it for it in known if it.versions == facts.versions or (facts.are_of_name and it.covers(public))]
+    alike = [it for it in known if it.versions == facts.versions or (facts.are_from_file_name and it.covers(public))]
     codes = [it.code for it in alike if it.code is not None]
     return any(all(it.runs_as(gpu) is None for it in codes) for gpu in gpus)
 
@@ -221,7 +221,7 @@ class Bounds:
         if name in self._with_stack:
             return
         known = self._facts_of(name)
-        labelled = frozenset(str(it.versions).removeprefix("==") for it in known if it.are_of_name)
+        labelled = frozenset(str(it.versions).removeprefix("==") for it in known if it.are_from_file_name)
         for facts, because in without_code(name, self._solution.problem.gpus, cuda, self._drivers, self._facts_of):
             limit = _excluding(facts, because, labelled)
             yield limit._replace(is_of_gpu=_have_no_code(facts, known, self._solution.problem.gpus))

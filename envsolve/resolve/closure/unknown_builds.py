@@ -24,7 +24,7 @@ def is_unknown(name: str, version: str, facts: Iterable[BuildFacts]) -> bool:
         return False
     if name in BUILT_WITH and Version(version).local:
         return False  # from PyTorch's own index, for the CUDA of its folder
-    return not any(it.covers(version) and it.are_of_cuda and not it.are_of_name for it in facts)
+    return not any(it.covers(version) and it.are_about_cuda and not it.are_from_file_name for it in facts)
 
 
 def goes_with_cuda(name: str, requires: Collection[str]) -> bool:
