@@ -1,7 +1,7 @@
-"""JAX: the extras of jax name jaxlib and the CUDA plugin; the plugin's own libraries say CUDA, cuDNN and architectures.
+"""JAX: the extras of jax require jaxlib and the CUDA plugin; the plugin's libraries have CUDA, cuDNN and architectures.
 
 A GPU install is three wheels of one build: jaxlib, jax-cudaNN-plugin and jax-cudaNN-pjrt. The plugin's ``_versions.so``
-holds the versions it was compiled with, its small kernels (``_linalg.so``, ``_prng.so``) the architectures.
+has the versions it was compiled with, its small kernels (``_linalg.so``, ``_prng.so``) the architectures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIRST_LONG_CUDNN = 9
 
 
 class _Extra(NamedTuple):
-    """What one extra of jax asks for."""
+    """The requirements of one extra of jax."""
 
     name: str
     jaxlib: SpecifierSet
@@ -39,9 +39,9 @@ class _Extra(NamedTuple):
 
 
 class JaxReader:
-    """Reads jax, jaxlib and the CUDA plugins. ``matrix`` knows which CUDA and cuDNN versions exist.
+    """Reads jax, jaxlib and the CUDA plugins. ``matrix`` has the existing CUDA and cuDNN versions.
 
-    Of the numbers in a plugin only those of known versions are kept: ``edition`` changes with what is known.
+    Of the numbers in a plugin only those of existing versions count. So ``edition`` changes with the known versions.
     """
 
     name = "jax"
@@ -63,7 +63,7 @@ class JaxReader:
         self.edition = f"jax-2-{_digest([*self._cuda.values(), *self._cudnn.values()])}"
 
     def observe(self, wheel: OpenWheel) -> Observation:
-        """Requirements of any of the wheels; versions and architectures of a plugin."""
+        """Return the requirements of any of the wheels, and versions and architectures of a plugin."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {
             "requires": header(metadata, "Requires-Dist"),
@@ -82,7 +82,7 @@ class JaxReader:
         return seen
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """CPU rows for every platform that jaxlib has, GPU rows for every extra whose wheels are there."""
+        """Yield CPU rows for every platform of jaxlib, and GPU rows for every extra whose wheels exist."""
         wheel = listing.wheels("jax", version)[0]
         seen = read(wheel)
         yield from self._cpu_rows(wheel, seen, listing)
@@ -151,7 +151,7 @@ class JaxReader:
 def _common(
     wheel: WheelFile, seen: Observation, platform: str, build: str, parts: list[list[WheelFile]]
 ) -> dict[str, Value]:
-    """The fields of any row; Pythons are those that every part was shipped for and that jax admits."""
+    """The fields of any row. Pythons are those that every part has wheels for and that jax admits."""
     admitted = SpecifierSet(first(seen, "requires_python") or "")
     shared = [set(pythons_of(part)) for part in parts]
     pythons = [python for python in pythons_of(parts[0]) if all(python in one for one in shared)]
@@ -168,7 +168,7 @@ def _common(
 
 
 def _extra(name: str, seen: Observation) -> _Extra | None:
-    """What an extra asks for; None if it brings no plugin (before 0.4.23 jaxlib itself was the CUDA build)."""
+    """The requirements of an extra, or None if it has no plugin (before 0.4.23 jaxlib itself was the CUDA build)."""
     required = requirements(seen["requires"], extra=name)
     plugin = _requirement_on(required, f"jax-{name}-plugin")
     if plugin is None:
@@ -179,7 +179,7 @@ def _extra(name: str, seen: Observation) -> _Extra | None:
 
 
 def _own_extras(observed: Observation) -> list[str]:
-    """The extra of the plugin that brings the CUDA libraries: ``with-cuda``, ``with-cuda12`` of old."""
+    """The extra of the plugin with the CUDA libraries: ``with-cuda``, formerly ``with-cuda12``."""
     return [name for name in extras(observed["requires"]) if name.startswith("with-cuda")]
 
 
@@ -190,7 +190,7 @@ def _requirement_on(required: list[Requirement], name: str) -> Requirement | Non
 def _newest(
     listing: Listing, project: str, specifier: SpecifierSet, platform: str | None = None, *, also: str | None = None
 ) -> Version | None:
-    """The newest version that ``specifier`` takes, with wheels for ``platform`` of it and of ``also``."""
+    """The newest version in ``specifier`` with wheels for ``platform`` of it and of ``also``."""
     return next(
         (
             version
@@ -208,11 +208,11 @@ def _digest(versions: list[str]) -> str:
 
 
 def _agreed(lists: list[tuple[str, ...]]) -> list[str]:
-    """What all kernels hold; nothing where they differ, since then one library does not speak for the plugin."""
+    """The code in all kernels; empty if they differ, because then one library does not represent the plugin."""
     return list(lists[0]) if lists and all(one == lists[0] for one in lists) else []
 
 
 def _cudnn_number(version: Version) -> tuple[int, str]:
-    """A cuDNN version as ``CUDNN_VERSION`` writes it, 8904 for 8.9.4 and from 9 on 90101 for 9.1.1, and as we do."""
+    """A cuDNN version as in ``CUDNN_VERSION``, 8904 for 8.9.4 and from 9 on 90101 for 9.1.1, and as in the matrix."""
     major, minor, patch = (*version.release, 0, 0)[:3]
     return (10000 if major >= _FIRST_LONG_CUDNN else 1000) * major + 100 * minor + patch, f"{major}.{minor}.{patch}"
