@@ -95,10 +95,10 @@ def read_requirement_file(
 
 
 def read_pip_section(entries: Iterable[tuple[str, int]], path: Path) -> FileRequirements:
-    """What the entries of ``pip:`` in the environment.yml at ``path`` ask for, each with its line.
+    """Return the requirements in ``pip:`` of the environment.yml at ``path``, each with its line.
 
-    conda and mamba write them to a requirements file in the folder of the environment.yml and give it to pip, so that
-    what an entry names as a file is relative to that folder. Logins are left out. Mistakes are as in
+    conda and mamba write the entries to a requirements file in the directory of the environment.yml and pass it to pip,
+    so file names in them are relative to that directory. Logins are left out. Mistakes are as in
     :func:`read_requirement_file`.
     """
     reading = _Reading(os.environ)
@@ -156,7 +156,7 @@ class _Reading:
 
     @property
     def content(self) -> FileRequirements:
-        """All of it."""
+        """The content as one value."""
         return FileRequirements(
             tuple(self.requirements),
             tuple(self.constraints),
