@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -81,15 +81,13 @@ class FileRequirements(NamedTuple):
         )
 
 
-def read_requirement_file(
-    name: str, *, constraint: bool = False, environ: Mapping[str, str] | None = None
-) -> FileRequirements:
+def read_requirement_file(name: str, *, constraint: bool = False) -> FileRequirements:
     """The content of a file and of the files it includes, each line once; ``-`` is standard input.
 
     The mistakes include files that cannot be read or include themselves, and lines that a lock does not support.
     Raises UsageError if ``name`` itself cannot be read.
     """
-    reading = _Reading(os.environ if environ is None else environ)
+    reading = _Reading()
     reading.read(name, (), constraint=constraint)
     return reading.content
 
@@ -101,7 +99,7 @@ def read_pip_section(entries: Iterable[tuple[str, int]], path: Path) -> FileRequ
     so file names in them are relative to that directory. Logins are left out. Mistakes are as in
     :func:`read_requirement_file`.
     """
-    reading = _Reading(os.environ)
+    reading = _Reading()
     for entry, number in entries:
         reading.read_entry(without_comment(entry), path, number)
     return reading.content
@@ -145,8 +143,7 @@ def place_of(origin: str, *words: str) -> str:
 class _Reading:
     """The content so far of a file and of those it includes."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+    def __init__(self) -> None:
         self._read: set[tuple[str, bool]] = set()
         self.requirements: dict[Line, None] = {}
         self.constraints: dict[Line, None] = {}
@@ -207,7 +204,7 @@ class _Reading:
             self.mistakes.append(mistake)
 
     def _expanded(self, line: str) -> str:
-        return _VARIABLE.sub(lambda it: self._environ.get(it[1], it[0]), line)
+        return _VARIABLE.sub(lambda it: os.environ.get(it[1], it[0]), line)
 
     def _option(self, line: str, place: str, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
         option, value = _option(line)

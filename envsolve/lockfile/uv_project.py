@@ -137,7 +137,7 @@ class _Settings:
                 by_name.setdefault(name, []).append(it)
         missing = {(target.extra, name): text for target in self._targets for name, text in self._missing(target)}
         constraints = [it for name in sorted(by_name) for it in self._take_package(name, by_name[name], missing)]
-        self.lists[_OVERRIDES] = self._new(_OVERRIDES, (it for target in self._targets for it in target.overrides))
+        self.lists[_OVERRIDES] = list(map(string, self._new_overrides()))
         self.lists[_CONSTRAINTS] = list(map(string, constraints))
         extras = list(self.extras)
         if len(extras) > 1 and not any(set(extras) <= names for names in self._own_conflicts()):
@@ -251,9 +251,10 @@ class _Settings:
                 message = f"constraint-dependencies in [tool.uv] has {str(it)!r}, but the lock has {pin.version}"
                 raise _refused(message, Hint("put it into a file and lock with it: constraint-files = [...]"))
 
-    def _new(self, key: str, entries: Iterable[str]) -> list[str]:
-        own = self._uv.get(key)
-        return [string(it) for it in dict.fromkeys(entries) if not isinstance(own, list) or it not in own]
+    def _new_overrides(self) -> Iterator[str]:
+        own = self._uv.get(_OVERRIDES)
+        overrides = dict.fromkeys(it for target in self._targets for it in target.overrides)
+        return (it for it in overrides if not isinstance(own, list) or it not in own)
 
     def _extra_name(self, extra: str) -> str:
         return self._extra_names.get(normalized(extra), extra)

@@ -248,7 +248,8 @@ def left(store: Store, keys: str) -> str:
 def test_the_longest_unused_go_first_and_no_more_than_need_be(store: Store) -> None:
     for key, days in (("b", 2.0), ("d", 4.0), ("a", 1.0), ("c", 3.0)):
         aged(store, key, days)
-    assert store.prune(2500).files == 2
+    store.limit = 2500
+    assert store.prune().files == 2
     assert left(store, "abcd") == "ab"
 
 
@@ -256,14 +257,15 @@ def test_what_was_read_counts_as_used(store: Store) -> None:
     for key, days in (("a", 5.0), ("b", 3.0)):
         aged(store, key, days)
     assert store.read("pages", "a") is not None
-    store.prune(1500)
+    store.limit = 1500
+    store.prune()
     assert left(store, "ab") == "a"
 
 
 def test_what_nobody_used_for_long_goes_though_there_is_room(store: Store) -> None:
-    aged(store, "a", 10.0)
-    aged(store, "b", 1.0)
-    assert store.prune(10**9, 5 * DAY).files == 1
+    aged(store, "a", 91.0)
+    aged(store, "b", 89.0)
+    assert store.prune().files == 1
     assert left(store, "ab") == "b"
 
 
