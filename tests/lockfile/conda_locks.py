@@ -54,7 +54,7 @@ WHEELS = (
 
 
 def package(name: str, subdir: str = "", *, channel: str = CHANNEL) -> CondaPackage:
-    """A recorded package by its name, and by its platform where there are several."""
+    """A recorded package by its name, and by its platform if there are several."""
     record = next(it for it in _records() if it["name"] == name and str(it["file"]).startswith(subdir))
     return CondaPackage(
         name=name,
@@ -81,21 +81,21 @@ def linux_stack(matrix: Matrix) -> Lock:
     """TensorFlow for an RTX 3090, from conda-forge, with packages for its development beside it."""
     names = ("tensorflow", "cudnn", "cuda-version", "python_abi", "bzip2", "openssl", "tzdata", "pip")
     others = ("libprotobuf", "libabseil", "pytest", "iniconfig", "packaging")
-    held = [*map(package, (*names, *others)), package("python", "linux-64"), package("ca-certificates", _UNIX)]
+    locked = [*map(package, (*names, *others)), package("python", "linux-64"), package("ca-certificates", _UNIX)]
     request = _request(Platform.LINUX_64, "RTX 3090", "535.183.01")
     answer = answer_to(request, matrix)
     requested = (*_requested(answer), DEV, DOCS)
-    conda = tuple(sorted(held, key=lambda it: it.name))
+    conda = tuple(sorted(locked, key=lambda it: it.name))
     lock = Lock((), "linux-64", "3.12.11", "2.35", conda=conda, requested=requested, virtual_packages=LINUX_MACHINE)
     return _around(answer, lock)
 
 
 def windows_stack(matrix: Matrix) -> Lock:
-    """TensorFlow for Windows, whose wheel takes CUDA from conda."""
-    held = [package("python", "win-64"), package("ucrt"), package("tzdata"), package("ca-certificates", _WINDOWS)]
+    """TensorFlow for Windows, with a wheel that uses conda's CUDA."""
+    locked = [package("python", "win-64"), package("ucrt"), package("tzdata"), package("ca-certificates", _WINDOWS)]
     answer = answer_to(_request(Platform.WIN_64, "8.6", "566.36"), matrix)
     virtual = (VirtualPackage("__cuda", "12.7"), VirtualPackage("__win", "0"))
-    conda = tuple(sorted(held, key=lambda it: it.name))
+    conda = tuple(sorted(locked, key=lambda it: it.name))
     lock = Lock(WHEELS, "win-64", "3.10.18", conda=conda, requested=_requested(answer), virtual_packages=virtual)
     return _around(answer, lock)
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_ENVIRON = {name: held for name, held in os.environ.items() if not name.startswith(("CONDA", "MAMBA", "PIP_"))}
+_ENVIRON = {name: locked for name, locked in os.environ.items() if not name.startswith(("CONDA", "MAMBA", "PIP_"))}
 _RATTLER = """
 import json, os, sys
 from rattler import LockFile, MatchSpec

@@ -1,4 +1,4 @@
-"""What each format holds of a lock, said by itself: tests hold the writer and the reader of the format to it."""
+"""What each format can express of a lock: tests compare the writer and the reader of the format with it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ lock is for."""
 
 
 def is_restricted(lock: Lock, format_name: str) -> bool:
-    """Whether :func:`restricted` says what a file in this format holds of ``lock``.
+    """Whether :func:`restricted` returns what a file in this format contains of ``lock``.
 
     Of a pixi.toml and an environment.yml of a stack a solver decides what they install: its readers are tested by
     themselves.
@@ -83,7 +83,7 @@ def is_restricted(lock: Lock, format_name: str) -> bool:
 
 
 def restricted(lock: Lock, format_name: str) -> Lock:
-    """What a file in this format says of ``lock``."""
+    """What a file in this format contains of ``lock``."""
     holds = HOLDS[format_name]
     found = _of_conda(lock, format_name, holds) if Content.CONDA in holds else _of_python(lock, holds)
     made = found.made
@@ -225,7 +225,7 @@ def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage], hol
 
 
 def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
-    """What an address says, and what stands beside it."""
+    """The facts in an address, and those next to it."""
     if Content.REQUIREMENTS not in holds:
         sha256 = None if package.md5 else package.sha256
         return package_of(CondaPackage("", "", "", "", package.url, package.md5, sha256))

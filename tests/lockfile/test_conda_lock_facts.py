@@ -17,14 +17,14 @@ from tests.lockfile.restriction import restricted
 
 
 def recorded(text: str, platform: Platform = Platform.LINUX_64) -> Mapping[str, object]:
-    """What the file says of a platform."""
+    """The facts about a platform in the file."""
     found = facts_in_metadata(metadata(text), platform)
     assert found is not None
     return found
 
 
 def metadata(text: str) -> dict[str, str]:
-    """The texts in which it stands."""
+    """The texts that contain them."""
     found: dict[str, str] = yaml.safe_load(text)["metadata"]["custom_metadata"]
     return found
 
@@ -32,9 +32,9 @@ def metadata(text: str) -> dict[str, str]:
 def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
     both = tuple(with_made(it, exclude_newer="2026-10-01T00:00:00Z", own_matrix=True) for it in two_platforms(matrix))
     text = conda_lock_yml.write(both)
-    lock, held = both[0], restricted(both[0], "conda-lock")
+    lock, locked = both[0], restricted(both[0], "conda-lock")
     assert lock.made is not None
-    assert held.made is not None
+    assert locked.made is not None
     assert recorded(text) == {
         "schema_version": 1,
         "envsolve_version": "VERSION",
@@ -49,7 +49,7 @@ def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
         "python": "3.12.11",
         "glibc": "2.35",
         "virtual_packages": [str(it) for it in lock.virtual_packages],
-        "packages_digest": held.made.packages_digest,
+        "packages_digest": locked.made.packages_digest,
         "minimum_driver": "525.60.13",
         "compute_capabilities": ["8.6"],
         "cuda": "12.9",
@@ -79,7 +79,7 @@ def test_a_file_of_another_tool_has_no_facts() -> None:
     assert facts_in_metadata(metadata(text), Platform.LINUX_64) is None
 
 
-def test_what_somebody_broke_stays_the_text_that_it_is() -> None:
+def test_a_broken_fact_stays_a_text() -> None:
     text = conda_lock_yml.write((plain(package("tzdata"), requested=(RequestedSpec("tzdata"),)),))
     broken = text.replace("""envsolve.linux-64.request: '["tzdata"]'""", "envsolve.linux-64.request: '[[['")
     assert broken != text
@@ -106,6 +106,6 @@ def test_the_hash_is_of_what_the_packages_follow_from() -> None:
 
 
 def with_made(lock: Lock, **more: object) -> Lock:
-    """``lock`` with more said of its making."""
+    """``lock`` with more facts about its making."""
     assert lock.made is not None
     return lock._replace(made=lock.made._replace(**more))  # type: ignore[arg-type]

@@ -82,7 +82,7 @@ def test_a_file_with_everything_is_read_for_a_platform() -> None:
         (Platform.WIN_64, {"pywin32", "windows-only"}),
     ],
 )
-def test_what_is_asked_for_depends_on_the_platform(platform: Platform, own: set[str]) -> None:
+def test_the_requirements_depend_on_the_platform(platform: Platform, own: set[str]) -> None:
     requested = {requested.spec for requested in read_environment(_SAMPLE, platform).requested}
     everywhere = {requested.spec for other in Platform for requested in read_environment(_SAMPLE, other).requested}
     assert requested & {"gperftools", "ncurses", "libcxx", "pywin32", "windows-only"} == own
@@ -94,7 +94,7 @@ def test_the_least_that_a_file_can_say() -> None:
     assert _read("dependencies: []\nchannels:\nvariables: {}\nname: ~\n") == EnvironmentFile((), ())
 
 
-def test_pip_is_asked_for_where_it_is_needed_and_not_asked_for() -> None:
+def test_pip_is_added_if_it_is_needed_and_not_requested() -> None:
     assert _specs(_read("dependencies: [{pip: [a]}]")) == ["pip"]
     assert _specs(_read("dependencies: [pip=24, {pip: [a]}]")) == ["pip 24.*"]
     assert _specs(_read("dependencies: [a, {pip: }]")) == ["a"]

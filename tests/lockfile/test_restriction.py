@@ -1,4 +1,4 @@
-"""What each format holds of a lock, as it says itself: by really writing files and reading them, in every order."""
+"""What each format can express of a lock, tested by writing and reading files, in every order."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def require_law(lock: Lock, first: str, second: str) -> None:
             written(once, second)
 
 
-def test_a_wheel_of_an_index_that_nobody_names_is_of_the_default_one_among_requirements() -> None:
+def test_a_wheel_of_an_unnamed_index_is_from_the_default_one_in_requirements() -> None:
     lock = plain(PINS[:2], default_index=INDEX, default_is_plain=False, indexes=(CUDA_INDEX,))
     once = there_and_back(lock, "environment")
     assert {pin.index_url for pin in once.pins} == {""}
@@ -240,7 +240,7 @@ def content_of(lock: Lock) -> set[Content]:
         Content.RECORD: made is not None and made.request is not None,
     }
     assert found.keys() == set(Content)
-    return {content for content, held in found.items() if held}
+    return {content for content, locked in found.items() if locked}
 
 
 @pytest.mark.parametrize("format_name", LOCK_FORMATS)

@@ -40,7 +40,7 @@ from envsolve.releases.requirements import (
         ([], None),
     ],
 )
-def test_what_a_wheel_asks_for_is_told_in_toolkits(
+def test_requirements_of_a_wheel_become_toolkits(
     asked: list[str], admitted: str | None, cuda_releases: CudaReleases
 ) -> None:
     assert cuda_releases.admitted(requirements(asked)) == admitted

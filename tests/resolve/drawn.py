@@ -1,4 +1,4 @@
-"""Random questions for the solver, drawn from what the shipped matrix names: hosts, requests, and an answer held."""
+"""Random questions for the solver, drawn from what the shipped matrix names: hosts, requests, and a locked answer."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ANY = SpecifierSet()
 
 
 class Question(NamedTuple):
-    """What the solver is asked."""
+    """The input of the solver."""
 
     request: Request
     problem: Problem

@@ -69,7 +69,7 @@ def law(whole: int) -> Callable[[Callable[P, None]], Callable[P, None]]:
 
 
 def versions(solution: Solution) -> list[Version]:
-    """The chosen versions, in the order asked: what makes one answer newer than another."""
+    """The chosen versions, in the order requested: they decide which answer is newer."""
     return [choice.release.version for choice in solution.choices]
 
 
@@ -424,7 +424,7 @@ def test_the_widest_stack_for_two_generations_serves_as_many_gpus_as_the_newest(
 
 @law(60)
 @given(questions())
-def test_an_answer_that_is_held_stays(question: Question) -> None:
+def test_a_locked_answer_stays(question: Question) -> None:
     before = answer(question)
     after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert builds(after) == builds(before)
@@ -433,22 +433,20 @@ def test_an_answer_that_is_held_stays(question: Question) -> None:
 
 @law(50)
 @given(questions(frameworks=(1, 1), sources=ONE_SOURCE), st.sampled_from(BY_ANOTHER_ORDER))
-def test_the_package_of_an_answer_that_is_held_stays_whatever_policy_chose_it(
-    question: Question, policy: Policy
-) -> None:
+def test_the_locked_package_stays_whatever_policy_chose_it(question: Question, policy: Policy) -> None:
     before = answer(question.asking(prefer=policy))
     after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert locked_versions_of(after).packages == locked_versions_of(before).packages
 
 
-def test_the_cuda_of_an_answer_that_is_held_stays() -> None:
+def test_the_cuda_of_a_locked_answer_stays() -> None:
     question = asked("cupy==12.2.0", gpu="8.9", sources=(Source.CONDA_FORGE,))
     before = answer(question.asking(prefer=Policy.WIDEST_GPU))
     after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert toolkit_of(after) == toolkit_of(before)
 
 
-def test_the_second_package_of_an_answer_that_is_held_stays() -> None:
+def test_the_second_package_of_a_locked_answer_stays() -> None:
     """CuPy's build strings on conda-forge do not name the CUDA, and jax has to go with the build that is taken."""
     first, second = (asked(name, gpu="8.9", sources=(Source.CONDA_FORGE,)) for name in ("cupy", "jax"))
     question = first.asking(frameworks=(*first.problem.frameworks, *second.problem.frameworks))
@@ -457,7 +455,7 @@ def test_the_second_package_of_an_answer_that_is_held_stays() -> None:
     assert versions(after) == versions(before)
 
 
-def test_the_source_of_an_answer_that_is_held_stays() -> None:
+def test_the_source_of_a_locked_answer_stays() -> None:
     question = asked("jax", gpu="8.6", sources=())
     before = answer(question.asking(sources=(Source.CONDA_FORGE,)))
     after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))

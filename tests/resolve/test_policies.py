@@ -1,4 +1,4 @@
-"""The policies on a matrix of a few rows, where the shipped one does not tell two ways of choosing apart."""
+"""The policies on a matrix of a few rows, for differences between policies that the shipped one does not show."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def answer(matrix: Matrix, policy: Policy, locked: LockedVersions = NOTHING) -> 
 
 
 @pytest.mark.parametrize("cuda", ["12.4", "12.8"])
-def test_the_cuda_that_is_held_stays(tmp_path: Path, cuda: str) -> None:
+def test_the_locked_cuda_stays(tmp_path: Path, cuda: str) -> None:
     matrix = made(tmp_path, {"cuda_requires": ">=12.4,<13"})
     solution = answer(matrix, Policy.LOCKED, LockedVersions((("thing", "1.0", ""),), cuda=cuda))
     assert solution.toolkit is not None
@@ -39,13 +39,13 @@ def test_the_cuda_that_is_held_stays(tmp_path: Path, cuda: str) -> None:
 
 
 @pytest.mark.parametrize("python", ["3.11", "3.12"])
-def test_the_python_that_is_held_stays(tmp_path: Path, python: str) -> None:
+def test_the_locked_python_stays(tmp_path: Path, python: str) -> None:
     matrix = made(tmp_path, {"pythons": ["3.11", "3.12"]})
     assert str(answer(matrix, Policy.LOCKED, LockedVersions((("thing", "1.0", ""),), python=python)).python) == python
 
 
 @pytest.mark.parametrize("build", ["cuda124h1_0", "cuda128h1_0"])
-def test_the_conda_build_that_is_held_stays(tmp_path: Path, build: str) -> None:
+def test_the_locked_conda_build_stays(tmp_path: Path, build: str) -> None:
     rows = [
         {"source": "conda-forge", "build": name, "cuda": cuda, "cuda_requires": f"=={cuda}"}
         for name, cuda in (("cuda124", "12.4"), ("cuda128", "12.8"))
@@ -55,13 +55,13 @@ def test_the_conda_build_that_is_held_stays(tmp_path: Path, build: str) -> None:
 
 
 @pytest.mark.parametrize("build", ["cuda12", "cuda13"])
-def test_the_extra_of_a_wheel_that_is_held_stays(tmp_path: Path, build: str) -> None:
+def test_the_extra_of_a_locked_wheel_stays(tmp_path: Path, build: str) -> None:
     rows = [{"build": name} for name in ("cuda12", "cuda13")]
     solution = answer(made(tmp_path, *rows), Policy.LOCKED, LockedVersions((("thing", "1.0", build),)))
     assert solution.choices[0].release.build == build
 
 
-def test_a_version_that_is_held_stays_beside_a_newer_one(tmp_path: Path) -> None:
+def test_a_locked_version_stays_next_to_a_newer_one(tmp_path: Path) -> None:
     matrix = made(tmp_path, {"version": "1.1"}, {})
     assert (
         str(answer(matrix, Policy.LOCKED, LockedVersions((("thing", "1.0", ""),))).choices[0].release.version) == "1.0"

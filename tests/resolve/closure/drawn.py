@@ -32,7 +32,7 @@ Pins = Mapping[str, str]
 
 
 class Drawn(NamedTuple):
-    """A world: requirements by project and version, and what is asked of it.
+    """A world: requirements by project and version, and the request.
 
     A requirement of the extra ends in ``; extra == 'x'``; every project has that extra.
     """
@@ -42,7 +42,7 @@ class Drawn(NamedTuple):
 
 
 class MemoryIndex:
-    """Fills the seam ``Fetcher`` with the pages and the metadata of a world. ``requested`` are the paths it was asked.
+    """A ``Fetcher`` with the pages and the metadata of a world. ``requested`` are the requested paths.
 
     ``uploaded`` says when, and ``tags`` for which Pythons a version is there, by project and version.
     """

@@ -1,4 +1,4 @@
-"""What a solution is, and whether there is one, said again with packaging alone and by trying everything."""
+"""What a solution is, and whether there is one, computed again with only packaging and by trying everything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thousands of requirements on one project cost no more than the versions that they tell apart."""
+"""Thousands of requirements on one project cost no more than the versions that they distinguish."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Question(NamedTuple):
         return sorted({requirement(line).name for line in self.drawn.requested})
 
     def on(self, minor: int) -> Drawn:
-        """What is left of it for one Python."""
+        """The part of it for one Python."""
         projects = {
             name: {it: needs for it, needs in versions.items() if self._is_for(minor, name, it)}
             for name, versions in self.drawn.projects.items()
@@ -66,7 +66,7 @@ class Question(NamedTuple):
 
 @st.composite
 def contested(draw: st.DrawFn) -> Drawn:
-    """Three projects that are asked for by name, whose newer versions want older ones of each other."""
+    """Three projects requested by name. Newer versions of each require older ones of the others."""
     names = "abcd"
     bounds = st.sampled_from(("==1.0", "==2.0", "<2", "<3", "<4", ">=2", "!=4.0"))
     projects = {
@@ -183,7 +183,7 @@ def test_what_every_answer_has_in_common_loses_none_of_them(question: Question) 
 
 @often
 @given(questions())
-def test_the_order_of_what_is_asked_decides_nothing(question: Question) -> None:
+def test_the_order_of_requirements_does_not_matter(question: Question) -> None:
     orders = list(permutations(question.drawn.requested))
     answers = [
         found_for(question._replace(drawn=question.drawn._replace(requested=it)), question.named) for it in orders
@@ -192,7 +192,7 @@ def test_the_order_of_what_is_asked_decides_nothing(question: Question) -> None:
 
 
 class Stack(NamedTuple):
-    """A question with a framework that goes with some packages and CUDAs, and whose builds run on some GPUs.
+    """A question with a framework that fits some packages and CUDAs, with builds that run on some GPUs.
 
     Builds are numbered from 0; ``wants`` are what each requires, its CUDA among them, ``running`` those that run.
     ``admitted`` are the builds that a version of a package goes with, if it does not go with all.
@@ -273,7 +273,7 @@ def stacks(draw: st.DrawFn) -> Stack:
 @often
 @given(stacks())
 def test_frameworks_packages_and_the_python_are_the_best_of_all_together(stack: Stack) -> None:
-    """As if the framework were a package whose every version is tried."""
+    """Treat the framework as a package of which every version is tried."""
     there = list(stack.worlds())
     days = [float(day) for day in stack.question.days.values()]
     ages = {"framework": Ages(max(stack.running, default=0), lambda: days)}
@@ -292,7 +292,7 @@ BASE = {"1.0": (), "2.0": (), "3.0": ()}
 
 
 def test_builds_of_a_framework_are_chosen_with_the_packages_around_them() -> None:
-    """The framework is a project of no index, whose builds require a package each, and a CUDA."""
+    """The framework is a project of no index; each of its builds requires a package and a CUDA."""
     builds = tuple((Need("base", (), f"=={it}", ""), among("cuda", [major])) for it, major in (("1.0", 0), ("2.0", 1)))
     virtual = (Virtual("framework", builds), Virtual("cuda", ((), ())))
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})

@@ -1,4 +1,4 @@
-"""Packages that conda installs: what asks for one is met by its version, or not at all, and no index is asked."""
+"""Packages that conda installs: their version meets a requirement or nothing does, and no index is queried."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def beside(
 def refused(
     *requested: str, present: Mapping[str, Present] = NUMPY, limits: Mapping[str, Limit] | None = None
 ) -> Conflict:
-    """The conflict that stands in the way of ``requested``."""
+    """The conflict for ``requested``."""
     with pytest.raises(Conflict) as caught:
         beside(requested, present, limits=limits)
     return caught.value
@@ -56,7 +56,7 @@ def test_what_is_present_is_named_by_those_that_need_it_and_is_no_pin_itself() -
     assert (pandas.requires, plots.requires) == (("numpy",), ("numpy", "pandas"))
 
 
-def test_a_version_that_is_held_back_by_what_is_present_says_so() -> None:
+def test_a_version_limited_by_a_present_package_says_so() -> None:
     pandas, _ = beside("plots").pins
     assert pandas.because == ("pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",)
     assert the_only(beside("pandas<3")).because == ()
@@ -67,7 +67,7 @@ def test_a_requirement_that_what_is_present_meets_leaves_nothing_to_install() ->
 
 
 @pytest.mark.parametrize("urls", [(URL,), (URL, "https://others.example.org/simple/")])
-def test_no_index_is_asked_for_what_is_present(urls: Sequence[str]) -> None:
+def test_no_index_is_queried_for_present_packages(urls: Sequence[str]) -> None:
     world = Drawn(FRAMES, ("numpy", "plots"))
     index = MemoryIndex(world)
     answer_for(world, index, present=NUMPY, urls=urls)
@@ -112,24 +112,24 @@ def test_extras_are_noted_only_of_what_is_present() -> None:
 
 
 @pytest.mark.parametrize("requested", ["numpy>=2.4", "numpy!=1.26.*", "numpy==2.4"])
-def test_a_person_who_asks_for_another_version_is_told_which_one_conda_installs(requested: str) -> None:
+def test_a_request_for_another_version_names_the_one_that_conda_installs(requested: str) -> None:
     assert explain(refused(requested)) == [f"the command line requires {requested}, and conda installs numpy 1.26.4"]
 
 
-def test_a_package_that_needs_another_version_is_told_with_the_way_to_the_request() -> None:
+def test_a_package_that_needs_another_version_is_named_with_the_path_to_the_request() -> None:
     assert explain(refused("pandas>=3")) == [
         "the command line requires pandas>=3",
         "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",
     ]
 
 
-def test_what_what_is_present_meets_is_not_told() -> None:
+def test_requirements_that_present_packages_meet_are_not_mentioned() -> None:
     told = explain(refused("plots", "numpy>=1", "pandas==3.0"))
     assert "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4" in told
     assert not [it for it in told if "numpy>=1" in it or "plots 1.0 requires numpy" in it]
 
 
-def test_many_versions_that_need_another_one_are_told_at_once() -> None:
+def test_many_versions_that_need_another_one_are_named_together() -> None:
     projects: Projects = {"app": {f"{number}.0": ["numpy>=2"] for number in range(1, 7)}}
     with pytest.raises(Conflict) as caught:
         beside("app", projects=projects)
@@ -201,9 +201,7 @@ def test_one_file_by_its_address_is_not_what_conda_installs() -> None:
         ("1.0_3", "lib[x]==1.0", False),
     ],
 )
-def test_a_version_as_conda_writes_it_meets_what_python_can_tell_of_it(
-    version: str, requested: str, is_met: bool
-) -> None:
+def test_a_version_as_conda_writes_it_meets_what_python_can_compare(version: str, requested: str, is_met: bool) -> None:
     projects: Projects = {"app": {"1.0": [requested]}}
     present = {"lib": Present(version, "lib")}
     for lines in (["app"], [requested], ["app", requested]):
@@ -215,7 +213,7 @@ def test_a_version_as_conda_writes_it_meets_what_python_can_tell_of_it(
             assert f"and conda installs lib {version}" in " ".join(explain(caught.value))
 
 
-def test_a_lock_that_held_another_version_of_what_is_present_does_not_bring_it_back() -> None:
+def test_another_locked_version_of_a_present_package_is_not_restored() -> None:
     for version in ("1.26.4", "9e"):
         world = Drawn(FRAMES, ("pandas",))
         present = {"numpy": Present(version, "numpy")}

@@ -1,4 +1,4 @@
-"""The same small worlds asked of uv: whether there is a solution is not a matter of taste."""
+"""The same small worlds resolved by uv: whether there is a solution must be the same."""
 
 from __future__ import annotations
 
