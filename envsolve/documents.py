@@ -1,4 +1,4 @@
-"""The JSON that commands print with ``--json``, as types: each key with what it holds.
+"""The JSON that commands print with ``--json``, as types, with the meaning of each key.
 
 The schemas in docs/schemas and the tables in docs/reference/json.md are made from these types. No command imports this
 module: it is for type checkers, and for the tools that read the types.
@@ -23,14 +23,14 @@ class Note(TypedDict):
 
 
 class Fact(TypedDict):
-    """A fact that an answer rests on."""
+    """A fact that an answer is based on."""
 
     fact: Annotated[str, "a sentence"]
-    source: Annotated[str, "where it is known from"]
+    source: Annotated[str, "its source"]
 
 
 class Hint(TypedDict):
-    """A way out."""
+    """What the user can do."""
 
     text: Annotated[str, "what to do"]
     command: Annotated[str | None, "the command for it, or null"]
@@ -61,12 +61,12 @@ class SourceFailure(TypedDict):
     """Why a source gave no answer."""
 
     code: Annotated[str, "its kind"]
-    text: Annotated[str, "what it said"]
+    text: Annotated[str, "its message"]
     number: Annotated[int | None, "NVIDIA's error number, if any"]
 
 
 class Reading(TypedDict):
-    """What one source says about a machine; null is what it cannot say."""
+    """What one source reports about a machine; null is what it cannot report."""
 
     source: Annotated[str, "the source, such as `nvml`"]
     driver: Annotated[str | None, "the driver that it reports"]
@@ -76,7 +76,7 @@ class Reading(TypedDict):
 
 
 class SolvedHost(TypedDict):
-    """The machine that was solved for. What the request does not say is null or empty."""
+    """The machine that was solved for. What the request leaves open is null or empty."""
 
     platform: Annotated[str, "the platform, as conda spells it"]
     driver: Annotated[str | None, "the NVIDIA driver; null if there is none or it is unknown"]
@@ -106,8 +106,8 @@ class Host(Document):
         "`ready`, or why no GPU can be used",
     ]
     wsl: Annotated[bool, "whether this is Linux inside Windows"]
-    notes: Annotated[list[str], "what is odd about the machine"]
-    readings: Annotated[list[Reading], "what each source said"]
+    notes: Annotated[list[str], "unusual facts about the machine"]
+    readings: Annotated[list[Reading], "what each source reported"]
 
 
 class Framework(TypedDict):
@@ -166,7 +166,7 @@ class Stack(Document, StackParts):
 
     host: Annotated[SolvedHost, "the machine that was solved for"]
     packages: Annotated[list[UnpinnedPackage | LockedPackage], "the other packages; for a lock, all of them"]
-    because: Annotated[list[Fact], "the facts that the answer rests on"]
+    because: Annotated[list[Fact], "the facts that the answer is based on"]
     alternatives: Annotated[list[Alternative], "what another kind of output or another source would give"]
     notes: Annotated[list[Note], "what else to know"]
     request: Annotated[str, "the command that requests the same again"]
@@ -347,7 +347,7 @@ class Breaking(TypedDict):
     ]
     text: Annotated[str, "what it is"]
     fix: Annotated[str | None, "what to do, or null"]
-    known: Annotated[bool, "false if a file does not say whether there is such a difference"]
+    known: Annotated[bool, "false if a file does not show whether there is such a difference"]
     fails: Annotated[bool, "whether `--fail-on` names it"]
     package: Annotated[str | None, "the package in the new file that it comes from, if any"]
     line: Annotated[int | None, "the line of that package in the new file, if known"]
@@ -398,19 +398,19 @@ class Finding(TypedDict):
     cause: Annotated[str, "why it is so"]
     fix: Annotated[str, "what to do"]
     commands: Annotated[list[str], "what to type for that"]
-    evidence: Annotated[list[str], "the lines that it rests on"]
+    evidence: Annotated[list[str], "the lines that it is based on"]
     about: Annotated[str | None, "the framework or library that it is about"]
     more: NotRequired[Annotated[str, "what else is known, printed with `-v`"]]
     facts: NotRequired[Annotated[dict[str, str], "the values that were read, by name: versions, GPU, driver"]]
     possible_causes: NotRequired[Annotated[list[PossibleCause], "all causes, if there are several; most likely first"]]
-    sources: NotRequired[Annotated[list[str], "the pages that the rule rests on"]]
+    sources: NotRequired[Annotated[list[str], "the pages that the rule is based on"]]
 
 
 class Explanation(Document):
     """What `explain` prints: the findings in a text."""
 
     findings: Annotated[list[Finding], "what the text shows; if nothing, the exit code is 1"]
-    recognised: Annotated[list[str], "what the text and the options say of the machine and the environment"]
+    recognised: Annotated[list[str], "facts about the machine and the environment in the text and the options"]
     collect: Annotated[list[str], "if nothing was found: what to collect"]
     notes: Annotated[list[Note], "what else to know"]
 
@@ -441,12 +441,12 @@ class Library(TypedDict):
 
     soname: Annotated[str, "the name it is loaded by"]
     path: Annotated[str, "its file"]
-    owner: Annotated[Literal["environment", "system", "driver"], "whose it is"]
+    owner: Annotated[Literal["environment", "system", "driver"], "where it is from"]
     version: Annotated[str | None, "its version, if known"]
 
 
 class Evidence(TypedDict):
-    """What a row of the matrix rests on."""
+    """The source of a row of the matrix."""
 
     kind: Annotated[Literal["wheel", "recipe", "vendor-table", "project-docs", "issue", "file-name"], "strongest first"]
     reference: Annotated[str, "what was read"]
@@ -463,7 +463,7 @@ class KnownBad(TypedDict):
     platforms: Annotated[list[str], "the platforms"]
     compute_capabilities: Annotated[list[str], "the GPUs"]
     reason: Annotated[str, "why they fail"]
-    evidence: Annotated[list[Evidence], "where that is known from"]
+    evidence: Annotated[list[Evidence], "the sources of that"]
 
 
 class Release(TypedDict):
@@ -482,7 +482,7 @@ class Release(TypedDict):
     ptx: Annotated[list[str], "the PTX that it has"]
     minimum_driver: Annotated[str | None, "the oldest driver that runs its machine code"]
     full_driver: Annotated[str | None, "the oldest driver that compiles its PTX"]
-    evidence: Annotated[list[Evidence], "where the row is known from"]
+    evidence: Annotated[list[Evidence], "the sources of the row"]
     released: Annotated[str | None, "the day on which the version was released, if known"]
     jit: Annotated[dict[str, str], "GPUs whose code it compiles itself, with the oldest CUDA for that"]
     build_string: Annotated[str | None, "the build string of a conda package"]
@@ -508,7 +508,7 @@ class PlatformLimit(TypedDict):
     versions: Annotated[str, "the versions"]
     reason: Annotated[str, "why"]
     instead: Annotated[str, "what to use instead"]
-    evidence: Annotated[list[Evidence], "where that is known from"]
+    evidence: Annotated[list[Evidence], "the sources of that"]
 
 
 class Disagreement(TypedDict):
@@ -516,8 +516,8 @@ class Disagreement(TypedDict):
 
     about: Annotated[str, "what it is about"]
     versions: Annotated[str | None, "the versions"]
-    used: Annotated[str, "what the matrix goes by"]
-    rejected: Annotated[str, "what it does not go by"]
+    used: Annotated[str, "what the matrix uses"]
+    rejected: Annotated[str, "what it does not use"]
     because: Annotated[str, "why"]
     evidence: Annotated[list[Evidence], "what was read"]
 
@@ -572,7 +572,7 @@ class ToolkitRow(TypedDict):
     minimum_driver: Annotated[Drivers, "the oldest driver that runs its machine code"]
     full_driver: Annotated[Drivers, "the oldest driver that supports it in full"]
     compute_capabilities: Annotated[list[str], "the GPUs that it compiles for"]
-    evidence: Annotated[list[Evidence], "where that is known from"]
+    evidence: Annotated[list[Evidence], "the sources of that"]
 
 
 class Toolkits(Document):
@@ -594,7 +594,7 @@ class CudnnRow(TypedDict):
     pypi: Annotated[bool, "whether it is on PyPI"]
     conda_forge: Annotated[list[str], "the platforms for which it is on conda-forge"]
     glibc_conda_forge: Annotated[str | None, "the oldest C library for the package of conda-forge"]
-    evidence: Annotated[list[Evidence], "where that is known from"]
+    evidence: Annotated[list[Evidence], "the sources of that"]
 
 
 class Cudnn(Document):
@@ -643,7 +643,7 @@ class ConflictStep(TypedDict):
 
     requirement: Annotated[str, "the fact"]
     because: Annotated[str, "what it is a fact about"]
-    source: Annotated[str, "where it is known from"]
+    source: Annotated[str, "its source"]
 
 
 class Refused(TypedDict):
@@ -672,7 +672,7 @@ class Error(TypedDict):
     refused: NotRequired[Annotated[list[Refused], "the requirements that cannot be locked"]]
     mistakes: NotRequired[Annotated[list[str], "every mistake in a matrix or a project"]]
     matrix_date: NotRequired[Annotated[str, "if nothing fits: the date of the matrix"]]
-    constraints: NotRequired[Annotated[list[str], "if nothing fits: what cannot hold together"]]
+    constraints: NotRequired[Annotated[list[str], "if nothing fits: the constraints that cannot be met together"]]
     groups: NotRequired[Annotated[list[HostGroup], "the machines that have a stack in common"]]
     forced_by: NotRequired[Annotated[list[str], "the machines that force the groups apart"]]
 
@@ -690,7 +690,7 @@ class Node(TypedDict):
     origin: Annotated[dict[str, str], "where each value is from"]
     status: Annotated[str, "as in a host file"]
     wsl: Annotated[bool, "whether this is Linux inside Windows"]
-    notes: Annotated[list[str], "what is odd about the machine"]
+    notes: Annotated[list[str], "unusual facts about the machine"]
 
 
 class Inventory(Document):
@@ -721,7 +721,7 @@ class FleetGroup(FleetStack):
     """An environment for nodes, and the command for it."""
 
     platform: Annotated[str, "their platform"]
-    command: Annotated[str, "the command that prints it; one node of each kind stands for all"]
+    command: Annotated[str, "the command that prints it; one node of each kind represents all"]
 
 
 class FleetRefused(TypedDict):
@@ -784,13 +784,13 @@ class FleetStatus(Document):
 
 
 class NodeAnswer(TypedDict):
-    """What came of a node."""
+    """The result for a node."""
 
     node: Annotated[str, "the node"]
     state: Annotated[Literal["passed", "failed", "no-answer"], "how it did"]
     seconds: Annotated[float, "how long it took"]
     why: Annotated[str, "why there is no answer"]
-    differs: Annotated[list[str], "what it has and its list does not say"]
+    differs: Annotated[list[str], "what it has that is not in its list"]
     report: Annotated[dict[str, Any] | None, "what `envsolve validate --json` printed there"]
 
 

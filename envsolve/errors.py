@@ -1,13 +1,13 @@
-"""Every error that may reach a user, each with the exit code it ends the process with.
+"""Every error that a user may see, with its exit code.
 
-    EnvsolveError
-    ├── UsageError            2  the request or an input file is wrong; nothing was written
-    │   ├── MatrixError       2  the compatibility matrix holds mistakes (all of them are listed)
-    │   └── ProjectError      2  the project holds mistakes (all of them are listed)
-    ├── UnsolvableError       1  an honest no: nothing that was requested fits the hosts
-    └── OutsideError          3  network, disk or a tool failed; nothing was written
+EnvsolveError
+├── UsageError            2  the request or an input file is wrong; nothing was written
+│   ├── MatrixError       2  the compatibility matrix has mistakes (all of them are listed)
+│   └── ProjectError      2  the project has mistakes (all of them are listed)
+├── UnsolvableError       1  nothing that was requested fits the hosts
+└── OutsideError          3  network, disk or a tool failed; nothing was written
 
-An error carries data; the command line prints it, as three parts or as JSON.
+An error only has data. The command line prints it, as text or as JSON.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 
 class Hint(NamedTuple):
-    """A way out: what it does, and the command to type where one command does it; ``kind`` is its code, if any."""
+    """What the user can do: a sentence, and the command if there is one. ``kind`` is its code, if any."""
 
     text: str
     command: str | None = None
     kind: str | None = None
 
     def as_json(self) -> documents.Hint:
-        """The hint as every document of JSON has it."""
+        """Return the hint for the JSON output."""
         return {"text": self.text, "command": self.command, "code": self.kind}
 
 
 class ConflictStep(NamedTuple):
-    """One link of a chain of facts: what is required, and because of what."""
+    """One link of a chain of facts: a requirement and its reason."""
 
     requirement: str
     because: str
@@ -39,7 +39,7 @@ class ConflictStep(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """A requirement that a lock cannot hold: its name, or its address where it has none, where it stands, and why."""
+    """A requirement that cannot be locked: its name, or its address if it has none, its place, and the reason."""
 
     name: str
     where: str
@@ -47,7 +47,7 @@ class Refused(NamedTuple):
 
 
 class HostGroup(NamedTuple):
-    """Hosts, or GPUs, that one stack serves: their names, the builds of that stack, and the command that makes it."""
+    """Hosts, or GPUs, that one stack serves: their names, the builds of that stack, and the command for it."""
 
     hosts: tuple[str, ...]
     frameworks: tuple[str, ...]
@@ -55,7 +55,7 @@ class HostGroup(NamedTuple):
 
 
 class EnvsolveError(Exception):
-    """An error: a stable ``code`` (kebab-case, never renamed), what happened, what led to it, what to do next."""
+    """An error: a stable ``code`` (kebab-case, never renamed), what happened, why, and what to do."""
 
     exit_code = 3
 
@@ -81,7 +81,7 @@ class EnvsolveError(Exception):
         return f"{self.code}: {self.message}"
 
     def as_json(self) -> documents.Error:
-        """The ``error`` object of the JSON contract."""
+        """Return the ``error`` object of the JSON output."""
         found: documents.Error = {
             "code": self.code,
             "message": self.message,
@@ -97,33 +97,33 @@ class EnvsolveError(Exception):
 
 
 class UsageError(EnvsolveError):
-    """The request cannot be understood or an input cannot be read. Nothing was written."""
+    """The request is invalid or an input cannot be read. Nothing was written."""
 
     exit_code = 2
 
 
 class MatrixError(UsageError):
-    """The compatibility matrix does not load; ``cause`` lists every mistake with its file and key."""
+    """The compatibility matrix cannot be loaded. ``cause`` lists every mistake with its file and key."""
 
     def as_json(self) -> documents.Error:
-        """The ``error`` object of the JSON contract, and every mistake as one line."""
+        """Return the ``error`` object of the JSON output, with every mistake as one line."""
         return {**super().as_json(), "mistakes": list(self.cause)}
 
 
 class ProjectError(UsageError):
-    """What a project asks for holds mistakes; ``cause`` lists every one with its file, line and key."""
+    """The project has mistakes. ``cause`` lists every one with its file, line and key."""
 
     def as_json(self) -> documents.Error:
-        """The ``error`` object of the JSON contract, and every mistake as one line."""
+        """Return the ``error`` object of the JSON output, with every mistake as one line."""
         return {**super().as_json(), "mistakes": list(self.cause)}
 
 
 class UnsolvableError(EnvsolveError):
-    """No environment satisfies the request on every host, as far as the matrix of ``matrix_date`` knows.
+    """No environment meets the request on every host, based on the matrix of ``matrix_date``.
 
-    ``constraints`` cannot hold together, and would without any one of them. ``groups`` are hosts that have a stack in
-    common where all together have none; ``forced_by`` are those without any one of which one stack would do.
-    ``unknown`` is a framework with the versions that were requested, where the matrix has no release of these.
+    ``constraints`` cannot be met together, but can without any one of them. ``groups`` are hosts that share a stack, if
+    all of them together have none. ``forced_by`` are those hosts without any one of which one stack would be enough.
+    ``unknown`` is a framework with the requested versions, if the matrix has no such release.
     """
 
     exit_code = 1
@@ -134,7 +134,7 @@ class UnsolvableError(EnvsolveError):
     unknown: tuple[str, str] | None = None
 
     def as_json(self) -> documents.Error:
-        """The ``error`` object of the JSON contract, what cannot hold together, and the day of the matrix that says."""
+        """Return the ``error`` object of the JSON output, with the conflict and the date of the matrix."""
         found = super().as_json()
         if self.matrix_date is not None:
             found["matrix_date"] = self.matrix_date
@@ -150,9 +150,9 @@ class UnsolvableError(EnvsolveError):
 
 
 class OutsideError(EnvsolveError):
-    """The outside world failed: network, disk, or a tool that is missing. Nothing was written.
+    """Network, disk or another tool failed. Nothing was written.
 
-    ``address`` is that of the server that failed, where one did.
+    ``address`` is that of the server that failed, if any.
     """
 
     exit_code = 3

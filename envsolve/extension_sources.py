@@ -1,7 +1,7 @@
-"""The places beside package indexes that publish wheels with GPU code, one for each file of ``data/sources``.
+"""Places other than package indexes that publish wheels with GPU code, one for each file of ``data/sources``.
 
-The README there says what the keys mean. What is here is which lists such a place has, and what the label in the name
-of one of its wheels says, ``2.8.3+cu12torch2.9cxx11abiTRUE``, or the page that lists one without a label.
+The README there describes the keys. The module finds the lists of such a place, and reads the label in the name of a
+wheel, ``2.8.3+cu12torch2.9cxx11abiTRUE``, or the page that lists a wheel without one.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Any, NamedTuple
 from envsolve.boundary.document import Kept, read_document
 
 Goes = Callable[[str, str], bool]
-"""Whether wheels for a CUDA and a minor of PyTorch may serve, each "" if a page does not say."""
+"""Whether wheels for a CUDA and a minor of PyTorch may be used, each "" if a page does not say."""
 
 
 class Labelled(NamedTuple):
-    """What a wheel says it was built for, in its label or by the page that lists it; "" if it does not say.
+    """What a wheel was built for, by its label or the page that lists it; "" if unknown.
 
-    ``cuda`` is a version (``12.8``) or, where its publisher says that it is for all of them, a major (``12``).
-    ``torch`` is a minor of PyTorch, of some pages with its patch, ``torch_min`` the oldest. ``abi`` says whether that
-    PyTorch has the C++11 ABI.
+    ``cuda`` is a version (``12.8``), or a major (``12``) if the wheel is for all its versions. ``torch`` is a minor of
+    PyTorch, on some pages with its patch, ``torch_min`` the oldest. ``abi`` says whether that PyTorch has the C++11
+    ABI.
     """
 
     cuda: str
@@ -43,9 +43,9 @@ class Page(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """A list of files: JSON with the keys to its ``rows`` and to what one of them says, else HTML with links.
+    """A list of files: JSON with the keys to its ``rows`` and to their values, else HTML with links.
 
-    ``lanes`` and ``torches`` are the values of the placeholders that were seen.
+    ``lanes`` and ``torches`` are known values of the placeholders.
     """
 
     url: str
@@ -61,11 +61,11 @@ class Listing(NamedTuple):
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """What its address leaves open."""
+        """The placeholders in its address."""
         return tuple(dict.fromkeys(name for _, name, _, _ in Formatter().parse(self.url) if name))
 
     def pages(self, package: str, goes: Goes, versions: Sequence[str]) -> Iterator[Page]:
-        """Its pages for ``versions`` of a package: those whose CUDA and PyTorch ``goes`` admits."""
+        """Yield its pages for ``versions`` of a package whose CUDA and PyTorch ``goes`` admits."""
         open_ones = self.placeholders
         choices = {
             "project": (package,),
@@ -95,7 +95,7 @@ class _Rule(NamedTuple):
 
 
 class ExtensionSource(NamedTuple):
-    """A place that publishes wheels; ``is_official`` where the project of the packages publishes them itself."""
+    """A place that publishes wheels. ``is_official`` is true if the packages' own project publishes them."""
 
     id: str
     title: str
@@ -107,11 +107,11 @@ class ExtensionSource(NamedTuple):
     rules: tuple[_Rule, ...]
 
     def listing_for(self, package: str) -> Listing | None:
-        """The best list of a package."""
+        """Return the best list for a package."""
         return next((it for it in self.listings if package in it.packages), None)
 
-    def said_by(self, package: str, label: str, page: Page) -> Labelled | None:
-        """What the local version of a wheel on ``page`` says, "" for none; None for a wheel that is not used."""
+    def read_label(self, package: str, label: str, page: Page) -> Labelled | None:
+        """Return what the local version of a wheel on ``page`` says, "" for none, or None if the wheel is not used."""
         for rule in self.rules:
             found = rule.label.fullmatch(label) if package in rule.packages else None
             if found is not None:
@@ -126,21 +126,24 @@ class ExtensionSource(NamedTuple):
         return None
 
     def label_on(self, page: Page, package: str) -> str:
-        """A label for the wheels on ``page`` that have none: the same file is on the page of another CUDA as well."""
-        said = self.said_by(package, "", page)
-        torch = f"torch{said.torch}" if said is not None and said.torch else ""
-        return f"cu{said.cuda}{torch}" if said is not None and said.cuda else ""
+        """Return a label for wheels on ``page`` without one.
+
+        Other pages have the same file name for another CUDA.
+        """
+        labelled = self.read_label(package, "", page)
+        torch = f"torch{labelled.torch}" if labelled is not None and labelled.torch else ""
+        return f"cu{labelled.cuda}{torch}" if labelled is not None and labelled.cuda else ""
 
 
 def cuda_of_lane(lane: str) -> str:
-    """The version of CUDA that a lane is for: 12.8 for ``cu128``."""
+    """Return the CUDA version of a lane: 12.8 for ``cu128``."""
     return _number(lane.removeprefix("cu"), 2)
 
 
 def sources_for(package: str, platform: str, *, third_party: bool) -> tuple[ExtensionSource, ...]:
-    """The places that may have wheels of ``package`` for ``platform``, those of its own project first.
+    """Return the places that may have wheels of ``package`` for ``platform``, those of its own project first.
 
-    Places of others are among them only if ``third_party`` allows it.
+    Places of third parties are included only with ``third_party``.
     """
     found = [it for it in _shipped() if package in it.packages and platform in it.platforms and it.listing_for(package)]
     allowed = [it for it in found if it.is_official or third_party]
@@ -148,13 +151,13 @@ def sources_for(package: str, platform: str, *, third_party: bool) -> tuple[Exte
 
 
 def _number(digits: str, major: int) -> str:
-    """128 or 12.8 as 12.8, with two digits in the major; 210 or 2.10 as 2.10, with one."""
+    """The version 12.8 for 128 or 12.8, with two digits in the major; 2.10 for 210 or 2.10, with one."""
     plain = digits.replace(".", "")
     return ".".join(filter(None, (plain[:major], plain[major:])))
 
 
 def read_sources(directory: Path) -> tuple[ExtensionSource, ...]:
-    """The places that the files of ``directory`` describe. Raises MatrixError if one is no TOML."""
+    """Return the places that the files of ``directory`` describe. Raises MatrixError if one is not TOML."""
     return tuple(_source(read_document(path, Kept(path, wanted=True))) for path in sorted(directory.glob("*.toml")))
 
 

@@ -1,7 +1,7 @@
-"""The frameworks that envsolve knows, one for each file of ``data/frameworks``, whose README says what the keys mean.
+"""The frameworks that envsolve supports, one for each file of ``data/frameworks``, whose README describes the keys.
 
-What is here is what a framework is called and what its files do. Which builds of it there are is the matrix's. Those in
-``dependent`` are packages for one build of another framework.
+They have the names of a framework and the roles of its files. Its builds are in the matrix. Those in ``dependent`` are
+packages for one build of another framework.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from envsolve.model.request import parse_framework
 
 
 class Preload(StrEnum):
-    """Whether a framework loads CUDA's libraries from the packages of NVIDIA by their paths, before it needs them."""
+    """Whether a framework loads CUDA's libraries from NVIDIA's packages by path, before it needs them."""
 
     NEVER = "never"
     AFTER_FAILURE = "after-failure"
-    """Only where the loader has not found them."""
+    """Only if the loader does not find them."""
     LISTED = "listed"
-    """Always, those that it opens by name."""
+    """Always those that it opens by name."""
     WITH_DEPENDENCIES = "with-dependencies"
-    """Always, each after what it needs, as cuda-pathfinder does."""
-    ASKED = "asked"
-    """Where the program calls for it."""
+    """Always, each after its dependencies, as cuda-pathfinder does."""
+    REQUESTED = "asked"
+    """Only if the program calls a function for it."""
 
 
 class Opened(NamedTuple):
-    """Libraries that the file ``caller`` opens by name; those that are not ``required`` serve few programs."""
+    """Libraries that the file ``caller`` opens by name. Those that are not ``required`` are for few programs."""
 
     caller: str
     libraries: tuple[str, ...]
@@ -43,9 +43,9 @@ class Opened(NamedTuple):
 
 
 class Libraries(NamedTuple):
-    """Which libraries of a framework load CUDA's, which they open by name later, and which hold its kernels.
+    """A framework's libraries: those that load CUDA's, CUDA's that they open by name, and those with kernels.
 
-    All are patterns of files below the directory that its modules are in.
+    All are patterns of files below the directory of its modules.
     """
 
     package: str
@@ -60,9 +60,9 @@ class Libraries(NamedTuple):
 
 
 class Built(NamedTuple):
-    """Where its files say what it was built for: the names of variables in the module ``file``.
+    """Where the files say what they were built for: names of variables in the module ``file``.
 
-    Without ``cuda`` it is the path of ``file`` that says so.
+    Without ``cuda``, the path of ``file`` has that information.
     """
 
     file: str
@@ -73,7 +73,7 @@ class Built(NamedTuple):
 
 
 class Framework(NamedTuple):
-    """A framework; what each field means is in the README of ``data/frameworks``, under the key of that name."""
+    """A framework. The README of ``data/frameworks`` describes each field, under the key with its name."""
 
     name: str
     order: int
@@ -105,19 +105,19 @@ class Framework(NamedTuple):
 
     @property
     def probe(self) -> str:
-        """The module of :mod:`envsolve.validation.inside` that proves it."""
+        """The module of :mod:`envsolve.validation.inside` that tests it."""
         return f"on_{self.name}"
 
     def is_installed_as(self, package: str) -> bool:
-        """Whether an installed package of this normalized name is the framework, or holds it."""
+        """Whether an installed package with this normalized name is the framework, or contains it."""
         return re.fullmatch(self.installed, package) is not None
 
     def is_beside(self, package: str) -> bool:
-        """Whether a package of this normalized name is a part of it, or goes with it alone."""
+        """Whether a package with this normalized name is a part of it, or is only used with it."""
         return self.beside is not None and re.fullmatch(self.beside, package) is not None
 
     def has_gpu_code(self, package: str, version: str = "") -> bool:
-        """Whether a package of this normalized name is one that only builds for GPUs have."""
+        """Whether only GPU builds have a package with this normalized name."""
         return self.gpu_packages is not None and re.match(self.gpu_packages, f"{package}=={version}") is not None
 
     def is_mentioned_in(self, line: str) -> bool:
@@ -125,13 +125,15 @@ class Framework(NamedTuple):
         return self.place_in(line) is not None
 
     def place_in(self, line: str) -> int | None:
-        """Where a line of a log first names it."""
+        """Return the position of its first name in a line of a log, or None."""
         found = re.search(self.mentioned, line, re.IGNORECASE)
         return None if found is None else found.start()
 
 
 class DependentFramework(NamedTuple):
-    """A package for one build of the framework ``on``; the README of ``data/frameworks/dependent`` explains the fields.
+    """A package for one build of the framework ``on``.
+
+    The README of ``data/frameworks/dependent`` describes the fields.
 
     ``-f`` requests both.
     """
@@ -151,11 +153,15 @@ class DependentFramework(NamedTuple):
         return f"on_{self.name}"
 
     def requirement(self, versions: SpecifierSet) -> str:
-        """The requirement that ``-f`` means: with the extra of older versions where ``versions`` admit these alone."""
+        """Return the requirement for ``-f``, with the extra of older versions if ``versions`` only admit these."""
         if self.oldest is None:
             return f"{self.name}{versions}"
         named = [it.version.removesuffix(".*") for it in versions]
-        known = [self.oldest, *named, *(f"{it}.1" for it in named)]  # each range of a specifier begins at or after one
+        known = [
+            self.oldest,
+            *named,
+            *(f"{it}.1" for it in named),
+        ]  # each range of a specifier begins at or after one of these
         newer = versions & SpecifierSet(f">={self.oldest}")
         if self.extra_before is not None and not any(newer.contains(it, prereleases=True) for it in known):
             return f"{self.name}[{self.extra_before}]{versions}"
@@ -166,33 +172,33 @@ AnyFramework = Framework | DependentFramework
 
 
 def frameworks_among(packages: Iterable[str]) -> tuple[Framework, ...]:
-    """The frameworks that the installed ``packages`` (names in any spelling) are or hold."""
+    """Return the frameworks that the installed ``packages`` (names in any spelling) are or contain."""
     names = {normalized(name) for name in packages}
     return tuple(it for it in FRAMEWORKS.values() if any(map(it.is_installed_as, names)))
 
 
 def rivals_of(framework: str) -> tuple[str, ...]:
-    """Packages that install the same module as ``framework``; none for one of someone's own matrix."""
+    """Return packages that install the same module as ``framework``; none for one of a user's own matrix."""
     known = FRAMEWORKS.get(framework)
     return () if known is None else known.rivals
 
 
 def packages_of(framework: str) -> tuple[str, ...]:
-    """The packages of indexes and of conda that are ``framework``; none for one of someone's own matrix."""
+    """Return the packages of indexes and conda that are ``framework``; none for one of a user's own matrix."""
     known = FRAMEWORKS.get(framework)
     return () if known is None else (*known.wheels, *known.conda_packages)
 
 
 def needs_gpu(framework: str) -> bool:
-    """Whether ``framework`` does nothing without a GPU, so that its builds are no way out where there is none."""
+    """Whether ``framework`` does nothing without a GPU, so that its builds are no alternative for the CPU."""
     known = FRAMEWORKS.get(framework)
     return known is not None and known.needs_gpu
 
 
 def split_dependent(texts: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The frameworks that ``-f`` names, and the requirements that the dependent ones among them are.
+    """Return the frameworks that ``-f`` names, and the requirements on the dependent ones.
 
-    ``vllm==0.30.*`` is ``pytorch`` and the requirement ``vllm==0.30.*``. What cannot be read is left as it is.
+    ``vllm==0.30.*`` is ``pytorch`` and the requirement ``vllm==0.30.*``. Invalid texts stay unchanged.
     """
     frameworks, requirements = [], []
     for text in texts:
@@ -218,7 +224,7 @@ def _files(*below: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
 
 
 def read_dependent_framework(name: str, document: Mapping[str, Any]) -> DependentFramework:
-    """The dependent framework ``name`` from its file. Raises KeyError for a required key that is missing."""
+    """Return the dependent framework ``name`` from its file. Raises KeyError if a required key is missing."""
     get = document.get
     title, on, platforms = document["title"], document["on"], tuple(document["platforms"])
     extra = get("extra-before")
@@ -226,7 +232,7 @@ def read_dependent_framework(name: str, document: Mapping[str, Any]) -> Dependen
 
 
 def read_framework(name: str, document: Mapping[str, Any]) -> Framework:
-    """The framework ``name`` from its file. Raises KeyError for a required key that is missing."""
+    """Return the framework ``name`` from its file. Raises KeyError if a required key is missing."""
     wheels, conda, installed = document["wheels"], document["conda"], document["installed"]
     return Framework(
         name,
@@ -291,34 +297,36 @@ FRAMEWORKS: Mapping[str, Framework] = {
 DEPENDENT_FRAMEWORKS: Mapping[str, DependentFramework] = {
     it.name: it for it in starmap(read_dependent_framework, _files("dependent"))
 }
-"""By the name of the package, which is that for ``-f``."""
+"""By the name of the package, which is also the name for ``-f``."""
 
 FRAMEWORK_OF_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS.values() for wheel in it.wheels}
-"""Packages on indexes that are a framework for GPUs, however they come into a request."""
+"""Packages on indexes that are a framework for GPUs, whatever requires them."""
 
 FRAMEWORK_OF_CPU_WHEEL: Mapping[str, str] = {wheel: it.name for it in FRAMEWORKS.values() for wheel in it.cpu_wheels}
-"""Packages on indexes that are a build of a framework for the CPU under a name of its own."""
+"""Packages on indexes that are a framework's CPU build under another name."""
 
-ASKED_FOR_AS: Mapping[str, str] = {wheel: asked for it in FRAMEWORKS.values() for wheel, asked in it.cpu_wheels.items()}
-"""The package that all others ask for, in whose place such a build stands."""
+GPU_WHEEL_OF: Mapping[str, str] = {
+    wheel: gpu_wheel for it in FRAMEWORKS.values() for wheel, gpu_wheel in it.cpu_wheels.items()
+}
+"""The package that such a CPU build replaces, and that other packages require."""
 
 OWN_INDEX: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for name in it.own_index}
-"""Packages of which the index of a framework's makers has a build for each CUDA."""
+"""Packages of which the framework's own index has a build for each CUDA."""
 
 BUILT_WITH: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for name in it.built_with}
-"""Those of them that refuse a build of the framework for another CUDA."""
+"""Those of them that do not work with a build of the framework for another CUDA."""
 
 FRAMEWORK_OF_CONDA: Mapping[str, str] = {name: it.name for it in FRAMEWORKS.values() for name in it.conda_packages}
-"""Conda packages that are a framework, or that are nothing but a name for one."""
+"""Conda packages that are a framework, or only a name for one."""
 
 
 def framework_of_name(name: str) -> str | None:
-    """The framework that a package of conda or of a Python index is."""
+    """Return the framework that a conda or Python package is, or None."""
     return FRAMEWORK_OF_CONDA.get(name) or FRAMEWORK_OF_WHEEL.get(normalized(name))
 
 
 def framework_of_word(word: str) -> str | None:
-    """The framework that a person means by ``word``: its name, an alias, or its package on a Python index."""
+    """Return the framework with the name, alias or Python package ``word``, or None."""
     if word in DEPENDENT_FRAMEWORKS:
         return word
     return next((it.name for it in FRAMEWORKS.values() if word in (it.name, *it.aliases, it.wheels[0])), None)

@@ -1,4 +1,4 @@
-"""What data/frameworks says of each framework, and that it is said nowhere else."""
+"""The facts in data/frameworks about each framework, and that they are nowhere else."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_every_framework_has_its_probe(name: str) -> None:
 
 
 @pytest.mark.parametrize("it", FRAMEWORKS.values(), ids=FRAMEWORKS)
-def test_one_that_loads_cuda_where_it_is_told_to_has_the_call(it: Framework) -> None:
-    assert (it.libraries.preload is Preload.ASKED) == (it.preload_call is not None)
+def test_one_that_loads_cuda_on_request_has_the_call(it: Framework) -> None:
+    assert (it.libraries.preload is Preload.REQUESTED) == (it.preload_call is not None)
 
 
 def test_each_has_a_place_of_its_own_in_lists() -> None:
@@ -67,7 +67,7 @@ def test_libraries_opened_by_name_have_a_cuda_that_names_them(it: Framework) -> 
 
 @pytest.mark.parametrize("package", sorted({*FRAMEWORK_OF_WHEEL, *FRAMEWORK_OF_CPU_WHEEL}))
 def test_a_framework_is_no_package_with_kernels_as_well(package: str, matrix: Matrix) -> None:
-    assert [it for it in matrix.build_facts(package) if it.are_of_cuda] == []
+    assert [it for it in matrix.build_facts(package) if it.are_about_cuda] == []
 
 
 def section(page: str, heading: str) -> str:
@@ -95,7 +95,7 @@ def test_the_type_checker_expects_no_types_of_what_its_probe_imports(it: Framewo
     assert {f"{root}.*" for root in roots} <= untyped
 
 
-def test_names_are_compared_in_any_spelling_and_each_framework_is_told_once() -> None:
+def test_names_are_compared_in_any_spelling_and_each_framework_is_returned_once() -> None:
     found = frameworks_among(["Tensorflow_GPU", "tensorflow", "Torch", "CuPy-CUDA13x", "numpy"])
     assert [it.name for it in found] == ["pytorch", "tensorflow", "cupy"]
 
@@ -181,7 +181,7 @@ def test_a_dependent_one_stands_on_a_framework_and_has_the_probe_of_its_kernel(i
 def test_a_dependent_one_is_split_into_its_framework_and_a_requirement(
     texts: list[str], frameworks: tuple[str, ...], requirements: tuple[str, ...]
 ) -> None:
-    """With extras or a marker it is left for the error that says what a framework may be."""
+    """With extras or a marker it is left for the error about valid frameworks."""
     assert split_dependent(texts) == (frameworks, requirements)
 
 
@@ -253,7 +253,7 @@ MAY_NAME = {
     "binary/package_facts": "how libraries for one release among several are named",
     "conda/name_table": "what conda calls projects of all kinds",
 }
-"""Modules whose strings name a framework, and why. None may be added for a new one: say it in data/frameworks."""
+"""Modules whose strings name a framework, and why. Do not add one for a new framework: use data/frameworks."""
 
 
 def test_no_framework_is_named_outside_its_file() -> None:

@@ -24,7 +24,7 @@ WHOLE_DIRECTORY = Hint("--matrix and ENVSOLVE_MATRIX take a directory with every
 _LONGEST = 16 * 1024 * 1024
 """Bytes of a file; the largest of the shipped ones has 600,000."""
 _FORMAT = 4
-"""Changes whenever what is kept takes another form (sound.py: the parts of a framework)."""
+"""Changes whenever what is kept takes another form (cached_rows.py: the parts of a framework)."""
 
 
 class Kept:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from envsolve import documents
     from envsolve.app.environment.creating import Created
     from envsolve.app.status.results import Validation
-    from envsolve.create.tools import Network
+    from envsolve.create.tools import InstallerNetwork
     from envsolve.model.note import Note
 
 _HOW = ("allow_builds", *HOW_TO_FETCH)
@@ -252,10 +252,10 @@ def created_from(
         progress.clear()
 
 
-def installer_network(options: dict[str, Any]) -> Network:
+def installer_network(options: dict[str, Any]) -> InstallerNetwork:
     """How installers go out: with the indexes that are configured, and the logins in what was typed."""
     from envsolve.app.packages.lock_indexes import settings_of
-    from envsolve.create.tools import Network
+    from envsolve.create.tools import InstallerNetwork
 
     directory, settings = options["cache_dir"], settings_of(os.environ)
     extra = tuple(options["extra_index_urls"])
@@ -264,7 +264,7 @@ def installer_network(options: dict[str, Any]) -> Network:
     else:
         settings = settings._replace(extra_index_urls=tuple(dict.fromkeys((*extra, *settings.extra_index_urls))))
     given = (*extra, options["pytorch_index_url"])
-    return Network(
+    return InstallerNetwork(
         settings=settings,
         logins=tuple(url for url in given if url is not None),
         cache_directory=None if directory is None else Path(directory).absolute(),

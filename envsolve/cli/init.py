@@ -33,7 +33,7 @@ from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
-from envsolve.model.request import Audit, FrameworkRequest, Policy, natural, spoken
+from envsolve.model.request import Audit, FrameworkRequest, Policy, natural, versions_text
 
 if TYPE_CHECKING:
     from envsolve.app.project.adopting import Adopted
@@ -238,7 +238,7 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         yield "gpus", "auto"
     for name in ("python", "cuda"):
         if options[name] is not None:
-            yield name, spoken(options[name])
+            yield name, versions_text(options[name])
     for name, key in (
         ("driver", "driver"),
         ("glibc", "glibc"),

@@ -18,7 +18,7 @@ from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, split_dependen
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.lock_format import SOLVED_FORMATS, format_for_file
 from envsolve.model.note import Note
-from envsolve.model.request import parse_versions, spoken
+from envsolve.model.request import parse_versions, versions_text
 from envsolve.model.words import gpu_name
 
 if TYPE_CHECKING:
@@ -122,4 +122,4 @@ def _words(found: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[str
         if found[name] != options[name]:
             yield from (part for it in found[name] for part in (word, it))
     if found["python"] is not options["python"]:
-        yield from ("--python", spoken(found["python"]))
+        yield from ("--python", versions_text(found["python"]))

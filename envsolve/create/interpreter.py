@@ -20,7 +20,7 @@ from envsolve.boundary.answers import PATIENCE, ask_python
 from envsolve.boundary.programs import find_program, is_system_text, run_program
 from envsolve.create.child import run
 from envsolve.errors import Hint, OutsideError
-from envsolve.model.asker import Asker
+from envsolve.model.requester import Requester
 
 _FACTS = (
     "[list(sys.version_info[:3]), sys.implementation.name, sys.executable, "
@@ -131,7 +131,7 @@ def _not_found(versions: SpecifierSet, uv: str | None, project: str) -> OutsideE
         hints.append(Hint("install one of these Python versions and add it to the PATH"))
     here = f"{sys.version_info.major}.{sys.version_info.minor}"
     relock = "envsolve lock" if project else None
-    hints.append(Hint(f"or lock for an installed Python: {Asker(project).saying('python', here)}", relock))
+    hints.append(Hint(f"or lock for an installed Python: {Requester(project).setting('python', here)}", relock))
     hints.append(Hint("or lock conda packages, which include Python: conda-lock.yml"))
     return OutsideError(
         "python-not-found",

@@ -19,7 +19,7 @@ from envsolve.create.plan import Kind, Plan
 from envsolve.create.refusals import LOCKS, not_exact, other_platform, without_hash
 from envsolve.create.wheels import wheel_file
 from envsolve.errors import OutsideError, UsageError
-from envsolve.lockfile.conda_lock_yml import INSTALLED_UNASKED
+from envsolve.lockfile.conda_lock_yml import INSTALLED_BY_DEFAULT
 from envsolve.lockfile.lock import Lock, bare_files, requires_python_of, strong_digests
 from envsolve.lockfile.own_file import LONGEST
 from envsolve.lockfile.reading import format_in, locks_in
@@ -93,7 +93,7 @@ def _plan(given: _Given, platform: Platform, python: SpecifierSet | None) -> Pla
     for package in conda:
         _require_proven(given, package)
     lock = lock._replace(pins=pins, conda=conda)
-    _refuse_unsound(lock)
+    _check(lock)
     return Plan(
         Kind.VENV if is_venv else Kind.CONDA,
         FILES[format_name],
@@ -129,7 +129,7 @@ def _refuse_open(given: _Given) -> None:
 
 def _is_installed(package: CondaPackage | Pin) -> bool:
     """Whether conda-lock installs it by default."""
-    return not package.categories or INSTALLED_UNASKED in package.categories
+    return not package.categories or INSTALLED_BY_DEFAULT in package.categories
 
 
 def _proven(given: _Given, pin: Pin) -> Pin:
@@ -161,7 +161,7 @@ def _require_proven(given: _Given, package: CondaPackage) -> None:
         raise without_hash(given.path, package.file_name)
 
 
-def _refuse_unsound(lock: Lock) -> None:
+def _check(lock: Lock) -> None:
     """Raise FileError for what no installer takes."""
     try:
         for reads_pylock in (True, False):
@@ -180,7 +180,7 @@ def _python(lock: Lock, asked: SpecifierSet | None) -> SpecifierSet | None:
 
 
 def _notes(given: _Given) -> Iterator[Note]:
-    left_out = [name for name in given.lock.categories if name != INSTALLED_UNASKED]
+    left_out = [name for name in given.lock.categories if name != INSTALLED_BY_DEFAULT]
     if left_out:
         text = f"packages that only {' and '.join(left_out)} requires are left out, as conda-lock does"
         yield Note("not-installed", text)

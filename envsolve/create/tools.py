@@ -36,7 +36,7 @@ _OLDEST_UV = (0, 6, 15)
 _UV_VERSION = re.compile(r"uv (\d+)\.(\d+)\.(\d+)")
 
 
-class Network(NamedTuple):
+class InstallerNetwork(NamedTuple):
     """How installers go out. ``settings`` are the indexes that the user has configured, with their logins.
 
     ``logins`` are further addresses with a login. ``cache_directory`` is what the user named, None for each
@@ -101,7 +101,7 @@ def _will_do(program: str) -> bool:
 
 @contextmanager
 def tool_environ(
-    environ: Mapping[str, str], network: Network, scratch: Path, *, names_index: bool = True
+    environ: Mapping[str, str], network: InstallerNetwork, scratch: Path, *, names_index: bool = True
 ) -> Iterator[dict[str, str]]:
     """The variables for an installer; without ``names_index`` the lock leaves it to the user where packages are.
 
@@ -152,7 +152,7 @@ def _without_login(url: str) -> str:
 
 
 @contextmanager
-def _netrc(environ: Mapping[str, str], network: Network, scratch: Path) -> Iterator[Path | None]:
+def _netrc(environ: Mapping[str, str], network: InstallerNetwork, scratch: Path) -> Iterator[Path | None]:
     """A netrc file of the user's own and the logins in addresses; None if there are none in addresses."""
     text = netrc_text(network.addresses, environ)
     if not text:

@@ -14,7 +14,7 @@ from envsolve.boundary.meter import packages_text
 from envsolve.boundary.programs import run_program
 from envsolve.create.child import Ran, run
 from envsolve.create.failures import KNOWN, no_installer, tool_failed
-from envsolve.create.tools import Network, has_own_pip, tool_environ
+from envsolve.create.tools import InstallerNetwork, has_own_pip, tool_environ
 from envsolve.errors import Hint, UsageError
 from envsolve.index.build_bounds import BuildBound, bound_for, build_bounds
 from envsolve.lockfile.lock import Lock
@@ -74,7 +74,7 @@ class Wheels(NamedTuple):
 def install_wheels(
     python: Path,
     wheels: Wheels,
-    network: Network,
+    network: InstallerNetwork,
     environ: Mapping[str, str],
     scratch: Path,
     progress: Callable[[str], None],
@@ -126,7 +126,7 @@ def _parts(wheels: Wheels) -> Iterator[Wheels]:
 def _install(
     python: Path,
     wheels: Wheels,
-    network: Network,
+    network: InstallerNetwork,
     environ: Mapping[str, str],
     scratch: Path,
     progress: Callable[[str], None],
@@ -154,7 +154,7 @@ def _run(
     python: Path,
     file: Path,
     wheels: Wheels,
-    network: Network,
+    network: InstallerNetwork,
     environ: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> Ran:
@@ -188,7 +188,7 @@ def _interpreters(folder: Path) -> dict[str, tuple[int, int, int]]:
     return {name: (it.st_ino, it.st_mtime_ns, it.st_size) for name, it in facts.items()}
 
 
-def _opened(text: str, network: Network) -> str:
+def _opened(text: str, network: InstallerNetwork) -> str:
     """``text`` with the tokens in the paths of indexes, which a lock does not have and a netrc file cannot."""
     matched = filter(None, map(_WITH_TOKEN.match, network.addresses))
     for bare, token in {f"{it['scheme']}{it['folder']}": it["token"] for it in matched}.items():
@@ -201,7 +201,7 @@ def _hashes(wheels: Wheels) -> list[str]:
     return ["--require-hashes"] if all(file.is_archive for pin in wheels.lock.pins for file in pin.files) else []
 
 
-def _of_uv(uv: str, python: Path, file: Path, wheels: Wheels, network: Network) -> list[str]:
+def _of_uv(uv: str, python: Path, file: Path, wheels: Wheels, network: InstallerNetwork) -> list[str]:
     does = (
         ["sync", "--allow-empty-requirements", str(file)] if wheels.alone else ["install", "--no-deps", "-r", str(file)]
     )
@@ -221,7 +221,9 @@ def _pip(python: Path) -> list[str]:
     return [str(python), "-I", "-m", "pip"]
 
 
-def _of_pip(python: Path, file: Path, wheels: Wheels, network: Network, environ: Mapping[str, str]) -> list[str]:
+def _of_pip(
+    python: Path, file: Path, wheels: Wheels, network: InstallerNetwork, environ: Mapping[str, str]
+) -> list[str]:
     pip = _pip(python)
     if run_program([*pip, "--version"], environ, PATIENCE).exit_code != 0:
         raise no_installer(python)

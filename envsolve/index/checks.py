@@ -66,7 +66,7 @@ def check_hash(content: bytes, hashes: Hashes, what: str) -> None:
 
 
 def not_had(file: PackageFile, response: Response) -> OutsideError:
-    """The error for a file that an index lists but does not serve."""
+    """Return the error for a file that an index lists but does not serve."""
     address = without_secrets(file.url)
     return OutsideError(
         NOT_THERE,

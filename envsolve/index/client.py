@@ -87,7 +87,7 @@ class Indexes:
         """The project on the first index that knows ``name``; None if no index knows it. Raises OutsideError."""
         if name in self._direct:
             return self._direct[name]
-        for index in self._asked(name):
+        for index in self._indexes_for(name):
             project = index.project(name)
             if project is not None:
                 return self._with_elsewhere(name, Part(index, project))
@@ -97,7 +97,7 @@ class Indexes:
         """Whether the answer of :meth:`project` is known without a request, and that answer."""
         if name in self._direct:
             return True, self._direct[name]
-        for index in self._asked(name):
+        for index in self._indexes_for(name):
             known, project = index.at_hand(name)
             if not known:
                 return False, None
@@ -168,7 +168,7 @@ class Indexes:
             self._extended.setdefault(name, ExtendedProject(name, base, there))
         return self._extended[name]
 
-    def _asked(self, name: str) -> tuple[Index, ...]:
+    def _indexes_for(self, name: str) -> tuple[Index, ...]:
         own = self._mapped.get(name)
         return self._indexes if own is None else (own, *self._indexes)
 
@@ -177,7 +177,7 @@ class Indexes:
             return project.first_index
         if project.name in self._direct or (len(self._indexes) == 1 and project.name not in self._mapped):
             return self._indexes[0]
-        return next(index for index in self._asked(project.name) if index.holds(project))
+        return next(index for index in self._indexes_for(project.name) if index.holds(project))
 
 
 def _bare(index: Index) -> str:

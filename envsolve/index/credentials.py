@@ -30,7 +30,7 @@ class Credentials:
         self._lock = Lock()
         self._keyring = Lock()
         self._logins: dict[Origin, Login | None] = {}
-        self._asked: set[Origin] = set()
+        self._tried: set[Origin] = set()
         self._netrc: netrc | None = None
         self._netrc_read = False
 
@@ -59,9 +59,9 @@ class Credentials:
             known = self._logins.get(address.origin)
             if known != sent and known is not None:
                 return known
-            if address.origin in self._asked:
+            if address.origin in self._tried:
                 return None
-            self._asked.add(address.origin)
+            self._tried.add(address.origin)
             found = self._of_keyring(address, None if sent is None else sent.user)
             if found is not None:
                 self._keep(address.origin, found)
@@ -123,7 +123,7 @@ def _from_keyring_command(services: Sequence[str], user: str | None) -> Login | 
         return None
     for service in services:
         question = ("--mode", "creds", "get", service) if user is None else ("get", service, user)
-        lines = _said([command, *question])
+        lines = _output_lines([command, *question])
         if user is None and len(lines) > 1:
             return Login(lines[0], lines[1])
         if user is not None and lines:
@@ -131,7 +131,7 @@ def _from_keyring_command(services: Sequence[str], user: str | None) -> Login | 
     return None
 
 
-def _said(command: list[str]) -> list[str]:
+def _output_lines(command: list[str]) -> list[str]:
     """The lines that a command prints; none if it fails. Its error messages do not help a user here."""
     try:
         finished = run_program(command, os.environ | {"PYTHONIOENCODING": "utf-8"}, _KEYRING_TIMEOUT)

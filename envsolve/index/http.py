@@ -25,9 +25,9 @@ from envsolve.index.fetch import PAGE_LIMIT, Response
 if TYPE_CHECKING:
     from envsolve.index.route import Route
 
-_TELLING = frozenset({200, 206, 304, 401, 403, 404, 410, 416})
+_FINAL = frozenset({200, 206, 304, 401, 403, 404, 410, 416})
 """The statuses that are about the file, see Fetcher."""
-_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+_RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 """The statuses for which pip and uv try again."""
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 10
@@ -97,7 +97,7 @@ class HttpFetcher:
         passed = {address.url}
         while True:
             response = self._answer(address, sent, limit)
-            if response.status in _TELLING:
+            if response.status in _FINAL:
                 return response
             following = _redirect(address, response)
             if following is None:
@@ -155,7 +155,7 @@ class HttpFetcher:
                     raise outside_error(failure, self._tries(address, count)) from failure
                 wait = self._pause(count)
             else:
-                if response.status not in _PASSING:
+                if response.status not in _RETRIED:
                     return response
                 if count > self._retries:
                     raise outside_error(_refusal(response), self._tries(address, count))

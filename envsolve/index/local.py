@@ -45,11 +45,11 @@ def path_of(url: str) -> Path:
     return Path(url2pathname(urlsplit(url).path))
 
 
-def _read(path: Path, url: str, asked: str, limit: int) -> Response:
+def _read(path: Path, url: str, byte_range: str, limit: int) -> Response:
     kind = _HTML if path.suffix == ".html" else "application/octet-stream"
     with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
-        wanted = _RANGE.match(asked)
+        wanted = _RANGE.match(byte_range)
         if wanted is None:
             if size > limit:
                 raise OutsideError("response-too-large", f"{path} has {size} bytes, more than the {limit} of a page")

@@ -37,7 +37,7 @@ def from_files(machine: Machine) -> _Values:
             _add(sections, path, content)
     merged: _Values = {}
     for section in _SECTIONS:
-        merged |= {key: said for key, said in sections[section].items() if said[1]}
+        merged |= {key: value for key, value in sections[section].items() if value[1]}
     return merged
 
 

@@ -82,17 +82,17 @@ class _Repository:
 
     def __init__(self, git: str, reference: Reference, directory: Path, environ: Mapping[str, str]) -> None:
         self._git, self._reference, self._directory, self._environ = git, reference, directory, environ
-        self._said = ""
+        self._output = ""
 
     def run(self, *command: str) -> str:
         """The output of a git command. Raises OutsideError if it fails."""
         if self.fails(*command):
-            raise self.unreadable(_reason(self._said))
-        return self._said
+            raise self.unreadable(_reason(self._output))
+        return self._output
 
     def fails(self, *command: str) -> bool:
         """Whether a git command fails."""
-        code, self._said = _run(self._git, command, self._directory, self._environ)
+        code, self._output = _run(self._git, command, self._directory, self._environ)
         return code != 0
 
     def unreadable(self, reason: str) -> OutsideError:
@@ -117,12 +117,12 @@ def _run(git: str, command: tuple[str, ...], directory: Path, environ: Mapping[s
         code = None
     finally:
         end_session(process)
-    said = output.content().decode("utf-8", "replace")
-    return (None, f"git took more than {_PATIENCE:.0f} seconds") if code is None else (code, said)
+    text = output.content().decode("utf-8", "replace")
+    return (None, f"git took more than {_PATIENCE:.0f} seconds") if code is None else (code, text)
 
 
-def _reason(said: str) -> str:
+def _reason(text: str) -> str:
     """The line of git's output with the reason."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     fatal = (line for line in lines if line.startswith(("fatal:", "error:", "remote:")))
     return next(fatal, lines[-1] if lines else "git failed")

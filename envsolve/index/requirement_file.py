@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from envsolve.boundary.files import FileError, decoded, read_argument, read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
-from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.names import is_name
 from envsolve.model.package import Hashes
 from envsolve.model.reference import editable, is_path
+from envsolve.model.requester import COMMAND_LINE
 from envsolve.model.requirement_line import (
     ALGORITHMS,
     hashes_of,
@@ -62,7 +62,7 @@ class Line(NamedTuple):
     hashes: Hashes = ()
 
 
-class Asked(NamedTuple):
+class FileRequirements(NamedTuple):
     """The content of files: requirements, constraints and indexes. ``mistakes`` has the errors in other lines."""
 
     requirements: tuple[Line, ...] = ()
@@ -71,8 +71,8 @@ class Asked(NamedTuple):
     extra_index_urls: tuple[str, ...] = ()
     mistakes: tuple[UsageError, ...] = ()
 
-    def __add__(self, other: Asked) -> Asked:  # type: ignore[override]  # two of them are one, not a longer tuple
-        return Asked(
+    def __add__(self, other: FileRequirements) -> FileRequirements:  # type: ignore[override]  # two of them are one, not a longer tuple
+        return FileRequirements(
             self.requirements + other.requirements,
             self.constraints + other.constraints,
             other.index_url or self.index_url,
@@ -81,28 +81,28 @@ class Asked(NamedTuple):
         )
 
 
-def read_requirement_file(name: str, *, constraint: bool = False, environ: Mapping[str, str] | None = None) -> Asked:
+def read_requirement_file(name: str, *, constraint: bool = False) -> FileRequirements:
     """The content of a file and of the files it includes, each line once; ``-`` is standard input.
 
     The mistakes include files that cannot be read or include themselves, and lines that a lock does not support.
     Raises UsageError if ``name`` itself cannot be read.
     """
-    reading = _Reading(os.environ if environ is None else environ)
+    reading = _Reading()
     reading.read(name, (), constraint=constraint)
-    return reading.asked
+    return reading.content
 
 
-def read_pip_section(entries: Iterable[tuple[str, int]], path: Path) -> Asked:
-    """What the entries of ``pip:`` in the environment.yml at ``path`` ask for, each with its line.
+def read_pip_section(entries: Iterable[tuple[str, int]], path: Path) -> FileRequirements:
+    """Return the requirements in ``pip:`` of the environment.yml at ``path``, each with its line.
 
-    conda and mamba write them to a requirements file in the folder of the environment.yml and give it to pip, so that
-    what an entry names as a file is relative to that folder. Logins are left out. Mistakes are as in
+    conda and mamba write the entries to a requirements file in the directory of the environment.yml and pass it to pip,
+    so file names in them are relative to that directory. Logins are left out. Mistakes are as in
     :func:`read_requirement_file`.
     """
-    reading = _Reading(os.environ)
+    reading = _Reading()
     for entry, number in entries:
         reading.read_entry(without_comment(entry), path, number)
-    return reading.asked
+    return reading.content
 
 
 def refuse_all(mistakes: Sequence[UsageError]) -> None:
@@ -143,8 +143,7 @@ def place_of(origin: str, *words: str) -> str:
 class _Reading:
     """The content so far of a file and of those it includes."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._environ = environ
+    def __init__(self) -> None:
         self._read: set[tuple[str, bool]] = set()
         self.requirements: dict[Line, None] = {}
         self.constraints: dict[Line, None] = {}
@@ -153,9 +152,9 @@ class _Reading:
         self.mistakes: list[UsageError] = []
 
     @property
-    def asked(self) -> Asked:
-        """All of it."""
-        return Asked(
+    def content(self) -> FileRequirements:
+        """The content as one value."""
+        return FileRequirements(
             tuple(self.requirements),
             tuple(self.constraints),
             self.index_url,
@@ -174,7 +173,7 @@ class _Reading:
         self._read.add((real, constraint))
         text = _text(name, typed=not within)
         origin = f"{'-c' if constraint else '-r'} {name}"
-        asked = self.constraints if constraint else self.requirements
+        content = self.constraints if constraint else self.requirements
         for number, line, _ in logical_lines(text):
             if not line:
                 continue
@@ -185,7 +184,7 @@ class _Reading:
                 elif expanded.startswith("-"):
                     self._option(expanded, place, name, (*within, name), constraint=constraint)
                 else:
-                    asked[_requirement(expanded, origin, place)] = None
+                    content[_requirement(expanded, origin, place)] = None
             except UsageError as mistake:
                 self.mistakes.append(mistake)
 
@@ -205,7 +204,7 @@ class _Reading:
             self.mistakes.append(mistake)
 
     def _expanded(self, line: str) -> str:
-        return _VARIABLE.sub(lambda it: self._environ.get(it[1], it[0]), line)
+        return _VARIABLE.sub(lambda it: os.environ.get(it[1], it[0]), line)
 
     def _option(self, line: str, place: str, name: str, within: tuple[str, ...], *, constraint: bool) -> None:
         option, value = _option(line)

@@ -173,7 +173,7 @@ class _Recorded(HTTPConnection):
 
     def __init__(self, *arguments: Any, record: Callable[[_Recorded], None], **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._tell = record
+        self._record = record
         self._made: socket.socket | None = None
         """Stored here because http.client drops a socket that ends with its response."""
         self.since = monotonic()
@@ -182,10 +182,10 @@ class _Recorded(HTTPConnection):
 
     def connect(self) -> None:
         self.since, self.is_ended = monotonic(), False
-        self._tell(self)
+        self._record(self)
         super().connect()
         self._made = self.sock
-        self._tell(self)
+        self._record(self)
 
     def request(self, *arguments: Any, **named: Any) -> None:
         self.since = monotonic()

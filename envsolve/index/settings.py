@@ -74,7 +74,7 @@ def read_settings(
             pip_settings.configured(variables),
             uv_settings.of_the_project(environ, cwd),
             uv_settings.of_the_user(machine),
-            pip_settings.configured({key: said for key, said in files.items() if key not in variables}),
+            pip_settings.configured({key: value for key, value in files.items() if key not in variables}),
             uv_settings.of_the_system(machine),
         ),
         home,

@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 DEFAULT_LIMIT = 1_000_000_000
 """The size limit of the cache in bytes; ENVSOLVE_CACHE_SIZE sets another one."""
-DEFAULT_AGE = 90 * 86400.0
+_MAX_AGE = 90 * 86400.0
 """Seconds after which an unused entry is removed, even if the cache is below its limit."""
 
 _FORMAT = b"envsolve-kept-2\n"
@@ -125,29 +125,23 @@ class Store:
             self._writable = False
             self._fail("written to", error)
 
-    def remove(self, bucket: str, key: str) -> None:
-        """Remove the entry under ``key``, if there is one."""
-        if self._safe or self._is_safe():
-            _unlink(self._path(bucket, key))
-
     def size(self) -> Amount:
         """The size of all entries, with abandoned unfinished files."""
         entries = list(self._entries())
         return Amount(len(entries), sum(entry.size for entry in entries))
 
-    def prune(self, limit_bytes: int | None = None, max_age_seconds: float = DEFAULT_AGE) -> Amount:
-        """Remove entries unused for ``max_age_seconds``, then the least recently used ones down to ``limit_bytes``.
+    def prune(self) -> Amount:
+        """Remove entries unused for 90 days, then the least recently used ones down to ``limit``.
 
         Abandoned unfinished files are removed too. Returns the amount that was removed.
         """
-        limit = self.limit if limit_bytes is None else limit_bytes
         now = time.time()
         entries = sorted(self._entries())
         left = sum(entry.size for entry in entries)
         gone = []
         for entry in entries:
             dead = entry.path.endswith(_UNFINISHED) and now - entry.used > _UNFINISHED_AGE
-            if (dead or left > limit or now - entry.used > max_age_seconds) and _unlink(entry.path):
+            if (dead or left > self.limit or now - entry.used > _MAX_AGE) and _unlink(entry.path):
                 left -= entry.size
                 gone.append(entry.size)
         return Amount(len(gone), sum(gone))

@@ -90,7 +90,7 @@ def of_the_system(machine: Machine) -> Configured:
         named = [Path(place) for place in environ.get("XDG_CONFIG_DIRS", "").split(os.pathsep) if place]
         folders = [*(named or [machine.root / "etc" / "xdg"]), machine.root / "etc"]
     found = (_of_file(folder / "uv" / "uv.toml", environ) for folder in folders)
-    return next((said for said in found if said is not None), Configured(""))
+    return next((it for it in found if it is not None), Configured(""))
 
 
 def _is_off(environ: Mapping[str, str], name: str) -> bool:

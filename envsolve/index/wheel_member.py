@@ -48,10 +48,10 @@ def metadata_member(fetcher: Fetcher, file: PackageFile) -> bytes:
         return wheel.content(found[0], METADATA_LIMIT)
 
 
-def with_digest(fetcher: Fetcher, file: PackageFile, tell: Callable[[int, int], None]) -> PackageFile:
+def with_digest(fetcher: Fetcher, file: PackageFile, progress: Callable[[int, int], None]) -> PackageFile:
     """``file`` with its sha256 and its size. The whole file is downloaded for this, in parts.
 
-    ``tell`` gets the bytes read so far, and the total. Raises OutsideError.
+    ``progress`` gets the bytes read so far, and the total. Raises OutsideError.
     """
     digest = hashlib.sha256()
     try:
@@ -60,11 +60,11 @@ def with_digest(fetcher: Fetcher, file: PackageFile, tell: Callable[[int, int], 
             content.seek(0)
             if isinstance(content, _Ranges):
                 content.ahead = _DOWNLOAD
-            tell(0, size)
+            progress(0, size)
             while chunk := content.read(_CHUNK):
                 digest.update(chunk)
                 if content.tell() % _AHEAD < _CHUNK:
-                    tell(content.tell(), size)
+                    progress(content.tell(), size)
     except BrokenArchiveError as error:
         raise invalid(file, str(error)) from None
     return file._replace(hashes=(*file.hashes, ("sha256", digest.hexdigest())), size=size)

@@ -1,4 +1,4 @@
-"""From a solution to text: one module per format, each a function from an Answer to the file's content."""
+"""Lock formats: one module per format, which writes a lock as text and reads it back."""
 
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.formats import write

@@ -1,4 +1,4 @@
-"""What every format is written from: the solution and what its header says."""
+"""What every format is written from: the solution, and the facts for the header."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from envsolve.model.host import Host
 from envsolve.model.solution import Solution
 
 if TYPE_CHECKING:
-    from envsolve.lockfile.lock import Asked
+    from envsolve.lockfile.lock import RequestedSpec
 
 
 class Answer(NamedTuple):
-    """A solution with the hosts it was made for, the command and options that requested it, and the matrix's date.
+    """A solution with its hosts, the command and options that requested it, and the date of the matrix.
 
-    ``own_matrix`` says that the matrix is not the one envsolve ships: the same command elsewhere may answer otherwise.
-    ``asked`` is what goes with the frameworks and is not pinned, ``variables`` what its files set in an environment.
-    ``alternatives`` are what other kinds of output and other sources would give.
+    ``own_matrix`` is true if the matrix is not the one that envsolve ships: the same command elsewhere may give another
+    answer. ``requested`` are specs besides the frameworks, which are not pinned. ``variables`` are set in the
+    environment. ``alternatives`` are the answers for other kinds of output and other sources.
     """
 
     solution: Solution
@@ -27,6 +27,6 @@ class Answer(NamedTuple):
     envsolve_version: str
     own_matrix: bool = False
     options: Options = ()
-    asked: tuple[Asked, ...] = ()
+    requested: tuple[RequestedSpec, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
     alternatives: tuple[Answer, ...] = ()

@@ -1,9 +1,9 @@
-"""``--format apptainer``: a definition file for Apptainer and Singularity, whole in one file, for the same image.
+"""``--format apptainer``: a self-contained definition file for Apptainer and Singularity, for the same image.
 
-The hashed requirements are here-documents in ``%post``. The builder scans the file section by section and refuses one
-of 64 KiB or more (github.com/apptainer/apptainer, pkg/build/types/parser/deffile.go: bufio.Scanner), so a long lock has
-several sections ``%post``, which the builder joins. A line that begins with ``%`` would begin another section: here
-every line begins with ``#``, a name or an option. Outside of comments ``{{ NAME }}`` would be a build argument
+The hashed requirements are here-documents in ``%post``. The builder scans the file section by section and refuses a
+section of 64 KiB or more (github.com/apptainer/apptainer, pkg/build/types/parser/deffile.go: bufio.Scanner). So a long
+lock has several ``%post`` sections, which the builder joins. A line that begins with ``%`` would start another section,
+but here every line begins with ``#``, a name or an option. Outside of comments ``{{ NAME }}`` would be a build argument
 (internal/pkg/build/args/reader.go), but no pin has braces.
 """
 
@@ -33,7 +33,7 @@ from envsolve.lockfile.image import (
     wheels_alone,
 )
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
 from envsolve.model.installing_envsolve import REMARK, REQUIREMENT
@@ -42,7 +42,7 @@ from envsolve.model.solution import Solution
 _END = "REQUIREMENTS"
 """The line that ends a part of the requirements."""
 ONLY_LINUX = "Apptainer runs only on Linux (on Windows, in WSL2)"
-"""Why an image is for Linux."""
+"""Why images are only for Linux."""
 _DOCUMENTS = HereDocuments(
     "a definition file",
     r"""
@@ -53,15 +53,15 @@ _DOCUMENTS = HereDocuments(
 _LONGEST_PART = 48 * 1024
 """Bytes of requirements in one section."""
 _LOGIN = "/mnt"
-"""A directory that the base has and does not use: a bind mount in %post needs one (sylabs/singularity#2766)."""
+"""An existing directory that the base image does not use. A bind mount in %post needs one (sylabs/singularity#2766)."""
 
 
 def write(lock: Lock, solution: Solution | None = None) -> str:
-    """The content of the file, the same bytes for the same lock; ``solution`` is the stack that shaped it.
+    """Return the content of the file, byte for byte the same for the same lock.
 
-    Raises UnsolvableError if no base image does, or where the wheels bring no CUDA; OutsideError as
-    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux, or with packages from
-    this machine.
+    ``solution`` is the stack that the lock was made for. Raises UnsolvableError if no base image fits, or if the wheels
+    bring no CUDA. Raises OutsideError like :func:`envsolve.lockfile.requirements_txt.write`. Raises UsageError for a
+    lock that is not for Linux, or that has packages from this machine.
     """
     base = base_for(lock, solution, "apptainer")
 
@@ -79,7 +79,7 @@ document_in = _DOCUMENTS.document_in
 def _lines(lock: Lock, solution: Solution | None, base: Base) -> Iterator[str]:
     yield from lock_header(lock)
     if solution is not None:
-        yield from use_remarks(solution)
+        yield from usage_remarks(solution)
     yield "#"
     yield from _how_to_use(lock)
     yield from commented(facts_of(lock))
@@ -113,7 +113,7 @@ def _lines(lock: Lock, solution: Solution | None, base: Base) -> Iterator[str]:
 
 
 def _parts(lines: Iterable[str]) -> Iterator[list[str]]:
-    """``lines`` in parts that each fit into a section; one of none for no lines."""
+    """``lines`` in parts that each fit into a section; one empty part for no lines."""
     part: list[str] = []
     size = 0
     for line in lines:
@@ -144,7 +144,7 @@ def _how_to_use(lock: Lock) -> Iterator[str]:
 
 
 def _proof(lock: Lock) -> str:
-    """Kernels run in the image's environment, by an envsolve that is no part of it: /tmp is the host's."""
+    """Run kernels in the image's environment, with an envsolve that is not part of it: /tmp is the host's."""
     proves = f"envsolve validate --python {PYTHON}"
     if python_of(lock)[:2] < RUNS_ENVSOLVE:
         own = ".".join(map(str, RUNS_ENVSOLVE))

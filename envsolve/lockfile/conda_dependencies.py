@@ -1,4 +1,4 @@
-"""What the packages of a platform need of each other: by name, in an order to install them in, and what each is for."""
+"""The dependencies between the packages of a platform: by name, in installation order, and by category."""
 
 from __future__ import annotations
 
@@ -6,43 +6,44 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from envsolve.lockfile.lock import MAIN, Asked, Lock
+from envsolve.lockfile.lock import MAIN, Lock, RequestedSpec
 from envsolve.model.conda import CondaPackage
 from envsolve.model.names import normalized
 
 _SPEC = re.compile(r"\s*(?:\S+::)?([A-Za-z0-9_.-]+)\s*(.*)\Z", re.DOTALL)
-"""A match spec: channel, name and the rest, between which old records leave out the space."""
+"""A match spec: channel, name and the rest. Old records have no space between name and rest."""
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)")
 _PLAIN_REST = re.compile(r"([^\s\[\]]*[^\s\[\]<>=!~,|])?(?: ([^\s\[\]]+))?\Z")
-"""Versions and a build, as records have them; not the spelling with brackets, nor spaces behind an operator."""
+"""Versions and a build, as in records. It does not match specs with brackets or with spaces after an operator."""
 _ANY = ("", "*")
 
 
 class Node(NamedTuple):
-    """A package of a platform by its manager, ``conda`` or ``pip``, and its name."""
+    """A package of a platform, by its manager (``conda`` or ``pip``) and its name."""
 
     manager: str
     name: str
 
 
 def dependencies(package: CondaPackage) -> dict[str, str]:
-    """What it depends on, virtual packages too: for each name the rest of its match spec, ``>=1.2,<2 *cuda*``, or "".
+    """Return what a package depends on, virtual packages included, as the rest of the match spec by name.
 
-    A name that a record has twice is one here, with what both require.
+    The rest is, for example, ``>=1.2,<2 *cuda*`` or "". A name that a record has twice is one entry with both
+    requirements.
     """
     rests: dict[str, list[str]] = {}
     for spec in package.depends:
         found = _SPEC.match(spec)
         if found is not None:
             rests.setdefault(found[1].lower(), []).append(" ".join(found[2].split()))
-    return {name: _both(asked) for name, asked in sorted(rests.items())}
+    return {name: _both(requested) for name, requested in sorted(rests.items())}
 
 
 def installing_order(packages: Iterable[CondaPackage]) -> list[CondaPackage]:
-    """``packages``, each behind all it depends on, otherwise by name.
+    """Return ``packages`` such that each comes after its dependencies, otherwise by name.
 
-    Explicit files are installed without a solver, in their order (CEP 23). What goes round in a circle is cut where it
-    closes, and Python comes before pip, as conda itself orders them (conda/common/toposort.py).
+    Explicit files are installed without a solver, in their order (CEP 23). A cycle is cut where it closes, and Python
+    comes before pip, as in conda itself (conda/common/toposort.py).
     """
     by_name = {package.name: package for package in packages}
     placed: dict[str, CondaPackage] = {}
@@ -60,31 +61,32 @@ def installing_order(packages: Iterable[CondaPackage]) -> list[CondaPackage]:
     return list(placed.values())
 
 
-def asked_packages(lock: Lock) -> Iterator[tuple[Asked, Node]]:
-    """What was requested, each with the package that is the answer; a conda package may fulfil a requirement of pip."""
+def requested_packages(lock: Lock) -> Iterator[tuple[RequestedSpec, Node]]:
+    """Yield each requested spec with the package that meets it. A conda package may meet a requirement of pip."""
     conda = {normalized(package.name): Node("conda", package.name) for package in lock.conda}
     pip = {pin.name for pin in lock.pins}
-    for asked in lock.asked:
-        found = (_REQUIREMENT if asked.by_pip else _SPEC).match(asked.spec)
+    for requested in lock.requested:
+        found = (_REQUIREMENT if requested.by_pip else _SPEC).match(requested.spec)
         name = "" if found is None else found[1]
         wheel = normalized(name)
         by_conda = Node("conda", name.lower())
-        yield asked, (Node("pip", wheel) if wheel in pip else conda.get(wheel, by_conda)) if asked.by_pip else by_conda
+        by_pip = Node("pip", wheel) if wheel in pip else conda.get(wheel, by_conda)
+        yield requested, by_pip if requested.by_pip else by_conda
 
 
 def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
-    """For each package the categories it is for, sorted: ``main`` alone wherever that is one, as conda-lock has it.
+    """Return the categories of each package, sorted. A package in ``main`` has only that one, as in conda-lock.
 
-    They are those that it says itself, else those of what was requested and leads to it. What nothing leads to is
-    ``main`` too: no package is lost.
+    They are the package's own categories, else those of the requested specs that lead to it. A package that nothing
+    leads to is in ``main`` too, so that no package is lost.
     """
     stated = {Node("conda", it.name): it.categories for it in lock.conda}
     stated |= {Node("pip", pin.name): pin.categories for pin in lock.pins}
     needs = _needs(lock)
     found: dict[Node, set[str]] = {node: set() for node in needs}
     roots: dict[str, list[Node]] = {}
-    for asked, node in asked_packages(lock):
-        roots.setdefault(asked.category, []).append(node)
+    for requested, node in requested_packages(lock):
+        roots.setdefault(requested.category, []).append(node)
     for category, nodes in roots.items():
         for node in _reached(nodes, needs):
             found[node].add(category)
@@ -93,7 +95,7 @@ def categories(lock: Lock) -> dict[Node, tuple[str, ...]]:
 
 
 def _both(rests: Sequence[str]) -> str:
-    """Several specs of one package as one; of those that are no plain versions and build the last."""
+    """Several specs of one package as one; the last one, if they are more than versions and a build."""
     parts = [found for rest in rests if (found := _PLAIN_REST.match(rest)) is not None]
     if len(rests) == 1 or len(parts) < len(rests):
         return rests[-1]
@@ -105,7 +107,7 @@ def _both(rests: Sequence[str]) -> str:
 
 
 def _needs(lock: Lock) -> dict[Node, list[Node]]:
-    """The graph of both managers: what a wheel needs is a wheel or, where there is none, the conda package."""
+    """The graph of both managers: a wheel depends on a wheel or, if there is none, on the conda package."""
     conda = {normalized(package.name): Node("conda", package.name) for package in lock.conda}
     pip = {pin.name: Node("pip", pin.name) for pin in lock.pins}
     needs = {

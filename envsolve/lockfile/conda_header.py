@@ -1,7 +1,7 @@
-"""The comments for people that stand on top of every file of conda packages, and reading them back.
+"""The comments at the top of every file of conda packages, and how they are read back.
 
 The first lines are those of every lock (:mod:`envsolve.lockfile.header`). An environment.yml of a stack has no other
-place for what it rests on.
+place for its facts.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from shlex import quote
 from typing import NamedTuple
 
 from envsolve.boundary.display import one_line
+from envsolve.lockfile.checked_packages import require_platform
 from envsolve.lockfile.header import comments_on_top, exported_from_in, exported_from_line, made_by, made_for_lines
 from envsolve.lockfile.header_lines import COMMAND, FOR, GPU, MADE_BY, MADE_BY_OWN_MATRIX, NEEDS, RESOLVED_FOR
 from envsolve.lockfile.lock import Lock, Stack
-from envsolve.lockfile.sound_packages import require_platform
 
 UNNAMED = "envsolve"
-"""What an environment is called that has no framework."""
+"""The name of an environment without a framework."""
 _OURS = ("# Made by envsolve ", "# Exported from ")
 _OF_A_PLATFORM = ("# For: ", "# Needs: ", "# Resolved for: ")
 _AFTER_REMARKS = ("# To ", "# Its variables ", "# platform:", "# From several indexes")
@@ -31,9 +31,9 @@ _NO_VIRTUAL_PACKAGE = "no virtual package"
 
 
 class Comments(NamedTuple):
-    """What the comments on top of a file of envsolve say beside its facts.
+    """What the comments at the top of a file of envsolve say besides its facts.
 
-    ``machines`` are in words, by the platform.
+    ``machines`` describes the machines in words, by platform.
     """
 
     machines: Mapping[str, str] = {}
@@ -44,10 +44,10 @@ class Comments(NamedTuple):
 
 
 def header_lines(locks: Sequence[Lock], *, resolved: bool = True) -> Iterator[str]:
-    """Who made the file and with which command; for each of ``locks`` what it is for; how to use what it installs.
+    """Yield who made the file, the command, what each of ``locks`` is for, and how to use what it installs.
 
-    ``resolved`` says that the packages in it were chosen for a Python and virtual packages, which are named. Raises
-    OutsideError ``unsound-package`` for a lock that is for no platform.
+    ``resolved`` is true if the packages were chosen for a Python and virtual packages, which are then named. Raises
+    OutsideError ``unsound-package`` for a lock without a platform.
     """
     made = locks[0].made
     if made is not None:
@@ -63,7 +63,7 @@ def header_lines(locks: Sequence[Lock], *, resolved: bool = True) -> Iterator[st
 
 
 def variable_remarks(lock: Lock, name: str) -> Iterator[str]:
-    """How to set the variables of a lock whose format has no place for them."""
+    """Yield how to set the variables of a lock whose format has no place for them."""
     if lock.variables:
         yield "# Its variables are set once it is there:"
         given = " ".join(quote(f"{variable}={text}") for variable, text in lock.variables)
@@ -71,13 +71,13 @@ def variable_remarks(lock: Lock, name: str) -> Iterator[str]:
 
 
 def name_of(locks: Sequence[Lock]) -> str:
-    """What the environment is called: by its frameworks and their CUDA, where they are the same everywhere."""
+    """Return the name of the environment: its frameworks and their CUDA, if they are the same on all platforms."""
     names = {lock.environment or UNNAMED for lock in locks}
     return names.pop() if len(names) == 1 else UNNAMED
 
 
 def stack_name(stack: Stack | None) -> str:
-    """What the environment of a stack is called: see :func:`envsolve.lockfile.conda_specs.environment_name`."""
+    """Return the name of a stack's environment: see :func:`envsolve.lockfile.conda_specs.environment_name`."""
     if stack is None or not stack.frameworks:
         return ""
     major = (stack.cuda or "").partition(".")[0]
@@ -86,7 +86,7 @@ def stack_name(stack: Stack | None) -> str:
 
 
 def comments_of(text: str) -> Comments:
-    """The comments on top of ``text``; none of a file that another tool wrote."""
+    """Return what the comments at the top of ``text`` say; nothing for a file of another tool."""
     lines = _own_comments(text)
     if not lines:
         return Comments()
@@ -111,10 +111,10 @@ def comments_of(text: str) -> Comments:
 
 
 def facts_on_top(text: str, platform: str = "") -> Mapping[str, object] | None:
-    """The table of facts in the comments on top of a file, or what these say to people where it has none.
+    """Return the facts in the comments at the top of a file: its table, else what the comments say in words.
 
-    Of what they say for several platforms it is the part for ``platform``. None if another tool wrote the file.
-    Raises FileError if the table is no TOML.
+    For several platforms it is the part for ``platform``. The result is None if another tool wrote the file. Raises
+    FileError if the table is not valid TOML.
     """
     from envsolve.lockfile.facts import in_comments
 
@@ -144,14 +144,14 @@ def _recorded_facts(text: str, platform: str) -> Mapping[str, object] | None:
 
 
 def _own_comments(text: str) -> list[str]:
-    """The comments on top from envsolve's first on, above which people may write their own; none without it."""
+    """The comments at the top from envsolve's first line on, empty without one. Users may add their own above it."""
     lines = list(comments_on_top(text))
     first = next((number for number, line in enumerate(lines) if line.startswith(_OURS)), len(lines))
     return lines[first:]
 
 
 def _part_for(lines: Sequence[str], platform: str) -> Sequence[str]:
-    """What is said of ``platform``, up to the next one; all of it where that is not named."""
+    """The lines about ``platform``, up to the next platform, or all lines if it is not named."""
     begins = [number for number, line in enumerate(lines) if FOR.read(line)]
     for begin, end in pairwise([*begins, len(lines)]):
         if begin < end and (FOR.read(lines[begin]) or {}).get("platform") == platform:
@@ -160,7 +160,7 @@ def _part_for(lines: Sequence[str], platform: str) -> Sequence[str]:
 
 
 def _variables(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """What a comment sets in the environment."""
+    """The variables that a comment sets in the environment."""
     for found in filter(None, map(_VARIABLES.match, lines)):
         try:
             words = shlex.split(found[1])

@@ -1,8 +1,8 @@
-"""What a conda-lock.yml records beside its packages: the request, what shaped it and who made it, and a hash of that.
+"""The facts in a conda-lock.yml besides its packages: the request, its conditions, its maker, and a hash of these.
 
-The format has room for texts alone (``metadata.custom_metadata``, CEP 37). A fact is ``envsolve.KEY``, or
-``envsolve.PLATFORM.KEY`` where it is one platform's; what is no text is JSON. The keys are those of the other locks
-(:func:`envsolve.lockfile.facts.facts_of`).
+The format only has room for strings (``metadata.custom_metadata``, CEP 37). A fact is ``envsolve.KEY``, or
+``envsolve.PLATFORM.KEY`` if it is about one platform. Other types are written as JSON. The keys are those of the other
+locks (:func:`envsolve.lockfile.facts.facts_of`).
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ _OF_THE_WHOLE = (
 )
 """Facts that are the same for all platforms."""
 _NO_TEXT = ("schema_version", "own_matrix")
-"""Facts that are neither a text nor, like all others that are none, a list or a table."""
+"""Facts that are neither strings, lists nor tables."""
 _TEXTS = ("envsolve_version", "command", "matrix_date", "exclude_newer", "python", "glibc", "cuda", "cudnn")
 
 
 def content_hash(lock: Lock) -> str:
-    """The sha256 of what the packages for a platform follow from, as canonical JSON.
+    """Return the sha256 of what determines the packages for a platform, as canonical JSON.
 
-    That is the platform, the channels in their order, what was requested with manager and category, the virtual
-    packages and the moment after which uploads do not count. conda-lock hashes the same of its own specification
+    That is the platform, the channels in their order, the requested specs with manager and category, the virtual
+    packages, and the time after which uploads do not count. conda-lock hashes the same parts of its own specification
     (conda_lock/content_hash.py).
     """
     content = {
         "platform": lock.platform,
         "channels": list(lock.channels),
-        "asked": sorted([it.spec, "pip" if it.by_pip else "conda", it.category] for it in lock.asked),
+        "asked": sorted([it.spec, "pip" if it.by_pip else "conda", it.category] for it in lock.requested),
         "virtual_packages": sorted(map(str, lock.virtual_packages)),
         "exclude_newer": None if lock.made is None else lock.made.exclude_newer,
     }
@@ -45,7 +45,7 @@ def content_hash(lock: Lock) -> str:
 
 
 def custom_metadata(locks: Sequence[Lock]) -> Iterator[tuple[str, str]]:
-    """The facts as texts by their keys, in an order that does not change."""
+    """Yield the facts as strings with their keys, in a fixed order."""
     whole = facts_of(locks[0])
     yield from _as_texts(_OURS, {key: whole[key] for key in _OF_THE_WHOLE if key in whole})
     for lock in locks:
@@ -54,7 +54,7 @@ def custom_metadata(locks: Sequence[Lock]) -> Iterator[tuple[str, str]]:
 
 
 def facts_in_metadata(texts: Mapping[str, str], platform: str) -> Mapping[str, object] | None:
-    """What is recorded of the whole lock and of ``platform``; None if another tool wrote it."""
+    """Return the facts about the whole lock and about ``platform``, or None if another tool wrote the lock."""
     if f"{_OURS}.envsolve_version" not in texts:
         return None
     facts = _under(f"{_OURS}.", texts) | {"platform": platform} | _under(f"{_OURS}.{platform}.", texts)
@@ -67,7 +67,7 @@ def _under(prefix: str, texts: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fact(key: str, text: str) -> object:
-    """A fact out of its text; one that people broke stays the text it is."""
+    """The value of a fact. One that a user broke stays a string."""
     if key in _TEXTS or (key not in _NO_TEXT and not text.startswith(("[", "{"))):
         return text
     try:

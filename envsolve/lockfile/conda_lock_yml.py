@@ -1,8 +1,8 @@
 """``--format conda-lock``: conda-lock.yml, version 1 (CEP 37), with the packages of all platforms in one file.
 
-conda-lock, mamba, micromamba and rattler read it. Fields are in conda-lock's own order, packages sorted by manager,
-name and platform, and there is no time in it: the same lock gives the same bytes. Read is what conda-lock 1 to 4, mamba
-and conda-lockfiles write as well; fields that are not needed may be missing. https://conda.org/learn/ceps/cep-0037
+conda-lock, mamba, micromamba and rattler read it. Fields are in conda-lock's own order, packages are sorted by manager,
+name and platform, and the file has no timestamp: the same lock gives the same bytes. Files of conda-lock 1 to 4, mamba
+and conda-lockfiles can be read as well, and optional fields may be missing. https://conda.org/learn/ceps/cep-0037
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from envsolve import __version__
 from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError
 from envsolve.errors import Hint, OutsideError
+from envsolve.lockfile.checked_packages import checked_packages, without_hash
+from envsolve.lockfile.checked_pins import checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
 from envsolve.lockfile.conda_header import Comments, comments_of, header_lines, name_of, variable_remarks
 from envsolve.lockfile.conda_lock_facts import content_hash, custom_metadata, facts_in_metadata
@@ -21,8 +23,6 @@ from envsolve.lockfile.conda_locks import assembled, channels_of, read_channel, 
 from envsolve.lockfile.lock import MAIN, Lock, Open
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.pip_package import markers_of, pin_at
-from envsolve.lockfile.sound_packages import sound_packages, without_hash
-from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.yaml import scalar
 from envsolve.lockfile.yaml_document import document_of, is_null, mapping, sequence, text, text_or_none
@@ -31,29 +31,29 @@ from envsolve.model.need import Markers
 from envsolve.model.package import Pin
 
 _NO_SOURCE = "the command line"
-"""What stands for the sources where no file was read: mamba refuses a file without any."""
-INSTALLED_UNASKED = "dev"
-"""The category that conda-lock installs beside main by default."""
+"""The source if no file was read, because mamba refuses a file without any."""
+INSTALLED_BY_DEFAULT = "dev"
+"""The category besides main that conda-lock installs by default."""
 _VERSION = "1"
 _VIRTUAL = "__"
 _PIP = ("pip", "pypi")
 
 _Entry = tuple[str, str, str, str]
-"""Manager, name and platform, by which entries are sorted, and the text without category."""
+"""Manager, name and platform, by which entries are sorted, and the text without its category."""
 _Table = Mapping[str, object]
 
 
 def write(locks: Sequence[Lock]) -> str:
-    """The content of the file with ``locks``, one for each platform, the same bytes for the same locks.
+    """Return the content of the file, byte for byte the same for the same locks, one for each platform.
 
-    Raises OutsideError ``no-hash`` for a conda package without md5 or a wheel without sha256, which no reader takes,
-    and ``unsound-package`` for what no lock may hold.
+    Raises OutsideError ``no-hash`` for a conda package without md5 or a wheel without sha256, which no reader accepts,
+    and ``unsound-package`` for invalid names or addresses.
     """
     return _text_of([lock.with_digest(lambda it: _text_of([it]), lambda text: read(text)[0]) for lock in locks])
 
 
 def read(content: str) -> tuple[Lock, ...]:
-    """The locks in the file, one for each platform. Raises FileError if it is no conda-lock.yml."""
+    """Return the locks in the file, one for each platform. Raises FileError if it is not a conda-lock.yml."""
     table = mapping(document_of(content), "it")
     version = text_or_none(table.get("version"), "its version") or _VERSION
     if version != _VERSION:
@@ -96,7 +96,7 @@ def _lines(locks: Sequence[Lock]) -> Iterator[str]:
 
 def _how_to_install(locks: Sequence[Lock], names: set[str]) -> Iterator[str]:
     environment, others = name_of(locks), sorted(names - {MAIN})
-    extras = "".join(f" --extras {quote(name)}" for name in others if name != INSTALLED_UNASKED)
+    extras = "".join(f" --extras {quote(name)}" for name in others if name != INSTALLED_BY_DEFAULT)
     named = "".join(f" --category {quote(name)}" for name in [MAIN, *others]) if others else ""
     yield "# To install it, with one of these (mamba and micromamba know it by a name that ends in -lock.yml):"
     yield f"#   {one_line(f'conda-lock install --name {environment}{extras} conda-lock.yml')}"
@@ -125,16 +125,16 @@ def _metadata(locks: Sequence[Lock]) -> Iterator[str]:
         yield f"  - {scalar(source)}"
     yield "  custom_metadata:"
     version = __version__ if locks[0].made is None else locks[0].made.envsolve_version
-    yield f"    created_by: {scalar(f'envsolve {version}')}"  # conda itself refuses a file without it
+    yield f"    created_by: {scalar(f'envsolve {version}')}"  # required by conda itself
     for key, fact in custom_metadata(locks):
         yield f"    {scalar(key)}: {scalar(fact)}"
 
 
 def _entries(lock: Lock) -> Iterator[_Entry]:
     platform = lock.platform
-    for package in sound_packages(lock.conda):
+    for package in checked_packages(lock.conda):
         yield "conda", package.name, platform, _conda_entry(package, platform)
-    for pin in sound_pins(lock.pins):
+    for pin in checked_pins(lock.pins):
         yield "pip", pin.name, platform, _pip_entry(pin, platform)
 
 
@@ -156,13 +156,13 @@ def _conda_entry(package: CondaPackage, platform: str) -> str:
 
 
 def _pip_entry(pin: Pin, platform: str) -> str:
-    """A wheel, or the source where there is none: the format has room for one file, so it is what pip takes first."""
+    """A wheel, or the source if there is none. The format has room for one file, so it is the one that pip prefers."""
     file = pin.files[0]
     sha256 = dict(strong_hashes(pin, file)).get("sha256")
-    url, _, fragment = sound_url(file.url).partition("#")
+    url, _, fragment = checked_url(file.url).partition("#")
     if sha256 is None or "subdirectory=" in fragment or not pin.version:
-        unsaid = "a folder of an archive" if pin.version else "no version"
-        raise _not_to_be_said(pin, unsaid if sha256 else "a checksum other than sha256")
+        problem = "a folder of an archive" if pin.version else "no version"
+        raise _not_writable(pin, problem if sha256 else "a checksum other than sha256")
     return (
         f"- name: {scalar(pin.name)}\n"
         f"  version: {scalar(pin.version)}\n"
@@ -179,14 +179,14 @@ def _mapping(table: Mapping[str, str]) -> str:
     return "".join(f"\n    {scalar(key)}: {scalar(value)}" for key, value in table.items()) or " {}"
 
 
-def _not_to_be_said(pin: Pin, what: str) -> OutsideError:
+def _not_writable(pin: Pin, what: str) -> OutsideError:
     message = f"{pin.name} {pin.version} has {what}, which conda-lock.yml cannot record"
     hint = Hint(f"remove {pin.name}, or write another format")
     return OutsideError("no-hash" if "checksum" in what else "unsound-package", message, hints=(hint,))
 
 
 def _entries_by_platform(table: _Table, metadata: _Table) -> dict[str, dict[str, _Table]]:
-    """The entries of each platform by what a message calls them, those of platforms without packages too."""
+    """The entries of each platform, by their names in messages, with platforms without packages included."""
     stated = sequence(metadata.get("platforms"), "its list of platforms")
     found: dict[str, dict[str, _Table]] = {text(it, "a platform"): {} for it in stated}
     for position, entry in enumerate(sequence(table["package"], "its list of packages"), start=1):
@@ -199,7 +199,7 @@ def _entries_by_platform(table: _Table, metadata: _Table) -> dict[str, dict[str,
 def _read_platform(
     platform: str, entries: Mapping[str, _Table], facts: Mapping[str, object] | None, comments: Comments
 ) -> Lock:
-    """A package comes once for each of its categories."""
+    """The lock for a platform. A package has one entry for each of its categories."""
     conda: dict[CondaPackage, set[str]] = {}
     for what, table in entries.items():
         if not _is_of_pip(table, what) and not text(table.get("name"), f"the name of {what}").startswith(_VIRTUAL):

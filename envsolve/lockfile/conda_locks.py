@@ -1,6 +1,6 @@
-"""What the files of conda packages have in common when they are read as locks, and how they name channels.
+"""Common parts of reading files of conda packages as locks, and names of channels.
 
-What one of them does not say stays unsaid: nothing is asked of a channel.
+Nothing is fetched from a channel to complete what a file lacks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from envsolve.model.conda import CondaPackage
 from envsolve.model.package import Pin
 
 _ALIAS = "https://conda.anaconda.org/"
-"""Where conda, mamba and pixi find a channel that has a name alone, by default."""
+"""The default location of a channel given by name, for conda, mamba and pixi."""
 _CONDA_FORGE = "conda-forge"
 
 
@@ -27,7 +27,7 @@ def assembled(
     facts: Mapping[str, object] | None,
     comments: Comments,
 ) -> Lock:
-    """``lock`` with packages of conda, and with what facts and comments say of it."""
+    """Return ``lock`` with conda packages, and with the contents of facts and comments."""
     machines = comments.machines.get(platform, "")
     packages = tuple(sorted(conda, key=lambda it: it.name))
     known = with_facts(lock, facts, machines=machines)
@@ -46,7 +46,7 @@ def assembled(
 
 
 def with_wheels(lock: Lock, found: Iterable[Pin | Open]) -> Lock:
-    """``lock`` with what pip installs, and with what is open of that."""
+    """Return ``lock`` with the packages that pip installs, and with open entries for pip."""
     found = list(found)
     return lock._replace(
         pins=tuple(sorted_pins(it for it in found if isinstance(it, Pin))),
@@ -55,25 +55,25 @@ def with_wheels(lock: Lock, found: Iterable[Pin | Open]) -> Lock:
 
 
 def named(environment: str) -> str:
-    """What an environment is called; "" for the name of those that have none."""
+    """Return the name of an environment, or "" for the default name."""
     return "" if environment == UNNAMED else environment
 
 
 def read_channel(entry: object) -> str:
-    """An address by itself, or as conda-lock has it, beside the variables with its credentials. Raises FileError."""
+    """Return a channel from its address, or from conda-lock's mapping with variables. Raises FileError."""
     url = mapping(entry, "a channel").get("url") if isinstance(entry, dict) else entry
     return named_channel(without_secrets(text(url, "the address of a channel")))
 
 
 def named_channel(channel: str) -> str:
-    """``channel`` by the name that every tool of conda knows it by, else by its address."""
+    """Return the name of ``channel`` that every conda tool knows, else its address."""
     address = channel.rstrip("/")
     name = address.removeprefix(_ALIAS)
     return name if name and name != address else address
 
 
 def channels_of(packages: Iterable[CondaPackage], made: Made | None = None) -> tuple[str, ...]:
-    """Where ``packages`` are from: in the order that was requested, then by name, conda-forge last."""
+    """Return the channels of ``packages``: in the requested order, then by name, conda-forge last."""
     used = sorted({named_channel(it.channel) for it in packages if it.channel})
     given = [it for it in map(named_channel, made.option("channels") if made else ()) if it in used]
     others = sorted((it for it in used if it not in given), key=lambda it: it == _CONDA_FORGE)

@@ -1,6 +1,6 @@
-"""What a stack asks of conda: match specs with the reason for each, and the channels they are from.
+"""What a stack requires from conda: match specs with the reason for each, and their channels.
 
-CUDA is among them where conda owns it: beside conda builds, and beside wheels that bring none.
+CUDA is included if conda owns it: with conda builds, and with wheels that bring no CUDA.
 """
 
 from __future__ import annotations
@@ -15,31 +15,33 @@ from envsolve.model.release import CudaLibraries, Release, Source, Toolkit
 from envsolve.model.solution import Choice, Solution
 
 _FIRST_MODULAR_CUDA = 12
-"""From CUDA 12 on conda-forge splits the toolkit into packages that cuda-version ties together; before, it is one."""
+"""From CUDA 12 on, conda-forge splits the toolkit into packages that cuda-version ties together. Before, it is one
+package."""
 _MODULAR_LIBRARIES = (
     *("cuda-cudart-dev", "cuda-nvrtc", "libcublas", "libcufft"),
     *("libcurand", "libcusolver", "libcusparse"),
 )
 """What conda-forge's own build of CuPy requires (conda-forge/cupy-feedstock, recipe/meta.yaml): the runtime with the
-headers that kernels are compiled with at run time, the compiler, and the libraries."""
+headers for compiling kernels at run time, the compiler, and the libraries."""
 _FIRST_WITH_PYTORCH_CUDA = Version("1.13")
-"""From 1.13 on the builds of the channel pytorch require pytorch-cuda, which pins NVIDIA's packages; before, for
+"""From 1.13 on, builds of the channel pytorch require pytorch-cuda, which pins NVIDIA's packages. Before, they require
 cudatoolkit (records of the channel)."""
 _PYTORCH = str(Source.PYTORCH_CHANNEL.channel)
 _ANY_BUILD = "*"
-"""The toolkit beside it chooses the build."""
+"""The toolkit in the same environment selects the build."""
 
 
 def environment_name(solution: Solution) -> str:
-    """What the environment is called: ``pytorch-jax-cuda12``, ``tensorflow-cpu``."""
+    """Return the name of the environment: ``pytorch-jax-cuda12``, ``tensorflow-cpu``."""
     frameworks = "-".join(choice.release.framework for choice in solution.choices)
     return f"{frameworks}-{'cpu' if solution.toolkit is None else f'cuda{solution.toolkit.version.major}'}"
 
 
 def channels_of(solution: Solution) -> list[str]:
-    """The user's channels with what is missing: conda-forge last, PyTorch's first as conda-forge has a pytorch too.
+    """Return the user's channels with missing ones: conda-forge last, and PyTorch's before it.
 
-    NVIDIA's comes behind PyTorch's, wherever the user has that.
+    PyTorch's channel comes first because conda-forge has a package pytorch too. NVIDIA's comes after PyTorch's,
+    wherever the user has that.
     """
     given = list(solution.request.channels)
     names = [*map(channel_name, given)]
@@ -49,13 +51,13 @@ def channels_of(solution: Solution) -> list[str]:
 
 
 def with_conda_forge(channels: Iterable[str]) -> tuple[str, ...]:
-    """``channels`` with conda-forge as the last, unless it is among them under whatever address."""
+    """Return ``channels`` with conda-forge added at the end, unless it is already there under any address."""
     channels = tuple(dict.fromkeys(channels))
     return (*channels, *(() if "conda-forge" in map(channel_name, channels) else ("conda-forge",)))
 
 
 def channel_name(channel: str) -> str:
-    """What a channel is called, whatever address it is named by."""
+    """Return the name of a channel, whatever address it is given by."""
     return channel.rstrip("/").rpartition("/")[2]
 
 
@@ -71,7 +73,7 @@ def _of_the_pytorch_channel(solution: Solution) -> list[Release]:
 
 
 def conda_specs(solution: Solution) -> Iterator[tuple[str, str]]:
-    """Each match spec as conda writes it, ``tensorflow=2.19.1=cuda128*``, with a sentence why; Python comes first."""
+    """Yield each match spec as conda writes it, ``tensorflow=2.19.1=cuda128*``, with its reason; Python comes first."""
     yield _python(solution)
     for choice in solution.choices:
         release = choice.release
@@ -91,16 +93,16 @@ def conda_specs(solution: Solution) -> Iterator[tuple[str, str]]:
 
 
 def _python(solution: Solution) -> tuple[str, str]:
-    asked = solution.problem.python
-    patch = asked is not None and any(Version(clause.version.removesuffix(".*")).micro for clause in asked)
+    requested = solution.problem.python
+    patch = requested is not None and any(Version(clause.version.removesuffix(".*")).micro for clause in requested)
     if patch:
-        return f"python={solution.python}.*,{asked}", f"Python {asked} was requested"
+        return f"python={solution.python}.*,{requested}", f"Python {requested} was requested"
     fact = solution.because[-1]
     return f"python={solution.python}", fact.text
 
 
 def framework_reason(choice: Choice) -> str:
-    """Why this build: what of it runs on which GPU, and what a wheel brings along."""
+    """Return why this build was chosen: which of its code runs on which GPU, and what a wheel brings along."""
     release = choice.release
     if release.cuda is None:
         return "CPU build"
@@ -127,9 +129,9 @@ def _toolkit(solution: Solution) -> tuple[str, str]:
 
 
 def _conda_libraries(toolkit: Toolkit, releases: list[Release]) -> Iterator[tuple[str, str]]:
-    """The libraries for wheels that bring none: cuda-version alone installs nothing, where cudatoolkit holds them all.
+    """The libraries for wheels that bring none. cuda-version alone installs nothing, while cudatoolkit contains all.
 
-    conda-forge's own builds require theirs.
+    conda-forge's own builds require their libraries themselves.
     """
     if toolkit.version.major < _FIRST_MODULAR_CUDA or not any(release.source.is_wheel for release in releases):
         return
@@ -140,10 +142,10 @@ def _conda_libraries(toolkit: Toolkit, releases: list[Release]) -> Iterator[tupl
 def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[str, str]]:
     if solution.cudnn is None or solution.cudnn_bound is None:
         return
-    asked = [release for release in releases if release.cudnn_requires is not None and not release.brings_cudnn]
-    packages = dict.fromkeys(release.cudnn_package or "cudnn" for release in asked)
-    wildcard = next((c.version for r in asked for c in r.cudnn_requires or () if c.operator == "=="), None)
-    floors = [Version(c.version) for r in asked for c in r.cudnn_requires or () if c.operator == ">="]
+    requested = [release for release in releases if release.cudnn_requires is not None and not release.brings_cudnn]
+    packages = dict.fromkeys(release.cudnn_package or "cudnn" for release in requested)
+    wildcard = next((c.version for r in requested for c in r.cudnn_requires or () if c.operator == "=="), None)
+    floors = [Version(c.version) for r in requested for c in r.cudnn_requires or () if c.operator == ">="]
     for package in packages:
         if wildcard is not None:
             yield f"{package}={wildcard.removesuffix('.*')}", "the cuDNN it was built with"
@@ -153,7 +155,7 @@ def _conda_cudnn(solution: Solution, releases: list[Release]) -> Iterator[tuple[
 
 
 def cudnn_reason(solution: Solution) -> str:
-    """Why this cuDNN and none newer."""
+    """Return why this cuDNN was chosen and none newer."""
     assert solution.cudnn is not None
     bound = solution.cudnn_bound
     if bound is not None and bound.dropped is not None:

@@ -1,7 +1,7 @@
-"""A constraints file: the versions that an installer must not replace, whatever else it is asked to install.
+"""A constraints file: versions that an installer must not replace, whatever else it installs.
 
-pip and uv read it with ``-c`` (https://pip.pypa.io/en/stable/user_guide/#constraints-files). It has no hashes, as
-constraints with hashes would forbid everything that is not among them.
+pip and uv read it with ``-c`` (https://pip.pypa.io/en/stable/user_guide/#constraints-files). It has no hashes, because
+constraints with hashes would forbid all other packages.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ FORMAT = "constraints"
 
 
 def write(lines: Iterable[str], origin: str) -> str:
-    """The text for ``lines``, each a package in one version; ``origin`` says in words what they are of.
+    """Return the text for ``lines``, each a package in one version. ``origin`` describes where they are from.
 
-    A version keeps its local part: ``torch==2.8.0a0+5228986c39.nv25.6`` is met by that build alone.
+    A version keeps its local part: only that build meets ``torch==2.8.0a0+5228986c39.nv25.6``.
     """
     head = f"# Made by envsolve from {clean(origin)}. To install more beside these:\n#   pip install -c FILE PACKAGE\n"
     return head + "".join(f"{line}\n" for line in sorted(set(lines)))

@@ -1,9 +1,9 @@
-"""``--format dockerfile``: an image that holds a Python lock, whole in one file and without a CUDA of its own.
+"""``--format dockerfile``: a self-contained image with a Python lock, and with no CUDA except that of its wheels.
 
-The hashed requirements stand in the file as a here-document, which BuildKit knows (Dockerfile syntax 1.4 and newer,
-docs.docker.com/reference/dockerfile, Here-Documents): nothing is copied from a build context. Its name is quoted, so
-that nothing in it is expanded. What a new envsolve or matrix changes stands in comments, labels and variables, which
-build no layer again. What the image leaves to its host is the driver (docs/containers.md).
+The hashed requirements are a here-document in the file, which BuildKit supports (Dockerfile syntax 1.4 and newer,
+docs.docker.com/reference/dockerfile, Here-Documents). Nothing is copied from a build context. The delimiter is quoted,
+so that nothing in the document is expanded. Whatever changes with a new envsolve or matrix is in comments, labels and
+variables, which rebuild no layer. The driver is left to the host (docs/containers.md).
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from envsolve.lockfile.image import (
     wheels_alone,
 )
 from envsolve.lockfile.lock import Lock
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.requirements_txt import lines_of_pins
 from envsolve.model.host import Platform
 from envsolve.model.installing_envsolve import REMARK, REQUIREMENT
 from envsolve.model.solution import Solution
 
 SYNTAX = "# syntax=docker/dockerfile:1"
-"""The first line: a builder older than here-documents fetches one that knows them."""
+"""The first line. A builder without here-documents fetches a frontend that supports them."""
 END = "REQUIREMENTS"
 """The line that ends the requirements."""
 ONLY_LINUX = "NVIDIA's container toolkit supports only Linux containers (on Windows, in WSL2)"
-"""Why an image is for Linux."""
+"""Why images are only for Linux."""
 _DOCUMENTS = HereDocuments(
     "a Dockerfile",
     r"""
@@ -55,11 +55,11 @@ _USER = 1000
 
 
 def write(lock: Lock, solution: Solution | None = None) -> str:
-    """The content of the file, the same bytes for the same lock; ``solution`` is the stack that shaped it.
+    """Return the content of the file, byte for byte the same for the same lock.
 
-    Raises UnsolvableError if no base image does, or where the wheels bring no CUDA; OutsideError as
-    :func:`envsolve.lockfile.requirements_txt.write`, UsageError for a lock that is not for Linux, or with packages from
-    this machine.
+    ``solution`` is the stack that the lock was made for. Raises UnsolvableError if no base image fits, or if the wheels
+    bring no CUDA. Raises OutsideError like :func:`envsolve.lockfile.requirements_txt.write`. Raises UsageError for a
+    lock that is not for Linux, or that has packages from this machine.
     """
     base = base_for(lock, solution, "dockerfile")
 
@@ -78,7 +78,7 @@ def _lines(lock: Lock, solution: Solution | None, base: Base) -> Iterator[str]:
     yield SYNTAX
     yield from lock_header(lock)
     if solution is not None:
-        yield from use_remarks(solution)
+        yield from usage_remarks(solution)
     yield "#"
     yield from _how_to_use(lock)
     yield from commented(facts_of(lock))
@@ -119,7 +119,7 @@ def _how_to_use(lock: Lock) -> Iterator[str]:
 
 
 def _proof(lock: Lock) -> str:
-    """Kernels run in the image's environment, by an envsolve that is no part of it."""
+    """Run kernels in the image's environment, with an envsolve that is not part of it."""
     proves = f"envsolve validate --python {PYTHON}"
     if python_of(lock)[:2] < RUNS_ENVSOLVE:
         own = ".".join(map(str, RUNS_ENVSOLVE))
@@ -128,7 +128,7 @@ def _proof(lock: Lock) -> str:
 
 
 def _installation(lock: Lock) -> Iterator[str]:
-    """The cache of pip is a mount of the builder: no layer holds it, and no other build fetches the same again."""
+    """Install with pip's cache as a mount of the builder, so that no layer contains it and builds share it."""
     if not wheels_alone(lock):
         yield BUILDS_REMARK
     yield "RUN --mount=type=cache,target=/root/.cache/pip \\"
@@ -138,9 +138,9 @@ def _installation(lock: Lock) -> Iterator[str]:
 
 
 def _settings(lock: Lock) -> Iterator[str]:
-    """What NVIDIA's container toolkit reads, and what requests a GPU that no driver of the image could serve.
+    """The labels of an image for a GPU, and the variables that make NVIDIA's container toolkit provide GPUs.
 
-    There is no NVIDIA_REQUIRE_DRIVER: the toolkit compares semantic versions, and 580.65.06 is none
+    There is no NVIDIA_REQUIRE_DRIVER, because the toolkit compares semantic versions, and 580.65.06 is not one
     (github.com/NVIDIA/nvidia-container-toolkit, internal/requirements/constraints/property.go).
     """
     if not has_gpu(lock):

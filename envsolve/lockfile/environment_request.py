@@ -1,6 +1,6 @@
-"""An environment.yml as a request, which ``-r`` reads: what an environment is asked to hold, for one platform.
+"""An environment.yml as a request, read by ``-r``: what an environment has to contain, for one platform.
 
-What the same file pins, as a lock, is read in :mod:`envsolve.lockfile.environment_yml`.
+The pins in such a file are read as a lock by :mod:`envsolve.lockfile.environment_yml`.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from envsolve.boundary.files import FileError, read_text
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import UsageError
-from envsolve.index.requirement_file import PIP_SECTION, read_pip_section
-from envsolve.index.requirement_file import Asked as AskedOfPip
+from envsolve.index.requirement_file import PIP_SECTION, FileRequirements, read_pip_section
 from envsolve.lockfile.environment_yml import LONGEST, Entries, channels_in, notes_on, read_entries, variables_in
-from envsolve.lockfile.lock import MAIN, Asked
+from envsolve.lockfile.lock import MAIN, RequestedSpec
 from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.yaml_document import items_of, line_of, scalar_of
 from envsolve.model.host import Platform
@@ -30,24 +29,24 @@ _NO = ("false", "no", "off", "n")
 class EnvironmentFile(NamedTuple):
     """What an environment.yml requires on one platform, without credentials.
 
-    ``asked`` are the match specs in the spelling of :mod:`envsolve.model.match_spec`, then the requirements of ``pip``.
-    ``channels`` are in their order, without ``nodefaults``; names of variables stand in them as written. ``variables``
-    are set in the environment. ``notes`` are sentences about what was left out. ``logins`` are the channels that need
-    one, with the address as it was written: it is for asking the channel, and for nothing else.
+    ``requested`` are the match specs, spelled as in :mod:`envsolve.model.match_spec`, then the requirements of ``pip``.
+    ``channels`` are in their order, without ``nodefaults``, with names of variables as written. ``variables`` are set
+    in the environment. ``notes`` are sentences about what was left out. ``logins`` are the channels with a login, each
+    with its address as written, which is used only for requests to the channel.
     """
 
     channels: tuple[str, ...]
-    asked: tuple[Asked, ...]
-    pip: AskedOfPip = AskedOfPip()
+    requested: tuple[RequestedSpec, ...]
+    pip: FileRequirements = FileRequirements()
     variables: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
     logins: tuple[tuple[str, str], ...] = ()
 
 
 def read_environment(path: Path, platform: Platform, text: str | None = None) -> EnvironmentFile:
-    """What the environment.yml at ``path`` requires on ``platform``; with ``text`` it is not opened.
+    """Return what the environment.yml at ``path`` requires on ``platform``. With ``text`` the file is not read.
 
-    Raises UsageError ``environment-invalid`` with the line where something cannot be read.
+    Raises UsageError ``environment-invalid`` with the line that cannot be read.
     """
     try:
         written = read_text(path, LONGEST) if text is None else text
@@ -66,12 +65,12 @@ def _environment(path: Path, entries: Entries) -> EnvironmentFile:
     wheels = dict.fromkeys(it.text for it in pip.requirements if it.origin.startswith(PIP_SECTION))
     specs = dict.fromkeys(_spec(text, line) for text, line in entries.conda)
     reason = f"{path.name} requires it"
-    asked = [Asked(spec, reason, category) for spec in specs]
+    requested = [RequestedSpec(spec, reason, category) for spec in specs]
     if wheels and not any(parse_match_spec(spec).name == "pip" for spec in specs):
-        asked.append(Asked("pip", f"{path.name} has requirements that it installs", category))
+        requested.append(RequestedSpec("pip", f"{path.name} has requirements that it installs", category))
     return EnvironmentFile(
         channels,
-        (*asked, *(Asked(requirement, reason, category, by_pip=True) for requirement in wheels)),
+        (*requested, *(RequestedSpec(requirement, reason, category, by_pip=True) for requirement in wheels)),
         pip,
         variables_in(entries),
         (*left_out, *_other_platforms(table), *notes_on(entries)),
@@ -86,13 +85,13 @@ def _spec(text: str, line: int) -> str:
         raise FileError(f"{shown(text)} is not a conda requirement: {clean(str(error))}", line) from None
 
 
-def _repositories(table: dict[str, Node]) -> AskedOfPip:
+def _repositories(table: dict[str, Node]) -> FileRequirements:
     """conda-lock's own keys for package indexes."""
     node = table.get("pip-repositories")
     items = [] if node is None else items_of(node, "pip-repositories")
     urls = [without_secrets(scalar_of(item, "an index")) for item in items]
     alone = urls[:1] if _text(table, "allow-pypi-requests").lower() in _NO else []
-    return AskedOfPip(index_url=next(iter(alone), None), extra_index_urls=tuple(urls[len(alone) :]))
+    return FileRequirements(index_url=next(iter(alone), None), extra_index_urls=tuple(urls[len(alone) :]))
 
 
 def _text(table: dict[str, Node], key: str) -> str:
@@ -100,7 +99,7 @@ def _text(table: dict[str, Node], key: str) -> str:
 
 
 def _other_platforms(table: dict[str, Node]) -> Iterator[str]:
-    """A note for each platform that envsolve does not know."""
+    """A note for each platform that envsolve does not support."""
     for item in items_of(table["platforms"], "platforms") if "platforms" in table else ():
         name = scalar_of(item, "a platform")
         if name and name not in tuple(Platform):

@@ -1,14 +1,14 @@
-"""environment.yml, as conda, mamba and conda-lock read it, written of a lock and read back as one.
+"""environment.yml, as conda, mamba and conda-lock read it, written from a lock and read back as one.
 
-``--format environment --exact`` names single builds, and wheels with their checksums: conda and mamba solve it again
-and find the one answer; unlike an explicit file it can be read, merged and edited. Without ``--exact`` it is of a
-stack, and names what that requires, each with its reason: versions and ranges, and no file. CUDA stays inside the
-environment: it comes from conda packages (:mod:`envsolve.lockfile.conda_specs`), or from the wheels' own dependencies
-or their inside.
+With ``--format environment --exact`` the file names single builds, and wheels with their checksums. conda and mamba
+solve it again and find that one answer. Unlike an explicit file it can be read, merged and edited. Without ``--exact``
+the file is written from a stack. It has the stack's requirements, each with its reason: versions and ranges, and no
+files. CUDA is part of the environment: it comes from conda packages (:mod:`envsolve.lockfile.conda_specs`), or from the
+wheels' dependencies or contents.
 
-CEP 24 has the format and its extensions: ``platforms`` and ``category`` of conda-lock, and selectors of both kinds.
-People edit these files, so that of one that is read a range, or an entry that is not understood, is left open and is no
-error. https://conda.org/learn/ceps/cep-0024
+CEP 24 describes the format and its extensions: ``platforms`` and ``category`` of conda-lock, and selectors of both
+kinds. Users edit these files, so a range, or an entry that cannot be parsed, is left open and is not an error.
+https://conda.org/learn/ceps/cep-0024
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_packages import checked_packages
+from envsolve.lockfile.checked_pins import checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines, name_of
 from envsolve.lockfile.header import commented
 from envsolve.lockfile.lock import Lock, Open, Stack, sorted_pins
 from envsolve.lockfile.remarks import override_remark
-from envsolve.lockfile.sound_packages import sound_packages
-from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.yaml import scalar
 from envsolve.lockfile.yaml_document import compose, items_of, line_of, scalar_of, table_of
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from envsolve.model.match_spec import MatchSpec
 
 LONGEST = 512 * 1024
-"""Bytes; an exported environment of a thousand packages takes a tenth of it."""
+"""Bytes. An exported environment of a thousand packages takes a tenth of it."""
 _READ = (
     *("name", "channels", "dependencies", "variables", "category", "platforms"),
     *("pip-repositories", "allow-pypi-requests", "prefix"),
@@ -52,13 +52,13 @@ _RANGE = r"[<>!~,|]"
 _PLAIN = re.compile(
     r"(?:--[a-z-]+ )?[A-Za-z0-9][\w.+~=%<>!,*|\[\]:/-]*(?<!:)(?: @ [A-Za-z][\w.+~=%:/?&-]*)?\Z", re.ASCII
 )
-"""What a stack requires that no reader of YAML takes for anything else."""
+"""Requirements that every YAML reader takes for a plain string."""
 
 
 class Entries(NamedTuple):
-    """What stands in an environment.yml for one platform, as text with the line of each.
+    """The entries of an environment.yml for one platform, as text with their lines.
 
-    ``table`` are the nodes at the top by key, ``unread`` the selectors that cannot be answered.
+    ``table`` has the top-level nodes by key, ``unread`` the selectors that cannot be evaluated.
     """
 
     table: dict[str, YamlNode]
@@ -68,20 +68,21 @@ class Entries(NamedTuple):
 
 
 def write(lock: Lock) -> str:
-    """The content of the file, the same bytes for the same lock: its packages, or what it requires where it has none.
+    """Return the content of the file, byte for byte the same for the same lock.
 
-    Raises OutsideError ``no-hash`` for a wheel without checksum, ``unsound-package`` for what no lock may hold.
+    It has the lock's packages, or its requirements if it has no packages. Raises OutsideError ``no-hash`` for a wheel
+    without checksum, ``unsound-package`` for invalid names or addresses.
     """
-    if lock.asks_alone:
+    if lock.is_unresolved:
         return _text_of(lock)
     return _text_of(lock.with_digest(_text_of, lambda text: read(text, Platform(lock.platform))))
 
 
 def read(text: str, platform: Platform) -> Lock:
-    """What the file pins on ``platform``; what it requires in no one version is ``open``.
+    """Return what the file pins on ``platform``. Requirements on more than one version are ``open``.
 
-    A package of conda has no more than name, version and build; a version may be the beginning of one, as in
-    ``python=3.11``, and a build a pattern, as in ``pytorch=2.13.0=cuda126*``. Raises FileError if it is none.
+    A conda package has only name, version and build. The version may be a prefix, as in ``python=3.11``, and the build
+    a pattern, as in ``pytorch=2.13.0=cuda126*``. Raises FileError if the text is not an environment.yml.
     """
     from envsolve.lockfile.conda_locks import assembled, named
 
@@ -98,7 +99,7 @@ def read(text: str, platform: Platform) -> Lock:
 
 
 def document_in(text: str) -> object:
-    """The whole document, with its ranges. Raises FileError if it is no YAML."""
+    """Return the whole document, with its ranges. Raises FileError if it is not valid YAML."""
     from envsolve.lockfile.yaml_document import document_of
 
     return document_of(text)
@@ -123,7 +124,7 @@ def _pinned(specs: Iterable[str], lines: Iterable[str], platform: str) -> tuple[
 
 
 def read_entries(text: str, platform: Platform) -> Entries:
-    """What stands in ``text``, whatever it says. Raises FileError if it is no environment.yml."""
+    """Return the entries of ``text``, whatever they are. Raises FileError if it is not an environment.yml."""
     from envsolve.lockfile.selectors import select
 
     if len(text) > LONGEST:
@@ -150,7 +151,7 @@ def read_entries(text: str, platform: Platform) -> Entries:
 
 
 def channels_in(entries: Entries) -> tuple[tuple[str, ...], list[str], tuple[tuple[str, str], ...]]:
-    """The channels, a note for each that had credentials, and the addresses with these."""
+    """Return the channels, a note for each that had credentials, and the addresses with these."""
     table = entries.table
     channels: dict[str, None] = {}
     notes: list[str] = []
@@ -167,7 +168,7 @@ def channels_in(entries: Entries) -> tuple[tuple[str, ...], list[str], tuple[tup
 
 
 def variables_in(entries: Entries) -> tuple[tuple[str, str], ...]:
-    """What is set in the environment."""
+    """Return the variables that are set in the environment."""
     table = entries.table
     if "variables" not in table:
         return ()
@@ -181,7 +182,7 @@ def variables_in(entries: Entries) -> tuple[tuple[str, str], ...]:
 
 
 def notes_on(entries: Entries) -> Iterator[str]:
-    """What in the file is not read."""
+    """Yield a note for each part of the file that is not read."""
     variables = table_of(entries.table["variables"], "variables") if "variables" in entries.table else {}
     texts = [*entries.pip, *((node.value, line_of(node)) for node in variables.values())]
     for text, line in texts:
@@ -199,7 +200,7 @@ def _text_of(lock: Lock) -> str:
 
 
 def _lines(lock: Lock) -> Iterator[str]:
-    is_stack = lock.asks_alone
+    is_stack = lock.is_unresolved
     yield from header_lines((lock,), resolved=not is_stack)
     yield from override_remark(_conda_cuda(lock.stack))
     if not is_stack:
@@ -210,7 +211,7 @@ def _lines(lock: Lock) -> Iterator[str]:
     yield "channels:"
     for channel in dict.fromkeys(lock.channels):
         yield f"  - {scalar(channel)}"
-    conda, pip = (_asked(lock, by_pip=it) if is_stack else _packages(lock, by_pip=it) for it in (False, True))
+    conda, pip = (_requested(lock, by_pip=it) if is_stack else _packages(lock, by_pip=it) for it in (False, True))
     entry = _bare if is_stack else scalar
     yield "dependencies:" if lock.conda or lock.pins or is_stack else "dependencies: []"
     for spec, reason in conda:
@@ -229,12 +230,12 @@ def _lines(lock: Lock) -> Iterator[str]:
 
 
 def _bare(text: str) -> str:
-    """What a stack requires, without quotes where it needs none."""
+    """A requirement of a stack, without quotes if it needs none."""
     return text if _PLAIN.match(text) else scalar(text)
 
 
-def _asked(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
-    return ((it.spec, it.reason) for it in lock.asked if it.by_pip is by_pip)
+def _requested(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
+    return ((it.spec, it.reason) for it in lock.requested if it.by_pip is by_pip)
 
 
 def _packages(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
@@ -242,47 +243,47 @@ def _packages(lock: Lock, *, by_pip: bool) -> Iterator[tuple[str, str]]:
 
     reasons = _reasons(lock)
     if by_pip:
-        yield from ((_requirement(pin), reasons.get(Node("pip", pin.name), "")) for pin in sound_pins(lock.pins))
+        yield from ((_requirement(pin), reasons.get(Node("pip", pin.name), "")) for pin in checked_pins(lock.pins))
         return
     channels = tuple(dict.fromkeys(lock.channels))
-    for package in sound_packages(lock.conda, are_files=False):
+    for package in checked_packages(lock.conda, are_files=False):
         channel = channel_named(package, channels)
         spec = "=".join(filter(None, (package.name, package.version, package.build)))
         yield f"{channel and f'{channel}::'}{spec}", reasons.get(Node("conda", package.name), "")
 
 
 def _conda_cuda(stack: Stack | None) -> str | None:
-    """The CUDA of a stack that is conda-forge's throughout; None for any other."""
+    """The CUDA of a stack whose builds are all from conda-forge, or None."""
     sources = set() if stack is None else {it.source for it in stack.frameworks}
     return stack.cuda if stack is not None and sources == {Source.CONDA_FORGE} else None
 
 
 def _reasons(lock: Lock) -> dict[Node, str]:
-    """Why each package is in the file, where it was requested or bounded."""
-    from envsolve.lockfile.conda_dependencies import Node, asked_packages
+    """Why each package is in the file, if it was requested or limited."""
+    from envsolve.lockfile.conda_dependencies import Node, requested_packages
 
     reasons: dict[Node, list[str]] = {}
-    for asked, node in asked_packages(lock):
-        reasons.setdefault(node, []).append(asked.reason)
+    for requested, node in requested_packages(lock):
+        reasons.setdefault(node, []).append(requested.reason)
     for pin in lock.pins:
         reasons.setdefault(Node("pip", pin.name), []).extend(pin.because)
     return {node: "; ".join(dict.fromkeys(filter(None, found))) for node, found in reasons.items()}
 
 
 def channel_named(package: CondaPackage, channels: Sequence[str]) -> str:
-    """The channel of ``package`` as ``channels`` name it; "" if there is one alone to take it from."""
+    """Return the channel of ``package`` as ``channels`` name it, or "" if it is the only one."""
     if len(channels) == 1 or "://" not in package.channel:
         return "" if len(channels) == 1 else package.channel
-    address = sound_url(package.channel).rstrip("/")
+    address = checked_url(package.channel).rstrip("/")
     named = [channel.rstrip("/") for channel in channels]
     by_name = (channel for channel in named if address.endswith(f"/{channel}"))
     return address if address in named else next(by_name, address)
 
 
 def _options(lock: Lock) -> Iterator[str]:
-    """The options that show pip where the wheels are."""
+    """The options that tell pip where the wheels are."""
     if not lock.default_is_plain:
-        yield f"--index-url {sound_url(lock.default_index)}"
+        yield f"--index-url {checked_url(lock.default_index)}"
     for index in indexes_of(lock):
         yield f"--extra-index-url {index}"
     for place in lock.find_links:
@@ -290,18 +291,18 @@ def _options(lock: Lock) -> Iterator[str]:
 
 
 def indexes_of(lock: Lock) -> tuple[str, ...]:
-    """The indexes beside the default one."""
+    """Return the indexes besides the default one."""
     named = (pin.index_url or lock.default_index for pin in sorted_pins(lock.pins))
     others = (index for index in (*named, *lock.indexes) if index != lock.default_index)
-    return tuple(dict.fromkeys(map(sound_url, others)))
+    return tuple(dict.fromkeys(map(checked_url, others)))
 
 
 def _requirement(pin: Pin) -> str:
-    """The pin with its checksums, so that pip installs these files and no others."""
+    """The pin with its checksums, so that pip installs only these files."""
     files = pin.files if pin.index_url is not None else pin.files[:1]
     hashes = sorted({f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)})
-    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {sound_url(files[0].url)}"
-    return " ".join([asked, *(f"--hash={digest}" for digest in hashes)])
+    pinned = f"{pin.name}=={pin.version}" if pin.index_url is not None else f"{pin.name} @ {checked_url(files[0].url)}"
+    return " ".join([pinned, *(f"--hash={digest}" for digest in hashes)])
 
 
 def _filled(entries: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
@@ -309,7 +310,7 @@ def _filled(entries: list[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
 
 
 def _is_selected(key: str, line: int, platform: Platform) -> bool:
-    """Whether ``sel(win)`` and its like are for ``platform``; raises FileError for any other section."""
+    """Whether a section such as ``sel(win)`` is for ``platform``. Raises FileError for any other section."""
     from envsolve.lockfile.selectors import holds
 
     if not (key.startswith(_SELECTOR) and key.endswith(")")):
@@ -322,7 +323,7 @@ def _is_selected(key: str, line: int, platform: Platform) -> bool:
 
 
 def _channel(item: YamlNode) -> str:
-    """A channel by its name or address, or with them under a key, as conda-lock and pixi write one."""
+    """A channel by its name or address, or by a mapping with one of them, as conda-lock and pixi write it."""
     if isinstance(item.value, str):
         return scalar_of(item, "a channel").strip()
     table = table_of(item, "a channel")
@@ -333,7 +334,7 @@ def _channel(item: YamlNode) -> str:
 
 
 def _package(entry: str) -> CondaPackage | Open:
-    """A package that an entry names in one version; Open for any other entry."""
+    """The package that an entry names in one version, or Open for any other entry."""
     from envsolve.model.match_spec import parse_match_spec
 
     try:
@@ -347,6 +348,6 @@ def _package(entry: str) -> CondaPackage | Open:
 
 
 def _beginning(entry: str, spec: MatchSpec) -> str:
-    """What ``conda env export --no-builds`` writes, ``name=version``, which conda takes for all that begins with it."""
+    """The version prefix in ``name=version``, as ``conda env export --no-builds`` writes it."""
     version = spec.version.removesuffix(".*")
     return version if version != spec.version and "*" not in entry and not re.search(_RANGE, version) else ""

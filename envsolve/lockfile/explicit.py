@@ -1,7 +1,7 @@
 """``--format explicit``: the packages of one platform as addresses that conda, mamba and pixi install without a solver.
 
-CEP 23 describes the format. Wheels stand in comments as conda-lock writes them: ``conda-lock install`` hands them to
-pip, other tools pass over them. https://conda.org/learn/ceps/cep-0023
+CEP 23 describes the format. Wheels are comments in conda-lock's form: ``conda-lock install`` passes them to pip, and
+other tools ignore them. https://conda.org/learn/ceps/cep-0023
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envsolve.boundary.files import FileError
+from envsolve.lockfile.checked_packages import checked_packages
+from envsolve.lockfile.checked_pins import checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.conda_dependencies import installing_order
 from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines, name_of, variable_remarks
 from envsolve.lockfile.conda_locks import assembled, channels_of, with_wheels
@@ -18,14 +20,12 @@ from envsolve.lockfile.lock import Lock, Open
 from envsolve.lockfile.package_address import package_of
 from envsolve.lockfile.pip_package import pin_at
 from envsolve.lockfile.requirements_txt import pin_of
-from envsolve.lockfile.sound_packages import sound_packages
-from envsolve.lockfile.sound_pins import sound_pins, sound_url, strong_hashes
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import Pin
 from envsolve.model.requirement_line import hashes_of, without_hashes
 
 LONGEST = 4 * 1024 * 1024
-"""Bytes; a thousand packages take a thirtieth of it."""
+"""Bytes. A thousand packages take a thirtieth of it."""
 MARK = "@EXPLICIT"
 NO_ADDRESS = "this is not the URL of a conda package"
 _PLATFORM = re.compile(r"#\s*platform:\s*([a-z0-9]+-[a-z0-9]+)\s*\Z")
@@ -34,18 +34,18 @@ _PIP = "# pip "
 
 
 def write(lock: Lock) -> str:
-    """The content of the file, the same bytes for the same lock.
+    """Return the content of the file, byte for byte the same for the same lock.
 
-    Raises OutsideError ``no-hash`` for a package without checksum, ``unsound-package`` for what no lock may hold.
+    Raises OutsideError ``no-hash`` for a package without checksum, ``unsound-package`` for invalid names or addresses.
     """
     return _text_of(lock.with_digest(_text_of, read))
 
 
 def read(text: str) -> Lock:
-    """The lock in the file. Its platform is the one that a comment says, else that of its packages, "" without any.
+    """Return the lock in the file. Its platform is that of a comment, else that of its packages, "" without any.
 
-    A line that is no address of a package is ``open``, and so is a comment with a wheel that has none. Raises FileError
-    where the text is no explicit file.
+    A line that is not the address of a package is ``open``, and so is a comment with a wheel without an address. Raises
+    FileError if the text is not an explicit file.
     """
     if len(text) > LONGEST:
         raise FileError(f"it is longer than {LONGEST // 1024} KiB")
@@ -79,9 +79,9 @@ def _lines(lock: Lock) -> Iterator[str]:
     yield f"# platform: {lock.platform}"
     yield from commented(facts_of(lock))
     yield MARK
-    for package in installing_order(sound_packages(lock.conda)):
+    for package in installing_order(checked_packages(lock.conda)):
         yield f"{package.url}#{_checksum(package)}"
-    for pin in sound_pins(lock.pins):
+    for pin in checked_pins(lock.pins):
         yield f"# pip {_requirement(pin)}"
 
 
@@ -96,21 +96,21 @@ def _how_to_install(lock: Lock) -> Iterator[str]:
 
 
 def _checksum(package: CondaPackage) -> str:
-    """The md5, which every tool reads; sha256 where there is none, for conda from 24.9 on and mamba from 2.1 on."""
+    """The md5, which every tool reads; else the sha256, which conda reads from 24.9 on and mamba from 2.1 on."""
     return package.md5 or f"sha256:{package.sha256}"
 
 
 def _requirement(pin: Pin) -> str:
-    """The file that pip takes first, with a checksum that pip proves it by."""
+    """The file that pip prefers, with a checksum that pip verifies."""
     file = pin.files[0]
     algorithm, digest = strong_hashes(pin, file)[0]
-    url, _, fragment = sound_url(file.url).partition("#")
+    url, _, fragment = checked_url(file.url).partition("#")
     folder = [f"{part}&" for part in fragment.split("&") if part.startswith("subdirectory=")]
     return f"{pin.name} @ {url}#{''.join(folder)}{algorithm}={digest}"
 
 
 def _read_package(line: str) -> CondaPackage:
-    """A line as CEP 23 has it, or with ``md5:`` as some write it."""
+    """The package of a line as in CEP 23, or with ``md5:`` as some tools write it."""
     url, _, digest = line.partition("#")
     found = _HASH.match(digest)
     if digest and found is None:
@@ -123,9 +123,9 @@ def _read_package(line: str) -> CondaPackage:
 
 
 def _read_wheel(requirement: str, number: int) -> Iterator[Pin | Open]:
-    """The package in a comment: ``name @ URL#sha256=...`` as conda-lock writes it, older ones with pip's ``--hash``.
+    """The package in a comment: ``name @ URL#sha256=...`` as conda-lock writes it, or older ones with ``--hash``.
 
-    One without an address is open, and a pin where it names a version.
+    A wheel without an address is open, and also a pin if it names a version.
     """
     name, _, url = without_hashes(requirement).partition(" @ ")
     digests = hashes_of(requirement)

@@ -1,8 +1,8 @@
-"""The table in which a lock of envsolve says what it rests on.
+"""The table in a lock of envsolve with the facts that the lock is based on.
 
-It is one table for every format: pylock.toml has it as ``[tool.envsolve]``, a requirements file and an image as the
-same TOML in the comments on top, conda-lock.yml as texts in its ``custom_metadata``. An explicit file and an
-environment.yml say some of it to people, in the comments on top (:mod:`envsolve.lockfile.header`).
+The table is the same in every format. pylock.toml has it as ``[tool.envsolve]``, a requirements file and an image have
+it as TOML in the comments at the top, conda-lock.yml has it as strings in its ``custom_metadata``. An explicit file and
+an environment.yml have part of it in words, in the comments at the top (:mod:`envsolve.lockfile.header`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ TABLE = "[tool.envsolve]"
 
 
 def facts_of(lock: Lock) -> dict[str, Value]:
-    """The table of ``lock``, without what is not known; nothing for a lock of another tool.
+    """Return the table of ``lock``, without unknown facts; empty for a lock of another tool.
 
-    Of the machines it holds the lowest driver and the compute capabilities, not the exact driver: a lock stays the same
-    where a machine changes in ways that do not matter to it.
+    For machines it has the lowest driver and the compute capabilities, not the exact driver: a lock stays the same if a
+    machine changes in ways that do not matter.
     """
     made = lock.made
     if made is None:
@@ -49,14 +49,14 @@ def facts_of(lock: Lock) -> dict[str, Value]:
         **({} if lock.stack is None else stack_facts(lock.stack)),
         "evidence": {key: list(names) for key, names in made.evidence} or None,
         "notes": list(made.notes) or None,
-        "asked_digest": made.asked_digest,
+        "asked_digest": made.request_digest,
         "packages_digest": made.packages_digest,
     }
     return {key: fact for key, fact in facts.items() if fact is not None}
 
 
 def stack_facts(stack: Stack) -> dict[str, Value | None]:
-    """The part of the table that is about a stack; what is not known is None."""
+    """Return the part of the table about a stack, with None for unknown facts."""
     return {
         "minimum_driver": stack.minimum_driver,
         "compute_capabilities": list(stack.capabilities),
@@ -67,7 +67,10 @@ def stack_facts(stack: Stack) -> dict[str, Value | None]:
 
 
 def with_facts(lock: Lock, facts: Mapping[str, object] | None, *, machines: str = "") -> Lock:
-    """``lock`` with what its table says, as far as that has the form that envsolve writes; ``machines`` in words."""
+    """Return ``lock`` with the facts of a table that have the expected form.
+
+    ``machines`` describes the machines in words.
+    """
     if not isinstance(facts, Mapping) or not isinstance(facts.get("envsolve_version"), str):
         return lock
     variables = facts.get("variables")
@@ -95,14 +98,14 @@ def with_facts(lock: Lock, facts: Mapping[str, object] | None, *, machines: str 
 
 
 def options_of(options: object, command: str) -> Options:
-    """The options that a file records, or those in the command on top of one that does not."""
+    """Return the options that a file records, or those in the command at the top of a file that records none."""
     if not isinstance(options, Mapping):
         return options_in(command)
     return _lists(options)
 
 
 def commented(facts: Mapping[str, Value]) -> Iterator[str]:
-    """The table as comments; nothing for one that is empty."""
+    """Yield the table as comments; nothing for an empty one."""
     if facts:
         yield "#"
         yield f"# {TABLE}"
@@ -111,9 +114,9 @@ def commented(facts: Mapping[str, Value]) -> Iterator[str]:
 
 
 def in_comments(text: str) -> Mapping[str, object] | None:
-    """The table in the comments on top of a file; None if there is none.
+    """Return the table in the comments at the top of a file, or None if there is none.
 
-    Further down anything may stand. Raises FileError if the comments that begin it are no TOML.
+    Comments further down are ignored. Raises FileError if the comments that begin the table are not valid TOML.
     """
     lines = "\n".join(_lines(text))
     if not lines:
@@ -121,18 +124,18 @@ def in_comments(text: str) -> Mapping[str, object] | None:
     try:
         return table_in(toml_document(lines))
     except FileError as error:
-        raise FileError(error.reason) from None  # its line is one of the comments
+        raise FileError(error.reason) from None  # the line number would be that within the comments
 
 
 def table_in(document: Mapping[str, Any]) -> Mapping[str, object] | None:
-    """The table in a document of TOML."""
+    """Return envsolve's table in a TOML document."""
     tool = document.get("tool")
     found = tool.get("envsolve") if isinstance(tool, Mapping) else None
     return found if isinstance(found, Mapping) else None
 
 
 def texts(facts: Mapping[str, object], key: str) -> tuple[str, ...]:
-    """The texts in the list that ``facts`` has under ``key``."""
+    """Return the strings in the list that ``facts`` has under ``key``."""
     found = facts.get(key)
     return tuple(it for it in found if isinstance(it, str)) if isinstance(found, list | tuple) else ()
 
@@ -185,7 +188,7 @@ def _framework(table: object) -> LockedFramework | None:
 
 
 def _driver(facts: Mapping[str, object]) -> str | None:
-    """The oldest driver; None for what is no version of one."""
+    """The oldest driver, or None if it is not a valid version."""
     found = _text(facts, "minimum_driver")
     try:
         return None if found is None else str(DriverVersion.parse(found))

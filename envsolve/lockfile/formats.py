@@ -1,4 +1,4 @@
-"""Writing each format of :mod:`envsolve.model.lock_format` by its module, and the format that a file is to have."""
+"""Write each format of :mod:`envsolve.model.lock_format` with its module, and choose the format of an output file."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _SEVERAL_FORMATS = {
     ".lock": Hint("set the format, for example with --format explicit"),
     ".toml": Hint("name it pylock.toml, pylock.NAME.toml or pixi.toml, or use --format pylock or --format pixi"),
 }
-"""Suffixes that files of several formats have, none of them an environment.yml or requirements."""
+"""Suffixes that files of several formats have, but no environment.yml or requirements file."""
 IMAGE_PLATFORMS = (Platform.LINUX_64, Platform.LINUX_AARCH64)
 
 
 def write(answers: Sequence[Answer], format_name: str, notes: Sequence[Note] = ()) -> Iterator[tuple[Platform, str]]:
-    """The contents of the files in ``format_name``, one of STACK_FORMATS, each with the platform it is for.
+    """Yield the contents of the files in ``format_name``, one of STACK_FORMATS, each with its platform.
 
-    JSON has the ``notes``, which the command prints beside the others.
+    JSON includes the ``notes``, which the command prints for other formats.
     """
     files = [answers] if FORMATS[format_name].has_platforms else [[answer] for answer in answers]
     for group in files:
@@ -49,19 +49,19 @@ def _stack_text(answers: Sequence[Answer], format_name: str, notes: Sequence[Not
 
 
 def write_conda_lock(locks: Sequence[Lock], format_name: str) -> Iterator[tuple[Platform, str]]:
-    """The contents of the files in ``format_name``, each with the platform it is for: conda-lock.yml holds them all.
+    """Yield the contents of the files in ``format_name``, each with its platform; conda-lock.yml has all platforms.
 
-    ``format_name`` is one of CONDA_FORMATS or ``environment``, which stands for one with exact builds. Raises
-    OutsideError for a package without a digest.
+    ``format_name`` is one of CONDA_FORMATS, or ``environment`` for one with exact builds. Raises OutsideError for a
+    package without a digest.
     """
     for group in [locks] if FORMATS[format_name].has_platforms else [[lock] for lock in locks]:
         yield Platform(group[0].platform), without_secrets(write_locks(group, format_name))
 
 
 def write_python_lock(lock: Lock, format_name: str, solution: Solution | None = None) -> str:
-    """The content of the file in ``format_name``, one of PYTHON_FORMATS; ``solution`` is the stack that shaped it.
+    """Return the content of the file in ``format_name``, one of PYTHON_FORMATS, for a lock made for ``solution``.
 
-    Raises OutsideError for a pin without hash; UsageError and UnsolvableError where an image cannot hold the lock.
+    Raises OutsideError for a pin without hash, and UsageError or UnsolvableError if an image cannot have the lock.
     """
     if format_name not in IMAGE_FORMATS:
         return without_secrets(write_locks([lock], format_name))
@@ -73,9 +73,9 @@ def write_python_lock(lock: Lock, format_name: str, solution: Solution | None = 
 
 
 def write_locks(locks: Sequence[Lock], format_name: str) -> str:
-    """The content of a file with ``locks``: one, but for conda-lock.yml and pixi.toml, which hold several platforms.
+    """Return the content of a file with ``locks``: a single one, or several for conda-lock.yml and pixi.toml.
 
-    Raises UsageError if the format cannot have a package, OutsideError as the writer of the format does.
+    Raises UsageError if the format cannot express a package, and OutsideError like the writer of the format.
     """
     from envsolve.lockfile.restriction import require_sources
 
@@ -86,12 +86,12 @@ def write_locks(locks: Sequence[Lock], format_name: str) -> str:
 
 
 def module_of(format_name: str) -> ModuleType:
-    """The module with ``read`` and ``write`` for a format, or with ``read`` alone."""
+    """Return the module of a format, with ``read`` and, if envsolve writes the format, ``write``."""
     return import_module(f"envsolve.lockfile.{FORMATS[format_name].module}")
 
 
 def require_linux_for_image(platforms: Iterable[Platform], format_name: str) -> None:
-    """Raise UsageError for a platform that no image is for, if the format is one of images."""
+    """Raise UsageError for a platform without images, if the format is one of images."""
     other = next((it for it in platforms if it not in IMAGE_PLATFORMS), None)
     if format_name in IMAGE_FORMATS and other is not None:
         raise UsageError(
@@ -103,10 +103,9 @@ def require_linux_for_image(platforms: Iterable[Platform], format_name: str) -> 
 
 
 def format_of_name(path: PurePath) -> str | None:
-    """As :func:`format_for_file`, for a file that is to be written.
+    """Like :func:`format_for_file`, for an output file.
 
-    Raises UsageError for the lock of another tool, and for a name that says no more than that it is some lock or some
-    TOML.
+    Raises UsageError for the lock of another tool, and for a name that only shows that it is some lock or some TOML.
     """
     found = format_for_file(path)
     tool = tool_of(path)

@@ -1,4 +1,4 @@
-"""The comments of every file for people: who made it, with which command, what it is for, and why a line is there."""
+"""The comments for users in every file: who made it, the command, what it is for, and the reason for each line."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _LONGEST_LINE = 4096
 
 
 def made_by(version: str, command: str, matrix_date: str | None, *, own_matrix: bool = False) -> Iterator[str]:
-    """Which envsolve made the file, from the matrix of which day, with which command."""
+    """Yield which envsolve made the file, with which matrix and which command."""
     yield (MADE_BY_OWN_MATRIX if own_matrix else MADE_BY).written(version=version, date=matrix_date)
     yield COMMAND.written(command=command)
 
 
 def machines_of(solution: Solution, hosts: Iterable[Host]) -> str:
-    """The machines that a stack is for, in words."""
+    """Return a description of the machines that a stack is for."""
     if solution.problem.cpu:
         return "CPU only"
     names = sorted({_gpu_named(gpu) for host in hosts for gpu in host.gpus})
@@ -33,7 +33,7 @@ def machines_of(solution: Solution, hosts: Iterable[Host]) -> str:
 
 
 def lock_header(lock: Lock) -> Iterator[str]:
-    """The comments for people on top of a Python lock."""
+    """Yield the comments at the top of a Python lock."""
     made = lock.made
     if made is not None:
         yield from made_by(made.envsolve_version, made.command, made.matrix_date, own_matrix=made.own_matrix)
@@ -45,16 +45,16 @@ def lock_header(lock: Lock) -> Iterator[str]:
 
 
 def exported_from_line(lock: Lock) -> Iterator[str]:
-    """The file that a lock was read from before it was written as this one, where it was.
+    """Yield the file that a lock was exported from, if any.
 
-    By which envsolve is not said: a newer one writes the same.
+    The version of envsolve is left out, because a newer one writes the same.
     """
     if lock.exported_from is not None:
         yield EXPORTED.written(name=lock.exported_from)
 
 
 def made_for_lines(lock: Lock) -> Iterator[str]:
-    """The platform, the machines in words and the driver that a lock is for; for the CPU, no driver."""
+    """Yield the platform, the machines and the driver that a lock is for; no driver for the CPU."""
     stack = lock.stack
     yield FOR.written(platform=lock.platform, machines="" if stack is None else stack.machines)
     if stack is not None and stack.minimum_driver is not None:
@@ -62,17 +62,17 @@ def made_for_lines(lock: Lock) -> Iterator[str]:
 
 
 def machines_in(text: str) -> str:
-    """The machines that the comments on top of a file name, in words."""
+    """Return the description of the machines in the comments at the top of a file."""
     return FOR.first_in(comments_on_top(text)).get("machines", "")
 
 
 def exported_from_in(text: str) -> str | None:
-    """The file that the comments on top of another say it was exported from."""
+    """Return the file that another was exported from, according to the comments at its top, or None."""
     return EXPORTED.first_in(comments_on_top(text)).get("name")
 
 
 def comments_on_top(text: str) -> Iterator[str]:
-    """The lines of the comments that a file begins with."""
+    """Yield the lines of the comments at the start of a file."""
     for line in text.split("\n", _HEADER_LINES)[:_HEADER_LINES]:
         if line.startswith("#"):
             yield line[:_LONGEST_LINE].rstrip("\r")
@@ -81,7 +81,7 @@ def comments_on_top(text: str) -> Iterator[str]:
 
 
 def commented(line: str, reason: str) -> str:
-    """``line`` with ``reason`` beside it, where there is one."""
+    """Return ``line`` with ``reason`` as a comment, if there is one."""
     return f"{line.ljust(_COMMENT_COLUMN)}  # {one_line(reason)}" if reason else line
 
 

@@ -1,6 +1,6 @@
-"""The lines of a header that are read back, each with the one template that writes it and reads it.
+"""The header lines that are read back, each with one template that both writes and reads it.
 
-An environment.yml and a pixi.toml of a stack have no other place for what they rest on.
+An environment.yml and a pixi.toml of a stack have no other place for these facts.
 """
 
 from __future__ import annotations
@@ -13,31 +13,32 @@ from envsolve.boundary.display import one_line
 
 _FIELD = r"\{(\w+)\}"
 _PHRASES = ("name", "machines", "assumed", "command")
-"""Fields that may be more than one word."""
+"""Fields that may have more than one word."""
 
 
 class Line:
-    """One or more templates with ``{fields}``: that of which all are given writes a line, the first that fits reads it.
+    """One or more templates with ``{fields}``, those with more fields first.
 
-    Those with more fields come first.
+    The template whose fields are exactly those given writes a line, or the last one if there is none. The first
+    template that matches reads a line.
     """
 
     def __init__(self, *templates: str) -> None:
         self._templates = templates
 
     def written(self, **fields: str | None) -> str:
-        """The line with ``fields``; what is None or "" is left out."""
+        """Return the line with ``fields``; fields that are None or "" count as not given."""
         given = {name for name, text in fields.items() if text}
         template = next((it for it in self._templates if set(re.findall(_FIELD, it)) == given), self._templates[-1])
         return one_line(template.format_map({name: text or "" for name, text in fields.items()}))
 
     def read(self, line: str) -> Mapping[str, str] | None:
-        """The fields in ``line``; None if it is no such line."""
+        """Return the fields in ``line``, or None if it does not match."""
         found = next(filter(None, (form.fullmatch(line.rstrip()) for form in self._forms)), None)
         return None if found is None else found.groupdict()
 
     def first_in(self, lines: Iterable[str]) -> Mapping[str, str]:
-        """The fields of the first such line; none if there is none."""
+        """Return the fields of the first matching line, or no fields if there is none."""
         return next(filter(None, map(self.read, lines)), {})
 
     @cached_property
@@ -57,7 +58,7 @@ MADE_BY = Line(f"{_FROM}:", f"{_BY}:")
 _OWN = "with rows that are not shipped:"
 _OWN_OF_OLD = "that --matrix gave:"
 MADE_BY_OWN_MATRIX = Line(f"{_FROM} {_OWN}", f"{_BY} {_OWN}", f"{_FROM} {_OWN_OF_OLD}", f"{_BY} {_OWN_OF_OLD}")
-"""The same where the matrix, or a row of it, is not the one that envsolve ships; it is read first."""
+"""The same if the matrix, or a row of it, is not the one that envsolve ships. It is read first."""
 COMMAND = Line("#   {command}")
 FOR = Line("# For: {platform}, {machines}", "# For: {platform}")
 NEEDS = Line("# Needs: NVIDIA driver {floor} or newer")
@@ -66,4 +67,4 @@ RESOLVED_FOR = Line(
 )
 EXPORTED = Line("# Exported from {name} by envsolve")
 GPU = Line("{name} ({capability})", "a GPU of {capability}")
-"""A GPU among the machines, which commas set apart."""
+"""A GPU in the list of machines, which commas separate."""

@@ -1,6 +1,6 @@
-"""What the formats for images share: the base, what the wheels must bring, and how to test the image.
+"""Common parts of the image formats: the base image, requirements on the wheels, and how to test the image.
 
-An image holds a Python lock, and no CUDA but that of its wheels. What it leaves to its host is the driver
+An image contains a Python lock, and no CUDA except that of its wheels. The driver is left to the host
 (docs/containers.md).
 """
 
@@ -28,15 +28,15 @@ from envsolve.model.solution import Solution
 from envsolve.model.versions import LibcVersion
 
 REQUIREMENTS = "/opt/requirements.txt"
-"""Where the image has the requirements that it was built from."""
+"""The path in the image of the requirements that it was built from."""
 PYTHON = "/usr/local/bin/python"
-"""Where the image named python has its own."""
+"""The path of Python in the image named python."""
 MACHINES = {Platform.LINUX_64: "linux/amd64", Platform.LINUX_AARCH64: "linux/arm64"}
-"""Docker's names of the platforms that an image can be for."""
+"""Docker's names of the platforms that images exist for."""
 RUNS_ENVSOLVE = (3, 11)
-"""The oldest Python that envsolve itself runs in."""
+"""The oldest Python that envsolve itself supports."""
 _TRITON = "triton"
-"""It calls a C compiler when it runs, under whatever name it is packaged: "Failed to find C compiler"
+"""It calls a C compiler at run time, under whatever name it is packaged: "Failed to find C compiler"
 (github.com/pytorch/pytorch/issues/116696, triton-lang/triton, python/triton/runtime/build.py)."""
 BUILDS_REMARK = (
     "# Some of these have no wheel, so pip builds them. Many need a compiler, which this image does not have."
@@ -45,10 +45,10 @@ COMPILER_REMARK = "#   Triton, and so torch.compile, calls a C compiler, which t
 
 
 class HereDocuments:
-    """How the files of one format of images have requirements: as here-documents, each opened by an instruction.
+    """How the files of one image format contain requirements: as here-documents, each opened by an instruction.
 
-    ``kind`` is what such a file is called, ``opening`` a verbose regular expression for the lines that open one, with
-    the group ``end``.
+    ``kind`` is the name of such a file in messages. ``opening`` is a verbose regular expression for the lines that open
+    a here-document, with the group ``end``.
     """
 
     def __init__(self, kind: str, opening: str) -> None:
@@ -56,19 +56,19 @@ class HereDocuments:
         self._kind, self._found = kind, re.compile(opening + body, re.VERBOSE | re.MULTILINE | re.DOTALL)
 
     def read(self, text: str) -> Lock:
-        """The lock in a file. Raises FileError if it has none, and as reading requirements does."""
+        """Return the lock in a file. Raises FileError if it has none, and like reading requirements."""
         requirements = self.requirements_in(text)
         if requirements is None:
             raise FileError(f"it is {self._kind} without requirements from envsolve")
         return read_lines(requirements, text)
 
     def requirements_in(self, text: str) -> str | None:
-        """The requirements in the here-documents of a file; None if it has none."""
+        """Return the requirements in the here-documents of a file, or None if it has none."""
         bodies = [found["body"] for found in self._found.finditer(text)]
         return "".join(bodies) if bodies else None
 
     def document_in(self, text: str) -> tuple[str, ...]:
-        """The lines of a file, but for the requirements and comments."""
+        """Return the lines of a file, without the requirements and comments."""
         around, at = "", 0
         for found in self._found.finditer(text):
             around += text[at : found.start("body")]
@@ -78,7 +78,7 @@ class HereDocuments:
 
 
 class Base(NamedTuple):
-    """A release of Debian that the image named python is built on, and its glibc."""
+    """A Debian release that the image named python is based on, and its glibc."""
 
     debian: str
     glibc: LibcVersion
@@ -94,17 +94,17 @@ _LAST_BASES = {(3, 5): (_BUSTER,), (3, 6): (_BULLSEYE,), (3, 7): (_BOOKWORM,), (
 2020-08, d162396 of 2021-12, 9a7a540 of 2023-06 and 4babb0e of 2024-09)."""
 _FIRST_WITH_BOTH = (3, 9)
 _BASES = (_BOOKWORM, _TRIXIE)
-"""What there is for every newer Python (the same, commits cd33ad0 of 2025-09 and 4f07059 of 2026-06). The older goes
-first: from glibc 2.41 on no library is loaded that requires an executable stack, as those of PyTorch, JAX and
-CTranslate2 did (lists.gnu.org/archive/html/info-gnu/2025-01/msg00014.html, github.com/OpenNMT/CTranslate2/issues/1849,
-github.com/conda-forge/pytorch-cpu-feedstock/issues/350)."""
+"""The bases for every newer Python (the same, commits cd33ad0 of 2025-09 and 4f07059 of 2026-06). The older one is
+first, because from glibc 2.41 on libraries that require an executable stack are not loaded, and PyTorch, JAX and
+CTranslate2 had such libraries (lists.gnu.org/archive/html/info-gnu/2025-01/msg00014.html,
+github.com/OpenNMT/CTranslate2/issues/1849, github.com/conda-forge/pytorch-cpu-feedstock/issues/350)."""
 
 
 def base_for(lock: Lock, solution: Solution | None, format_name: str) -> Base:
-    """The base of an image with ``lock``; ``solution`` is the stack that shaped it.
+    """Return the base of an image with ``lock``. ``solution`` is the stack that the lock was made for.
 
-    Raises UsageError for a lock that is not for Linux, or with packages from this machine; UnsolvableError where no
-    base has what the packages need, or where the wheels bring no CUDA.
+    Raises UsageError for a lock that is not for Linux, or that has packages from this machine. Raises UnsolvableError
+    if no base has what the packages need, or if the wheels bring no CUDA.
     """
     if lock.interpreter is not None:
         require_linux_for_image([lock.interpreter.platform], format_name)
@@ -116,30 +116,30 @@ def base_for(lock: Lock, solution: Solution | None, format_name: str) -> Base:
 
 
 def python_of(lock: Lock) -> tuple[int, int, int]:
-    """The Python that ``lock`` is for."""
-    assert lock.interpreter is not None  # else there is no image for it
+    """Return the Python version of ``lock``."""
+    assert lock.interpreter is not None  # locks without one have no image
     return lock.interpreter.python
 
 
 def minor(lock: Lock) -> str:
-    """The version of Python that the image has, as in the tags of its base."""
+    """Return the Python minor of the image, as in the tags of its base."""
     return ".".join(map(str, python_of(lock)[:2]))
 
 
 def has_gpu(lock: Lock) -> bool:
-    """Whether a GPU is made use of, by the stack or, in a lock that another tool made, by NVIDIA's wheels."""
+    """Whether a GPU is used: by the stack, or in another tool's lock by NVIDIA's wheels."""
     facts = facts_of(lock)
     return "cuda" in facts or (not facts and any(pin.name.startswith("nvidia-") for pin in lock.pins))
 
 
 def labels_of(lock: Lock) -> dict[str, str]:
-    """The labels of an image for a GPU, by name: the lowest driver and CUDA, where they are known."""
+    """Return the labels of an image for a GPU: the lowest driver and CUDA, if known."""
     facts = facts_of(lock)
     return {f"envsolve.{key.replace('_', '-')}": str(facts[key]) for key in ("minimum_driver", "cuda") if key in facts}
 
 
 def may_want_login(lock: Lock) -> bool:
-    """Whether one of the indexes may want a login: PyTorch's wants none."""
+    """Whether an index may require a login. PyTorch's does not."""
     return any(PYTORCH_INDEX not in option for option in index_options(lock))
 
 
@@ -149,18 +149,18 @@ def wheels_alone(lock: Lock) -> bool:
 
 
 def calls_compiler(lock: Lock) -> bool:
-    """Whether a package calls a C compiler when it runs."""
+    """Whether a package calls a C compiler at run time."""
     return any(_TRITON in pin.name.split("-") for pin in lock.pins)
 
 
 def pip_install(lock: Lock, options: str = "") -> str:
-    """The command that installs the requirements in the image; ``options`` are more of pip's."""
+    """Return the command that installs the requirements in the image, with more ``options`` for pip."""
     only = " --only-binary :all:" if wheels_alone(lock) else ""
     return f"pip install{options} --require-hashes --no-deps{only} -r {REQUIREMENTS}"
 
 
 def _require_remote(lock: Lock) -> None:
-    """Raise UsageError for a package from a folder of this machine, which the builder of an image cannot read."""
+    """Raise UsageError for a package from a directory of this machine, which the image builder cannot read."""
     for pin in lock.pins:
         place = pin.files[0].url if pin.index_url is None else pin.index_url or lock.default_index
         if place.startswith("file:") or is_path(place):
@@ -173,7 +173,7 @@ def _require_remote(lock: Lock) -> None:
 
 
 def _require_own_cuda(solution: Solution) -> None:
-    """Raise UnsolvableError for a wheel that takes CUDA from the system, of which the image has none."""
+    """Raise UnsolvableError for a wheel that uses the system's CUDA, which an image does not have."""
     if not needs_library_path(solution):
         return
     labels = " and ".join(choice.release.label for choice in solution.choices)
@@ -189,7 +189,7 @@ def _require_own_cuda(solution: Solution) -> None:
 
 
 def _base_of(lock: Lock, releases: Sequence[Release], format_name: str) -> Base:
-    """The first base whose glibc every pinned package can be loaded with."""
+    """The first base with a glibc that every pinned package can be loaded with."""
     if lock.interpreter is None:
         hint = Hint(f"lock the requirements for one: envsolve --python 3.12 -r FILE --format {format_name}")
         raise UnsolvableError("no-base-image", "the lock does not record its Python version", hints=(hint,))
@@ -211,7 +211,7 @@ def _base_of(lock: Lock, releases: Sequence[Release], format_name: str) -> Base:
 
 
 def _too_new(lock: Lock, releases: Sequence[Release], base: Base) -> str | None:
-    """What cannot be installed or loaded with the glibc of ``base``; None if everything can."""
+    """What cannot be installed or loaded with the glibc of ``base``, or None if everything can."""
     for release in releases:
         if release.glibc is not None and release.glibc > base.glibc:
             return release.label
@@ -222,5 +222,5 @@ def _too_new(lock: Lock, releases: Sequence[Release], base: Base) -> str | None:
     def fits(pin: Pin) -> bool:
         return any(not file.is_wheel or ranks.of_wheel(file.name) is not None for file in pin.files)
 
-    pins = (pin for pin in lock.pins if not pin.marker)  # whether the others are installed is not known here
+    pins = (pin for pin in lock.pins if not pin.marker)  # pins with markers may not be installed
     return next((one_line(f"{pin.name} {pin.version}") for pin in pins if not fits(pin)), None)

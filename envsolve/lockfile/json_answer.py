@@ -1,7 +1,7 @@
-"""``--format json``: the stack as data, in the shape the interface contract fixes, and read back as a lock.
+"""``--format json``: the stack as data, in the documented form, and read back as a lock.
 
-It is a report of a solution, and no lock is written as one. What is read has its frameworks and no other package, and
-of a build the name that the matrix has, which is the beginning of a build string.
+It is a report about a solution, and locks are not written in this format. Reading gives the frameworks and no other
+package. Builds have the name that the matrix has, which is a prefix of the build string.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MAKER = ("envsolve_version", "matrix_date", "request", "alternatives")
 
 
 def write(answers: Sequence[Answer], notes: Sequence[Note] = ()) -> str:
-    """One document with a final newline: of several platforms that of the first, with those of all in ``platforms``.
+    """Return one document with a final newline: that of the first platform, with those of all in ``platforms``.
 
     Each has all ``notes``.
     """
@@ -37,9 +37,9 @@ def write(answers: Sequence[Answer], notes: Sequence[Note] = ()) -> str:
 
 
 def write_locks(locks: Sequence[Lock], answers: Sequence[Answer], notes: Sequence[Note]) -> str:
-    """As :func:`write`, of locks: with every package.
+    """Like :func:`write`, but for locks, with every package.
 
-    One without framework has neither CUDA nor a driver.
+    A lock without framework has neither CUDA nor a driver.
     """
     stacks = {it.solution.problem.platform.value: _document(it) for it in answers}
     found = []
@@ -96,7 +96,7 @@ def _without_stack(lock: Lock) -> documents.Stack:
 
 
 def _packages(lock: Lock) -> Iterator[documents.LockedPackage]:
-    """Each package with its version and who installs it; files and hashes are in the lock itself."""
+    """Each package with its version and installer. Files and hashes are in the lock itself."""
     for package in lock.conda:
         yield {"name": package.name, "version": package.version, "build": package.build, "manager": "conda"}
     for pin in sorted_pins(lock.pins):
@@ -104,15 +104,18 @@ def _packages(lock: Lock) -> Iterator[documents.LockedPackage]:
 
 
 def document_in(text: str) -> dict[str, Any]:
-    """An answer without its maker: of its notes the codes, of its machines what it rests on.
+    """Return an answer without its maker, with only the codes of notes and the relevant facts about machines.
 
-    Raises FileError if it is no answer.
+    Raises FileError if it is not an answer.
     """
     return _without_maker(_document_of(text))
 
 
 def read(text: str, platform: Platform) -> Lock | None:
-    """What an answer holds for ``platform``; None if it is for other ones. Raises FileError if it is none."""
+    """Return the part of an answer for ``platform``, or None if it is for others.
+
+    Raises FileError if it is not an answer.
+    """
     document = _document_of(text)
     try:
         parts = {part["host"]["platform"]: part for part in document.get("platforms", [document])}
@@ -133,7 +136,7 @@ def _document(answer: Answer) -> documents.Stack:
         "cuda_owner": None if solution.owner is None else solution.owner.value,
         "minimum_driver": None if solution.minimum_driver is None else str(solution.minimum_driver),
         "frameworks": [_framework(choice) for choice in solution.choices],
-        "packages": [{"spec": it.spec, "manager": "pip" if it.by_pip else "conda"} for it in answer.asked],
+        "packages": [{"spec": it.spec, "manager": "pip" if it.by_pip else "conda"} for it in answer.requested],
         "because": [{"fact": fact.text, "source": fact.source} for fact in solution.because],
         "alternatives": [_alternative(it) for it in answer.alternatives],
         "notes": [it.as_json() for it in (*solution.notes, *(newer.note for newer in solution.newer_elsewhere))],
@@ -150,7 +153,7 @@ def _document(answer: Answer) -> documents.Stack:
 
 
 def _alternative(answer: Answer) -> documents.Alternative:
-    """What distinguishes another stack from the first, and the command that gives it."""
+    """The difference between another stack and the first, and the command for it."""
     document = _document(answer)
     return {
         "python": document["python"],
@@ -164,7 +167,7 @@ def _alternative(answer: Answer) -> documents.Alternative:
 
 
 def _hosts(answer: Answer) -> list[documents.FleetHost]:
-    """Each host once, with the files that describe it: a fleet has many of a kind."""
+    """Each kind of host once, with the files that describe it: a fleet has many of a kind."""
     files: dict[str, list[str]] = {}
     described: dict[str, documents.SolvedHost] = {}
     for host, name in zip(answer.hosts, answer.solution.request.hosts, strict=True):
@@ -212,7 +215,7 @@ def _framework(choice: Choice) -> documents.Framework:
 
 
 def _document_of(text: str) -> dict[str, Any]:
-    """The document in ``text``. Raises FileError if it is no answer."""
+    """The document in ``text``. Raises FileError if it is not an answer."""
     try:
         document = json_value(text)
     except FileError:
@@ -232,7 +235,7 @@ def _without_maker(document: Mapping[str, object]) -> dict[str, object]:
 
 
 def _machine(host: object) -> object:
-    """The platform, the C library and the compute capabilities of a host: what an answer rests on."""
+    """The platform, the C library and the compute capabilities of a host, which an answer depends on."""
     if not isinstance(host, dict):
         return host
     capabilities = {str(it.get("compute_capability")) for it in _tables(host.get("gpus"))}
@@ -244,7 +247,7 @@ def _tables(listed: object) -> list[Mapping[str, object]]:
 
 
 def _lock(part: Mapping[str, Any], platform: Platform) -> Lock:
-    """Raises KeyError, TypeError or ValueError for another shape."""
+    """The lock of a part. Raises KeyError, TypeError or ValueError for an invalid one."""
     frameworks = tuple(map(_read_framework, part["frameworks"]))
     gpus = [_text_or_none(gpu["compute_capability"]) for gpu in part["host"]["gpus"]]
     stack = Stack(
@@ -279,7 +282,7 @@ def _read_framework(row: Mapping[str, object]) -> LockedFramework:
 
 
 def _version(wheel: LockedFramework) -> str:
-    """As a requirement of pip: see :attr:`envsolve.model.release.Release.full_version`."""
+    """The version for pip: see :attr:`envsolve.model.release.Release.full_version`."""
     return f"{wheel.version}+{wheel.build}" if wheel.source == Source.PYTORCH else wheel.version
 
 

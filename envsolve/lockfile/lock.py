@@ -1,10 +1,10 @@
-"""A lock as a value: what is installed, file by file, and what that choice rests on.
+"""A lock as a value: the packages to install, with their files, and the facts that the choice is based on.
 
-A lock is for one platform. A file for several, as conda-lock.yml and pixi.lock are, is read into one lock for each and
-written from as many; what such a file says of all of them is in each.
+A lock is for one platform. A file for several platforms, such as conda-lock.yml or pixi.lock, is read as one lock for
+each and written from as many. What such a file says about all platforms is in each of them.
 
-Every format is read into one and written from one. Not every format can hold all of it: what a file holds of a lock is
-what is read of it.
+Every format is read into a lock and written from one. Not every format can express all of it, so reading gives what the
+file contains.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from packaging.version import Version
 
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_pins import STRONG
 from envsolve.lockfile.options import Options
-from envsolve.lockfile.sound_pins import STRONG
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.package import PackageFile, Pin
@@ -33,17 +33,16 @@ if TYPE_CHECKING:
     from envsolve.model.conda import CondaPackage, VirtualPackage
 
 _OF_PLATFORM = ("os_name", "platform_machine", "platform_system", "sys_platform")
-"""The variables of markers that a platform decides."""
+"""The marker variables that depend on the platform."""
 MAIN = "main"
-"""The category of what an environment needs in any case (conda-lock's word)."""
+"""The category of packages that an environment always needs (conda-lock's name)."""
 
 
-class Asked(NamedTuple):
-    """One thing that was requested: a match spec of conda or, with ``by_pip``, a requirement as PEP 508 has it.
+class RequestedSpec(NamedTuple):
+    """A spec that a lock was resolved for: a conda match spec or, with ``by_pip``, a requirement as in PEP 508.
 
-    ``reason`` is a sentence for people. ``category`` is what it is for: ``main``, or ``dev`` and the like.
-    ``of_stack`` says that the stack requires it, and no request by name. ``index`` is the only index that has it, if
-    that is not the default one.
+    ``reason`` is a sentence for users. ``category`` is its group: ``main``, ``dev`` and so on. ``of_stack`` is true if
+    the stack requires it, and not the user. ``index`` is the only index that has it, if that is not the default one.
     """
 
     spec: str
@@ -55,7 +54,7 @@ class Asked(NamedTuple):
 
 
 class LockedFramework(NamedTuple):
-    """One framework of a stack: its name in envsolve, and its version, package, source and build in the matrix."""
+    """A framework of a stack: its name in envsolve, and its version, package, source and build in the matrix."""
 
     framework: str
     version: str
@@ -65,10 +64,10 @@ class LockedFramework(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """The frameworks that a lock is built around, and what they need of a machine.
+    """The frameworks that a lock is built around, and their requirements on a machine.
 
-    ``capabilities`` are the compute capabilities that it was made for, () for the CPU. ``machines`` says in words which
-    machines those are. What the CPU does without is None.
+    ``capabilities`` are the compute capabilities that it was made for, () for the CPU. ``machines`` describes these
+    machines in words. Fields that do not apply to the CPU are None.
     """
 
     frameworks: tuple[LockedFramework, ...]
@@ -80,15 +79,15 @@ class Stack(NamedTuple):
 
 
 class Made(NamedTuple):
-    """How envsolve came to a lock: its version, the command, and what shaped the answer beside the indexes.
+    """How envsolve made a lock: its version, the command, and everything besides the indexes that affected the result.
 
-    ``command`` is for people; what another request is compared with are ``request``, the frameworks and requirements
-    as requested, None if they are not known, and ``options``. ``exclude_newer`` is the moment after which uploads
-    do not count. ``asked_digest`` is a digest of all that was requested, that of files among it.
-    ``matrix_date`` is that of the compatibility matrix, None if no framework was requested; ``own_matrix`` says that
-    it is not the one that envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` as it was when the file
-    was written: another one says that the packages were changed since. ``evidence`` are names of packages with CUDA
-    code, by where the facts about them come from (envsolve.app.packages.lock_evidence).
+    ``command`` is for users. ``request`` are the frameworks and requirements as requested, None if unknown; other
+    requests are compared with it and with ``options``. ``exclude_newer`` is the time after which uploads do not count.
+    ``request_digest`` is a digest of everything requested, including the contents of files. ``matrix_date`` is the date
+    of the compatibility matrix, None if no framework was requested. ``own_matrix`` is true if it is not the matrix that
+    envsolve ships. ``packages_digest`` is :attr:`Lock.packages_digest` at the time of writing: if it differs, the
+    packages were changed since. ``evidence`` are names of packages with CUDA code, by the source of the facts about
+    them (envsolve.app.packages.lock_evidence).
     """
 
     envsolve_version: str
@@ -98,21 +97,21 @@ class Made(NamedTuple):
     own_matrix: bool = False
     exclude_newer: str | None = None
     notes: tuple[str, ...] = ()
-    asked_digest: str | None = None
+    request_digest: str | None = None
     packages_digest: str | None = None
     options: Options = ()
     evidence: Options = ()
 
     def option(self, key: str) -> tuple[str, ...]:
-        """The values of one option; () where it was not given."""
+        """Return the values of one option, () if it was not given."""
         return dict(self.options).get(key, ())
 
 
 class Open(NamedTuple):
-    """An entry that leaves something to be decided, which ``reason`` says; ``name`` is None if it has none.
+    """An entry that leaves something open, described by ``reason``; ``name`` is None if it has none.
 
-    ``line`` is that of the file, where it helps; ``of_conda`` says that the entry is about a package of conda,
-    ``optional`` that it is only installed with an extra or a group.
+    ``line`` is its line in the file, if that helps. ``of_conda`` is true for a conda package, ``optional`` for one that
+    is only installed with an extra or a group.
     """
 
     reason: str
@@ -123,18 +122,18 @@ class Open(NamedTuple):
 
 
 class Lock(NamedTuple):
-    """A lock for one platform: the packages of Python, those of conda that they are installed beside, or either alone.
+    """A lock for one platform: Python packages, conda packages that they are installed with, or only one of these.
 
-    ``pins`` are sorted by name; a name may come more than once, under different markers. Of a pin ``index_url`` is ""
-    where the lock does not say which index it is from. ``python`` is the full version ``3.11.7`` and ``glibc`` the
-    newest that may be needed, where the lock says so. ``made`` and ``stack`` are None for a lock of another tool, and
-    ``stack`` where no framework was requested.
+    ``pins`` are sorted by name. A name may occur several times with different markers. A pin's ``index_url`` is "" if
+    the lock does not say which index it is from. ``python`` is the full version ``3.11.7``, and ``glibc`` the newest
+    that may be needed, if the lock has them. ``made`` and ``stack`` are None for a lock of another tool, and ``stack``
+    if no framework was requested.
 
-    ``default_index`` is where a package comes from that says nothing else, and ``default_is_plain`` says that an
-    installer looks there by default; ``indexes`` are those beside it and ``find_links`` pages and folders of
-    files, in their order. ``requires_python`` is what another tool's lock says of its Pythons. ``exported_from`` is the
-    name of the file that it was read from before it was written as this one. ``open`` is what the file leaves open, so
-    that it is no whole lock, and ``left_out`` are sentences on what else is in the file and not in the lock.
+    ``default_index`` is the index of packages that name none, and ``default_is_plain`` is true if installers use it by
+    default. ``indexes`` are the other indexes, and ``find_links`` pages and directories of files, in their order.
+    ``requires_python`` is the range of Pythons in another tool's lock. ``exported_from`` is the name of the file that
+    it was exported from. ``open`` are entries that the file leaves open, so the lock is incomplete. ``left_out`` are
+    sentences about other content of the file that is not in the lock.
     """
 
     pins: tuple[Pin, ...]
@@ -154,7 +153,7 @@ class Lock(NamedTuple):
     conda: tuple[CondaPackage, ...] = ()
     channels: tuple[str, ...] = ()
     virtual_packages: tuple[VirtualPackage, ...] = ()
-    asked: tuple[Asked, ...] = ()
+    requested: tuple[RequestedSpec, ...] = ()
     sources: tuple[str, ...] = ()
     environment: str = ""
     variables: tuple[tuple[str, str], ...] = ()
@@ -162,17 +161,17 @@ class Lock(NamedTuple):
 
     @property
     def versions(self) -> dict[str, str]:
-        """The version of each package, by name; what conda installs stands for what pip does."""
+        """The version of each package by name. If conda and pip have the same package, conda's counts."""
         return {pin.name: pin.version for pin in self.pins} | {it.name: it.version for it in self.conda}
 
     @property
     def addresses(self) -> dict[str, str]:
-        """Where each package is that a requirement gave by its address."""
+        """The location of each package that a requirement gave by address."""
         return {pin.name: pin.files[0].url for pin in self.pins if pin.index_url is None and pin.files}
 
     @property
     def interpreter(self) -> Interpreter | None:
-        """The Python and the platform that it is for; None if it does not say one of them."""
+        """The Python and the platform that it is for, or None if one of them is unknown."""
         from envsolve.index.fitting import Interpreter
 
         try:
@@ -183,12 +182,12 @@ class Lock(NamedTuple):
             return None
 
     @property
-    def asks_alone(self) -> bool:
-        """Whether it has no packages and says what a stack requires: these are for a solver to choose."""
-        return any(it.of_stack for it in self.asked) and not self.conda and not self.pins
+    def is_unresolved(self) -> bool:
+        """Whether it has no packages, but the requirements of a stack for a solver."""
+        return any(it.of_stack for it in self.requested) and not self.conda and not self.pins
 
     def pins_for(self, platform: Platform) -> tuple[Pin, ...]:
-        """The pins whose markers may hold on ``platform``, for some Python; one with a marker not understood does."""
+        """Return the pins whose markers may hold on ``platform`` for some Python, or cannot be parsed."""
         from envsolve.index.fitting import Interpreter
         from envsolve.lockfile.marker_ways import may_hold, ways_of
 
@@ -205,13 +204,13 @@ class Lock(NamedTuple):
 
     @property
     def categories(self) -> tuple[str, ...]:
-        """For whom there are packages that are not for everyone, sorted."""
+        """The categories of packages that are not for everyone, sorted."""
         found = {name for it in self.conda for name in it.categories} | {n for it in self.pins for n in it.categories}
         return tuple(sorted(found))
 
     @property
     def packages_digest(self) -> str:
-        """A digest of the packages, as ``sha256:0a...``: of their versions, files, indexes and markers."""
+        """A digest of the packages' versions, files, indexes and markers, as ``sha256:0a...``."""
         import hashlib
         import json
 
@@ -221,9 +220,9 @@ class Lock(NamedTuple):
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
     def with_digest(self, write: Callable[[Lock], str], read: Callable[[str], Lock]) -> Lock:
-        """The lock with the digest of the packages that a file with it holds, as ``read`` finds them in it.
+        """Return the lock with the digest of the packages as ``read`` finds them in a file written by ``write``.
 
-        It is as it was where ``made`` is None, or where such a file cannot be read back. Raises what ``write`` does.
+        The lock is unchanged if ``made`` is None, or if such a file cannot be read. Raises what ``write`` raises.
         """
         if self.made is None:
             return self
@@ -235,9 +234,9 @@ class Lock(NamedTuple):
         return self._replace(made=self.made._replace(packages_digest=digest))
 
     def with_requirers(self) -> Lock:
-        """The same with ``via`` and ``requires`` of its pins each completed by the other.
+        """Return the lock with ``via`` and ``requires`` of its pins completed from each other.
 
-        Some formats say what a package requires, others what requires a package.
+        Some formats have what a package requires, others what requires a package.
         """
         names = {pin.name for pin in self.pins}
         requires: dict[str, set[str]] = {name: set() for name in names}
@@ -259,7 +258,10 @@ class Lock(NamedTuple):
 
 
 def wheels_lock(pins: tuple[Pin, ...], interpreter: Interpreter, default_index: str, *, default_is_plain: bool) -> Lock:
-    """A lock of wheels alone for ``interpreter``, with the indexes beside the default one in the order of its pins."""
+    """Return a lock of only wheels for ``interpreter``.
+
+    Indexes besides the default one are in the order of its pins.
+    """
     used = dict.fromkeys(url for pin in pins if (url := pin.index_url) is not None and url != default_index)
     return Lock(
         pins,
@@ -277,9 +279,9 @@ def conda_lock(
     pins: tuple[Pin, ...],
     platform: Platform,
     virtual_packages: tuple[VirtualPackage, ...],
-    asked: tuple[Asked, ...],
+    requested: tuple[RequestedSpec, ...],
 ) -> Lock:
-    """A lock of ``conda`` packages for a machine that has ``virtual_packages``, with the wheels beside them."""
+    """Return a lock of ``conda`` packages for a machine with ``virtual_packages``, with wheels in addition."""
     conda = tuple(conda)
     return Lock(
         pins,
@@ -288,29 +290,29 @@ def conda_lock(
         glibc=next((it.version for it in virtual_packages if it.name == "__glibc"), None),
         conda=conda,
         virtual_packages=virtual_packages,
-        asked=asked,
+        requested=requested,
     )
 
 
 def sorted_pins(pins: Iterable[Pin]) -> list[Pin]:
-    """``pins`` in the order of every lock: by name, those of one name as they are."""
+    """Return ``pins`` in the order of every lock: by name, with those of one name in their given order."""
     return sorted(pins, key=lambda pin: pin.name)
 
 
 def strong_digests(pin: Pin) -> tuple[str, ...]:
-    """The digests of all files of ``pin`` that prove what they are, as ``sha256:0a...``, sorted."""
+    """Return the secure digests of all files of ``pin``, as ``sha256:0a...``, sorted."""
     files = pin.files if pin.index_url is not None else pin.files[:1]
     return tuple(sorted({f"{kind}:{digest}" for file in files for kind, digest in file.hashes if kind in STRONG}))
 
 
 def bare_files(digests: Iterable[str]) -> tuple[PackageFile, ...]:
-    """Files of which no more than a digest is known, ``sha256:0a...``, each once and sorted."""
+    """Return files of which only a digest is known, ``sha256:0a...``, each once and sorted."""
     split = (it.partition(":") for it in sorted(set(digests)))
     return tuple(PackageFile("", "", ((kind, digest),)) for kind, _, digest in split)
 
 
 def moment(text: str) -> str | None:
-    """A moment as RFC 3339 has it, in UTC; None for what is none, as nothing depends on it."""
+    """Return a time in RFC 3339 in UTC, or None if it is invalid, because nothing depends on it."""
     try:
         found = datetime.fromisoformat(text)
         if found.tzinfo is None:
@@ -322,7 +324,10 @@ def moment(text: str) -> str | None:
 
 @lru_cache(maxsize=64)
 def is_specifier(versions: str) -> bool:
-    """Whether ``versions`` is a range: old packages say ``>=2.7.*``, for which readers refuse a whole pylock.toml."""
+    """Whether ``versions`` is a valid range.
+
+    Old packages have ``>=2.7.*``, for which readers refuse a whole pylock.toml.
+    """
     try:
         return bool(SpecifierSet(versions))
     except InvalidSpecifier:
@@ -330,12 +335,12 @@ def is_specifier(versions: str) -> bool:
 
 
 def requires_python_of(python: str) -> str:
-    """The versions of Python that a lock made for ``python`` is for: of the same minor, and no older."""
+    """Return the Python versions that a lock for ``python`` supports: the same minor, not older."""
     return f">={python},=={'.'.join(python.split('.')[:2])}.*" if python else ""
 
 
 def repository_pin(pin: Pin, url: str) -> Pin | Open:
-    """``pin`` as the commit of a repository at ``url``; what is no commit may be another one tomorrow."""
+    """Return ``pin`` as the commit of a repository at ``url``, or Open for any other revision, which may change."""
     try:
         reference = parse_reference(without_secrets(url))
     except ValueError as error:
@@ -346,14 +351,8 @@ def repository_pin(pin: Pin, url: str) -> Pin | Open:
     return pin._replace(files=(file,), index_url=None)
 
 
-def address_in(url: str) -> str:
-    """``url`` without what is behind the sign ``#``, but for the folder of an archive that is built."""
-    address, _, fragment = url.partition("#")
-    return address + next((f"#{part}" for part in fragment.split("&") if part.startswith("subdirectory=")), "")
-
-
 def version_in(name: str, url: str) -> str:
-    """The version in the address of a file of ``name``; "" if it says none."""
+    """Return the version in the address of a file of ``name``, or ""."""
     from envsolve.index.page import version_of
 
     return version_of(name, unquote(file_name_in(url))) or ""

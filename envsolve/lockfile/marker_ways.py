@@ -1,8 +1,8 @@
-"""Environment markers as the ways in which they hold, so that markers can be joined and stay short.
+"""Environment markers in disjunctive normal form, so that markers can be combined and stay short.
 
-A way is a set of comparisons that hold together; a marker holds in one of its ways or another. No extra is requested,
-and of groups only those that are named: ``extra == "gpu"`` never holds, and what is left of a marker speaks of machines
-and Pythons alone.
+A way is a set of comparisons that are joined with ``and``; a marker holds if one of its ways holds. No extra is
+requested, and only the named groups are: ``extra == "gpu"`` never holds, and the rest of a marker is about machines and
+Pythons.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _OPPOSITE = {"==": "!=", "<": ">=", "<=": ">", "in": "not in"}
 _OPPOSITE |= {opposite: operator for operator, opposite in _OPPOSITE.items()}
 _GROUPS = ("extra", "extras", "dependency_groups")
 _MOST = 64
-"""Ways of one marker; that of a package has one or two, and a file with more was made to take long."""
+"""The maximum number of ways of one marker. Real packages have one or two; a file with more is made to take long."""
 
 
 class Comparison(NamedTuple):
-    """``left operator right``; what is no variable is in quotes."""
+    """A comparison ``left operator right``. Values are in quotes, variables are not."""
 
     left: str
     operator: str
@@ -41,7 +41,7 @@ class Comparison(NamedTuple):
 
     @property
     def opposite(self) -> Comparison | None:
-        """What holds just where this does not; None if no one comparison says it."""
+        """Return the comparison that holds exactly if this one does not, or None if there is none."""
         operator = _OPPOSITE.get(self.operator)
         return None if operator is None else self._replace(operator=operator)
 
@@ -54,9 +54,9 @@ ANYWHERE: Ways = frozenset({Way()})
 
 @lru_cache(maxsize=1024)
 def ways_of(marker: str, groups: frozenset[str] = frozenset()) -> Ways:
-    """The ways in which ``marker`` holds for these dependency groups, "" anywhere.
+    """Return the ways in which ``marker`` holds for these dependency groups; "" holds anywhere.
 
-    Raises FileError if it is none, or too long.
+    Raises FileError if it is invalid or too long.
     """
     if not marker:
         return ANYWHERE
@@ -72,12 +72,12 @@ def ways_of(marker: str, groups: frozenset[str] = frozenset()) -> Ways:
 
 
 def either(one: Ways, other: Ways) -> Ways:
-    """Where ``one`` holds, or ``other``. Raises FileError if that is too long."""
+    """Return where ``one`` or ``other`` holds. Raises FileError if that is too long."""
     return _shortened(one | other)
 
 
 def both(one: Ways, other: Ways) -> Ways:
-    """Where ``one`` holds and ``other`` too. Raises FileError if that is too long."""
+    """Return where both ``one`` and ``other`` hold. Raises FileError if that is too long."""
     if other == ANYWHERE:
         return one
     if len(one) * len(other) > _MOST * 4:
@@ -87,23 +87,23 @@ def both(one: Ways, other: Ways) -> Ways:
 
 
 def implies(one: Ways, other: Ways) -> bool:
-    """Whether each way of ``one`` is, by the look of it, in one of ``other``."""
+    """Whether each way of ``one`` is contained in a way of ``other``, compared textually."""
     return all(any(wider <= way for wider in other) for way in one)
 
 
 def may_hold(ways: Ways, known: Mapping[str, str]) -> bool:
-    """Whether ``ways`` may hold where the variables of markers in ``known`` have these values, and others any."""
+    """Whether ``ways`` may hold if the marker variables in ``known`` have these values, and others any value."""
     return any(all(_may_hold(it, known) for it in way) for way in ways)
 
 
 def marker_of(ways: Ways) -> str:
-    """The marker that holds in ``ways``, "" for anywhere."""
+    """Return the marker that holds in ``ways``, "" for anywhere."""
     if ways == ANYWHERE:
         return ""
     texts = [sorted(map(str, way)) for way in ways]
     alone = len(texts) == 1
-    said = (" and ".join(it) if alone or len(it) == 1 else f"({' and '.join(it)})" for it in sorted(texts))
-    return " or ".join(said)
+    written = (" and ".join(it) if alone or len(it) == 1 else f"({' and '.join(it)})" for it in sorted(texts))
+    return " or ".join(written)
 
 
 def _may_hold(comparison: Comparison, known: Mapping[str, str]) -> bool:
@@ -118,7 +118,10 @@ def _may_hold(comparison: Comparison, known: Mapping[str, str]) -> bool:
 
 
 def _any_of(tokens: list[re.Match[str]], groups: frozenset[str]) -> Ways:
-    """What ``tokens``, the next one last, say up to a bracket that is not theirs: ``and`` binds more than ``or``."""
+    """The ways of ``tokens``, the next one last, up to an unmatched closing bracket.
+
+    ``and`` binds tighter than ``or``.
+    """
     found = [*_all_of(tokens, groups)]
     while tokens and tokens[-1]["word"] == "or":
         tokens.pop()
@@ -157,12 +160,12 @@ def _compared(token: re.Match[str], groups: frozenset[str]) -> Ways:
 
 
 def _quoted(side: str) -> str:
-    """A value in single quotes, as uv writes them, so that the same one is the same from everywhere."""
+    """A value in single quotes, as uv writes them, so that equal values have equal text."""
     return f"'{side[1:-1]}'" if side[0] == '"' and "'" not in side else side
 
 
 def _shortened(ways: Iterable[Way]) -> Ways:
-    """The same ways without those that others include, and without comparisons that others make needless."""
+    """The same ways without those that others include, and without redundant comparisons."""
     left = _widest(ways)
     while (shorter := _widest(_without_needless(left))) != left:
         left = shorter
@@ -178,7 +181,7 @@ def _widest(ways: Iterable[Way]) -> Ways:
 
 
 def _without_needless(ways: Ways) -> Iterable[Way]:
-    """``A or (B and not A)`` is ``A or B``: where A holds, the second does not matter."""
+    """Replace ``A or (B and not A)`` with ``A or B``: if A holds, the second part does not matter."""
     comparisons = frozenset().union(*ways)
     left = set(ways)
     for it in comparisons:

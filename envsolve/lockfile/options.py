@@ -1,40 +1,41 @@
-"""What a file records of the options that it was made with: values by the keys of a project.
+"""The options recorded in a lock: values by the keys of a project.
 
-An environment.yml and a pixi.toml of a stack have the command alone, on top for people, out of which they are read.
+An environment.yml and a pixi.toml of a stack only have the command, in a comment, and the options are read from it.
 """
 
 from __future__ import annotations
 
 import shlex
 
-from envsolve.model.asker import key_of
+from envsolve.model.requester import key_of
 
 Options = tuple[tuple[str, tuple[str, ...]], ...]
-"""Values by keys; what was not given is left out."""
+"""Values by key. Options that were not given are left out."""
 UNRECORDED = (
     *("--driver", "--glibc", "--gpu", "--host", "--platform", "--format"),
     *("--requirement", "--constraint", "--build-constraint"),
 )
-"""Options that files do not record: files record the compute capabilities, the C library and the files' contents."""
+"""Options that files do not record: they have the compute capabilities, the C library and the contents of files
+instead."""
 CONSTRAINTS = "constraints"
-"""The key of what constraint files say."""
+"""The key of the contents of constraint files."""
 BUILD_CONSTRAINTS = "build-constraints"
-"""The key of what files say of the versions of what builds require."""
+"""The key of the constraints on the requirements of builds."""
 OVERRIDES = "overrides"
 """The key of the requirements that replace all others on the same package."""
 AROUND = "around"
-"""The key of what a lock does not hold because the environment that it is for has it: ``torch==2.8.0a0+nv25.6``."""
+"""The key of packages that a lock leaves out because its environment has them: ``torch==2.8.0a0+nv25.6``."""
 _FLAGS = ("--exact", "--allow-builds", "--extensions", "--pre")
 _OF_PROJECT = "envsolve lock  # "
 
 
 def options_in(command: str) -> Options:
-    """The options in ``command``, as recorded_command of envsolve.app writes it; none if it is broken."""
+    """Return the options in ``command``, as recorded_command of envsolve.app writes it; none if it is invalid."""
     if command.startswith(_OF_PROJECT):
         command = command.removeprefix(_OF_PROJECT).rpartition(" for ")[0]
     try:
         words = iter(shlex.split(command))
-    except ValueError:  # a quote that does not end, in an edited file
+    except ValueError:  # an unclosed quote in an edited file
         return ()
     found: dict[str, tuple[str, ...]] = {}
     for word in words:

@@ -1,4 +1,4 @@
-"""Whether envsolve wrote a file. It overwrites its own files; any other only with ``--force``."""
+"""Whether envsolve wrote a file. It overwrites its own files, and other files only with ``--force``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from envsolve.boundary.files import FileError, json_value, read_text
 from envsolve.errors import Hint, UsageError
 
 LONGEST = 16 * 1024 * 1024
-"""Bytes; envsolve writes no longer file."""
+"""Bytes. envsolve never writes a longer file."""
 BY_FORCE = Hint("use --force to overwrite it")
 _HEADER = re.compile(r"#+\s*(?:Made by envsolve\b|Exported from [^\n]+ by envsolve\b)")
-"""How the comments on top of a lock begin (envsolve.lockfile.header, envsolve.lockfile.recorded)."""
+"""The start of the comments at the top of a lock (envsolve.lockfile.header, envsolve.lockfile.recorded)."""
 _MERGE_MARKS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
-"""Begin the lines that git puts around both sides of a conflict."""
+"""The start of the lines that git puts around both sides of a conflict."""
 
 
 def refuse_to_overwrite(path: Path, *ways: Hint) -> None:
     """Raise UsageError ``not-a-lock`` if the file at ``path`` has content that envsolve did not write.
 
-    What is no file, such as a pipe, has no content. ``ways`` are what else could be done.
+    Anything but a file, such as a pipe, has no content. ``ways`` are hints about other solutions.
     """
     if not os.path.isfile(path):  # noqa: PTH113 - no error for a name that is none
         return
@@ -36,7 +36,7 @@ def refuse_to_overwrite(path: Path, *ways: Hint) -> None:
 
 
 def is_own(text: str) -> bool:
-    """Whether envsolve wrote a file with this text, or nothing is in it."""
+    """Whether envsolve wrote a file with this text, or the text is empty."""
     return not text.strip() or any(map(_HEADER.match, _comments_on_top(text))) or _is_own_json(text)
 
 

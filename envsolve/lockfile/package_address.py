@@ -1,7 +1,7 @@
-"""What the address of a conda package says of it, for lock files that state no more, and what may be believed of it.
+"""What the address of a conda package says about it, for lock files that have nothing else, after validation.
 
-``https://conda.anaconda.org/conda-forge/linux-64/bzip2-1.0.8-hda65f42_8.conda``: the channel, the platform, and name,
-version and build, in which no stroke stands but in the name (CEP 26). https://conda.org/learn/ceps/cep-0026
+``https://conda.anaconda.org/conda-forge/linux-64/bzip2-1.0.8-hda65f42_8.conda`` has the channel, the platform, and
+name, version and build. Only the name may contain a hyphen (CEP 26). https://conda.org/learn/ceps/cep-0026
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _BUILD = re.compile(r"[0-9A-Za-z_.+]*\Z")
 _SUBDIR = re.compile(r"(?:noarch|[a-z0-9]+-[a-z0-9]+)?\Z")
 _NOARCH = "noarch"
 _PLACE = re.compile(r"[^\s\"'<>\\^`{|}]+\Z")
-"""An address or a path that needs no quotes; what an address may not hold is percent-encoded in it."""
+"""An address or a path that needs no quotes. Other characters are percent-encoded in it."""
 _DIGITS = {"md5": re.compile(r"[0-9a-f]{32}\Z"), "sha256": re.compile(r"[0-9a-f]{64}\Z")}
 
 
 def package_of(stated: CondaPackage) -> CondaPackage:
-    """``stated`` with what its address says where it has nothing, without credentials and what is no digest.
+    """Return ``stated`` with missing fields from its address, without credentials and invalid digests.
 
-    That it is for any platform its address knows best: old locks state the platform it was locked for.
-    Raises FileError if a name, a version or an address is none: it might begin another line of what is written from
+    The address decides whether a package is for any platform, because old locks state the platform that they are for.
+    Raises FileError if a name, a version or an address is invalid: it might start another line of what is written from
     it.
     """
     url = without_secrets(stated.url.partition("#")[0])
@@ -45,13 +45,13 @@ def package_of(stated: CondaPackage) -> CondaPackage:
         sha256=_digest("sha256", stated.sha256),
         channel=without_secrets(stated.channel or channel).rstrip("/"),
     )
-    if not _is_sound(package):
+    if not _is_writable(package):
         raise FileError(f"{shown(stated.name or stated.url)} is not a valid conda package")
     return package
 
 
 def _parts_of(url: str) -> tuple[str, str, str, str, str]:
-    """Name, version, build, platform and channel in an address or a path; "" for each that is not there."""
+    """Name, version, build, platform and channel in an address or a path, each "" if missing."""
     folder, _, file = url.replace("\\", "/").rpartition("/") if len(url) <= _LONGEST else ("", "", "")
     found = _FILE.match(unquote(file))
     name, version, build = ("", "", "") if found is None else found.groups()
@@ -66,7 +66,7 @@ def _digest(algorithm: str, text: str | None) -> str | None:
     return lowered if _DIGITS[algorithm].match(lowered) else None
 
 
-def _is_sound(package: CondaPackage) -> bool:
+def _is_writable(package: CondaPackage) -> bool:
     named = _NAME.match(package.name) and _VERSION.match(package.version) and _BUILD.match(package.build)
     placed = _SUBDIR.match(package.subdir) and _PLACE.match(package.url) and _PLACE.match(package.channel or "-")
     return bool(named and placed and len(package.url) <= _LONGEST) and all(

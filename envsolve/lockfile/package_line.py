@@ -1,4 +1,4 @@
-"""On which line of a lock a package stands, whatever the format: CI systems show a remark there."""
+"""Find the line of a package in a lock of any format, so that CI systems can show a message there."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import re
 
 
 def package_line(text: str, name: str) -> int | None:
-    """The line, from 1 on, on which the lock ``text`` has the package ``name``, which is normalized; None without one.
+    """Return the line, from 1, of the package ``name`` (normalized) in the lock ``text``, or None.
 
-    First the line counts on which a table or a mapping has it as its ``name``, then that of a requirement or a match
-    spec, then one with the name of its file, then that of a list that has it, as in a pyproject.toml.
+    In order of preference it is the line on which a table or a mapping has it as its ``name``, the line of a
+    requirement or a match spec, a line with the name of its file, and the line of a list that has it, as in a
+    pyproject.toml.
     """
     spelled = re.escape(name).replace(r"\-", "[-_.]")
     before, behind = r"^[ \t]*(?:-[ \t]+)?[\"']?", r"(?=[ \t]*(?:[\"',;<>=!~\[\n\r]|@|$))"

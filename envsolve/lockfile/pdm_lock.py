@@ -1,7 +1,7 @@
-"""``pdm.lock``: the lock of PDM 2.20 and newer, which says of each package in which groups and where it is.
+"""``pdm.lock``: the lock of PDM 2.20 and newer, which has the groups and the markers of each package.
 
-One that was made without the strategy ``inherit_metadata`` says neither. A package that is required with extras stands
-in it twice, with ``extras`` and without.
+One that was made without the strategy ``inherit_metadata`` has neither. A package that is required with extras has two
+entries, one with ``extras`` and one without.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _FOLDERS = ("hg", "svn", "bzr", "path")
 
 
 def read(text: str) -> Lock:
-    """What ``pdm install --prod`` installs. What is not one package of an index or an address is ``open``.
+    """Return what ``pdm install --prod`` installs. Anything but a package of an index or an address is ``open``.
 
-    Raises FileError for what is no lock of PDM, or does not say where its packages are installed.
+    Raises FileError if it is not a lock of PDM, or does not say where its packages are installed.
     """
     document = toml_document(text)
     metadata = table_in(document, "metadata")

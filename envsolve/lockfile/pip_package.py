@@ -1,4 +1,4 @@
-"""Packages of pip in files of conda packages: each is a file at an address, of an index or from anywhere."""
+"""Pip's packages in files of conda packages: each is a file at an address, of an index or of any other place."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from packaging.version import Version
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
 from envsolve.index.fitting import Interpreter
+from envsolve.lockfile.checked_pins import is_strong
 from envsolve.lockfile.lock import Open, version_in
-from envsolve.lockfile.sound_pins import is_strong
 from envsolve.lockfile.text_file import shown
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
@@ -34,10 +34,10 @@ def pin_at(
     requires: Sequence[str] = (),
     markers: Markers | None = None,
 ) -> Pin | Open:
-    """The package whose file is at ``url``, without credentials; Open for one from a folder or a repository.
+    """Return the package whose file is at ``url``, without credentials, or Open for a directory or a repository.
 
-    ``digest`` is as ``sha256:0a...``, "" if the address alone may have one. Of ``requires``, which are names or
-    requirements, those count whose ``markers`` hold. Raises FileError if a name, a version or an address is none.
+    ``digest`` is ``sha256:0a...``, or "" if only the address may have one. ``requires`` are names or requirements, of
+    which those count whose ``markers`` hold. Raises FileError if a name, a version or an address is invalid.
     """
     url = without_secrets(url)
     address, _, fragment = url.partition("#")
@@ -63,7 +63,7 @@ def pin_at(
 
 
 def markers_of(platform: str, python: str) -> Markers:
-    """The values of markers on a platform for a version of Python; none if envsolve knows one of them not."""
+    """Return the marker values on a platform for a version of Python; none if envsolve does not know one of them."""
     try:
         major, minor, patch = (*Version(python).release, 0, 0)[:3]
         return Markers(Interpreter((major, minor, patch), Platform(platform), None).marker_values())
@@ -72,7 +72,7 @@ def markers_of(platform: str, python: str) -> Markers:
 
 
 def _digests(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The first of ``texts`` that is a digest that proves something."""
+    """The first secure digest among ``texts``."""
     for text in texts:
         kind, _, digest = text.lower().partition(":")
         if is_strong(kind, digest):
@@ -81,7 +81,7 @@ def _digests(texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _required(requires: Sequence[str], markers: Markers) -> Iterator[str]:
-    """The names of what it needs on the platform; extras are not requested."""
+    """The names of a package's requirements on the platform. No extras are requested."""
     for line in requires:
         try:
             need = parse_need(line)

@@ -1,4 +1,4 @@
-"""What a stack asks of pip: requirements with the reason for each."""
+"""What a stack requires from pip: requirements with the reason for each."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from envsolve.model.solution import Choice, Solution
 
 
 def wheels_of(solution: Solution) -> list[Choice]:
-    """The frameworks of a stack that pip installs."""
+    """Return the frameworks of a stack that pip installs."""
     return [choice for choice in solution.choices if choice.release.source.is_wheel]
 
 
 def pip_specs(solution: Solution) -> Iterator[tuple[str, str]]:
-    """Each requirement as pip reads it, ``torch==2.14.0+cu126``, with a sentence why."""
+    """Yield each requirement as pip reads it, ``torch==2.14.0+cu126``, with its reason."""
     wheels = wheels_of(solution)
     for choice in wheels:
         release = choice.release
@@ -30,7 +30,7 @@ def pip_specs(solution: Solution) -> Iterator[tuple[str, str]]:
 
 
 def _cudnn(solution: Solution, wheels: list[Choice]) -> Iterator[tuple[str, str]]:
-    """Pin the cuDNN that metadata leaves open: pip takes the newest, which may hold no code for an older GPU."""
+    """Pin the cuDNN that metadata leaves open: pip chooses the newest, which may have no code for an older GPU."""
     for choice in wheels:
         release = choice.release
         open_range = release.cudnn_requires is not None and not is_exact(release.cudnn_requires)

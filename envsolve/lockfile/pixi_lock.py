@@ -1,8 +1,9 @@
 """pixi.lock, versions 4 to 7 of the format, which rattler's crate rattler_lock reads and writes (conda/rattler).
 
-For each environment and platform the file names packages by their address, and describes each once below. What an
-address says is left out from version 6 on. Since version 7 a platform has a name of its own beside conda's, the name of
-a machine; a package built from source has another key then, where it was a conda package without a file before.
+For each environment and platform the file lists the addresses of packages, and further down describes each package
+once. From version 6 on, facts in the address are left out. Since version 7 a platform has its own name besides conda's,
+the name of a machine. A package built from source has a separate key since then; before, it was a conda package without
+a file.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from envsolve.model.need import Markers
 from envsolve.model.package import Pin
 
 _DEFAULT = "default"
-"""The name of the environment that a project has in any case."""
+"""The name of the environment that every project has."""
 _VERSIONS = ("4", "5", "6", "7")
 _FIRST_INDEX_IS_DEFAULT = ("7",)
 _KINDS = ("conda", "pypi", "conda_source")
 _PACKAGE_FILE = (".conda", ".tar.bz2")
 _BUILD_NUMBER = re.compile(r"(?<!\d)\d{1,9}\Z")
-"""What the number of a build is that states none (rattler_lock, derive_build_number_from_build)."""
+"""The build number of a build that states none (rattler_lock, derive_build_number_from_build)."""
 _COUNT = re.compile(r"\d{1,15}\Z", re.ASCII)
 _DIRECT = "direct+"
 _Table = Mapping[str, object]
 
 
 class _Machine(NamedTuple):
-    """A platform under pixi's name for it, and the packages for it: kind and address of each."""
+    """A platform with pixi's name for it, and its packages: kind and address of each."""
 
     name: str
     platform: str
@@ -47,10 +48,10 @@ class _Machine(NamedTuple):
 
 
 def read(content: str, environment: str | None = None) -> tuple[Lock, ...]:
-    """The locks of one ``environment``, None for the default one, for each platform in it.
+    """Return the locks of one ``environment``, None for the default one, for each platform in it.
 
-    Of several machines of one platform, it is the one that is called as the platform, else the first.
-    Raises FileError if the text is no pixi.lock, or has no such environment.
+    If one platform has several machines, the one with the platform's name counts, else the first. Raises FileError if
+    the text is not a pixi.lock, or has no such environment.
     """
     table = mapping(document_of(content), "it")
     version = text_or_none(table.get("version"), "its version") or ""
@@ -114,7 +115,7 @@ def _left_out(what: str, names: Sequence[str]) -> Iterator[str]:
 
 
 def _lock(bare: Lock, machine: _Machine, packages: _Packages, index: str | None) -> Lock:
-    """The lock for a platform; a package of an index that does not say of which is of ``index``."""
+    """The lock for a platform. Packages that do not name their index are from ``index``."""
     files = [address for kind, address in machine.packages if kind == "conda" and address.endswith(_PACKAGE_FILE)]
     conda = [packages.conda(address) for address in files]
     python = next((it.version for it in conda if it.name == "python"), "")
@@ -126,7 +127,7 @@ def _lock(bare: Lock, machine: _Machine, packages: _Packages, index: str | None)
 
 
 class _Packages:
-    """The packages of the file, each read where an environment has it."""
+    """The packages of the file, each parsed when an environment has it."""
 
     def __init__(self, entries: Sequence[object]) -> None:
         self._entries: dict[tuple[str, str], _Table] = {}
@@ -135,11 +136,11 @@ class _Packages:
             self._entries[_reference(table, f"package {position}")] = table
 
     def conda(self, address: str) -> CondaPackage:
-        """The package at ``address``, which is a file."""
+        """Return the package at ``address``, which is a file."""
         return _conda(self._of("conda", address), address)
 
     def pip(self, address: str, index: str | None, markers: Markers) -> Pin | Open:
-        """The package at ``address``, which may be a folder or a repository."""
+        """Return the package at ``address``, which may be a directory or a repository."""
         return _pip(self._of("pypi", address), address, index, markers)
 
     def _of(self, kind: str, address: str) -> _Table:
@@ -160,7 +161,7 @@ def _reference(table: _Table, what: str) -> tuple[str, str]:
 
 
 def _conda(table: _Table, address: str) -> CondaPackage:
-    def said(key: str) -> str | None:
+    def field(key: str) -> str | None:
         return text_or_none(table.get(key), f"the {key} of {shown(address)}")
 
     def several(key: str) -> tuple[str, ...]:
@@ -168,20 +169,20 @@ def _conda(table: _Table, address: str) -> CondaPackage:
 
     package = package_of(
         CondaPackage(
-            said("name") or "",
-            said("version") or "",
-            said("build") or "",
-            said("subdir") or "",
+            field("name") or "",
+            field("version") or "",
+            field("build") or "",
+            field("subdir") or "",
             address,
-            said("md5"),
-            said("sha256"),
-            _count(said("size")),
+            field("md5"),
+            field("sha256"),
+            _count(field("size")),
             depends=several("depends"),
             constrains=several("constrains"),
-            channel=said("channel") or "",
+            channel=field("channel") or "",
         )
     )
-    number = _count(said("build_number"))
+    number = _count(field("build_number"))
     if number is None:
         derived = _BUILD_NUMBER.search(package.build)
         number = 0 if derived is None else int(derived[0])
@@ -193,18 +194,18 @@ def _count(written: str | None) -> int | None:
 
 
 def _pip(table: _Table, address: str, index: str | None, markers: Markers) -> Pin | Open:
-    def said(key: str) -> str:
+    def field(key: str) -> str:
         return text_or_none(table.get(key), f"the {key} of {shown(address)}") or ""
 
     url = address.removeprefix(_DIRECT)
     is_direct = url != address or not url.startswith(("https://", "http://"))
     requires = sequence(table.get("requires_dist"), f"what {shown(address)} requires")
     return pin_at(
-        said("name"),
-        said("version"),
+        field("name"),
+        field("version"),
         url,
-        f"sha256:{said('sha256')}",
-        index_url=said("index") or (None if is_direct else index),
+        f"sha256:{field('sha256')}",
+        index_url=field("index") or (None if is_direct else index),
         requires=tuple(text(it, "a requirement") for it in requires),
         markers=markers,
     )

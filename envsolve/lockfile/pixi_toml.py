@@ -1,11 +1,11 @@
-"""``--format pixi``: a pixi workspace manifest, pixi.toml, for one platform or several; pixi solves and locks the rest.
+"""``--format pixi``: a pixi workspace manifest, pixi.toml, for one or more platforms; pixi solves and locks the rest.
 
-What the stacks of all platforms require stands once, what differs under ``[target.PLATFORM]``. The machine stands at
-the platform, as pixi 0.71 and later have it (pixi.prefix.dev, declaring virtual packages per platform). Sources are
+Common requirements of all platforms are written once, others under ``[target.PLATFORM]``. The machine is described at
+its platform, as pixi 0.71 and later support (pixi.prefix.dev, declaring virtual packages per platform). The sources are
 pixi's documentation and JSON schema (prefix-dev/pixi, docs/reference/pixi_manifest.md, schema/schema.json).
 
-A manifest is read back as a lock of what its default environment pins on one platform. People edit these files: what is
-requested in no one version, or in words that are not understood, is left open and is no error.
+A manifest is read back as a lock of the pins of its default environment on one platform. Users edit these files, so a
+requirement on more than one version, or one that cannot be parsed, is left open and is not an error.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from packaging.version import Version
 from envsolve.boundary.files import toml_document
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.checked_pins import checked_url
 from envsolve.lockfile.conda_header import comments_of, facts_on_top, header_lines
 from envsolve.lockfile.conda_locks import assembled
 from envsolve.lockfile.environment_yml import channel_named
 from envsolve.lockfile.header import commented
-from envsolve.lockfile.lock import Asked, Lock, Open
+from envsolve.lockfile.lock import Lock, Open, RequestedSpec
 from envsolve.lockfile.requirements_txt import read_lines
-from envsolve.lockfile.sound_pins import sound_url
 from envsolve.lockfile.text_file import shown
 from envsolve.lockfile.toml import Value, quoted_key, string, value
 from envsolve.model.conda import CondaPackage
@@ -34,9 +34,9 @@ from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 
 _FIRST_PIXI = "0.71"
-"""The first whose platforms say what a machine has; before, ``[system-requirements]`` says it of all platforms."""
-_PIP = Asked("pip", of_stack=True)
-"""What a stack with wheels asks of conda, and pixi has by itself."""
+"""The first version with virtual packages per platform. Before, ``[system-requirements]`` applies to all platforms."""
+_PIP = RequestedSpec("pip", of_stack=True)
+"""A stack with wheels requires pip from conda, but pixi has its own installer."""
 _REASONS = {"LD_LIBRARY_PATH": "where the wheel looks for the CUDA libraries"}
 _SPEC = re.compile(r"([A-Za-z0-9_.-]+)(.*)\Z")
 _PIN = re.compile(r"=([^=<>!~,|]+)(?:=([^=,]+))?\Z")
@@ -46,7 +46,7 @@ _CONDA_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]*\Z")
 
 
 class _Dependency(NamedTuple):
-    """What is asked of one package; what is not said of it is empty."""
+    """The requirements on one package; unspecified fields are empty."""
 
     version: str
     build: str = ""
@@ -67,16 +67,19 @@ _Dependencies = Mapping[str, _Wanted]
 
 
 def write(locks: Sequence[Lock]) -> str:
-    """The content of the file, the same bytes for the same locks, each of which is for a platform of its own.
+    """Return the content of the file, byte for byte the same for the same locks, each for a different platform.
 
-    It names their packages, or what they require where they have none. Raises UsageError ``channels-differ`` if the
-    channels are different ones: a manifest has one list.
+    It has the packages of the locks, or their requirements if they have no packages. Raises UsageError
+    ``channels-differ`` if their channels differ, because a manifest has one list.
     """
     return "\n".join(_lines(locks)) + "\n"
 
 
 def read(text: str, platform: Platform) -> Lock | None:
-    """What a manifest pins on ``platform``; None if it is for other ones. Raises FileError if it is no TOML."""
+    """Return what a manifest pins on ``platform``, or None if it is for others.
+
+    Raises FileError if it is not valid TOML.
+    """
     document = toml_document(text)
     workspace = _read_table(document.get("workspace")) or _read_table(document.get("project"))
     platforms = [_named(it, "platform") or _named(it, "name") for it in _list(workspace.get("platforms"))]
@@ -93,14 +96,14 @@ def read(text: str, platform: Platform) -> Lock | None:
 
 
 def document_in(text: str) -> object:
-    """The whole document, with its ranges. Raises FileError if it is no TOML."""
+    """Return the whole document, with its ranges. Raises FileError if it is not valid TOML."""
     return toml_document(text)
 
 
 def requirements_in(text: str, platform: Platform) -> tuple[str, ...]:
-    """The wheels that a manifest requires on ``platform``, as requirements. Raises FileError if it is no TOML."""
-    asked = _read(toml_document(text), platform, "pypi-dependencies")
-    return tuple(_requirement(name, table) for name, table in asked)
+    """Return the wheels that a manifest requires on ``platform``. Raises FileError if it is not valid TOML."""
+    requested = _read(toml_document(text), platform, "pypi-dependencies")
+    return tuple(_requirement(name, table) for name, table in requested)
 
 
 def _lines(locks: Sequence[Lock]) -> Iterator[str]:
@@ -136,7 +139,7 @@ def _for_other_machines(locks: Sequence[Lock]) -> Iterator[str]:
 
 
 def _for_older_pixi(lock: Lock) -> Iterator[str]:
-    """The spelling that pixi deprecates from 0.71 on, and still reads. It has no compute capability."""
+    """The form that pixi deprecates from 0.71 on but still reads. It has no compute capability."""
     yield f"# For pixi before {_FIRST_PIXI} remove requires-pixi and write"
     yield f"#   platforms = {value([lock.platform])}"
     yield "#   [system-requirements]"
@@ -174,7 +177,7 @@ def _channels(locks: Sequence[Lock]) -> list[str]:
 
 
 def _platform(lock: Lock) -> Value:
-    """The platform, with what a machine must have to be chosen for it: CUDA, compute capability and C library."""
+    """The platform with its requirements on a machine: CUDA, compute capability and C library."""
     versions = _versions(lock)
     cuda: Value = versions.get("__cuda", "")
     if cuda and "__cuda_arch" in versions:
@@ -189,9 +192,9 @@ def _versions(lock: Lock) -> dict[str, str]:
 
 
 def _conda(lock: Lock) -> _Dependencies:
-    if lock.asks_alone:
-        asked = (it for it in lock.asked if not (it.by_pip or it == _PIP))
-        return _collected((*_conda_dependency(it.spec), it.reason) for it in asked)
+    if lock.is_unresolved:
+        requested = (it for it in lock.requested if not (it.by_pip or it == _PIP))
+        return _collected((*_conda_dependency(it.spec), it.reason) for it in requested)
     channels = tuple(dict.fromkeys(lock.channels))
     specs = (("=".join(filter(None, it[:3])), channel_named(it, channels)) for it in lock.conda)
     found = ((*_conda_dependency(spec), channel) for spec, channel in specs)
@@ -199,7 +202,7 @@ def _conda(lock: Lock) -> _Dependencies:
 
 
 def _conda_dependency(spec: str) -> tuple[str, _Dependency]:
-    """A match spec in pixi's words, in which a bare version is an exact one."""
+    """A match spec in pixi's form, in which a version without operator is exact."""
     found = _SPEC.match(spec)
     assert found is not None
     name, rest = found[1], found[2].strip()
@@ -212,10 +215,10 @@ def _conda_dependency(spec: str) -> tuple[str, _Dependency]:
 
 
 def _wheels(lock: Lock) -> _Dependencies:
-    if lock.asks_alone:
-        return _collected((*_wheel(it.spec, it.index), it.reason) for it in lock.asked if it.by_pip)
+    if lock.is_unresolved:
+        return _collected((*_wheel(it.spec, it.index), it.reason) for it in lock.requested if it.by_pip)
     specs = (
-        (f" @ {sound_url(it.files[0].url)}" if it.index_url is None else f"=={it.version}", it) for it in lock.pins
+        (f" @ {checked_url(it.files[0].url)}" if it.index_url is None else f"=={it.version}", it) for it in lock.pins
     )
     return _collected((*_wheel(f"{it.name}{spec}", it.index_url or ""), "") for spec, it in specs)
 
@@ -223,17 +226,17 @@ def _wheels(lock: Lock) -> _Dependencies:
 def _wheel(spec: str, index: str) -> tuple[str, _Dependency]:
     from packaging.requirements import Requirement
 
-    asked = Requirement(spec)
-    extras = tuple(sorted(asked.extras))
-    if asked.url:
-        return asked.name, _Dependency("", extras=extras, url=asked.url)
-    return asked.name, _Dependency(str(asked.specifier) or "*", extras=extras, index=index)
+    requested = Requirement(spec)
+    extras = tuple(sorted(requested.extras))
+    if requested.url:
+        return requested.name, _Dependency("", extras=extras, url=requested.url)
+    return requested.name, _Dependency(str(requested.specifier) or "*", extras=extras, index=index)
 
 
-def _collected(asked: Iterator[tuple[str, _Dependency, str]]) -> _Dependencies:
-    """By name; a package that is requested twice must be both."""
+def _collected(requested: Iterator[tuple[str, _Dependency, str]]) -> _Dependencies:
+    """The dependencies by name. If a package is requested twice, both apply."""
     found: dict[str, _Wanted] = {}
-    for name, dependency, reason in asked:
+    for name, dependency, reason in requested:
         known = found.get(name)
         if known is None:
             found[name] = _Wanted(dependency, (reason,))
@@ -254,16 +257,16 @@ def _both(one: _Dependency, other: _Dependency) -> _Dependency:
     )
 
 
-def _tables(name: str, asked: Mapping[str, _Dependencies]) -> Iterator[str]:
-    """What all platforms require alike in one table, the rest in one for each platform."""
-    first = next(iter(asked.values()))
+def _tables(name: str, requested: Mapping[str, _Dependencies]) -> Iterator[str]:
+    """One table with the common requirements of all platforms, and one for each platform with the rest."""
+    first = next(iter(requested.values()))
     shared = {
         package: it
         for package, it in first.items()
-        if all(package in other and other[package].dependency == it.dependency for other in asked.values())
+        if all(package in other and other[package].dependency == it.dependency for other in requested.values())
     }
     yield from _table(f"[{name}]", shared)
-    for platform, dependencies in asked.items():
+    for platform, dependencies in requested.items():
         own = {package: it for package, it in dependencies.items() if package not in shared}
         yield from _table(f"[target.{platform}.{name}]", own)
 
@@ -286,16 +289,16 @@ def _fields(dependency: _Dependency) -> dict[str, Value]:
 
 
 def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
-    """The user's own indexes, and pages of links, which are no index; the wheels' indexes stand beside the wheels."""
-    first, named = locks[0], {it.index for lock in locks for it in lock.asked}
+    """The user's own indexes, and pages of links, which are not indexes. Wheels name their indexes themselves."""
+    first, named = locks[0], {it.index for lock in locks for it in lock.requested}
     pages = dict.fromkeys(page for lock in locks for page in lock.find_links)
     options: dict[str, Value] = {
-        "index-url": "" if first.default_is_plain else sound_url(first.default_index),
-        "extra-index-urls": [sound_url(url) for url in first.indexes if url not in named],
+        "index-url": "" if first.default_is_plain else checked_url(first.default_index),
+        "extra-index-urls": [checked_url(url) for url in first.indexes if url not in named],
         "find-links": [{"url": page} for page in pages],
     }
     given = {key: option for key, option in options.items() if option}
-    if given and any(it.by_pip for lock in locks for it in lock.asked if lock.asks_alone):
+    if given and any(it.by_pip for lock in locks for it in lock.requested if lock.is_unresolved):
         yield ""
         yield "[pypi-options]"
         for key, option in given.items():
@@ -305,10 +308,12 @@ def _pypi_options(locks: Sequence[Lock]) -> Iterator[str]:
 def _pinned(
     conda: Iterable[tuple[str, Mapping[str, object]]], wheels: Iterable[tuple[str, Mapping[str, object]]]
 ) -> tuple[Lock, tuple[CondaPackage, ...]]:
-    """What dependencies of both kinds pin, each as a table; the rest is open in the lock."""
-    packages, asked = [_package(*it) for it in sorted(conda, key=_first)], sorted(wheels, key=_first)
-    lock = read_lines("\n".join(_requirement(*it) for it in asked), "")
-    indexes = {normalized(name): without_secrets(_text(it, "index")).rstrip("/") for name, it in asked if "index" in it}
+    """The pins in dependencies of both kinds, each given as a table. The rest is open in the lock."""
+    packages, by_pip = [_package(*it) for it in sorted(conda, key=_first)], sorted(wheels, key=_first)
+    lock = read_lines("\n".join(_requirement(*it) for it in by_pip), "")
+    indexes = {
+        normalized(name): without_secrets(_text(it, "index")).rstrip("/") for name, it in by_pip if "index" in it
+    }
     unpinned = [it.name for it in packages if not it.version]
     left_open = (Open(f"{shown(name)} is not pinned to one version", name, of_conda=True) for name in unpinned)
     return lock._replace(
@@ -326,14 +331,14 @@ def _first(dependency: tuple[str, object]) -> str:
 
 
 def _read(document: Mapping[str, object], platform: Platform, key: str) -> Iterator[tuple[str, Mapping[str, object]]]:
-    """What is asked of each package, as a table. A name that no package has is passed over."""
-    for package, asked in _merged(document, platform, key).items():
+    """The requirements on each package, as a table. Invalid names are skipped."""
+    for package, requested in _merged(document, platform, key).items():
         if is_name(package) or (key == "dependencies" and _CONDA_NAME.match(package)):
-            yield package, {"version": asked} if isinstance(asked, str) else _read_table(asked)
+            yield package, {"version": requested} if isinstance(requested, str) else _read_table(requested)
 
 
 def _merged(document: Mapping[str, object], platform: Platform, *keys: str) -> dict[str, object]:
-    """The table below ``keys``; what is said of the platform takes the place of the rest."""
+    """The table under ``keys``, with the platform's entries replacing the common ones."""
     targets = _read_table(document.get("target"))
     families = ("win",) if platform.is_windows else ("unix", platform.partition("-")[0])
     found: dict[str, object] = {}
@@ -343,24 +348,24 @@ def _merged(document: Mapping[str, object], platform: Platform, *keys: str) -> d
     return found
 
 
-def _package(name: str, asked: Mapping[str, object]) -> CondaPackage:
-    """A package of conda; the version is "" if it is not pinned."""
-    pin = _PINNED.match(_text(asked, "version").strip())
-    channel = without_secrets(_text(asked, "channel"))
-    return CondaPackage(name, "" if pin is None else pin[1], _text(asked, "build"), "", "", channel=channel)
+def _package(name: str, requested: Mapping[str, object]) -> CondaPackage:
+    """A conda package, with the version "" if it is not pinned."""
+    pin = _PINNED.match(_text(requested, "version").strip())
+    channel = without_secrets(_text(requested, "channel"))
+    return CondaPackage(name, "" if pin is None else pin[1], _text(requested, "build"), "", "", channel=channel)
 
 
-def _requirement(name: str, asked: Mapping[str, object]) -> str:
-    """A wheel as a requirement of pip, by its address where it has one."""
-    extras = ",".join(it for it in _list(asked.get("extras")) if isinstance(it, str))
+def _requirement(name: str, requested: Mapping[str, object]) -> str:
+    """A wheel as a requirement of pip, by address if it has one."""
+    extras = ",".join(it for it in _list(requested.get("extras")) if isinstance(it, str))
     project = f"{name}[{extras}]" if extras else name
-    version, address = _text(asked, "version").strip(), _text(asked, "url")
+    version, address = _text(requested, "version").strip(), _text(requested, "url")
     bare = "==" if _BARE_VERSION.match(version) else ""
     return f"{project} @ {address}" if address else f"{project}{bare}{'' if version == '*' else version}"
 
 
 def _named(entry: object, key: str) -> str:
-    """A platform or a channel: by its name, or by a table that has it."""
+    """A platform or a channel, given by name or by a table with the name."""
     return entry if isinstance(entry, str) else _text(_read_table(entry), key)
 
 

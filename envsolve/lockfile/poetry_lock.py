@@ -1,6 +1,6 @@
-"""``poetry.lock``: the lock of Poetry 2.1 and newer, which says of each package in which groups and where it is.
+"""``poetry.lock``: the lock of Poetry 2.1 and newer, which has the groups and the markers of each package.
 
-Older ones say neither, and leave it to the ``pyproject.toml`` beside them.
+Older locks have neither, and need the ``pyproject.toml`` for it.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ _OLDEST = (2, 1)
 
 
 def read(text: str) -> Lock:
-    """What ``poetry install --only main`` installs. What is not one package of an index or an address is ``open``.
+    """Return what ``poetry install --only main`` installs.
 
-    Raises FileError for what is no lock of Poetry 2.1 or newer.
+    Anything but a package of an index or an address is ``open``.
+
+    Raises FileError if it is not a lock of Poetry 2.1 or newer.
     """
     document = toml_document(text)
     metadata = table_in(document, "metadata")
@@ -53,7 +55,7 @@ def read(text: str) -> Lock:
 
 
 def _ways(package: Table) -> Ways:
-    """Where a package is installed: one marker for all groups, or one for each group that has any."""
+    """Where a package is installed: one marker for all groups, or one for each group."""
     if _MAIN not in texts_in(package, "groups"):
         return NOWHERE
     marker = package.get("markers", "")

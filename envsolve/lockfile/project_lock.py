@@ -1,8 +1,8 @@
-"""What ``uv.lock``, ``poetry.lock`` and ``pdm.lock`` have in common: TOML with one ``[[package]]`` for each version.
+"""Common parts of ``uv.lock``, ``poetry.lock`` and ``pdm.lock``: TOML with one ``[[package]]`` per version.
 
-Each is the lock of a project for all platforms at once, so that a name may come in several versions, each with the
-marker of where it is installed. They are read and never written. What is read is what the tool installs of the
-project's own dependencies: neither extras nor groups, and not the project itself.
+Each is the lock of a project for all platforms, so a name may have several versions, each with a marker. They are read
+but never written. Reading gives what the tool installs for the project's own dependencies: no extras, no groups, and
+not the project itself.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ _ADDRESSES = ("http://", "https://")
 
 
 def text_in(table: Table, key: str) -> str:
-    """The text at ``key``, "" if there is none. Raises FileError for anything else."""
+    """Return the string at ``key``, "" if there is none. Raises FileError for other types."""
     return _of_kind(table.get(key, ""), str, key)
 
 
 def texts_in(table: Table, key: str) -> list[str]:
-    """The texts at ``key``, [] where there are none. Raises FileError for anything else."""
+    """Return the strings at ``key``, [] if there are none. Raises FileError for other types."""
     return [_of_kind(it, str, key) for it in _of_kind(table.get(key, []), list, key)]
 
 
 def table_in(table: Table, key: str) -> Table:
-    """The table at ``key``, an empty one where there is none. Raises FileError for anything else."""
+    """Return the table at ``key``, empty if there is none. Raises FileError for other types."""
     return _of_kind(table.get(key, {}), dict, key)
 
 
 def tables_in(table: Table, key: str) -> list[Table]:
-    """The tables at ``key``, [] where there are none. Raises FileError for anything else."""
+    """Return the tables at ``key``, [] if there are none. Raises FileError for other types."""
     return [_of_kind(it, dict, key) for it in _of_kind(table.get(key, []), list, key)]
 
 
 def name_in(table: Table) -> str:
-    """The normalized name of a package. Raises FileError if there is none."""
+    """Return the normalized name of a package. Raises FileError if there is none."""
     name = text_in(table, "name")
     if not is_name(name):
         raise FileError(f"{shown(name)} is not a package name")
@@ -56,7 +56,7 @@ def name_in(table: Table) -> str:
 
 
 def is_before(version: str, *oldest: int) -> bool:
-    """Whether the version of a format is older than ``oldest``, or of another major one. Raises FileError."""
+    """Whether the version of a format is older than ``oldest``, or has another major. Raises FileError."""
     try:
         release = Version(version).release
     except ValueError:
@@ -65,7 +65,7 @@ def is_before(version: str, *oldest: int) -> bool:
 
 
 def file_in(table: Table, url: str = "") -> PackageFile:
-    """A file of a package; ``url`` is where it is if the table does not say. Raises FileError."""
+    """Return a file of a package. ``url`` is its location if the table has none. Raises FileError."""
     url = without_secrets(text_in(table, "url") or url)
     name = text_in(table, "file") or text_in(table, "filename") or unquote(file_name_in(url))
     algorithm, _, digest = text_in(table, "hash").partition(":")
@@ -80,13 +80,13 @@ def file_in(table: Table, url: str = "") -> PackageFile:
 
 
 def files_in(pin: Pin, files: Iterable[PackageFile]) -> Pin | Open:
-    """``pin`` of an index with its ``files``, wheels first."""
+    """Return ``pin`` of an index with its ``files``, wheels first."""
     ordered = tuple(sorted(files, key=lambda it: not it.is_wheel))
     return pin._replace(files=ordered) if ordered else Open(f"{shown(pin.name)} has no file", pin.name)
 
 
 def direct(pin: Pin, url: str, subdirectory: str, files: Iterable[PackageFile]) -> Pin | Open:
-    """``pin`` as the archive at ``url``, of which the folder ``subdirectory`` is built, "" for all of it."""
+    """Return ``pin`` as the archive at ``url``. The directory ``subdirectory`` in it is built, "" for its root."""
     file = next(iter(files), None)
     if file is None or not url.startswith(_ADDRESSES):
         return Open(f"{shown(pin.name)} is a file of one machine, which no other one has", pin.name)
@@ -97,9 +97,9 @@ def direct(pin: Pin, url: str, subdirectory: str, files: Iterable[PackageFile]) 
 
 
 def repository(pin: Pin, url: str, commit: str, subdirectory: str) -> Pin | Open:
-    """``pin`` as a commit of the git repository at ``url``, of which the folder ``subdirectory`` is built.
+    """Return ``pin`` as a commit of the git repository at ``url``. The directory ``subdirectory`` in it is built.
 
-    ``git@host:path`` is how ssh writes an address.
+    ``git@host:path`` is ssh's form of an address.
     """
     if "://" not in url:
         url = f"ssh://{url.replace(':', '/', 1)}"
@@ -107,12 +107,12 @@ def repository(pin: Pin, url: str, commit: str, subdirectory: str) -> Pin | Open
 
 
 def from_folder(name: str) -> Open:
-    """A package of which no archive is known."""
+    """Return an open entry for a package without an archive."""
     return Open(f"{shown(name)} is from a folder of one machine, which no other one has", name)
 
 
 def with_ways(found: Pin | Open, ways: Ways) -> Pin | Open:
-    """``found``, where it is a pin with a version, with the marker of ``ways``."""
+    """Return ``found`` with the marker of ``ways``, if it is a pin with a version."""
     if isinstance(found, Pin):
         try:
             Version(found.version)
@@ -123,7 +123,7 @@ def with_ways(found: Pin | Open, ways: Ways) -> Pin | Open:
 
 
 def lock_of(found: Iterable[Pin | Open], requires_python: str) -> Lock:
-    """The lock of what was ``found``; of what packages require, its pins alone are named."""
+    """Return the lock of what was ``found``. Requirements of packages are only kept if they are pins."""
     entries = list(found)
     pins = [it for it in entries if isinstance(it, Pin)]
     names = {pin.name for pin in pins}
@@ -133,7 +133,7 @@ def lock_of(found: Iterable[Pin | Open], requires_python: str) -> Lock:
 
 
 def range_of(versions: str) -> str | None:
-    """``versions`` of Python, None if they are no range."""
+    """Return the range ``versions`` of Python, or None if it is invalid."""
     return versions if is_specifier(versions) else None
 
 

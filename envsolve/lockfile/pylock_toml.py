@@ -1,7 +1,8 @@
-"""``--format pylock``: pylock.toml as PEP 751 and its specification have it, for one target.
+"""``--format pylock``: pylock.toml as in PEP 751 and its specification, for one target.
 
-Keys are in the order of the specification (packaging.python.org/specifications/pylock-toml), files one to a line. The
-file is named ``pylock.toml`` or ``pylock.NAME.toml``, with no dot in NAME. Read are the files of other tools as well.
+Keys are in the order of the specification (packaging.python.org/specifications/pylock-toml), with one file per line.
+The file is named ``pylock.toml`` or ``pylock.NAME.toml``, without a dot in NAME. Files of other tools can be read as
+well.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError, toml_document
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_pins import checked_address, checked_file_name, checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.facts import TABLE, facts_of, table_in, texts, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
 from envsolve.lockfile.lock import (
@@ -27,7 +29,6 @@ from envsolve.lockfile.lock import (
     version_in,
 )
 from envsolve.lockfile.marker_ways import NOWHERE, marker_of, ways_of
-from envsolve.lockfile.sound_pins import sound_address, sound_file_name, sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import clean, shown
 from envsolve.lockfile.toml import string, table_lines, value
 from envsolve.model.names import is_name, normalized
@@ -36,23 +37,24 @@ from envsolve.model.package import Hashes, PackageFile, Pin
 from envsolve.model.reference import EDITABLE, AddressKind, file_name_in, is_path, kind_of, parse_reference
 
 _PINNED_MARKERS = ("implementation_name", "platform_machine", "python_version", "sys_platform")
-"""What the choice of files rests on; a patch of Python or a newer system changes nothing in it."""
+"""What determines the choice of files. A patch of Python or a newer system changes nothing in it."""
 _SUBDIRECTORY = "subdirectory="
 _GROUPS = re.compile(r"\b(?:extras|dependency_groups)\b")
 
 
 def write(lock: Lock) -> str:
-    """The content of the file, the same bytes for the same lock.
+    """Return the content of the file, byte for byte the same for the same lock.
 
-    Raises OutsideError ``no-hash`` for a file without a strong hash, ``unsound-package`` for what no lock may hold.
+    Raises OutsideError ``no-hash`` for a file without a secure hash, ``unsound-package`` for invalid names or
+    addresses.
     """
     return _text_of(lock.with_digest(_text_of, read))
 
 
 def read(text: str) -> Lock:
-    """The lock in a pylock.toml, of whichever tool. What is not one package of an index or an address is ``open``.
+    """Return the lock in a pylock.toml of any tool. Anything but a package of an index or an address is ``open``.
 
-    Raises FileError for what is no pylock.toml of its specification.
+    Raises FileError if it does not follow the specification.
     """
     document = document_of(text)
     pins: list[Pin] = []
@@ -90,7 +92,7 @@ def _lines(lock: Lock) -> Iterator[str]:
     yield 'created-by = "envsolve"'
     if not lock.pins:
         yield "packages = []"
-    for pin in sound_pins(lock.pins):
+    for pin in checked_pins(lock.pins):
         yield ""
         yield "[[packages]]"
         yield from _package(pin)
@@ -102,7 +104,7 @@ def _lines(lock: Lock) -> Iterator[str]:
 
 
 def _environment(lock: Lock) -> str:
-    """The marker of the one environment that the lock is for; "" if it does not say."""
+    """The marker of the one environment that the lock is for, "" if unknown."""
     if lock.interpreter is None:
         return ""
     values = lock.interpreter.marker_values()
@@ -124,13 +126,13 @@ def _package(pin: Pin) -> Iterator[str]:
     if kind is AddressKind.REPOSITORY:
         yield f"vcs = {_repository(pin.files[0])}"
     elif kind is AddressKind.FOLDER:
-        path = sound_address(pin.files[0].url)
+        path = checked_address(pin.files[0].url)
         editable = ", editable = true" if path.endswith(EDITABLE) else ""
         yield f"directory = {{ path = {string(path.removesuffix(EDITABLE))}{editable} }}"
     elif pin.index_url is None:
         yield f"archive = {_archive(pin, pin.files[0])}"
     else:
-        yield from [f"index = {string(sound_url(pin.index_url))}"] if pin.index_url else ()
+        yield from [f"index = {string(checked_url(pin.index_url))}"] if pin.index_url else ()
         yield from _files(pin)
     yield from _reasons(pin)
 
@@ -139,26 +141,26 @@ def _files(pin: Pin) -> Iterator[str]:
     for file in pin.files:
         if not file.is_wheel:
             yield f"sdist = {_named_file(pin, file)}"
-            break  # the format has room for one
+            break  # the format allows one
     wheels = [f"    {_named_file(pin, file)},\n" for file in pin.files if file.is_wheel]
     if wheels:
         yield f"wheels = [\n{''.join(wheels)}]"
 
 
 def _named_file(pin: Pin, file: PackageFile) -> str:
-    return f"{{ name = {string(sound_file_name(file))}, url = {string(sound_url(file.url))}{_proof(pin, file)} }}"
+    return f"{{ name = {string(checked_file_name(file))}, url = {string(checked_url(file.url))}{_proof(pin, file)} }}"
 
 
 def _archive(pin: Pin, file: PackageFile) -> str:
-    """A direct reference; its fragment may say which folder of the archive to build."""
-    url, _, fragment = sound_url(file.url).partition("#")
+    """A direct reference. Its fragment may have the subdirectory of the archive to build."""
+    url, _, fragment = checked_url(file.url).partition("#")
     folder = next((part for part in fragment.split("&") if part.startswith(_SUBDIRECTORY)), None)
     below = "" if folder is None else f", subdirectory = {string(folder.removeprefix(_SUBDIRECTORY))}"
     return f"{{ url = {string(url)}{_proof(pin, file)}{below} }}"
 
 
 def _repository(file: PackageFile) -> str:
-    found = parse_reference(sound_address(file.url))
+    found = parse_reference(checked_address(file.url))
     below = f", subdirectory = {string(found.subdirectory)}" if found.subdirectory else ""
     return f'{{ type = "git", url = {string(found.address)}, commit-id = {string(found.revision)}{below} }}'
 
@@ -180,9 +182,9 @@ def _reasons(pin: Pin) -> Iterator[str]:
 
 
 def document_of(text: str) -> dict[str, Any]:
-    """The tables of a pylock.toml (PEP 751).
+    """Return the tables of a pylock.toml (PEP 751).
 
-    Raises FileError for what is no TOML, no pylock.toml, or not of the shape that the specification requires.
+    Raises FileError if it is not valid TOML, not a pylock.toml, or not of the form that the specification requires.
     """
     from packaging.pylock import Pylock, PylockValidationError
 
@@ -197,11 +199,11 @@ def document_of(text: str) -> dict[str, Any]:
 
 
 def _read_package(package: Mapping[str, Any], groups: frozenset[str]) -> Pin | Open:
-    """A package, with the marker that is left where the dependency groups in ``groups`` are installed."""
+    """A package, with the part of its marker that is left if the dependency groups in ``groups`` are installed."""
     name, marker = str(package["name"]), str(package.get("marker", ""))
     if not is_name(name):
         raise FileError(f"{shown(name)} is not a package name")
-    if not is_marker(marker):  # it would be written behind a name, where options of pip may stand
+    if not is_marker(marker):  # it would be written after a name, where pip options are allowed
         return Open(f"the marker of {shown(name)} is none: {shown(marker)}", normalized(name))
     if _GROUPS.search(marker):
         ways = ways_of(marker, groups)

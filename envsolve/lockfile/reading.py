@@ -1,8 +1,8 @@
-"""Every file that envsolve reads back, as a lock: one door for all formats.
+"""Read every file that envsolve supports as a lock: the entry point for all formats.
 
-A file is known by its name where that is fixed, as that of the lock of a project. Any other file is known by what
-stands in it, as people call these files what they like: by the mark of a format, a file of YAML by the keys at its top
-(:mod:`envsolve.model.lock_format`). What is none of these is read as requirements.
+Files with a fixed name, such as locks of projects, are identified by name. Others may have any name, so they are
+identified by their content: by the mark of a format, or for YAML by the top-level keys
+(:mod:`envsolve.model.lock_format`). Everything else is read as requirements.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from envsolve.lockfile.lock import Lock
 
 _BY_SUFFIX = {".toml": "pylock", ".txt": "requirements", ".in": "requirements"}
-"""What a file without a mark is read as: pip reads requirements whatever stands in them."""
+"""The format of a file without a mark. pip reads any text as requirements."""
 _BY_KEY = {it.key: it.name for it in FORMATS.values() if it.key}
 _TOP_KEY = re.compile(rf"""^(["']?)({"|".join(_BY_KEY)})\1[ \t]*:""", re.MULTILINE)
 EMPTY = "it is empty"
@@ -32,9 +32,9 @@ _OTHER_FILE = Hint("fix the file, or move it away and lock again")
 
 
 def lock_at(path: Path, platform: Platform) -> Lock | None:
-    """What the file at ``path`` holds for ``platform``; None if there is no file, or nothing for it.
+    """Return the content of the file at ``path`` for ``platform``, or None without a file or such content.
 
-    Raises UsageError ``held-unreadable`` if there is one that cannot be read.
+    Raises UsageError ``held-unreadable`` if the file cannot be read.
     """
     try:
         text = read_text(path, LONGEST)
@@ -45,16 +45,16 @@ def lock_at(path: Path, platform: Platform) -> Lock | None:
 
 
 def lock_in(name: PurePath, text: str, platform: Platform) -> Lock | None:
-    """What a file of this name with this content holds for ``platform``; None if it holds nothing for it.
+    """Return the content ``text`` of the file ``name`` for ``platform``, or None if there is none for it.
 
-    A lock of Python packages is for any platform, where its markers do not say otherwise. Raises FileError for what is
-    not of its format, or of none.
+    A lock of Python packages is for any platform, unless its markers say otherwise. Raises FileError if the content
+    does not match its format, or any format.
     """
     return lock_for(format_in(name, text), text, platform) if text.strip() else None
 
 
 def lock_for(format_name: str, text: str, platform: Platform) -> Lock | None:
-    """As :func:`lock_in`, of a file of this format, whatever it is called."""
+    """Like :func:`lock_in`, for a file of this format with any name."""
     is_for_one = FORMATS[format_name].kind is FormatKind.CONDA
     locks = locks_in(format_name, text, platform)
     return next((it for it in locks if it.platform in ("", platform) or not is_for_one), None)
@@ -63,10 +63,10 @@ def lock_for(format_name: str, text: str, platform: Platform) -> Lock | None:
 def locks_in(
     format_name: str, text: str, platform: Platform | None = None, environment: str | None = None
 ) -> tuple[Lock, ...]:
-    """The locks in a file of this format, those for other platforms too where it has any.
+    """Return the locks in a file of this format, including those for other platforms.
 
-    ``platform`` is for formats that are for any, or do not say it of each package. Of a pixi.lock they are those of
-    ``environment``. Raises FileError for what is not of the format.
+    ``platform`` is used for formats that are for any platform, or do not state it for each package. For a pixi.lock the
+    locks are those of ``environment``. Raises FileError if the content does not match the format.
     """
     if environment is not None and format_name != "pixi.lock":
         raise FileError("it has one environment, and only a pixi.lock has several by name")
@@ -83,16 +83,16 @@ def locks_in(
 
 
 def platforms_in(format_name: str, text: str) -> tuple[Platform, ...]:
-    """The platforms that a file of this format is for, () where it does not say. Raises FileError."""
+    """Return the platforms that a file of this format is for, () if unknown. Raises FileError."""
     if format_name in STACK_FORMATS:
         return ()
     return tuple(Platform(it.platform) for it in locks_in(format_name, text) if it.platform in tuple(Platform))
 
 
 def format_in(name: PurePath, text: str) -> str:
-    """The format of a file of this name with this content: as ``--format`` calls it, or the file of another tool.
+    """Return the format of the file ``name`` with this content: the name for ``--format``, or the file of another tool.
 
-    Raises FileError for what is of none.
+    Raises FileError if it has no known format.
     """
     by_name = format_for_file(name)
     if by_name is not None and FORMATS[by_name].by_name:
@@ -105,7 +105,7 @@ def format_in(name: PurePath, text: str) -> str:
 
 
 def format_at(path: Path) -> str | None:
-    """The format of the file at ``path``; None if it is of none or cannot be read."""
+    """Return the format of the file at ``path``, or None if it is unknown or the file cannot be read."""
     try:
         return format_in(path, read_text(path, LONGEST) or "")
     except FileError:
@@ -113,7 +113,7 @@ def format_at(path: Path) -> str | None:
 
 
 def _by_keys(text: str) -> str | None:
-    """The format that has these keys at the top of its document, which may be indented or in brackets."""
+    """The format with these top-level keys. The document may be indented or in brackets."""
     from envsolve.lockfile.yaml_document import document_of, mapping
 
     keys = {found[2] for found in _TOP_KEY.finditer(text)}
@@ -123,7 +123,7 @@ def _by_keys(text: str) -> str | None:
 
 
 def _requirements(text: str) -> str:
-    """That it is one of requirements. Raises FileError if it has none."""
+    """The format of requirements. Raises FileError if the text has none."""
     from envsolve.lockfile import requirements_txt
 
     with suppress(FileError):

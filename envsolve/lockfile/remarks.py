@@ -1,4 +1,4 @@
-"""The comments on top of a file of an environment that say how to use what it installs."""
+"""The comments at the top of an environment's file that say how to use what it installs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _OWNED_BY = {
 }
 
 
-def use_remarks(solution: Solution, *, sets_library_path: bool = False) -> Iterator[str]:
-    """Who brings CUDA to several frameworks, and what a framework wants before it finds its CUDA libraries.
+def usage_remarks(solution: Solution, *, sets_library_path: bool = False) -> Iterator[str]:
+    """Yield who brings CUDA to several frameworks, and what a framework needs to find its CUDA libraries.
 
-    ``sets_library_path`` says that the file itself sets the library path.
+    ``sets_library_path`` is true if the file itself sets the library path.
     """
     if solution.problem.cpu:
         return
@@ -33,13 +33,13 @@ def use_remarks(solution: Solution, *, sets_library_path: bool = False) -> Itera
 
 
 def needs_library_path(solution: Solution) -> bool:
-    """Whether a wheel finds CUDA through the loader alone; on Windows an activated environment is on its path."""
+    """Whether a wheel finds CUDA only through the loader. On Windows, an activated environment is on its path."""
     releases = [choice.release for choice in solution.choices]
     return any(it.cuda_libraries is CudaLibraries.NONE and not it.platform.is_windows for it in releases)
 
 
 def override_remark(cuda: str | None) -> Iterator[str]:
-    """How conda and mamba solve a file without a GPU, whose packages want this CUDA; nothing for None."""
+    """Yield how to solve a file on a machine without a GPU with conda or mamba; nothing without CUDA."""
     if cuda is not None:
         yield "# To create it on a machine without the GPU, put"
         yield f"#   {one_line(f'CONDA_OVERRIDE_CUDA={cuda}')}"
@@ -47,8 +47,8 @@ def override_remark(cuda: str | None) -> Iterator[str]:
 
 
 def _preload_call(release: Release) -> Iterator[str]:
-    """The call for a wheel whose CUDA libraries lie where the loader does not look; conda's lie where it does."""
-    from envsolve.frameworks import FRAMEWORKS  # conda packages, which are most, do without its files
+    """The call for a wheel whose CUDA libraries the loader does not find. It finds those of conda."""
+    from envsolve.frameworks import FRAMEWORKS  # slow, and not needed for conda packages
 
     known = FRAMEWORKS.get(release.framework)
     if known is not None and known.preload_call is not None:

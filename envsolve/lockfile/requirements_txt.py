@@ -1,7 +1,7 @@
-"""``--format requirements``: hashed pins that pip, uv and pip-tools install, each with what requested it and why.
+"""``--format requirements``: hashed pins that pip, uv and pip-tools install, each with its requesters and reasons.
 
-The file alone is enough: it names the indexes it needs, and the hashes of every file that the target may install. Read
-are the files of pip-tools, uv and pip as well.
+The file is complete: it names the indexes that it needs, and the hashes of every file that the target may install.
+Files of pip-tools, uv and pip can be read as well.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 from envsolve.boundary.display import one_line
 from envsolve.boundary.files import FileError
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_pins import checked_address, checked_pins, checked_url, strong_hashes
 from envsolve.lockfile.facts import commented, facts_of, in_comments, with_facts
 from envsolve.lockfile.header import exported_from_in, lock_header, machines_in
 from envsolve.lockfile.lock import Lock, Open, bare_files, repository_pin, sorted_pins, version_in
-from envsolve.lockfile.sound_pins import sound_address, sound_pins, sound_url, strong_hashes
 from envsolve.lockfile.text_file import shown
 from envsolve.model.names import normalized
 from envsolve.model.need import is_marker
@@ -35,31 +35,32 @@ _PIN = re.compile(
 _DIRECT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[[^\]]*\])?\s*@\s*(\S+)\s*(?:\s;(.*))?\Z")
 _FOLDER = re.compile(r"(?:-e )?\s*(?:\.{1,2}(?:[/\\]|\Z|\s)|/|[A-Za-z]:[\\/])")
 _NAMED = re.compile(r"#\s*[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\s*\Z")
-"""The name of the project in a folder, which is not in its path."""
+"""The name of the project in a directory, which is not in the path."""
 _NAME = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:[\[(<>=!~;@]|\Z)")
 _OPTION = re.compile(r"(--?[A-Za-z-]+)(?:\s*=\s*|\s+|\Z)(.*)\Z")
 _INDEX, _EXTRA_INDEX, _FIND_LINKS = ("-i", "--index-url"), "--extra-index-url", ("-f", "--find-links")
 _HARMLESS = ("--require-hashes", "--only-binary", "--prefer-binary", "--pre", "--trusted-host", "--use-feature")
-"""What does not change which files exact pins with hashes are, or is about the connection alone."""
+"""Options that do not change which files exact pins with hashes are, or are only about the connection."""
 _FROM = re.compile(r"\s*# from (\S+)\s*\Z")
-"""How uv, asked to, and envsolve name the index of the pin above."""
+"""How envsolve, and uv on request, name the index of the pin above."""
 _VIA = re.compile(r"\s*# via(?: (.*\S))?\s*\Z")
 _MORE_VIA = re.compile(r"\s*#   (.*\S)\s*\Z")
 _BECAUSE = re.compile(r"\s*# because: (.*\S)\s*\Z")
 
 
 def write(lock: Lock) -> str:
-    """The content of the file, the same bytes for the same lock.
+    """Return the content of the file, byte for byte the same for the same lock.
 
-    Raises OutsideError ``no-hash`` for a file without a strong hash, ``unsound-package`` for what would break a line.
+    Raises OutsideError ``no-hash`` for a file without a secure hash, ``unsound-package`` for anything that would break
+    a line.
     """
     return _text_of(lock.with_digest(_text_of, read))
 
 
 def read(text: str) -> Lock:
-    """The lock in a requirements file, of whichever tool. Lines that pin nothing are its ``open``.
+    """Return the lock in a requirements file of any tool. Lines that pin nothing are ``open``.
 
-    Raises FileError for a line that is no requirement, and where the table of envsolve is no TOML.
+    Raises FileError for an invalid line, and if envsolve's table is not valid TOML.
     """
     for number, content, _ in logical_lines(text):
         if content and not _is_known(content):
@@ -68,16 +69,19 @@ def read(text: str) -> Lock:
 
 
 def read_lines(lines: str, comments: str) -> Lock:
-    """The lock in ``lines`` of requirements; what it rests on stands on top of ``comments``. Raises as :func:`read`."""
+    """Return the lock in ``lines`` of requirements, with the facts at the top of ``comments``.
+
+    Raises like :func:`read`.
+    """
     lock = with_facts(_requirements(lines), in_comments(comments), machines=machines_in(comments))
-    if lock.made is not None or not lock.indexes:  # else a package may be from any of several indexes
-        said = (pin._replace(index_url=lock.default_index) if pin.index_url == "" else pin for pin in lock.pins)
-        lock = lock._replace(pins=tuple(said))
+    if lock.made is not None or not lock.indexes:  # otherwise it may be from any of several indexes
+        pins = (pin._replace(index_url=lock.default_index) if pin.index_url == "" else pin for pin in lock.pins)
+        lock = lock._replace(pins=tuple(pins))
     return lock._replace(exported_from=exported_from_in(comments))
 
 
 def pin_of(requirement: str) -> Pin | None:
-    """The pin in one line of requirements; None if it pins nothing."""
+    """Return the pin in one line of requirements, or None if it pins nothing."""
     found = _PIN.match(without_hashes(requirement))
     if found is None:
         return None
@@ -86,31 +90,31 @@ def pin_of(requirement: str) -> Pin | None:
 
 
 def name_of(requirement: str) -> str | None:
-    """The normalized name in one line of requirements; None for an option, a path or an address alone."""
+    """Return the normalized name in one line of requirements, or None for an option, a path or a bare address."""
     found = _NAME.match(requirement)
     return None if found is None else normalized(found[1])
 
 
 def lines_of_pins(lock: Lock) -> Iterator[str]:
-    """What an installer reads: the indexes and the pins. Raises OutsideError as :func:`write`."""
+    """Yield the lines for an installer: the indexes and the pins. Raises OutsideError like :func:`write`."""
     options = index_options(lock)
     if options:
         yield from options
         yield ""
-    for pin in sound_pins(lock.pins):
+    for pin in checked_pins(lock.pins):
         yield from _requirement(pin, lock.default_index)
 
 
 def index_options(lock: Lock) -> tuple[str, ...]:
-    """The options that name the indexes; none if an installer looks at the needed one by default."""
-    options = [*([] if lock.default_is_plain else [f"--index-url {sound_url(lock.default_index)}"])]
-    options += [f"--extra-index-url {sound_url(index)}" for index in lock.indexes]
-    options += [f"--find-links {sound_url(place)}" for place in lock.find_links]
+    """Return the options that name the indexes; none if installers use the required one by default."""
+    options = [*([] if lock.default_is_plain else [f"--index-url {checked_url(lock.default_index)}"])]
+    options += [f"--extra-index-url {checked_url(index)}" for index in lock.indexes]
+    options += [f"--find-links {checked_url(place)}" for place in lock.find_links]
     return tuple(dict.fromkeys(options))
 
 
 def _requirements(text: str) -> Lock:
-    """The pins in lines of requirements, the comments on top apart."""
+    """The pins in lines of requirements, without the comments at the top."""
     reading = _Reading()
     for _, content, comment in logical_lines(text):
         reading.take(content, comment)
@@ -118,13 +122,13 @@ def _requirements(text: str) -> Lock:
 
 
 def _is_known(content: str) -> bool:
-    """Whether a requirements file may have a line: an option, a variable, an address, an archive or a requirement."""
+    """Whether a requirements file may have the line: an option, a variable, an address, an archive or a requirement."""
     is_archive = content.split(maxsplit=1)[0].endswith(ARCHIVES)  # pip installs such a file from the current directory
     return content.startswith(("-", "$")) or gives_address(content) or is_archive or name_of(content) is not None
 
 
 class _Reading:
-    """The lines of one file, taken one after the other: what a comment says is about the pin above it."""
+    """The lines of one file, read in order. A comment is about the pin above it."""
 
     def __init__(self) -> None:
         self._pins: list[Pin] = []
@@ -136,7 +140,7 @@ class _Reading:
         self._in_via = False
 
     def take(self, content: str, comment: str) -> None:
-        """Take a line in."""
+        """Read the next line."""
         if _FOLDER.match(content) and _NAMED.match(comment):
             self._folder(content, comment)
         elif content.startswith("-"):
@@ -149,7 +153,7 @@ class _Reading:
             self._in_via = False
 
     def lock(self) -> Lock:
-        """What the lines said."""
+        """The lock in the lines read so far."""
         default = _address(self._indexes[-1]) if self._indexes else ""
         return Lock(
             tuple(sorted_pins(self._pins)),
@@ -174,7 +178,7 @@ class _Reading:
             self._open.append(Open(f"it has the option {shown(content)}, which no other format supports"))
 
     def _folder(self, content: str, comment: str) -> None:
-        """A folder, whose name stands behind it."""
+        """Read a directory, whose name is in the comment after it."""
         path, _, marker = content.partition(" ; ")
         is_editable = path.startswith("-e ")
         url = path.removeprefix("-e ").strip() + (EDITABLE if is_editable else "")
@@ -210,7 +214,7 @@ class _Reading:
 
 
 def _direct(content: str) -> Pin | Open | None:
-    """A package by its address; None for what is no such line."""
+    """A package by its address, or None for other lines."""
     found = _DIRECT.match(without_hashes(content))
     if found is None:
         return None
@@ -245,19 +249,19 @@ def _lines(lock: Lock) -> Iterator[str]:
 def _requirement(pin: Pin, default_index: str) -> Iterator[str]:
     files = [it for it in (pin.files if pin.index_url is not None else pin.files[:1]) if it.is_archive]
     hashes = {f"{algorithm}:{digest}" for file in files for algorithm, digest in strong_hashes(pin, file)}
-    asked = f"{pin.name}=={pin.version}" if pin.index_url is not None else _by_address(pin)
+    requested = f"{pin.name}=={pin.version}" if pin.index_url is not None else _by_address(pin)
     marker = f" ; {one_line(pin.marker)}" if pin.marker else ""
     name = f"  # {pin.name}" if pin.index_url is None and kind_of(pin.files[0].url) is AddressKind.FOLDER else ""
-    yield " \\\n".join([f"{asked}{marker}{name}", *(f"    --hash={digest}" for digest in sorted(hashes))])
+    yield " \\\n".join([f"{requested}{marker}{name}", *(f"    --hash={digest}" for digest in sorted(hashes))])
     yield from _via(pin)
     for reason in pin.because:
         yield f"    {one_line(f'# because: {reason}')}"
     if pin.index_url not in (None, "", default_index):
-        yield f"    # from {sound_url(str(pin.index_url))}"
+        yield f"    # from {checked_url(str(pin.index_url))}"
 
 
 def _by_address(pin: Pin) -> str:
-    url = sound_address(pin.files[0].url)
+    url = checked_address(pin.files[0].url)
     if kind_of(url) is not AddressKind.FOLDER:
         return f"{pin.name} @ {url}"
     path = url.removesuffix(EDITABLE)
@@ -268,7 +272,7 @@ def _by_address(pin: Pin) -> str:
 
 
 def _via(pin: Pin) -> Iterator[str]:
-    """What requires it, as pip-tools writes it: on the line where it is one, else below it."""
+    """Who requires a package, as in pip-tools: on the same line for one, else below it."""
     named = sorted({one_line(source) for source in pin.via})
     if len(named) == 1:
         yield f"    # via {named[0]}"

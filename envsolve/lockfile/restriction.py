@@ -1,4 +1,4 @@
-"""What a format cannot have of a lock, and is refused before it is written: see :mod:`envsolve.model.lock_format`."""
+"""Check before writing that a format can express a lock: see :mod:`envsolve.model.lock_format`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from envsolve.model.reference import EDITABLE, AddressKind, as_typed, kind_of, n
 
 
 def require_sources(urls: Mapping[str, str], format_name: str, *, beside_conda: bool = False) -> None:
-    """Raise UsageError if one of ``urls``, by package, is a repository or a folder, which the format cannot have.
+    """Raise UsageError if one of ``urls``, by package, is a repository or a directory, which the format cannot have.
 
-    ``beside_conda``: the request has conda packages too, which the formats for such packages cannot have.
+    ``beside_conda``: the request also has conda packages, and no format for these can have such a package.
     """
     if FORMATS[format_name].has_sources:
         return

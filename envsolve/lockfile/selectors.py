@@ -1,8 +1,8 @@
-"""Selectors: which lines of an environment.yml are for which platform, as ``- pywin32  # [win]`` says.
+"""Selectors: the platforms of lines in an environment.yml, as in ``- pywin32 # [win]``.
 
-conda-build made them up, conda-lock reads them from environment files, and CEP 24 wrote them down, together with those
-of mamba: ``- sel(win): pywin32``. To conda itself a selector is a comment like any other. One that cannot be answered
-(``# [py<38]``) therefore is one here, too: its line counts, and a note says so.
+conda-build invented them, conda-lock reads them in environment files, and CEP 24 specifies them, together with those of
+mamba: ``- sel(win): pywin32``. For conda itself a selector is an ordinary comment. So a selector that cannot be
+evaluated (``# [py<38]``) is one here, too: its line counts, and a note says so.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _LONGEST = 100
 _LONGEST_LINE = 500
 _WORD = re.compile(r"""\s*([()]|[\w.-]+(?:\s*(?:[<>]=?|[=!]=)\s*[\w.'"-]+)?)\s*""")
 _COMMENT = re.compile(r"""(?<!\w)"(?:[^"\\]|\\.)*"|(?<!\w)'[^']*'|(?:(?<=\s)|\A)(#.*)""")
-"""Quoted text, in which the sign begins no comment, or a comment."""
+"""Quoted text, in which ``#`` starts no comment, or a comment."""
 _BRACKET = re.compile(r"\[([^\[\]]+)\][^()\[\]]*\Z")
-"""The last bracket of a comment; round ones behind it make it a link (conda_build/metadata.py, sel_pat)."""
+"""The last bracket of a comment. Parentheses after it make it a link (conda_build/metadata.py, sel_pat)."""
 _LINE = re.compile(r"\r\n|\r|\n")
 
 
 class Selected(NamedTuple):
-    """The text of a file with the lines of other platforms blank, so that all others keep their numbers.
+    """The text of a file with blank lines instead of those for other platforms, so that line numbers stay the same.
 
-    ``unread`` are selectors that cannot be answered, each with the number of its line.
+    ``unread`` are selectors that cannot be evaluated, each with its line number.
     """
 
     text: str
@@ -45,13 +45,13 @@ class Selected(NamedTuple):
 
 
 class _Opened(NamedTuple):
-    """A line that opens a collection: its indentation, and whether it is an item of a list."""
+    """A line that starts a collection: its indentation, and whether it is an item of a list."""
 
     indentation: int
     is_item: bool
 
     def holds(self, line: str) -> bool:
-        """Whether ``line``, which stands below it, is inside."""
+        """Whether ``line``, which comes after it, is part of the collection."""
         content = line.lstrip()
         indentation = len(line) - len(content)
         deeper = indentation > self.indentation or not content or content.startswith("#")
@@ -59,7 +59,7 @@ class _Opened(NamedTuple):
 
 
 def select(text: str, platform: Platform) -> Selected:
-    """``text`` for ``platform``. With a line that opens a collection goes what is inside."""
+    """Return ``text`` for ``platform``. A line that starts a collection is removed together with its content."""
     lines: list[str] = []
     unread: list[tuple[int, str]] = []
     dropped: _Opened | None = None
@@ -77,9 +77,9 @@ def select(text: str, platform: Platform) -> Selected:
 
 
 def holds(expression: str, platform: Platform) -> bool | None:
-    """Whether a selector such as ``linux and not aarch64`` is for ``platform``; None if that cannot be said.
+    """Whether a selector such as ``linux and not aarch64`` matches ``platform``, or None if unknown.
 
-    A part that cannot be answered does not matter where the rest decides: ``win and py<38`` is not for Linux.
+    A part that cannot be evaluated does not matter if the rest decides: ``win and py<38`` does not match Linux.
     """
     words = _words(expression)
     try:
@@ -90,7 +90,7 @@ def holds(expression: str, platform: Platform) -> bool | None:
 
 
 def _parts(line: str) -> tuple[str, str | None, bool]:
-    """What stands before the comment, the selector in it, and whether the comment begins with the selector."""
+    """The text before the comment, the selector in it, and whether the comment starts with the selector."""
     if len(line) > _LONGEST_LINE or "#" not in line or line.lstrip().startswith("#"):
         return line, None, False
     comment = next((found for found in _COMMENT.finditer(line) if found[1]), None)
@@ -109,7 +109,7 @@ def _opened(content: str) -> _Opened | None:
 
 
 def _words(expression: str) -> list[str]:
-    """The words of a selector, the last one first; none if it is no selector."""
+    """The words of a selector, the last one first; none if it is invalid."""
     words: list[str] = []
     position = 0
     while position < len(expression) <= _LONGEST:
@@ -138,7 +138,7 @@ def _both(words: list[str], platform: Platform) -> bool | None:
 
 
 def _one(words: list[str], platform: Platform) -> bool | None:
-    """One operand; raises IndexError where there is none."""
+    """The value of one operand. Raises IndexError if there is none."""
     word = words.pop()
     if word == "not":
         answer = _one(words, platform)

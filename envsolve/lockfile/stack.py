@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channels_of, conda_specs, environment_name
 from envsolve.lockfile.header import machines_of
-from envsolve.lockfile.lock import Asked, Lock, LockedFramework, Made, Stack
+from envsolve.lockfile.lock import Lock, LockedFramework, Made, RequestedSpec, Stack
 from envsolve.lockfile.pip_specs import pip_specs, wheels_of
-from envsolve.lockfile.remarks import needs_library_path, use_remarks
-from envsolve.lockfile.wheels import find_links_of, goes_by_folder, index_of, requirements_of
+from envsolve.lockfile.remarks import needs_library_path, usage_remarks
+from envsolve.lockfile.wheels import find_links_of, index_of, needs_direct_url, requirements_of
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Host
@@ -20,24 +20,25 @@ from envsolve.model.solution import Solution
 from envsolve.model.versions import CudaVersion, LibcVersion
 
 _RUNTIME = re.compile("|".join((r"nvidia-cuda-runtime(?:-cu\d\d)?", *CUDA_PACKAGES)))
-"""The CUDA runtime, whose version begins with that of the toolkit it is of, as no other part's does throughout; of
-conda packages those that say the version for all parts."""
+"""The CUDA runtime. Its version starts with that of its toolkit, which is not always true for other parts. For conda
+packages, these are the ones with the version of all parts."""
 _CUDNN = re.compile(r"nvidia-cudnn-cu\d\d|cudnn|libcudnn")
 _FIRST_MINOR_COMPATIBLE = 11
-"""From CUDA 11 on a driver of the first minor runs the whole major (NVIDIA, CUDA compatibility)."""
+"""From CUDA 11 on, a driver for the first minor runs the whole major (NVIDIA, CUDA compatibility)."""
 _ASSUMED_GLIBC = LibcVersion.parse("2.28")
-"""What pixi assumes of a Linux that says nothing else."""
+"""What pixi assumes for Linux by default."""
 
 
 def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
-    """What a stack requires, as a lock without packages; ``sets_library_path`` says that the file can set variables.
+    """Return the requirements of a stack as a lock without packages.
 
-    Its virtual packages are what a machine must have, as far as a solver would not assume it by itself.
+    ``sets_library_path`` is true if the file can set variables. The virtual packages of the lock are what a machine
+    must have, unless a solver assumes it by default.
     """
     solution = answer.solution
     request, releases = solution.request, [choice.release for choice in wheels_of(solution)]
     indexes = {it: index_of(release) or "" for release in releases for it in requirements_of(release, solution.python)}
-    looked = [release for release in releases if not goes_by_folder(release)]
+    looked = [release for release in releases if not needs_direct_url(release)]
     variable = ("LD_LIBRARY_PATH", "$CONDA_PREFIX/lib")
     return Lock(
         (),
@@ -53,16 +54,19 @@ def lock_of(answer: Answer, *, sets_library_path: bool = False) -> Lock:
         find_links=tuple(dict.fromkeys(filter(None, map(find_links_of, looked)))),
         channels=tuple(channels_of(solution)),
         virtual_packages=tuple(_required(solution)),
-        asked=(
-            *(Asked(spec, reason, of_stack=True) for spec, reason in conda_specs(solution)),
-            *(it for it in answer.asked if not it.by_pip),
-            *((Asked("pip", of_stack=True),) if releases or any(it.by_pip for it in answer.asked) else ()),
-            *(Asked(*it, by_pip=True, of_stack=True, index=indexes.get(it[0], "")) for it in pip_specs(solution)),
-            *(it for it in answer.asked if it.by_pip),
+        requested=(
+            *(RequestedSpec(spec, reason, of_stack=True) for spec, reason in conda_specs(solution)),
+            *(it for it in answer.requested if not it.by_pip),
+            *((RequestedSpec("pip", of_stack=True),) if releases or any(it.by_pip for it in answer.requested) else ()),
+            *(
+                RequestedSpec(*it, by_pip=True, of_stack=True, index=indexes.get(it[0], ""))
+                for it in pip_specs(solution)
+            ),
+            *(it for it in answer.requested if it.by_pip),
         ),
         environment=environment_name(solution),
         variables=(*((variable,) if sets_library_path and needs_library_path(solution) else ()), *answer.variables),
-        remarks=tuple(use_remarks(solution, sets_library_path=sets_library_path)),
+        remarks=tuple(usage_remarks(solution, sets_library_path=sets_library_path)),
     )
 
 
@@ -75,7 +79,7 @@ def _required(solution: Solution) -> Iterator[VirtualPackage]:
 
 
 def _driver_cuda(solution: Solution) -> CudaVersion | None:
-    """The CUDA of the lowest driver that the stack runs on, as ``__cuda`` means it: pixi wants that or more."""
+    """The CUDA version of the lowest driver that the stack runs on, as in ``__cuda``: pixi requires that or newer."""
     toolkit, minimum = solution.toolkit, solution.minimum_driver
     if toolkit is None:
         return None
@@ -87,7 +91,7 @@ def _driver_cuda(solution: Solution) -> CudaVersion | None:
 
 
 def _glibc(solution: Solution) -> LibcVersion | None:
-    """The oldest of the machines where pixi would assume a newer one, the newest that a build needs where an older."""
+    """The oldest glibc of the machines if pixi would assume a newer one, or a build's if it needs a newer one."""
     known = [machine.glibc for machine in solution.problem.machines if machine.glibc is not None]
     needed = [choice.release.glibc for choice in solution.choices if choice.release.glibc is not None]
     oldest, newest = min(known, default=_ASSUMED_GLIBC), max(needed, default=_ASSUMED_GLIBC)
@@ -97,9 +101,9 @@ def _glibc(solution: Solution) -> LibcVersion | None:
 
 
 def stack_of(solution: Solution, hosts: Iterable[Host], versions: Mapping[str, str]) -> Stack:
-    """The stack for ``hosts`` as it is locked; ``versions`` are those of the packages that are installed, by name.
+    """Return the stack for ``hosts`` as it is locked. ``versions`` are those of the installed packages, by name.
 
-    Of the cuDNNs that go with a stack it gives the one among them, where it is a package.
+    Of the cuDNN releases that fit a stack, it has the installed one, if that is a package.
     """
     pinned = next((version for name, version in versions.items() if _CUDNN.fullmatch(name)), None)
     runtime = next((version for name, version in versions.items() if _RUNTIME.fullmatch(name)), None)

@@ -1,6 +1,6 @@
-"""A stack as requirements for pip that are no lock: the frameworks and what keeps their CUDA together, with reasons.
+"""A stack as requirements for pip that are not a lock: the frameworks and limits that keep their CUDA consistent.
 
-It is what the ``pip:`` section of an environment.yml would hold, for an environment without conda.
+It is what the ``pip:`` section of an environment.yml would contain, for an environment without conda.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from envsolve.lockfile.stack import lock_of
 
 
 def stack_requirements(answer: Answer, commands: Sequence[str]) -> str:
-    """The content of the file, for a stack of wheels alone; ``commands`` apply it."""
+    """Return the content of the file, for a stack of only wheels. ``commands`` apply it."""
     return "".join(f"{line}\n" for line in _lines(answer, commands))
 
 
@@ -27,6 +27,6 @@ def _lines(answer: Answer, commands: Sequence[str]) -> Iterator[str]:
     yield from (f"#   {command}" for command in commands)
     yield from lock.remarks
     yield from index_options(lock)
-    for asked in lock.asked:
-        if asked.by_pip:
-            yield commented(asked.spec, asked.reason)
+    for requested in lock.requested:
+        if requested.by_pip:
+            yield commented(requested.spec, requested.reason)

@@ -1,7 +1,7 @@
-"""TOML for the parts of a lock: strings that stay on their line, arrays and inline tables as short as they can be.
+"""TOML for the parts of a lock: strings on one line, and arrays and inline tables as short as possible.
 
-The libraries write two sections for each file of a package and take 80 ms (tomli-w) or seconds (tomlkit) for a large
-lock; one line for each file is what people read in a difference, and takes a quarter of it.
+Libraries write two sections for each file of a package, and take 80 ms (tomli-w) or seconds (tomlkit) for a large lock.
+One line for each file is readable in a diff, and takes a quarter of the space.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ Value: TypeAlias = "str | bool | int | Sequence[Value] | Mapping[str, Value]"
 _LINE = 100
 """Characters up to which an array stays on one line."""
 _SURROGATES = range(0xD800, 0xE000)
-"""Code points that no file in UTF-8 holds; a command line of other bytes has them (PEP 383)."""
+"""Code points that UTF-8 cannot encode. A command line with other bytes has them (PEP 383)."""
 _FOUR_DIGITS = 0xFFFF
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
 def table_lines(table: Mapping[str, Value]) -> Iterator[str]:
-    """The lines of a table below its heading. Its own keys must be bare ones: letters, digits, ``-`` and ``_``."""
+    """Yield the lines of a table below its heading. Its keys must be bare keys: letters, digits, ``-`` and ``_``."""
     for key, item in table.items():
         yield from f"{key} = {value(item)}".split("\n")
 
 
 def value(it: Value) -> str:
-    """``it`` as TOML; an array that is long or holds tables has a line for each item."""
+    """Return ``it`` as TOML. An array that is long or contains tables has one line per item."""
     if isinstance(it, str):
         return string(it)
     if isinstance(it, bool):
@@ -43,9 +43,9 @@ def value(it: Value) -> str:
 
 
 def string(text: str) -> str:
-    """``text`` in quotes on one line: nothing in it can end the string or the line, whatever reader takes it for one.
+    """Return ``text`` in quotes on one line. Nothing in it can end the string or the line, for any reader.
 
-    A lone surrogate becomes U+FFFD, as TOML has no way to write one.
+    A lone surrogate becomes U+FFFD, because TOML cannot express it.
     """
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
@@ -53,7 +53,7 @@ def string(text: str) -> str:
 
 
 def quoted_key(text: str) -> str:
-    """``text`` as the key of a table, bare where it can be."""
+    """Return ``text`` as the key of a table, bare if possible."""
     return text if _BARE_KEY.match(text) else string(text)
 
 
@@ -64,7 +64,7 @@ def _escaped(character: str) -> str:
 
 
 def escaped_code(character: str) -> str:
-    """``character`` by its number, as both TOML and YAML take it; for a lone surrogate U+FFFD."""
+    """Return ``character`` as an escape by its number, valid in TOML and YAML; U+FFFD for a lone surrogate."""
     code = ord(character)
     if code in _SURROGATES:
         return "\ufffd"

@@ -1,4 +1,4 @@
-"""``uv.lock``: the lock of a project of uv. Where a package is installed, the dependencies that lead to it say."""
+"""``uv.lock``: the lock of a project of uv. The markers of a package are those of the dependencies that lead to it."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ from envsolve.model.package import Pin
 _LOCAL = ("editable", "virtual")
 _HERE = "."
 _MOST_STEPS = 100_000
-"""Ways compared with ways; a lock of 400 packages takes about 2000."""
+"""Comparisons of ways. A lock of 400 packages takes about 2000."""
 
 
 class _Node(NamedTuple):
-    """A package by its place in the file, with one of its extras, "" for what it needs without any."""
+    """A package by its position in the file, with one of its extras, "" for its requirements without any."""
 
     place: int
     extra: str = ""
 
 
 class _Edge(NamedTuple):
-    """What a package or an extra of it requires, and where."""
+    """What a package or an extra requires, and where."""
 
     required: _Node
     ways: Ways
 
 
 def read(text: str) -> Lock:
-    """What ``uv sync --no-dev`` installs. What is not one package of an index or an address is ``open``.
+    """Return what ``uv sync --no-dev`` installs. Anything but a package of an index or an address is ``open``.
 
-    Raises FileError for what is no lock of uv.
+    Raises FileError if it is not a lock of uv.
     """
     document = toml_document(text)
     if document.get("version") != 1 or "requires-python" not in document:
@@ -72,7 +72,7 @@ def read(text: str) -> Lock:
 
 
 def _own(packages: list[Table], members: list[str]) -> frozenset[int]:
-    """The places of the project, or of all members of a workspace that is none itself. Raises FileError."""
+    """The positions of the project, or of all members of a workspace that has no project itself. Raises FileError."""
     names = {normalized(it) for it in members}
     local = [
         (place, [text_in(source, kind) for kind in _LOCAL])
@@ -87,7 +87,7 @@ def _own(packages: list[Table], members: list[str]) -> frozenset[int]:
 
 
 def _reached(packages: list[Table], own: frozenset[int], anywhere: Ways) -> dict[int, Ways]:
-    """The places of the packages that are installed, and where: on any of the ways that lead there from ``own``."""
+    """The positions of the installed packages, and where: in any of the ways that lead there from ``own``."""
     edges = _edges(packages)
     where: dict[_Node, Ways] = {_Node(place): anywhere for place in own}
     waiting = deque(where)
@@ -119,7 +119,7 @@ def _edges(packages: list[Table]) -> dict[_Node, list[_Edge]]:
 
 
 def _edges_to(required: Table, packages: list[Table], places: dict[str, list[int]]) -> Iterator[_Edge]:
-    """The edges to a package and to the extras of it; version and source stand where the name alone is not enough."""
+    """The edges to a package and its extras. The entry has version and source if the name is ambiguous."""
     name, ways = name_in(required), ways_of(text_in(required, "marker"))
     named = {key: required[key] for key in ("version", "source") if key in required}
     found = [it for it in places[name] if all(packages[it].get(key) == value for key, value in named.items())]

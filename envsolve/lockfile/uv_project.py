@@ -1,16 +1,16 @@
-"""``[tool.uv]`` of a pyproject.toml: what uv needs to lock the versions that envsolve locked, from the same indexes.
+"""``[tool.uv]`` of a pyproject.toml: what makes uv lock the versions that envsolve locked, from the same indexes.
 
-Every version stands under the marker of its machine, so that uv is free on other platforms and Pythons. It is in
-``constraint-dependencies``, which bounds whatever requires a package, if all targets for that machine have it. Else it
-is in the extra of each target that has it, which bounds nothing outside of it; ``conflicts`` keeps extras apart. An
-index that is not the default one is ``explicit`` and tied to its packages in ``sources``, which uv applies to
-constraints too. There is no ``required-environments``: each version has a file for its machine, and uv would demand one
-of everything in extras that are not locked.
+Every version has the marker of its machine, so that uv is free on other platforms and Pythons. If all targets for a
+machine have a version, it is in ``constraint-dependencies``, which limits every requirement on the package. Else it is
+in the extra of each target that has it, which limits nothing outside of it; ``conflicts`` keeps extras apart. An index
+other than the default is ``explicit`` and assigned to its packages in ``sources``, which uv applies to constraints too.
+There is no ``required-environments``: each version has a file for its machine, and uv would also require one for
+everything in extras that are not locked.
 
 Sources: uv's documentation (concepts/projects/dependencies, concepts/projects/config, concepts/indexes,
 reference/settings).
 
-Each line that is written ends with :data:`~envsolve.model.own_lines.OWN`. All others are the user's and stay.
+Each line that is written ends with :data:`~envsolve.model.own_lines.OWN`. All other lines are the user's and stay.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from packaging.requirements import InvalidRequirement, Requirement
 
 from envsolve.boundary.files import FileError, toml_document
 from envsolve.errors import Hint, UsageError
+from envsolve.lockfile.checked_pins import checked_address, checked_url
 from envsolve.lockfile.lock import Lock
 from envsolve.lockfile.marker_ways import NOWHERE, Ways, both, either, marker_of, ways_of
-from envsolve.lockfile.sound_pins import sound_address, sound_url
 from envsolve.lockfile.toml import Value, quoted_key, string, value
 from envsolve.model.names import normalized
 from envsolve.model.own_lines import OWN, without_own_lines
@@ -39,13 +39,13 @@ _EXTRAS = ("project", "optional-dependencies")
 _CONSTRAINTS, _OVERRIDES = "constraint-dependencies", "override-dependencies"
 _CONFLICTS = "conflicts"
 _BUILD = re.compile(r"/whl/([a-z]+[0-9.]*)\Z")
-"""How the address of an index of PyTorch ends, or of a mirror of it: the build follows."""
+"""The end of the address of an index of PyTorch, or of a mirror: the build."""
 
 
 class LockedTarget(NamedTuple):
     """What one target of a project locked, with a lock for each of its platforms.
 
-    ``extra`` is the name of the target, and of the extra it is installed with; "" for what is installed without one.
+    ``extra`` is the name of the target and of the extra that installs it, "" for what is installed without an extra.
     ``requires`` are the requirements that uv has to find in the project, without a version: ``jax[cuda13]``.
     ``overrides`` are requirements that replace those of packages.
     """
@@ -57,14 +57,14 @@ class LockedTarget(NamedTuple):
 
 
 class DefaultIndex(NamedTuple):
-    """The index that a package comes from where nothing else is said; ``is_named`` says that the project names it."""
+    """The index of packages without another one. ``is_named`` is true if the project names it."""
 
     url: str
     is_named: bool = False
 
 
 class _Place(NamedTuple):
-    """One version of a package: what stands behind its name, and where it is.
+    """One version of a package: the specifier after its name, and its source.
 
     ``index`` is the address of its index, "" for the default one, ``url`` that of a package without an index.
     """
@@ -75,7 +75,7 @@ class _Place(NamedTuple):
 
 
 class _Found(NamedTuple):
-    """One version of a package in the lock of one target, on the machines of that lock or, in ``ways``, on some."""
+    """One version of a package in the lock of one target, on the machines of that lock or, with ``ways``, on some."""
 
     extra: str
     machine: str
@@ -87,9 +87,9 @@ _Places = dict[_Place, Ways]
 
 
 def with_settings(text: str, targets: Sequence[LockedTarget], default: DefaultIndex) -> str:
-    """``text``, the content of a pyproject.toml, with what uv needs to lock as ``targets`` are; the same if it has it.
+    """Return ``text``, the content of a pyproject.toml, with the settings that make uv lock the same as ``targets``.
 
-    Raises UsageError ``uv-settings-refused`` if an entry of the user or the project stands against it.
+    Raises UsageError ``uv-settings-refused`` if an entry of the user or the project conflicts with it.
     """
     bare = without_own_lines(text)
     settings = _Settings(_parsed(bare), targets, default)
@@ -106,7 +106,7 @@ def with_settings(text: str, targets: Sequence[LockedTarget], default: DefaultIn
 
 
 class _Settings:
-    """The entries for uv, beside those that the user has in ``document``."""
+    """The entries for uv, in addition to those of the user in ``document``."""
 
     def __init__(self, document: Mapping[str, Any], targets: Sequence[LockedTarget], default: DefaultIndex) -> None:
         self._targets, self._default = targets, default
@@ -130,14 +130,14 @@ class _Settings:
         self._own_sources = {normalized(name): _tables(sources[name]) for name in sources}
 
     def take(self) -> None:
-        """Take everything in. Raises UsageError."""
+        """Add everything. Raises UsageError."""
         by_name: dict[str, list[_Found]] = {}
         for target in self._targets:
             for name, it in (it for lock in target.locks for it in self._placed(lock, target.extra)):
                 by_name.setdefault(name, []).append(it)
         missing = {(target.extra, name): text for target in self._targets for name, text in self._missing(target)}
         constraints = [it for name in sorted(by_name) for it in self._take_package(name, by_name[name], missing)]
-        self.lists[_OVERRIDES] = self._new(_OVERRIDES, (it for target in self._targets for it in target.overrides))
+        self.lists[_OVERRIDES] = list(map(string, self._new_overrides()))
         self.lists[_CONSTRAINTS] = list(map(string, constraints))
         extras = list(self.extras)
         if len(extras) > 1 and not any(set(extras) <= names for names in self._own_conflicts()):
@@ -148,7 +148,7 @@ class _Settings:
     def _take_package(
         self, name: str, found: Sequence[_Found], missing: Mapping[tuple[str, str], str]
     ) -> Iterator[str]:
-        """Take a package in that is ``found`` in these places; the constraints on it, if none of them differ.
+        """Add a package that was ``found`` in these places. Yield the constraints on it, if they are all the same.
 
         ``missing`` are requirements that the project lacks, by target and name.
         """
@@ -179,27 +179,27 @@ class _Settings:
         machine, values = _machine(lock), lock.interpreter.marker_values() if lock.interpreter else {}
         for pin in lock.pins:
             if pin.index_url is not None:
-                index = sound_url(pin.index_url).rstrip("/")
+                index = checked_url(pin.index_url).rstrip("/")
                 place = _Place(f"=={pin.version}", "" if index in ("", self._default.url) else index)
             elif pin.files[0].is_archive and not any(it.url for it in _named(pin.name, self._required)):
-                place = _Place("", url=sound_address(pin.files[0].url))
+                place = _Place("", url=checked_address(pin.files[0].url))
             else:
-                continue  # uv has it from the requirement of the project
+                continue  # uv reads it from the project's requirement
             self._require_admitted(pin, values)
             self._require_same_source(pin.name, place, values, extra)
             yield pin.name, _Found(extra, machine, place, both(ways_of(machine), ways_of(pin.marker)))
 
     def _missing(self, target: LockedTarget) -> Iterator[tuple[str, str]]:
-        """The requirements of ``target`` that uv would not find in the project; by the names of their packages.
+        """The requirements of ``target`` that uv would not find in the project, by the names of their packages.
 
-        Without an extra of its own, those of the project count: the user knows with which it is installed.
+        Without a separate extra, the project's extras count: the user knows with which of them it is installed.
         """
         extra = normalized(target.extra)
         required = self._of_extra.get(extra, self._dependencies) if extra else self._required
         for text in target.requires:
-            asked = Requirement(text)
-            name = normalized(asked.name)
-            if any(asked.extras <= it.extras for it in _named(name, required)):
+            requested = Requirement(text)
+            name = normalized(requested.name)
+            if any(requested.extras <= it.extras for it in _named(name, required)):
                 continue
             if not target.extra:
                 message = f"the lock has {text}, which [project] dependencies do not require, so that uv leaves it out"
@@ -214,7 +214,7 @@ class _Settings:
                 self.sources.setdefault(name, []).append(where | only)
 
     def _require_same_source(self, name: str, place: _Place, values: Mapping[str, str], extra: str) -> None:
-        """Raise UsageError if [tool.uv.sources] of the user takes a package from elsewhere than the lock."""
+        """Raise UsageError if [tool.uv.sources] of the user has another source for a package than the lock."""
         own = self._own_sources.get(name)
         if own is None:
             return
@@ -251,9 +251,10 @@ class _Settings:
                 message = f"constraint-dependencies in [tool.uv] has {str(it)!r}, but the lock has {pin.version}"
                 raise _refused(message, Hint("put it into a file and lock with it: constraint-files = [...]"))
 
-    def _new(self, key: str, entries: Iterable[str]) -> list[str]:
-        own = self._uv.get(key)
-        return [string(it) for it in dict.fromkeys(entries) if not isinstance(own, list) or it not in own]
+    def _new_overrides(self) -> Iterator[str]:
+        own = self._uv.get(_OVERRIDES)
+        overrides = dict.fromkeys(it for target in self._targets for it in target.overrides)
+        return (it for it in overrides if not isinstance(own, list) or it not in own)
 
     def _extra_name(self, extra: str) -> str:
         return self._extra_names.get(normalized(extra), extra)
@@ -265,14 +266,14 @@ class _Settings:
 
 
 class _Page:
-    """The text, to which lines are added that each end with the mark."""
+    """The text, with methods to add lines that end with the mark."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._newline = "\r\n" if "\r\n" in text else "\n"
 
     def add_to_list(self, table: tuple[str, ...], key: str, entries: Sequence[str], *, is_needed: bool = False) -> None:
-        """Add to the list at ``key`` of ``table``, which is made where it is not there and has entries or is needed."""
+        """Add to the list at ``key`` of ``table``. A missing table is created if it has entries or is needed."""
         lines = [f"    {it}," for it in entries]
         begin = self._end_of((*table, key), of_list=True)
         if begin is not None and lines:
@@ -307,7 +308,7 @@ class _Page:
         self._insert(len(self.text), lines)
 
     def _insert(self, place: int, lines: Sequence[str], *, after_line: bool = True) -> None:
-        """Insert whole lines at ``place``, where a line begins, or without ``after_line`` ends."""
+        """Insert whole lines at ``place``, the start of a line, or without ``after_line`` its end."""
         own = "".join(f"{line}  {OWN}{self._newline}" for line in lines)
         rest = self.text[place:]
         if not after_line and not re.match(r"[ \t]*(?:#[^\n]*)?\r?\n", rest):
@@ -318,7 +319,7 @@ class _Page:
         self.text = self.text[:place] + own + rest
 
     def _end_of(self, path: tuple[str, ...], *, of_list: bool = False) -> int | None:
-        """Where the header of the table ``path`` ends, or the bracket with which the list there begins."""
+        """The end of the header of the table ``path``, or of the opening bracket of the list there."""
         from envsolve.project.lines import statements_of
 
         for it in statements_of(self.text):
@@ -328,7 +329,7 @@ class _Page:
 
 
 def _require_whole(text: str, bare: str) -> None:
-    """Raise UsageError if ``text`` is not what was meant: its tables are written in a way that leaves no room."""
+    """Raise UsageError if ``text`` is not the intended document: some forms of tables cannot be extended."""
     try:
         toml_document(text)
         is_whole = toml_document(without_own_lines(text)) == toml_document(bare)
@@ -340,7 +341,7 @@ def _require_whole(text: str, bare: str) -> None:
 
 
 def _machine(lock: Lock) -> str:
-    """The marker of the machines that a lock is for: their platform and the minor version of their Python."""
+    """The marker of the machines that a lock is for: their platform and Python minor."""
     interpreter = lock.interpreter
     if interpreter is None:
         raise _refused("the lock does not record its platform and its Python", Hint("lock again", "envsolve lock -U"))
@@ -378,7 +379,7 @@ def _requirement(requirement: str, place: _Place, ways: Ways) -> str:
 
 
 def _requirements(texts: object) -> Iterator[Requirement]:
-    """The requirements in a list; what is none is for uv to refuse."""
+    """The requirements in a list. Invalid ones are left to uv."""
     for text in texts if isinstance(texts, list) else ():
         try:
             yield Requirement(text)
@@ -395,7 +396,7 @@ def _address(index: Mapping[str, Any]) -> str:
 
 
 def _holds(marker: object, values: Mapping[str, str]) -> bool:
-    """Whether a marker, if there is one, holds on a machine; what is none is for uv to refuse."""
+    """Whether a marker, if any, holds on a machine. An invalid one is left to uv."""
     try:
         return not isinstance(marker, str) or Marker(marker).evaluate(dict(values))
     except ValueError:
@@ -403,7 +404,7 @@ def _holds(marker: object, values: Mapping[str, str]) -> bool:
 
 
 def _tables(found: object) -> list[Mapping[str, Any]]:
-    """The tables in a list, or the one that stands in the place of a list."""
+    """The tables in a list, or a single one in place of a list."""
     return [_table(it) for it in (found if isinstance(found, list) else [found] if found else [])]
 
 

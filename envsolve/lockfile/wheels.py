@@ -1,4 +1,4 @@
-"""A framework's wheel for pip: requirement, index, and the pins its own metadata leaves open."""
+"""A framework's wheel for pip: the requirement, the index, and the pins that its own metadata leaves open."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envsolve.model.solution import Solution
 
 JAX_RELEASES = "https://storage.googleapis.com/jax-releases/jax_cuda_releases.html"
 _LAST_ON_A_PAGE = Version("1.10.2")
-"""Up to here PyTorch documents one page of links, from 1.11 on a folder for each build
+"""Up to this version PyTorch documents one page of links, from 1.11 on a directory for each build
 (https://pytorch.org/get-started/previous-versions)."""
 _PAGE = "torch_stable.html"
 _LONG_TERM = {Version("1.8.2"): "lts/1.8/torch_lts.html"}
@@ -19,14 +19,14 @@ _ABI_FLAGS = {(2, 7): "mu", (3, 5): "m", (3, 6): "m", (3, 7): "m"}
 
 
 def index_of(release: Release) -> str | None:
-    """The package index that holds ``release`` where it is not the default one."""
+    """Return the package index of ``release``, or None for the default one."""
     if release.source is not Source.PYTORCH or release.version <= _LAST_ON_A_PAGE:
         return None
     return f"{PYTORCH_INDEX}{release.build}"
 
 
 def find_links_of(release: Release) -> str | None:
-    """The page of links that holds ``release``, or a part of it, where no index does."""
+    """Return the page of links with ``release`` or a part of it, or None if an index has it."""
     if release.source is Source.JAX_RELEASES:
         return JAX_RELEASES
     if release.source is Source.PYTORCH and release.version <= _LAST_ON_A_PAGE:
@@ -35,42 +35,43 @@ def find_links_of(release: Release) -> str | None:
 
 
 def requirements_of(release: Release, python: Version) -> tuple[str, ...]:
-    """The exact requirements, ``torch==2.14.0+cu126`` or ``tensorflow[and-cuda]==2.21.0``.
+    """Return the exact requirements, ``torch==2.14.0+cu126`` or ``tensorflow[and-cuda]==2.21.0``.
 
-    JAX's own page holds jaxlib alone, with the CUDA build as its local version; jax is on the index.
+    JAX's own page only has jaxlib, with the CUDA build as its local version; jax is on the index.
     """
-    if goes_by_folder(release):
+    if needs_direct_url(release):
         return (f"{release.package} @ {PYTORCH_INDEX}{release.build}/{_file_name(release, python)}",)
     extras = f"[{','.join(release.extras)}]" if release.extras else ""
-    asked = f"{release.package}{extras}=={release.full_version}"
+    requested = f"{release.package}{extras}=={release.full_version}"
     if release.source is Source.JAX_RELEASES:
-        return asked, f"jaxlib=={release.version}+{release.build}"
-    return (asked,)
+        return requested, f"jaxlib=={release.version}+{release.build}"
+    return (requested,)
 
 
-def goes_by_folder(release: Release) -> bool:
-    """Whether only its folder distinguishes a GPU build from others of its version: by version pip would take any."""
+def needs_direct_url(release: Release) -> bool:
+    """Whether a GPU build has the same version as other builds, in another directory, so that pip could choose any."""
     return release.source is Source.PYTORCH and release.cuda is not None and release.full_version.local is None
 
 
 def _file_name(release: Release, python: Version) -> str:
-    """``torch-1.1.0-cp37-cp37m-linux_x86_64.whl``, as PEP 425 names the Python and its ABI."""
+    """The file name, such as ``torch-1.1.0-cp37-cp37m-linux_x86_64.whl``, with Python and ABI as in PEP 425."""
     tag = f"cp{python.major}{python.minor}"
     return release.wheel.format(python=f"{tag}-{tag}{_ABI_FLAGS.get((python.major, python.minor), '')}")
 
 
 _TOOLKIT_PARTS = "cublas,cudart,cufft,cupti,curand,cusolver,cusparse,nvrtc"
-"""The libraries a framework loads at run time."""
+"""The libraries that a framework loads at run time."""
 _FIRST_WITHOUT_SUFFIX = 13
-"""From CUDA 13 on NVIDIA's packages carry no -cuNN."""
+"""From CUDA 13 on, the names of NVIDIA's packages have no -cuNN."""
 _COMPILERS = ("nvidia-nvjitlink", "nvidia-nvvm", "nvidia-cuda-nvcc")
-"""What compiles and links kernels at run time. Before CUDA 13 the frameworks require an nvcc newer than the rest."""
+"""Packages that compile and link kernels at run time. Before CUDA 13 the frameworks require an nvcc newer than the
+rest."""
 
 
 def toolkit_pins(solution: Solution) -> list[str]:
-    """Requirements that tie all CUDA libraries to the stack's toolkit, where the wheels' own metadata leaves it open.
+    """Return requirements that tie all CUDA libraries to the stack's toolkit, if the wheels' metadata leaves it open.
 
-    NVIDIA's metapackage cuda-toolkit pins each library as one CUDA release has it, but takes any newer nvJitLink.
+    NVIDIA's metapackage cuda-toolkit pins each library to one CUDA release, but admits any newer nvJitLink.
     """
     wheels = [choice.release for choice in solution.choices if choice.release.source.is_wheel]
     depends = [release for release in wheels if release.cuda_libraries is CudaLibraries.DEPENDENCIES]
@@ -82,5 +83,5 @@ def toolkit_pins(solution: Solution) -> list[str]:
 
 
 def is_exact(versions: SpecifierSet | None) -> bool:
-    """Whether ``versions`` admits one version only."""
+    """Whether ``versions`` admits only one version."""
     return any(clause.operator == "==" and not clause.version.endswith(".*") for clause in versions or ())

@@ -1,7 +1,6 @@
 """YAML for the parts of an environment or a lock: strings that stay on their line and stay strings.
 
-The files are written line by line: comments are half of their worth, and no YAML library of the standard weight writes
-them.
+The files are written line by line, because comments are half of their value, and no small YAML library writes them.
 """
 
 from __future__ import annotations
@@ -18,15 +17,18 @@ _PLAIN = re.compile(
     """,
     re.VERBOSE,
 )
-"""What no reader takes for anything but a string, but for the words below. Else a digit in front means quotes:
-3.10, 1e3, 0b11 and 12:30:45 are numbers to some of them."""
+"""Text that every reader takes for a string, except for the words below. A leading digit always needs quotes: 3.10,
+1e3, 0b11 and 12:30:45 are numbers for some readers."""
 _WORDS = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
 _ESCAPED = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 @lru_cache(maxsize=4096)
 def scalar(text: str) -> str:
-    """``text`` as YAML on one line: plain where it reads as a string, else quoted. A lone surrogate becomes U+FFFD."""
+    """Return ``text`` as YAML on one line: plain if it is read as a string, else quoted.
+
+    Lone surrogates become U+FFFD.
+    """
     if _PLAIN.match(text) and text.casefold() not in _WORDS:
         return text
     if text.isprintable():

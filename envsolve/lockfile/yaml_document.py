@@ -1,8 +1,8 @@
-"""YAML that people and other tools wrote, read as untrusted bytes.
+"""Read YAML from users and other tools, as untrusted input.
 
-Scalars stay as they are written, so the nodes are read and not what a loader constructs from them: ``1.10`` is the
-version 1.10, where YAML's rules make it the number 1.1, and ``2024-01-01`` is no date. What could eat memory or the
-stack is refused before it does: PyYAML's parser in C ends the process over brackets that are nested deep enough.
+The nodes are read and not what a loader constructs from them, so scalars stay as written: ``1.10`` is the version 1.10,
+although YAML's rules make it the number 1.1, and ``2024-01-01`` is not a date. Documents that could exhaust memory or
+the stack are refused first: PyYAML's C parser ends the process if brackets are nested too deep.
 """
 
 from __future__ import annotations
@@ -25,15 +25,16 @@ _DEEP_BLOCK = rf"(?m)^[ \t?:-]{{{_DEEPEST}}}(?![ \t]*(?:#|$))"
 _FLOW_BRACKET = r"[\[\]{}]"
 _ANCHOR = r"(?m)(?:^|[\s\[{,:])&\S"
 _MOST_NODES = 300_000
-"""What a document may hold once its aliases are written out."""
+"""The maximum number of nodes of a document with its aliases expanded."""
 _LONGEST_LINE = 4096
 _NULLS = ("", "~", "null", "Null", "NULL")
 
 
 def compose(text: str) -> Node | None:
-    """The nodes of the one document in ``text``, which know their lines; None if there is none.
+    """Return the nodes of the one document in ``text``, with their lines, or None if there is none.
 
-    Raises FileError for what is no YAML, several documents, nested too deep, or small only because of its aliases.
+    Raises FileError for invalid YAML, several documents, deep nesting, or a document that is small only because of
+    aliases.
     """
     if re.search(_DEEP_BLOCK, text) or _is_deep_flow(text):
         raise FileError(f"it is nested more than {_DEEPEST} deep")
@@ -44,13 +45,13 @@ def compose(text: str) -> Node | None:
 
 
 def document_of(text: str) -> object:
-    """The document in ``text`` as dictionaries, lists and text; None if there is none. Raises as compose does."""
+    """Return the document in ``text`` as dictionaries, lists and strings, or None. Raises like compose."""
     node = compose(text)
     return None if node is None else plain(node)
 
 
 def plain(root: Node) -> object:
-    """``root`` as dictionaries, lists and text. Raises FileError if a key is no text."""
+    """Return ``root`` as dictionaries, lists and strings. Raises FileError if a key is not a string."""
     from yaml import MappingNode
 
     def read(node: Node) -> object:
@@ -62,7 +63,7 @@ def plain(root: Node) -> object:
 
 
 def table_of(node: Node, what: str) -> dict[str, Node]:
-    """The nodes of a mapping by key, none for nothing. Raises FileError for another kind, or a key that comes twice."""
+    """Return the nodes of a mapping by key, none for null. Raises FileError for other types or a duplicate key."""
     from yaml import MappingNode
 
     if isinstance(node.value, str) and is_null(node.value):
@@ -79,7 +80,7 @@ def table_of(node: Node, what: str) -> dict[str, Node]:
 
 
 def items_of(node: Node, what: str) -> list[Node]:
-    """The nodes of a list, none for nothing. Raises FileError for another kind."""
+    """Return the nodes of a list, none for null. Raises FileError for other types."""
     from yaml import SequenceNode
 
     if isinstance(node.value, str) and is_null(node.value):
@@ -90,7 +91,7 @@ def items_of(node: Node, what: str) -> list[Node]:
 
 
 def scalar_of(node: Node, what: str) -> str:
-    """The text of a scalar, "" for nothing. Raises FileError for another kind, and for what is no line of text."""
+    """Return the text of a scalar, "" for null. Raises FileError for other types, and if it is not one line of text."""
     if not isinstance(node.value, str):
         quotes = "text with a colon at its end, or before a space, needs quotes"
         raise FileError(f"{what} is a list or a mapping, where text belongs; {quotes}", line_of(node))
@@ -101,24 +102,24 @@ def scalar_of(node: Node, what: str) -> str:
 
 
 def key_of(node: Node) -> str:
-    """A key; raises FileError where it is no text."""
+    """Return a key. Raises FileError if it is not a string."""
     if not isinstance(node.value, str):
         raise FileError("a key is a list or a mapping, where text belongs", line_of(node))
     return node.value
 
 
 def line_of(node: Node) -> int:
-    """The line it begins on, counted from 1."""
+    """Return the line on which it begins, counted from 1."""
     return node.start_mark.line + 1
 
 
 def is_null(text: object) -> bool:
-    """Whether a scalar, quoted or not, is what YAML writes for nothing; None is what a key has that is not there."""
+    """Whether a scalar, quoted or not, is YAML's null. None is the value of a missing key."""
     return text is None or text in _NULLS
 
 
 def mapping(value: object, what: str) -> Mapping[str, object]:
-    """``value`` where it is a mapping, and an empty one for nothing; else FileError."""
+    """Return ``value`` if it is a mapping, and an empty one for null. Raises FileError otherwise."""
     if is_null(value):
         return {}
     if not isinstance(value, dict):
@@ -127,7 +128,7 @@ def mapping(value: object, what: str) -> Mapping[str, object]:
 
 
 def sequence(value: object, what: str) -> Sequence[object]:
-    """``value`` where it is a list, and an empty one for nothing; else FileError."""
+    """Return ``value`` if it is a list, and an empty one for null. Raises FileError otherwise."""
     if is_null(value):
         return ()
     if not isinstance(value, list):
@@ -136,7 +137,7 @@ def sequence(value: object, what: str) -> Sequence[object]:
 
 
 def text_or_none(value: object, what: str) -> str | None:
-    """``value`` where it is one line of text, None for nothing; else FileError."""
+    """Return ``value`` if it is one line of text, None for null. Raises FileError otherwise."""
     if is_null(value):
         return None
     if not isinstance(value, str) or not _is_line(value):
@@ -145,7 +146,7 @@ def text_or_none(value: object, what: str) -> str | None:
 
 
 def text(value: object, what: str) -> str:
-    """``value`` where it is one line of text; else FileError."""
+    """Return ``value`` if it is one line of text. Raises FileError otherwise."""
     found = text_or_none(value, what)
     if found is None:
         raise FileError(f"{what} is missing")
@@ -175,7 +176,10 @@ def _is_line(text: str) -> bool:
 
 
 def _is_deep_flow(text: str) -> bool:
-    """Whether brackets nest too deep; those of comments and of quoted text count, which are closed again."""
+    """Whether brackets are nested too deep.
+
+    Those in comments and quoted text count as well, but they are usually closed.
+    """
     depth = 0
     for found in re.finditer(_FLOW_BRACKET, text):
         depth = depth + 1 if found[0] in "[{" else max(depth - 1, 0)
@@ -199,7 +203,7 @@ def _refuse_bomb(root: Node) -> None:
         known = sizes.get(id(node))
         if known is not None or isinstance(node.value, str):
             return known or 1
-        sizes[id(node)] = _MOST_NODES  # until it is known: what holds itself has no end
+        sizes[id(node)] = _MOST_NODES  # until it is known, so that a cycle is too large
         children = chain.from_iterable(node.value) if isinstance(node, MappingNode) else node.value
         sizes[id(node)] = found = 1 + sum(map(size, children))
         return found

@@ -1,4 +1,4 @@
-"""Which CUDA library a file name stands for, and which packages bring it, from a parsed libraries.toml.
+"""The CUDA library of a file name, and the packages that contain it, from a parsed libraries.toml.
 
 A file name is not a CUDA version: libcusparse.so.12 is the name in CUDA 12 and in CUDA 13.
 """
@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 
 class NamedLibrary(NamedTuple):
-    """A library under one of its names: ``name`` is the matrix's, ``cuda`` the toolkit, None for what is outside it.
+    """A library under one of its file names.
 
-    ``pypi`` and ``conda`` are packages that ship it, as far as the matrix knows any.
+    ``name`` is the matrix's, ``cuda`` the toolkit, None if it is part of none.
+
+    ``pypi`` and ``conda`` are known packages that ship it.
     """
 
     name: str
@@ -24,18 +26,18 @@ class NamedLibrary(NamedTuple):
 
 
 class LibraryNames:
-    """Looks up file names; rows are taken as they are, :mod:`envsolve.matrix.laws` judges them."""
+    """Looks up file names. Rows are not checked here: :mod:`envsolve.matrix.laws` does that."""
 
     def __init__(self, document: Mapping[str, object]) -> None:
         rows = document.get("library")
         self._rows: Sequence[Mapping[str, object]] = rows if isinstance(rows, list) else []
 
     def of_file(self, file_name: str) -> tuple[NamedLibrary, ...]:
-        """Every library that ``file_name`` is known as, the newest toolkit first; DLLs in any case."""
+        """Return every library with the name ``file_name``, newest toolkit first. DLL names ignore case."""
         return tuple(self._by_file.get(file_name.lower(), ()))
 
     def file(self, name: str, cuda: str, *, windows: bool = False) -> str | None:
-        """The file name of the library ``name`` in the toolkit ``cuda``, ``12.5``, or in its newest minor, ``12``."""
+        """Return the file name of the library ``name`` in the toolkit ``cuda``, ``12.5``, or its newest minor."""
         column = "windows" if windows else "linux"
         for row in self._rows:
             version = str(row.get("cuda", ""))
@@ -44,7 +46,7 @@ class LibraryNames:
         return None
 
     def packages(self, file_name: str, *, conda: bool, cuda_major: str | None = None) -> tuple[str, ...]:
-        """The packages that bring ``file_name``; of those for several majors the ones for ``cuda_major``, if known."""
+        """Return the packages with ``file_name``. If there are several majors, those for ``cuda_major`` if known."""
         rows = self.of_file(file_name)
         fitting = [row for row in rows if row.cuda is not None and row.cuda.partition(".")[0] == cuda_major]
         found = dict.fromkeys(package for row in fitting or rows for package in (row.conda if conda else row.pypi))
@@ -52,7 +54,7 @@ class LibraryNames:
         return tuple(named or found)
 
     def cuda_majors(self, file_name: str) -> frozenset[str]:
-        """The majors of CUDA in which a library has this name; none for what is outside the toolkit."""
+        """Return the CUDA majors in which a library has this name; none if it is not part of the toolkit."""
         return frozenset(row.cuda.partition(".")[0] for row in self.of_file(file_name) if row.cuda is not None)
 
     @cached_property

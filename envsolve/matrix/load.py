@@ -1,7 +1,7 @@
-"""Finding and loading the matrix: only the files a request needs, and of a framework only the platform's rows.
+"""Find and load the matrix: only the files that a request needs, and of a framework only the platform's rows.
 
-``check`` reads everything and reports every mistake of every file at once; loading reports all mistakes of the rows it
-touches.
+``check`` reads everything and reports every mistake of every file at once. Loading reports all mistakes of the rows
+that it reads.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 from envsolve.boundary.document import WHOLE_DIRECTORY, Document, Kept, read_document
 from envsolve.boundary.user_directories import data_directory
 from envsolve.errors import MatrixError
+from envsolve.matrix.cached_rows import part_of
 from envsolve.matrix.names import GpuNames, gpu_rows, read_pci_ids
 from envsolve.matrix.row import Mistakes
-from envsolve.matrix.sound import part_of
 from envsolve.matrix.tables import (
     EXTENSIONS,
     TOO_NEW,
@@ -27,6 +27,7 @@ from envsolve.matrix.tables import (
     CudaTable,
     FrameworkTable,
     PackageTable,
+    cached_framework,
     check_gpus,
     check_pci_ids,
     read_components,
@@ -38,7 +39,6 @@ from envsolve.matrix.tables import (
     read_packages,
     read_torch_symbols,
     require_schema,
-    sound_framework,
     without_mistakes,
 )
 from envsolve.matrix.torch_symbols import TABLE, TorchSymbols
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _OVERLAY = "matrix"
-"""The folder of the rows that were read on this machine, in the user's data directory."""
+"""The directory of the rows that were read on this machine, in the user's data directory."""
 _READERS: Mapping[str, Callable[[Document, Mistakes], object]] = {
     "cuda": read_cuda,
     "cuda_components": read_components,
@@ -67,26 +67,26 @@ _READERS: Mapping[str, Callable[[Document, Mistakes], object]] = {
     TABLE: read_torch_symbols,
 }
 PLATFORM_TABLES = tuple(_READERS)
-"""The files that are about no framework."""
+"""The files that are not about a framework."""
 _LATER = ("packages", TABLE)
-"""Those that a directory from before them does without."""
+"""Files that directories from older versions may lack."""
 
 
 def find_matrix() -> Path:
-    """The directory of matrix files: inside the installed package, or beside it in a checkout."""
+    """Return the directory of matrix files: inside the installed package, or next to it in a checkout."""
     package = Path(__file__).parent.parent
     installed = package / "_compat_matrix"
     return installed if installed.is_dir() else package.parent / "data" / "compat_matrix"
 
 
 def overlay_directory() -> Path | None:
-    """Where the rows that were read on this machine are; None for a user without a home."""
+    """Return the directory of the rows that were read on this machine, or None for a user without a home."""
     data = data_directory()
     return None if data is None else data / _OVERLAY
 
 
 def _overlays_here() -> tuple[Overlay, ...]:
-    """The rows that were read on this machine. Where there are none, this is one look at the disk."""
+    """The rows that were read on this machine. Without any, this is a single file system access."""
     directory = overlay_directory()
     if directory is None or not os.path.isdir(directory):  # noqa: PTH112 - it never raises, and costs half as much
         return ()
@@ -98,17 +98,17 @@ def _overlays_here() -> tuple[Overlay, ...]:
 class Matrix:
     """The matrix in ``directory``, by default the one that envsolve comes with, read file by file as needed.
 
-    The default one has the rows that ``envsolve matrix update`` read on this machine beside those that were shipped.
+    The default one also has the rows that ``envsolve matrix update`` read on this machine.
 
-    Every method raises MatrixError when a file is missing, is not TOML, or holds mistakes.
+    Every method raises MatrixError if a file is missing, is not TOML, or has mistakes.
     """
 
     def __init__(self, directory: str | PathLike[str] | None = None) -> None:
         self.directory = Path(directory) if directory else find_matrix()
         self.grows = not directory
-        """Whether it has, or may get, rows beside those of its files: one that is named stays as it is."""
+        """Whether it has, or may get, rows besides those of its files. A matrix given by directory does not."""
         self._files: dict[str, Document] = {}
-        self._kept: dict[str, Kept] = {}
+        self._caches: dict[str, Kept] = {}
         self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}
         self._of_wheels: dict[str, tuple[BuildFacts, ...]] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
@@ -133,27 +133,27 @@ class Matrix:
         return frameworks
 
     def framework(self, name: str, platform: Platform | None) -> FrameworkTable:
-        """One framework's table, with the releases of ``platform`` or, for None, of all platforms."""
+        """Return a framework's table, with the releases of ``platform`` or, for None, of all platforms."""
         key = (name, platform)
         if key not in self._frameworks:
-            table = None if platform is None else self._sound_framework(name, platform)
-            table = table or self._checked_framework(name, platform)
+            table = None if platform is None else self._cached_framework(name, platform)
+            table = table or self._strict_framework(name, platform)
             for overlay in self._overlays:
                 table = overlay.beside(table, platform, self)
             self._frameworks[key] = table
         return self._frameworks[key]
 
-    def _checked_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
-        """Read strictly; what holds no mistake is kept, to be read quickly from then on."""
+    def _strict_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
+        """Read and check every value. A file without mistakes is cached, so that the next read is fast."""
         table = self._read(name, lambda document, mistakes: read_framework(name, document, platform, mistakes))
         if platform is not None:
-            self._forms_of(name).keep(platform.value, part_of(self._document(name), platform))
+            self._forms_of(name).keep(platform.value, part_of(self.document(name), platform))
         return table
 
-    def _sound_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
-        """The table from what was kept, or None if nothing is."""
+    def _cached_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
+        """Return the table from the cache, or None if it is not cached."""
         part = self._forms_of(name).form(platform.value)
-        return None if part is None else sound_framework(name, part, platform)
+        return None if part is None else cached_framework(name, part, platform)
 
     @cached_property
     def cuda(self) -> CudaTable:
@@ -171,14 +171,14 @@ class Matrix:
         return self._read("cuda_components", read_components)
 
     def build_facts(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
-        """What is known of the builds of ``package``, by its normalized name, beyond their metadata.
+        """Return what is known about the builds of ``package`` (normalized name), beyond their metadata.
 
-        Those for ``platform``, or for any where it is None; those of newer versions come first.
+        The facts are those for ``platform``, or for any if it is None. Those for newer versions come first.
         """
         return (*self.build_rows(package, platform), *_on(platform, self._of_wheels.get(package, ())))
 
     def build_rows(self, package: str, platform: Platform | None = None) -> tuple[BuildFacts, ...]:
-        """The same without what :meth:`with_builds` added."""
+        """Return the same without what :meth:`with_builds` added."""
         known = (facts for facts in self._packages.builds if facts.package == package)
         curated = tuple(known) if package in self._package_names else ()
         of_wheels = self._extension(package) if package in self._extensions else ()
@@ -188,7 +188,7 @@ class Matrix:
         return _on(platform, facts)
 
     def torch_for(self, symbols: Collection[str], platform: Platform) -> Need | None:
-        """The PyTorch that a library for ``platform`` was compiled for that needs ``symbols``; None if not known."""
+        """Return the PyTorch that a library with ``symbols`` for ``platform`` was compiled for, or None."""
         if not symbols or platform is not Platform.LINUX_64 or TABLE not in self.tables:
             return None
         return self._torch_symbols.need_of(symbols)
@@ -198,7 +198,7 @@ class Matrix:
         return self._read(TABLE, read_torch_symbols)
 
     def with_builds(self, facts: Iterable[BuildFacts]) -> Matrix:
-        """The same matrix with ``facts`` of further builds."""
+        """Return the matrix with ``facts`` about more builds."""
         more, read = copy(self), dict(self._of_wheels)
         for it in facts:
             read[it.package] = (*read.get(it.package, ()), it)
@@ -206,24 +206,24 @@ class Matrix:
         return more
 
     def with_overlay(self, overlay: Overlay) -> Matrix:
-        """The same matrix with further rows."""
+        """Return the matrix with more rows."""
         more = copy(self)
         more._overlays, more._frameworks = (*self._overlays, overlay), {}  # noqa: SLF001 - a copy of this one
         return more
 
     @property
     def overlays(self) -> tuple[Overlay, ...]:
-        """The rows beside those of the files in ``directory``."""
+        """The rows in addition to those of the files in ``directory``."""
         return self._overlays
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was ignored of the rows that were read on this machine, as far as they were needed yet."""
+        """What was ignored of the rows read on this machine, as far as they were needed so far."""
         return tuple(dict.fromkeys(note for overlay in self._overlays for note in overlay.notes))
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """The folders and libraries that one package at a time may have."""
+        """The directories and libraries that only one package may have at a time."""
         return self._packages.places if "packages" in self.tables else ()
 
     @cached_property
@@ -232,15 +232,15 @@ class Matrix:
 
     @cached_property
     def tables(self) -> tuple[str, ...]:
-        """The files that are about no framework."""
+        """The files that are not about a framework."""
         return tuple(it for it in PLATFORM_TABLES if it not in _LATER or self._path(it).is_file())
 
     @cached_property
     def _package_names(self) -> frozenset[object]:
-        """What packages.toml is about."""
+        """The packages in packages.toml."""
         if "packages" not in self.tables:
             return frozenset()
-        rows = self._document("packages").get("build", [])
+        rows = self.document("packages").get("build", [])
         return frozenset(row.get("package") for row in rows) if isinstance(rows, list) else frozenset()
 
     @cached_property
@@ -249,7 +249,7 @@ class Matrix:
 
     @property
     def extension_tables(self) -> tuple[str, ...]:
-        """The files of packages whose wheels were read, by name: ``extensions/warp-lang``."""
+        """The names of the files of packages whose wheels were read: ``extensions/warp-lang``."""
         return tuple(f"{EXTENSIONS}/{package}" for package in sorted(self._extensions))
 
     def _extension(self, package: str) -> tuple[BuildFacts, ...]:
@@ -261,7 +261,7 @@ class Matrix:
     @cached_property
     def gpus(self) -> GpuNames:
         """Product names with their compute capabilities."""
-        return GpuNames(gpu_rows(self._document("gpus")))
+        return GpuNames(gpu_rows(self.document("gpus")))
 
     @cached_property
     def pci_ids(self) -> dict[str, tuple[str, ComputeCapability]]:
@@ -269,11 +269,11 @@ class Matrix:
         return self._read("pci_ids", read_pci_ids)
 
     def gpu_of_pci_id(self, device: str) -> tuple[str, ComputeCapability] | None:
-        """What ``pci_ids`` holds on a device; the table is read only when a GPU is looked up in it."""
+        """Return the entry of ``pci_ids`` for a device. The table is read only when a GPU is looked up in it."""
         return self.pci_ids.get(device)
 
     def check(self) -> list[str]:
-        """Every mistake in every file, as ``file: key: message``; empty when the matrix is sound."""
+        """Return every mistake in every file, as ``file: key: message``; empty if the matrix is valid."""
         readers: dict[str, Callable[[Document, Mistakes], object]] = {
             **{name: partial(_whole_framework, name) for name in self.framework_names},
             **{name: _READERS[name] for name in self.tables},
@@ -284,7 +284,7 @@ class Matrix:
     def _mistakes_in(self, name: str, read: Callable[[Document, Mistakes], object]) -> list[str]:
         mistakes = Mistakes(f"{name}.toml")
         try:
-            read(self._document(name), mistakes)
+            read(self.document(name), mistakes)
         except MatrixError as error:
             if error.code == TOO_NEW:
                 raise
@@ -292,23 +292,23 @@ class Matrix:
         return mistakes.found
 
     def _read(self, name: str, read: Callable[[Document, Mistakes], T]) -> T:
-        """What ``read`` makes of a file. Raises MatrixError if that has mistakes."""
-        return without_mistakes(f"{name}.toml", lambda mistakes: read(self._document(name), mistakes))
-
-    def document(self, name: str) -> Document:
-        """One file as it stands. Raises MatrixError if it cannot be read, is not TOML or needs a newer envsolve."""
-        return self._document(name)
+        """The result of ``read`` for a file. Raises MatrixError if the file has mistakes."""
+        return without_mistakes(f"{name}.toml", lambda mistakes: read(self.document(name), mistakes))
 
     def _path(self, name: str) -> Path:
         return self.directory / f"{name}.toml"
 
     def _forms_of(self, name: str) -> Kept:
-        """What is kept of a file, as it was before it was read first: a later change is not taken for what was read."""
-        if name not in self._kept:
-            self._kept[name] = Kept(self._path(name), wanted=self.is_shipped)
-        return self._kept[name]
+        """The cache of a file.
 
-    def _document(self, name: str) -> Document:
+        It identifies the file as it was before it was first read, so later changes are detected.
+        """
+        if name not in self._caches:
+            self._caches[name] = Kept(self._path(name), wanted=self.is_shipped)
+        return self._caches[name]
+
+    def document(self, name: str) -> Document:
+        """Return a file as parsed. Raises MatrixError if it cannot be read, is not TOML or needs a newer envsolve."""
         if name not in self._files:
             document = read_document(self._path(name), self._forms_of(name))
             require_schema(name, document)

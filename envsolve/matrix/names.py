@@ -1,6 +1,7 @@
-"""Product names and PCI ids of GPUs, and the compute capability each stands for.
+"""Product names and PCI ids of GPUs, with their compute capabilities.
 
-Names are ambiguous (a GT 730 is 2.1, 3.0 or 3.5): they serve where no driver can be asked, and never guess.
+Names can be ambiguous (a GT 730 is 2.1, 3.0 or 3.5). They are used only if there is no driver to report the capability,
+and an ambiguous name is an error, not a guess.
 """
 
 from __future__ import annotations
@@ -22,49 +23,49 @@ _OF_OTHERS = {
     "Apple": re.compile(r"\b(?:Apple|M[1-5](?: ?(?:Pro|Max|Ultra))?)\b(?!\d)|\bMPS\b", re.IGNORECASE),
     "Intel": re.compile(r"\b(?:Intel|Arc|Iris|UHD)\b", re.IGNORECASE),
 }
-"""What GPUs are called that are not NVIDIA's, by who makes them; asked only for a name that no NVIDIA GPU has."""
+"""Names of GPUs of other vendors. They are tried only for a name that no NVIDIA GPU has."""
 
 
 class GpuModel(NamedTuple):
-    """A product and its compute capabilities, more than one where the name was used for several chips."""
+    """A product and its compute capabilities, more than one if several chips had the name."""
 
     name: str
     capabilities: tuple[ComputeCapability, ...]
 
 
 class GpuNames:
-    """Looks up product names as people type them: any case, with or without NVIDIA, GeForce or Tesla.
+    """Looks up product names as users type them: in any case, with or without NVIDIA, GeForce or Tesla.
 
-    Only the rows that a name matches are read; :func:`read_gpus` reads, and checks, them all.
+    Only the rows that match a name are read. :func:`read_gpus` reads and checks all of them.
     """
 
     def __init__(self, rows: Sequence[Mapping[str, object]]) -> None:
         self._rows = [(_tokens(str(row.get("name", ""))), row) for row in rows]
 
-    def find(self, text: str, saying: Callable[[str], str] = "--gpu {}".format) -> GpuModel:
-        """The product that ``text`` names; ``saying`` is how another name for it is given.
+    def find(self, text: str, setting: Callable[[str], str] = "--gpu {}".format) -> GpuModel:
+        """Return the product that ``text`` names. ``setting`` returns the option or key with another value, for hints.
 
-        An exact name wins; else every product that holds the words counts, as long as all have one capability.
-        Raises UsageError for a name that is unknown or stands for several capabilities.
+        An exact name wins. Otherwise every product with these words counts, if all have the same capability. Raises
+        UsageError for a name that is unknown or has several capabilities.
         """
         wanted = _tokens(text)
         if not wanted:
-            raise self._unknown(text, saying)
+            raise self._unknown(text, setting)
         rows = [row for tokens, row in self._rows if tokens == wanted]
         rows = rows or [row for tokens, row in self._rows if _holds(tokens, wanted)]
         if not rows:
-            raise self._unknown(text, saying)
+            raise self._unknown(text, setting)
         found = _models(rows)
         capabilities = sorted({capability for model in found for capability in model.capabilities})
         if len(capabilities) > 1:
-            raise _ambiguous(text, found, capabilities, saying)
+            raise _ambiguous(text, found, capabilities, setting)
         return GpuModel(found[0].name if len(found) == 1 else text, tuple(capabilities))
 
-    def _unknown(self, text: str, saying: Callable[[str], str]) -> UsageError:
+    def _unknown(self, text: str, setting: Callable[[str], str]) -> UsageError:
         maker = next((maker for maker, names in _OF_OTHERS.items() if names.search(text)), None)
         if maker is not None:
             message = f"{text!r} is a GPU of {maker}, and envsolve knows NVIDIA GPUs only"
-            return UsageError("unknown-gpu", message, hints=(Hint(f"for a CPU environment use {saying('none')}"),))
+            return UsageError("unknown-gpu", message, hints=(Hint(f"for a CPU environment use {setting('none')}"),))
         import difflib
 
         names = {" ".join(tokens): str(row["name"]) for tokens, row in self._rows}
@@ -73,12 +74,12 @@ class GpuNames:
         return UsageError(
             "unknown-gpu",
             f"no NVIDIA GPU is known as {text!r}",
-            hints=(*hints, Hint(f"give its compute capability instead, e.g. {saying('8.6')}")),
+            hints=(*hints, Hint(f"give its compute capability instead, e.g. {setting('8.6')}")),
         )
 
 
 def read_gpus(document: Mapping[str, object], mistakes: Mistakes) -> tuple[GpuModel, ...]:
-    """Every usable row of a parsed gpus.toml."""
+    """Return every valid row of a parsed gpus.toml."""
     models = []
     for number, values in enumerate(gpu_rows(document), 1):
         row = Row(f"gpu[{number}]", values, mistakes)
@@ -96,13 +97,13 @@ def read_gpus(document: Mapping[str, object], mistakes: Mistakes) -> tuple[GpuMo
 
 
 def gpu_rows(document: Mapping[str, object]) -> list[Mapping[str, object]]:
-    """The rows of a parsed gpus.toml as they are."""
+    """Return the rows of a parsed gpus.toml unchanged."""
     rows = document.get("gpu")
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def read_pci_ids(document: Mapping[str, object], mistakes: Mistakes) -> dict[str, tuple[str, ComputeCapability]]:
-    """Device id (four hex digits) to product name and capability, from a parsed pci_ids.toml."""
+    """Return product name and capability by device id (four hex digits), from a parsed pci_ids.toml."""
     devices = document.get("device", {})
     table = {}
     for device, values in (devices if isinstance(devices, dict) else {}).items():
@@ -137,7 +138,7 @@ def _models(rows: Sequence[Mapping[str, object]]) -> tuple[GpuModel, ...]:
 
 
 def _ambiguous(
-    text: str, found: Sequence[GpuModel], capabilities: list[ComputeCapability], saying: Callable[[str], str]
+    text: str, found: Sequence[GpuModel], capabilities: list[ComputeCapability], setting: Callable[[str], str]
 ) -> UsageError:
     names = ", ".join(model.name for model in found[:_SUGGESTIONS])
     return UsageError(
@@ -146,6 +147,6 @@ def _ambiguous(
         cause=(f"it matches {names}" + (" and others" if len(found) > _SUGGESTIONS else ""),),
         hints=(
             Hint("query the driver: nvidia-smi --query-gpu=name,compute_cap --format=csv"),
-            Hint(f"then give the capability, e.g. {saying(str(capabilities[-1]))}"),
+            Hint(f"then give the capability, e.g. {setting(str(capabilities[-1]))}"),
         ),
     )

@@ -1,7 +1,7 @@
-"""Rows beside those of the shipped matrix: read on this machine by ``envsolve matrix update``, or for one answer.
+"""Rows in addition to the shipped matrix: read on this machine by ``envsolve matrix update``, or for one answer.
 
-They are files of the same kind, and are read by the same parser. A row of the matrix for the same build counts before
-them. A file that cannot be used, as it is damaged or was made by another envsolve, is ignored with one note.
+They are files of the same kind, and are read by the same parser. A row of the matrix for the same build takes
+precedence. A file that is damaged or from another version of envsolve is ignored with one note.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Read = Callable[[], Document]
 
 
 def opened(directory: Path) -> dict[str, Read]:
-    """The files of a directory by their names, as ``pytorch`` and ``extensions/warp-lang``, to be read when needed."""
+    """Return the files of a directory by name, as ``pytorch`` and ``extensions/warp-lang``, to be read on demand."""
     paths = {path.stem: path for path in directory.glob("*.toml")}
     paths |= {f"{EXTENSIONS}/{path.stem}": path for path in (directory / EXTENSIONS).glob("*.toml")}
     return {name: partial(_document, path) for name, path in paths.items()}
@@ -46,7 +46,7 @@ def _document(path: Path) -> Document:
 
 
 class Overlay:
-    """Rows by the names of their files. ``notes`` say which of these were ignored."""
+    """Rows by the names of their files. ``notes`` say which of them were ignored."""
 
     def __init__(self, files: Mapping[str, Read]) -> None:
         self._files = files
@@ -57,12 +57,12 @@ class Overlay:
 
     @staticmethod
     def of(documents: Mapping[str, Document]) -> Overlay:
-        """The rows of files that are read already."""
+        """Return the rows of parsed files."""
         return Overlay({name: partial(_itself, document) for name, document in documents.items()})
 
     @property
     def documents(self) -> dict[str, Document]:
-        """The files that can be used, by their names."""
+        """The usable files, by name."""
         for name in self._files:
             if name.startswith(f"{EXTENSIONS}/"):
                 self._builds_of(name)
@@ -72,13 +72,13 @@ class Overlay:
 
     @property
     def packages(self) -> list[str]:
-        """The packages with kernels that there are files for."""
+        """The packages with kernels that have a file."""
         return [name.partition("/")[2] for name in self._files if name.startswith(f"{EXTENSIONS}/")]
 
     def beside(self, table: FrameworkTable, platform: Platform | None, matrix: Matrix) -> FrameworkTable:
-        """``table``, for ``platform`` or all, with the builds here that it has not; the newest version first.
+        """Return ``table``, for ``platform`` or all, with additional builds from here, newest version first.
 
-        A build for a toolkit that ``matrix`` does not know is ignored: a newer envsolve read it.
+        A build for a toolkit that ``matrix`` does not have is ignored: a newer envsolve read it.
         """
         known = {_build(it) for it in table.releases}
         more = [
@@ -97,7 +97,7 @@ class Overlay:
         return table._replace(releases=tuple(releases))
 
     def beside_builds(self, package: str, facts: tuple[BuildFacts, ...]) -> tuple[BuildFacts, ...]:
-        """``facts`` on ``package`` with those here on releases that they are not about."""
+        """Return ``facts`` about ``package`` with those from here about other releases."""
         found = self._builds_of(f"{EXTENSIONS}/{package}")
         return (*facts, *(it for it in found if not any(other.covers(_version(it)) for other in facts)))
 
@@ -114,7 +114,7 @@ class Overlay:
         return self._builds[name]
 
     def _used(self, name: str, parse: Callable[[Document], T]) -> T | None:
-        """What a file says; None if there is none, or none that can be used."""
+        """The parsed file, or None if it does not exist or is unusable."""
         if name not in self._files:
             return None
         try:
@@ -160,5 +160,5 @@ def _build(release: Release) -> tuple[object, ...]:
 
 
 def _version(facts: BuildFacts) -> str:
-    """The one release that a row here is about."""
+    """The only release that a row from here is about."""
     return str(facts.versions).removeprefix("==")

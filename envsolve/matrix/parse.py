@@ -1,4 +1,4 @@
-"""From TOML rows to the model's values: one function per table, each key in the order of the matrix README."""
+"""From TOML rows to values: one function per table, with keys in the order of the matrix README."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def parse_rows(
     *,
     platform: Platform | None = None,
 ) -> tuple[T, ...]:
-    """Every usable row of an array of tables; the mistakes of the others are remembered.
+    """Return every valid row of an array of tables, and record the mistakes of the others.
 
-    With ``platform`` only its rows are read. Rows are numbered as they stand in the file.
+    With ``platform`` only its rows are read. Rows are numbered as in the file.
     """
     rows = document.get(table, [])
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -75,14 +75,14 @@ def parse_rows(
 
 
 def check_tables(document: Document, tables: tuple[str, ...], mistakes: Mistakes) -> None:
-    """Report top-level keys that a file of this kind does not have: a misspelt table would be lost silently."""
+    """Report top-level keys that a file of this kind does not have. Else a misspelt table would be ignored."""
     for key in document:
         if key not in ("schema_version", "updated", "evidence", *tables):
             mistakes.add(key, "is not a table or key of this file")
 
 
 def parse_evidence(tables: object, mistakes: Mistakes) -> dict[str, Evidence]:
-    """The ``[evidence.<id>]`` tables of a file."""
+    """Return the ``[evidence.<id>]`` tables of a file."""
     if not isinstance(tables, dict):
         mistakes.add("evidence", "must be a table of tables")
         return {}
@@ -106,7 +106,7 @@ def parse_evidence(tables: object, mistakes: Mistakes) -> dict[str, Evidence]:
 
 
 def parse_dates(row: Row, known: KnownEvidence) -> dict[str, str]:
-    """A ``[[dates]]`` row: the day on which each version was released."""
+    """Read a ``[[dates]]`` row: the day on which each version was released."""
     days = {}
     for version, day in row.table("released"):
         try:
@@ -121,9 +121,9 @@ def parse_dates(row: Row, known: KnownEvidence) -> dict[str, str]:
 def parse_release(
     framework: str, released: Mapping[str, str], *, uses_cudnn: bool
 ) -> Callable[[Row, KnownEvidence], Release]:
-    """A parser for ``[[release]]`` rows of ``framework``; without ``uses_cudnn`` none may ask for one.
+    """Return a parser for ``[[release]]`` rows of ``framework``. Without ``uses_cudnn`` none may require cuDNN.
 
-    ``released`` is the day of each version, as far as it is known.
+    ``released`` is the day of each version, if known.
     """
 
     def parse(row: Row, known: KnownEvidence) -> Release:
@@ -155,7 +155,7 @@ def parse_release(
             jit=_jit(row),
             released=released.get(row.text("version")),
         )
-        row.texts("by_hand")  # for readers of the file, and for the script that refreshes it
+        row.texts("by_hand")  # only for readers of the file and the refresh script
         _check_release(row, release, uses_cudnn=uses_cudnn)
         return release
 
@@ -311,7 +311,7 @@ def parse_component_patch(row: Row, known: KnownEvidence) -> ComponentPatch:
 
 
 class Library(NamedTuple):
-    """One CUDA or driver library and its file names for one CUDA minor (or, outside the toolkit, one version)."""
+    """A CUDA or driver library and its file names for one CUDA minor, or for one version outside the toolkit."""
 
     name: str
     version: str
@@ -359,7 +359,7 @@ def parse_build_facts(row: Row, known: KnownEvidence) -> BuildFacts:
     )
     if facts.package != normalized(facts.package):
         row.wrong("package", f"must be the normalized name, {normalized(facts.package)}")
-    if not facts.are_of_cuda and not facts.requires and not facts.constraints:
+    if not facts.are_about_cuda and not facts.requires and not facts.constraints:
         row.wrong("", "says nothing: cuda, linked_cuda, sass, loss, requires or constraints must be there")
     if facts.with_cuda is not None and facts.code is None:
         row.wrong("with_cuda", "is about code: sass must be there")
@@ -378,26 +378,26 @@ def parse_place(row: Row, known: KnownEvidence) -> Place:
 
 
 def _components(row: Row) -> Iterator[Component]:
-    """Each component with the version its pin begins with: ``==12.6.4.1.*`` and ``<13,>=12.8.93`` name one each."""
+    """Each component with the version at the start of its pin: ``==12.6.4.1.*`` and ``<13,>=12.8.93`` each have one."""
     for package, text in row.table("components"):
         try:
             pin = read_specifiers(text)
             begins = [part.version.removesuffix(".*") for part in pin if part.operator in ("==", ">=")]
-            yield Component(package, pin, read_version("".join(begins)))
+            yield Component(package, read_version("".join(begins)))
         except ValueError as error:
             row.wrong("components", f"{package}: {error}")
 
 
 def _jit(row: Row) -> tuple[tuple[CodeTarget, CudaVersion], ...]:
-    """The targets of a release that a part of its kernels has as PTX alone, each with the toolkit of that PTX."""
+    """The targets for which some kernels of a release have only PTX, each with the toolkit that made it."""
     try:
         found = tuple((read_target(target), CudaVersion.parse(cuda)) for target, cuda in row.table("jit"))
     except ValueError as error:
         row.wrong("jit", str(error))
         return ()
-    held = row.each("sass", read_target)
+    sass = row.each("sass", read_target)
     for target, _ in found:
-        if target not in held:
+        if target not in sass:
             row.wrong("jit", f"{target} is not in sass: list only targets with machine code")
     return found
 
@@ -431,14 +431,14 @@ def _check_cudnn(row: Row, release: Release, *, uses_cudnn: bool) -> None:
 
 
 def _ignore(row: Row, *keys: str) -> None:
-    """Keys that are there for readers of the file; they are accepted and not used."""
+    """Accept keys that are only for readers of the file."""
     for key in keys:
         row.seen(key)
 
 
 @cache
 def read_version(text: str) -> Version:
-    """A PEP 440 version; ValueError for anything else."""
+    """Read a PEP 440 version. Raises ValueError for anything else."""
     try:
         return Version(text)
     except ValueError as error:
@@ -446,7 +446,7 @@ def read_version(text: str) -> Version:
 
 
 def _public_version(text: str) -> Version:
-    """The version of a release; what stands behind a plus is its build."""
+    """The version of a release. A local version would be its build."""
     version = read_version(text)
     if version.local is not None:
         raise ValueError(f"{text!r} has a local label: {version.local} belongs to build")
@@ -455,7 +455,7 @@ def _public_version(text: str) -> Version:
 
 @cache
 def read_specifiers(text: str) -> SpecifierSet:
-    """A PEP 440 specifier; ValueError for anything else."""
+    """Read a PEP 440 specifier. Raises ValueError for anything else."""
     try:
         return SpecifierSet(text)
     except InvalidSpecifier as error:
@@ -474,7 +474,7 @@ def _capability(text: str) -> ComputeCapability:
 
 @cache
 def read_target(text: str) -> CodeTarget:
-    """A code target such as ``9.0a``; ValueError for anything else."""
+    """Read a code target such as ``9.0a``. Raises ValueError for anything else."""
     return CodeTarget.parse(text)
 
 

@@ -1,4 +1,4 @@
-"""Reading one TOML row strictly, and remembering every mistake instead of stopping at the first."""
+"""Read a TOML row strictly, and collect all mistakes instead of stopping at the first."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Mistakes:
         self.found: list[str] = []
 
     def add(self, key: str, message: str) -> None:
-        """Remember one mistake at ``key``, e.g. ``release[3].cuda``."""
+        """Record a mistake at ``key``, e.g. ``release[3].cuda``."""
         self.found.append(f"{self.file}: {key}: {message}")
 
 
 class Row:
-    """One TOML table with typed access. A missing or wrong value is reported and read as the given fallback."""
+    """A TOML table with typed access. A missing or invalid value is reported and replaced with the fallback."""
 
     def __init__(self, where: str, values: Mapping[str, object], mistakes: Mistakes) -> None:
         self._where = where
@@ -36,7 +36,7 @@ class Row:
         self._mistakes.add(f"{self._where}.{key}" if key else self._where, message)
 
     def has(self, key: str) -> bool:
-        """Whether ``key`` is there."""
+        """Whether ``key`` exists."""
         return key in self._values
 
     def seen(self, key: str) -> None:
@@ -64,7 +64,7 @@ class Row:
         return self.each(key, str, required=required)
 
     def each(self, key: str, parse: Callable[[str], T], *, required: bool = False) -> tuple[T, ...]:
-        """A list of strings, each as ``parse`` reads it."""
+        """Read a list of strings, each with ``parse``."""
         self._read.add(key)
         values = self._values.get(key)
         if values is None:
@@ -95,7 +95,7 @@ class Row:
         return tuple(sorted((known[name] for name in names if name in known), key=lambda item: order.index(item.kind)))
 
     def done(self) -> None:
-        """Report keys that were not read: a misspelt key would otherwise be lost silently."""
+        """Report keys that were not read, because a misspelt key would be silently ignored."""
         for key in self._values:
             if key not in self._read:
                 self.wrong(key, "is not a key of this table")
@@ -129,4 +129,4 @@ class Row:
 
 
 class RowError(Exception):
-    """A required value of a row is unusable; the mistake is already remembered and the row is skipped."""
+    """A required value of a row is unusable. The mistake is already recorded and the row is skipped."""

@@ -1,4 +1,4 @@
-"""What each file of the matrix holds, as a value: tables of rows, with what is said on top of the file."""
+"""The files of the matrix as values: tables of rows, with the top-level keys of the file."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.boundary.document import Document
 from envsolve.errors import Hint, MatrixError
+from envsolve.matrix.cached_rows import evidence_of, releases_of
 from envsolve.matrix.names import read_gpus, read_pci_ids
 from envsolve.matrix.parse import (
     KnownEvidence,
@@ -33,7 +34,6 @@ from envsolve.matrix.parse import (
     parse_toolkit_release,
 )
 from envsolve.matrix.row import Mistakes, Row
-from envsolve.matrix.sound import evidence_of, releases_of
 from envsolve.matrix.torch_symbols import TorchSymbols, parse_symbols
 from envsolve.model.build_facts import BuildFacts, Place
 from envsolve.model.capability import ComputeCapability
@@ -59,13 +59,13 @@ T = TypeVar("T")
 SCHEMA_VERSION = 1
 TOO_NEW = "matrix-too-new"
 EXTENSIONS = "extensions"
-"""The folder with a file for each package whose wheels a refresh reads, besides packages.toml."""
+"""The directory with a file for each package whose wheels a refresh reads, in addition to packages.toml."""
 _KEYS = ("framework", "aliases", "uses_cudnn")
-"""What a framework's file says on top."""
+"""The top-level keys of a framework's file."""
 
 
 class FrameworkTable(NamedTuple):
-    """One framework's file: its names, its releases for one platform (or all), and what is known against them."""
+    """A framework's file: its names, its releases for one platform (or all), and their known failures."""
 
     name: str
     aliases: tuple[str, ...]
@@ -77,7 +77,7 @@ class FrameworkTable(NamedTuple):
 
 
 class CudaTable(NamedTuple):
-    """cuda.toml: toolkits newest first, driver branches and GPU generations, and how they belong together."""
+    """cuda.toml: toolkits newest first, driver branches and GPU generations, and their relations."""
 
     updated: str
     toolkits: tuple[Toolkit, ...]
@@ -86,47 +86,53 @@ class CudaTable(NamedTuple):
     forward: tuple[ForwardCompatibility, ...] = ()
 
     def life_of(self, gpu: ComputeCapability) -> Architecture | None:
-        """The generation of ``gpu``."""
+        """Return the generation of ``gpu``, or None."""
         return next((life for life in self.architectures if life.capability == gpu), None)
 
     def branch_of(self, driver: DriverVersion) -> DriverBranch | None:
-        """The branch of ``driver``; on Windows it goes on under the numbers up to the next: 581 and 582 are R580."""
+        """Return the branch of ``driver``.
+
+        On Windows it includes the numbers up to the next branch: 581 and 582 are R580.
+        """
         known = [branch for branch in self.branches if branch.branch <= driver.parts[0]]
         return max(known, key=lambda branch: branch.branch, default=None)
 
     def after(self, branch: int) -> int:
-        """The number at which the branch after ``branch`` begins."""
+        """Return the number of the branch after ``branch``."""
         return min((it.branch for it in self.branches if it.branch > branch), default=branch + 1)
 
     def driver_for(self, cuda: CudaVersion, *, windows: bool) -> DriverVersion | None:
-        """The oldest driver that supports ``cuda`` in full; where that is no toolkit, the newest toolkit before it."""
+        """Return the oldest driver that supports ``cuda`` in full.
+
+        For an unknown toolkit it is that of the newest one before it.
+        """
         full = (toolkit.full(windows=windows) for toolkit in self.toolkits if toolkit.version <= cuda)
         return next((driver for driver in full if driver is not None), None)
 
 
 class ComponentTable(NamedTuple):
-    """cuda_components.toml: the exact releases of each toolkit, newest first, and the parts they are made of."""
+    """cuda_components.toml: the exact releases of each toolkit, newest first, and their parts."""
 
     updated: str
     releases: tuple[ToolkitRelease, ...]
     patches: tuple[ComponentPatch, ...]
 
     def toolkits_with(self, package: str, specifier: SpecifierSet) -> tuple[CudaVersion, ...]:
-        """The toolkits that hold a ``package`` that ``specifier`` admits, newest first."""
-        held = [(it.cuda, part.version) for it in self.releases for part in it.components if part.package == package]
-        held += [(it.cuda, version) for it in self.patches if it.package == package for version in it.versions]
-        return tuple(sorted({cuda for cuda, version in held if specifier.contains(version)}, reverse=True))
+        """Return the toolkits with a ``package`` that ``specifier`` admits, newest first."""
+        shipped = [(it.cuda, part.version) for it in self.releases for part in it.components if part.package == package]
+        shipped += [(it.cuda, version) for it in self.patches if it.package == package for version in it.versions]
+        return tuple(sorted({cuda for cuda, version in shipped if specifier.contains(version)}, reverse=True))
 
 
 class PackageTable(NamedTuple):
-    """packages.toml: what builds of further packages need, and what they have under one name."""
+    """packages.toml: what builds of other packages need, and files that several of them have."""
 
     builds: tuple[BuildFacts, ...]
     places: tuple[Place, ...]
 
 
 class _File:
-    """A file of ``tables`` while it is read. A table of disagreements is checked, as nothing but people reads it."""
+    """A file of ``tables`` while it is read. A table of disagreements is only checked, because it is for readers."""
 
     def __init__(self, document: Document, mistakes: Mistakes, *tables: str) -> None:
         self._document, self._mistakes = document, mistakes
@@ -137,12 +143,12 @@ class _File:
             self.rows("disagreement", parse_disagreement)
 
     def rows(self, table: str, parse: Callable[[Row, KnownEvidence], T]) -> tuple[T, ...]:
-        """The rows of one table."""
+        """Return the rows of one table."""
         return parse_rows(table, self._document, parse, self._evidence, self._mistakes)
 
 
 def read_cuda(document: Document, mistakes: Mistakes) -> CudaTable:
-    """The table in cuda.toml."""
+    """Return the table in cuda.toml."""
     tables = ("toolkit", "driver_branch", "forward_compatibility", "architecture", "disagreement")
     file = _File(document, mistakes, *tables)
     toolkits = file.rows("toolkit", parse_toolkit)
@@ -156,7 +162,7 @@ def read_cuda(document: Document, mistakes: Mistakes) -> CudaTable:
 
 
 def read_components(document: Document, mistakes: Mistakes) -> ComponentTable:
-    """The table in cuda_components.toml."""
+    """Return the table in cuda_components.toml."""
     file = _File(document, mistakes, "toolkit", "patch", "disagreement")
     releases = file.rows("toolkit", parse_toolkit_release)
     return ComponentTable(
@@ -167,24 +173,24 @@ def read_components(document: Document, mistakes: Mistakes) -> ComponentTable:
 
 
 def read_cudnn(document: Document, mistakes: Mistakes) -> tuple[CudnnRelease, ...]:
-    """The releases in cudnn.toml, newest first."""
+    """Return the releases in cudnn.toml, newest first."""
     releases = _File(document, mistakes, "release", "disagreement").rows("release", parse_cudnn)
     return tuple(sorted(releases, key=lambda release: release.version, reverse=True))
 
 
 def read_libraries(document: Document, mistakes: Mistakes) -> tuple[Library, ...]:
-    """The rows of libraries.toml."""
+    """Return the rows of libraries.toml."""
     return _File(document, mistakes, "library", "disagreement").rows("library", parse_library)
 
 
 def read_packages(document: Document, mistakes: Mistakes) -> PackageTable:
-    """The tables in packages.toml."""
+    """Return the tables in packages.toml."""
     file = _File(document, mistakes, "build", "place")
     return PackageTable(file.rows("build", parse_build_facts), file.rows("place", parse_place))
 
 
 def read_extension(name: str, document: Document, mistakes: Mistakes) -> tuple[BuildFacts, ...]:
-    """The rows of the file ``name`` of a package whose wheels were read."""
+    """Return the rows of the file ``name`` of a package whose wheels were read."""
     rows = _File(document, mistakes, "build").rows("build", parse_build_facts)
     if any(f"{EXTENSIONS}/{row.package}" != name for row in rows):
         mistakes.add("build", "must be about the package that the file is called by")
@@ -192,7 +198,7 @@ def read_extension(name: str, document: Document, mistakes: Mistakes) -> tuple[B
 
 
 def check_gpus(document: Document, mistakes: Mistakes) -> None:
-    """Check gpus.toml, whose names are read as they are looked up."""
+    """Check gpus.toml, which is otherwise read only row by row."""
     check_tables(document, ("gpu", "disagreement"), mistakes)
     evidence = parse_evidence(document.get("evidence", {}), mistakes)
     parse_rows("disagreement", document, parse_disagreement, evidence, mistakes)
@@ -207,7 +213,7 @@ def check_pci_ids(document: Document, mistakes: Mistakes) -> None:
 
 
 def read_framework(name: str, document: Document, platform: Platform | None, mistakes: Mistakes) -> FrameworkTable:
-    """The table in the file of a framework, with the releases of ``platform`` or, for None, of all platforms."""
+    """Return the table of a framework's file, with the releases of ``platform`` or, for None, of all platforms."""
     evidence = parse_evidence(document.get("evidence", {}), mistakes)
     check_tables(document, (*_KEYS, "dates", "release", "known_bad", "platform_limit", "disagreement"), mistakes)
     if document.get("framework") != name:
@@ -221,8 +227,8 @@ def read_framework(name: str, document: Document, platform: Platform | None, mis
     return _framework_table(name, document, releases, evidence, mistakes)
 
 
-def sound_framework(name: str, part: Document, platform: Platform) -> FrameworkTable:
-    """The table in the kept ``part`` of a file for one platform, which holds no mistake."""
+def cached_framework(name: str, part: Document, platform: Platform) -> FrameworkTable:
+    """Return the table from the cached ``part`` of a valid file, for one platform."""
     known = evidence_of(part)
     releases = releases_of(name, part, platform, known)
     return _framework_table(name, part, releases, known, Mistakes(f"{name}.toml"))
@@ -247,7 +253,7 @@ def _framework_table(
 
 
 def require_schema(name: str, document: Document) -> None:
-    """Raise MatrixError for a file in a form that came after this envsolve: its rows could be misread."""
+    """Raise MatrixError for a file in a newer format than this envsolve supports, because rows could be misread."""
     version = document.get("schema_version")
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise MatrixError(
@@ -270,15 +276,15 @@ def _updated(document: Document, mistakes: Mistakes) -> str:
 
 
 def _uses_cudnn(document: Document, mistakes: Mistakes) -> bool:
-    """Whether the framework's GPU builds need cuDNN; only a plain ``false`` says that they do not."""
-    said = document.get("uses_cudnn", True)
-    if not isinstance(said, bool):
+    """Whether the framework's GPU builds need cuDNN. Only ``false`` means no."""
+    value = document.get("uses_cudnn", True)
+    if not isinstance(value, bool):
         mistakes.add("uses_cudnn", "must be true or false")
-    return said is not False
+    return value is not False
 
 
 def _aliases(document: Document, mistakes: Mistakes) -> tuple[str, ...]:
-    """Further names of the framework."""
+    """Other names of the framework."""
     aliases = document.get("aliases", [])
     if not isinstance(aliases, list) or not all(isinstance(alias, str) and alias for alias in aliases):
         mistakes.add("aliases", "must be a list of names")
@@ -287,7 +293,7 @@ def _aliases(document: Document, mistakes: Mistakes) -> tuple[str, ...]:
 
 
 def without_mistakes(file: str, read: Callable[[Mistakes], T]) -> T:
-    """What ``read`` gives. Raises MatrixError with every mistake it found in ``file``."""
+    """Return the result of ``read``. Raises MatrixError with every mistake that it found in ``file``."""
     mistakes = Mistakes(file)
     table = read(mistakes)
     if mistakes.found:
@@ -297,5 +303,5 @@ def without_mistakes(file: str, read: Callable[[Mistakes], T]) -> T:
 
 
 def read_torch_symbols(document: Document, mistakes: Mistakes) -> TorchSymbols:
-    """The table in torch_symbols.toml."""
+    """Return the table in torch_symbols.toml."""
     return TorchSymbols(_File(document, mistakes, "symbols").rows("symbols", parse_symbols))

@@ -1,7 +1,7 @@
-"""Which releases of PyTorch a library was compiled for, by the symbols of PyTorch's C++ interface that it needs.
+"""Find the PyTorch releases that a library was compiled for, by the symbols of PyTorch's C++ interface that it needs.
 
-Only a symbol that some releases have and others lack says anything. What torch_symbols.toml does not list, as every
-release has it or none was seen to, says nothing.
+Only symbols that some releases have and others lack are informative. torch_symbols.toml leaves out symbols that every
+release has, or that none was found to have.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from envsolve.model.fact import Evidence
 from envsolve.model.need import Need
 
 TABLE = "torch_symbols"
-"""The file, without its ending."""
+"""The name of the file without its suffix."""
 FRAMEWORK = "pytorch"
-"""Whose C++ interface it is."""
+"""The framework of the C++ interface."""
 _PART = re.compile(r"(\d+)|C[1-3](?=E)|D[0-2](?=E)")
 _SHOWN = 60
 _SPECIAL = {"V": "the virtual table of ", "I": "the type information of "}
 
 
 class SymbolRow(NamedTuple):
-    """The symbols that the releases of some minors of PyTorch have, and no others."""
+    """The symbols that only the releases of some minors of PyTorch have."""
 
     torch: tuple[Version, ...]
     names: tuple[str, ...]
 
 
 def parse_symbols(row: Row, known: Mapping[str, Evidence]) -> SymbolRow:
-    """A ``[[symbols]]`` row of torch_symbols.toml."""
+    """Read a ``[[symbols]]`` row of torch_symbols.toml."""
     row.evidence(known)
     return SymbolRow(row.each("torch", Version, required=True), row.texts("names", required=True))
 
 
 class TorchSymbols:
-    """What torch_symbols.toml says."""
+    """The content of torch_symbols.toml."""
 
     def __init__(self, rows: Collection[SymbolRow]) -> None:
         self._minors = sorted({minor for row in rows for minor in row.torch})
         self._having = {name: frozenset(row.torch) for row in rows for name in row.names}
 
     def need_of(self, names: Collection[str]) -> Need | None:
-        """The releases that have all the symbols ``names``; None if these do not say.
+        """Return the releases that have all the symbols ``names``, or None if these do not tell.
 
-        The oldest and the newest that are listed stand for those before and after them. Where no release has them all,
-        they are of libraries for several.
+        The oldest and the newest listed releases also represent those before and after them. If no release has all
+        symbols, they are from libraries for several releases.
         """
         known = {name: self._having[name] for name in sorted(names) if name in self._having}
         fit = [minor for minor in self._minors if all(minor in it for it in known.values())]
@@ -68,7 +68,7 @@ class TorchSymbols:
 
 
 def readable(symbol: str) -> str:
-    """A mangled name of a nested name in C++ (Itanium C++ ABI, 5.1), and how that begins, as loaders report it.
+    """Return the nested C++ name in a mangled name (Itanium C++ ABI, 5.1), including prefixes as loaders report them.
 
     Parameters and templates are left out.
     """
@@ -82,7 +82,7 @@ def readable(symbol: str) -> str:
             break
         position = found.end() + int(found[1])
         parts.append(symbol[found.end() : position])
-        if symbol[position : position + 1] == "B":  # a tag of the ABI, as in name[abi:cxx11]
+        if symbol[position : position + 1] == "B":  # an ABI tag, as in name[abi:cxx11]
             break
     what = _SPECIAL.get(symbol[3:4], "") if symbol.startswith("_ZT") else ""
     return f"{what}{'::'.join(parts)} ({symbol[:_SHOWN]}{'...' if len(symbol) > _SHOWN else ''})"

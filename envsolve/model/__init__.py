@@ -1,1 +1,4 @@
-"""The words of envsolve as frozen values. Standard library and ``packaging`` only; nothing here reads or writes."""
+"""The vocabulary of envsolve as immutable values.
+
+Standard library and ``packaging`` only; nothing here reads or writes.
+"""

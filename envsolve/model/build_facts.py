@@ -1,4 +1,4 @@
-"""What builds need that their metadata do not say."""
+"""Requirements of builds that their metadata does not state."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
 
 
 class BuildFacts(NamedTuple):
-    """What the builds of some versions of a package of the Python index need, beyond what their metadata say.
+    """Requirements of the builds of some versions of a package on the Python index, beyond their metadata.
 
-    ``cuda`` are the toolkits whose libraries they load, None if any will do. ``requires`` are packages that they do
-    not run without, ``constraints`` versions of packages that they do not run with otherwise. ``loss`` is what is lost
-    where CUDA or GPU do not fit, "" if nothing runs. ``beside`` is a framework without which they say nothing.
-    ``code`` is what their kernels are compiled for, None if not known. ``linked_cuda`` is the major of a CUDA runtime
-    that is part of them: it needs a driver for that CUDA, whatever the stack has. ``with_cuda`` are the toolkits of a
-    stack in which ``code`` is what they use, None if in all; ``platforms`` are those that they are for, () if all.
-    ``ptx_cuda`` is the toolkit that wrote their PTX, which older drivers do not compile.
+    ``cuda`` are the toolkits whose libraries they load, None for any. ``requires`` are packages without which they do
+    not run, ``constraints`` the versions of packages that they run with. ``loss`` is what does not work if CUDA or the
+    GPU do not fit, "" if nothing works. ``beside`` is the framework that the facts apply to, if any. ``code`` is what
+    their kernels are compiled for, None if unknown. ``linked_cuda`` is the major of a CUDA runtime that they contain,
+    which needs a driver for that CUDA whatever the stack has. ``with_cuda`` are the toolkits of stacks in which they
+    use ``code``, None for all. ``platforms`` are those that the facts apply to, () for all. ``ptx_cuda`` is the toolkit
+    that made their PTX, which older drivers do not compile.
 
-    Where they name a ``loss`` alone, nothing of their kernels or of their CUDA has to fit. ``read_here`` is as in a
+    If there is only a ``loss``, their kernels and their CUDA do not have to fit. ``read_here`` has the meaning as in
     Release.
     """
 
@@ -48,10 +48,10 @@ class BuildFacts(NamedTuple):
     read_here: bool = False
 
     def covers(self, version: str) -> bool:
-        """Whether they are about ``version``.
+        """Whether the facts are about ``version``.
 
-        One with a local label (``+cu126``) was built elsewhere: what is said of CUDA is not about it, unless they name
-        the label.
+        A version with a local label (``+cu126``) was built elsewhere. Facts about CUDA do not apply to it, unless they
+        name the label.
         """
         known = Version(version)
         if known.local and self.need_cuda and "+" not in str(self.versions):
@@ -59,13 +59,13 @@ class BuildFacts(NamedTuple):
         return any(self.versions.contains(it, prereleases=True) for it in (Version(known.public), known))
 
     @property
-    def are_of_cuda(self) -> bool:
+    def are_about_cuda(self) -> bool:
         """Whether they say which CUDA or which GPUs the builds are for, or that it does not matter."""
         return bool(self.loss) or self.need_cuda
 
     @property
-    def are_of_name(self) -> bool:
-        """Whether they are only what the name of a wheel says."""
+    def are_from_file_name(self) -> bool:
+        """Whether they are only based on the name of a wheel."""
         return all(it.kind is EvidenceKind.FILE_NAME for it in self.evidence)
 
     @property
@@ -78,22 +78,22 @@ class BuildFacts(NamedTuple):
         return self.cuda is None or self.cuda.contains(str(cuda))
 
     def unmet(self, versions: Mapping[str, str]) -> Iterator[str]:
-        """What they require that is there in another version, each as half a sentence; ``versions`` are there."""
+        """Yield half a sentence for each requirement that is not met by the installed ``versions``."""
         for need in self.requires:
             there = versions.get(need.name)
             if there is not None and there not in SpecifierSet(need.specifier, prereleases=True):
                 yield f"requires {need.in_words}, and {need.name} is {there}"
 
     def run_with(self, newest: int) -> bool:
-        """Whether a driver runs them that is for CUDA ``newest``, a major, at most."""
+        """Whether they run on a driver for CUDA major ``newest``."""
         return self.linked_cuda is None or self.linked_cuda <= newest
 
     def without_code_for(
         self, gpus: Iterable[ComputeCapability], cuda: CudaVersion | None, compiles: CudaVersion | None = None
     ) -> ComputeCapability | None:
-        """The first of ``gpus`` that their kernels do not run on in a stack of ``cuda``, None if it is not known.
+        """Return the first of ``gpus`` that their kernels do not run on in a stack of ``cuda``; None also if unknown.
 
-        ``compiles`` is the newest CUDA whose PTX the driver compiles, None if that is not known.
+        ``compiles`` is the newest CUDA whose PTX the driver compiles, None if unknown.
         """
         if self.with_cuda is not None and (cuda is None or not self.with_cuda.contains(str(cuda))):
             return None
@@ -103,13 +103,13 @@ class BuildFacts(NamedTuple):
 
     @property
     def cuda_text(self) -> str:
-        """The toolkits in words: ``CUDA 12``, ``CUDA >=11.7,<12.7``."""
+        """The toolkits as text: ``CUDA 12``, ``CUDA >=11.7,<12.7``."""
         text = ",".join(sorted(map(str, self.cuda or ()), reverse=True))
         return f"CUDA {text.removeprefix('==').removesuffix('.*')}"
 
 
 class Place(NamedTuple):
-    """A folder or a library by its ``name``, which several packages have under that name: one of them may be there."""
+    """A directory or a library with the same ``name`` in several packages, of which only one may be installed."""
 
     name: str
     packages: tuple[str, ...]

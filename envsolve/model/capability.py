@@ -1,6 +1,6 @@
 """Compute capabilities and the device code that runs on them.
 
-Rules, each decided here and nowhere else:
+Rules, each implemented only here:
 
 * machine code (SASS) for X.y runs on X.z with z >= y, never on another major
   (NVIDIA, Ada compatibility guide, section 1.2);
@@ -9,7 +9,7 @@ Rules, each decided here and nowhere else:
 * ``f`` (family-specific) code runs on the same major with an equal or higher minor
   (CUDA C++ programming guide, family-specific features, CUDA 12.9);
 * PTX for X.y can be compiled by the driver for every newer capability;
-* code for integrated (Tegra) GPUs and code for discrete GPUs do not serve each other
+* code for integrated (Tegra) GPUs and code for discrete GPUs are not interchangeable
   (conda-forge/cuda-feedstock recipe guide; exceptions as in torch.cuda ``DEVICE_REQUIREMENT``).
 """
 
@@ -22,11 +22,10 @@ _CAPABILITY = re.compile(r"(?:sm_|compute_|SM_)?(?:(\d{1,2})\.(\d)|(\d{1,2})(\d)
 _TARGET = re.compile(r"(\d{1,2})\.(\d)([af]?)\Z")
 
 TEGRA = frozenset({(3, 2), (5, 3), (6, 2), (7, 2), (8, 7), (8, 8), (10, 1)})
-"""Capabilities of integrated GPUs, whose code separate GPUs do not run, and the other way round.
+"""Capabilities of integrated GPUs, whose code discrete GPUs do not run, and vice versa.
 
-Thor is 10.1 in CUDA 12.8 and 12.9 and 11.0 from 13.0 on, where it has a major of its own. Source: torch 2.15
-``torch/cuda/__init__.py`` ``DEVICE_REQUIREMENT``; 3.2 and 8.8: NVIDIA and nixpkgs lists of Tegra chips.
-"""
+Thor is 10.1 in CUDA 12.8 and 12.9 and 11.0 from 13.0 on, where it has its own major. Source: torch 2.15
+``torch/cuda/__init__.py`` ``DEVICE_REQUIREMENT``; 3.2 and 8.8: NVIDIA and nixpkgs lists of Tegra chips."""
 
 
 class ComputeCapability(NamedTuple):
@@ -37,7 +36,7 @@ class ComputeCapability(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> ComputeCapability:
-        """Read ``8.6``, ``sm_86`` or ``86``; raise ValueError for anything else."""
+        """Read ``8.6``, ``sm_86`` or ``86``. Raises ValueError for anything else."""
         match = _CAPABILITY.match(text.strip())
         if match is None:
             raise ValueError(f"{text!r} is not a compute capability such as 8.6")
@@ -53,14 +52,14 @@ class ComputeCapability(NamedTuple):
 
 
 class CodeTarget(NamedTuple):
-    """What one piece of device code was compiled for: 8.6, 9.0a (architecture-specific) or 12.0f (family-specific)."""
+    """The target that device code was compiled for: 8.6, 9.0a (architecture-specific) or 12.0f (family-specific)."""
 
     capability: ComputeCapability
     feature_set: str = ""
 
     @classmethod
     def parse(cls, text: str) -> CodeTarget:
-        """Read ``8.6``, ``9.0a`` or ``12.0f``; raise ValueError for anything else."""
+        """Read ``8.6``, ``9.0a`` or ``12.0f``. Raises ValueError for anything else."""
         match = _TARGET.match(text)
         if match is None:
             raise ValueError(f"{text!r} is not a code target such as 8.6 or 9.0a")
@@ -85,7 +84,7 @@ class CodeTarget(NamedTuple):
         return self.capability <= gpu
 
     def name(self, kind: str) -> str:
-        """The compiler's spelling, ``sm_86`` for ``kind`` "sm", ``compute_90`` for "compute"."""
+        """The compiler's spelling: ``sm_86`` for ``kind`` "sm", ``compute_90`` for "compute"."""
         return f"{kind}_{self.capability.major}{self.capability.minor}{self.feature_set}"
 
     def __str__(self) -> str:
@@ -93,7 +92,7 @@ class CodeTarget(NamedTuple):
 
 
 class DeviceCode(NamedTuple):
-    """The device code a binary holds: machine code and PTX targets, both sorted."""
+    """The device code in a binary: the targets of machine code and of PTX, both sorted."""
 
     sass: tuple[CodeTarget, ...]
     ptx: tuple[CodeTarget, ...] = ()
@@ -103,11 +102,11 @@ class DeviceCode(NamedTuple):
         return max((target for target in self.sass if target.runs_as_machine_code(gpu)), default=None)
 
     def ptx_for(self, gpu: ComputeCapability) -> CodeTarget | None:
-        """The newest PTX target a driver can compile for ``gpu``."""
+        """The newest PTX target that a driver can compile for ``gpu``."""
         return max((target for target in self.ptx if target.runs_as_ptx(gpu)), default=None)
 
     def runs_as(self, gpu: ComputeCapability) -> str | None:
-        """What serves ``gpu``: ``sm_60``, ``compute_90`` where only PTX does, None if nothing does."""
+        """What runs on ``gpu``: ``sm_60``, or ``compute_90`` if only PTX does, or None if nothing does."""
         machine_code = self.machine_code_for(gpu)
         if machine_code is not None:
             return machine_code.name("sm")

@@ -1,10 +1,10 @@
-"""Packages of conda channels: what a channel lists, and what a lock takes from it."""
+"""Packages of conda channels, as a channel lists them and as a lock contains them."""
 
 import re
 from typing import NamedTuple
 
 _NAME = re.compile(r"\s*([^\s<>=!~\[|,]+)")
-"""The name in a dependency; some old records write ``numpy>=1.11`` without a space."""
+"""The name in a dependency. Some old records write ``numpy>=1.11`` without a space."""
 
 
 class VirtualPackage(NamedTuple):
@@ -22,11 +22,11 @@ class VirtualPackage(NamedTuple):
 
 
 class CondaPackage(NamedTuple):
-    """One package of a channel, or of a lock; what is not known is empty or None.
+    """A package of a channel, or of a lock. Unknown fields are empty or None.
 
-    ``subdir`` is a platform or ``noarch``. ``url`` is the address of the file and ``channel`` that of its channel,
-    both without credentials. ``size`` is in bytes. ``depends`` and ``constrains`` are match specs as the record has
-    them, ``__cuda`` and the like among them. ``categories`` say for whom a lock has it (``dev`` and the like), none for
+    ``subdir`` is a platform or ``noarch``. ``url`` is the address of the file and ``channel`` that of its channel, both
+    without credentials. ``size`` is in bytes. ``depends`` and ``constrains`` are match specs as in the record,
+    including those on virtual packages. ``categories`` are its groups in a lock (``dev`` and so on), none if it is for
     everyone.
     """
 
@@ -51,11 +51,14 @@ class CondaPackage(NamedTuple):
 
     @property
     def requires(self) -> tuple[str, ...]:
-        """The names of the packages it depends on, virtual ones left out, each once."""
+        """The names of the packages that it depends on, each once, without virtual ones."""
         named = filter(None, map(_NAME.match, self.depends))
         return tuple(dict.fromkeys(it[1] for it in named if not it[1].startswith("__")))
 
     @property
     def is_python_package(self) -> bool:
-        """Whether it installs for Python: the conda packages tzdata and graphviz are none, whatever their names say."""
+        """Whether it installs for Python.
+
+        The conda packages tzdata and graphviz do not, although Python packages have these names.
+        """
         return bool({"python", "python_abi"} & set(self.requires))

@@ -1,4 +1,4 @@
-"""True sentences and where they come from."""
+"""Facts and their sources."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class EvidenceKind(StrEnum):
-    """What a matrix row rests on, strongest first."""
+    """What a matrix row is based on, most reliable first."""
 
     WHEEL = "wheel"
     RECIPE = "recipe"
@@ -15,13 +15,13 @@ class EvidenceKind(StrEnum):
     PROJECT_DOCS = "project-docs"
     ISSUE = "issue"
     FILE_NAME = "file-name"
-    """What the publisher of a wheel wrote into its name. The wheel was not read."""
+    """The name of a wheel, which was not read."""
 
 
 class Evidence(NamedTuple):
-    """One document or binary that a matrix row rests on, and the day it was read (ISO date).
+    """A document or binary that a matrix row is based on, and the day it was read (ISO date).
 
-    ``sha256`` is the hash of the wheel that was read, where the reference is one file.
+    ``sha256`` is the hash of the wheel that was read, if the reference is one file.
     """
 
     kind: EvidenceKind
@@ -31,7 +31,7 @@ class Evidence(NamedTuple):
 
 
 class Fact(NamedTuple):
-    """One true sentence with its source, as it appears in locks, conflicts and findings."""
+    """A true sentence with its source, as shown in locks, conflicts and findings."""
 
     text: str
     source: str

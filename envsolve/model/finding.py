@@ -1,4 +1,4 @@
-"""One diagnosed fact about an environment or a machine: what is wrong, why, and what to do about it."""
+"""A diagnosed fact about an environment or a machine: what is wrong, why, and what to do about it."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ class Severity(StrEnum):
     """How much a finding matters."""
 
     ERROR = "error"
-    """Something that is asked of the environment does not work."""
+    """Something that the environment has to do does not work."""
     WARNING = "warning"
-    """It works, and something beside it is likely to break or to mislead."""
+    """It works, but something next to it is likely to break or to mislead."""
     INFO = "info"
-    """Worth knowing; nothing has to be done."""
+    """Worth knowing; no action needed."""
 
 
 class Confidence(StrEnum):
-    """How sure it is that the first cause is the one."""
+    """How certain the first cause is."""
 
     HIGH = "high"
-    """What was seen allows no other."""
+    """The evidence allows no other cause."""
     MEDIUM = "medium"
-    """What was seen allows others, and speaks for this one."""
+    """The evidence allows others, but supports this one."""
     LOW = "low"
-    """Nothing that was seen decides between the causes."""
+    """The evidence does not decide between the causes."""
 
 
 class PossibleCause(NamedTuple):
     """One of several causes that a failure may have.
 
-    ``check`` is the one command that shows whether it is this one, ``shows`` what that command then shows.
+    ``check`` is a command that shows whether this is the cause, ``shows`` is its output in that case.
     """
 
     id: str
@@ -48,14 +48,14 @@ class PossibleCause(NamedTuple):
     more: str = ""
 
     def with_texts(self, change: Callable[[str], str]) -> PossibleCause:
-        """The cause with ``change`` made to every text."""
+        """Return the cause with ``change`` applied to every text."""
         commands = tuple(map(change, self.commands))
         texts = (change(it) for it in (self.title, self.cause, self.fix, self.check, self.shows, self.more))
         title, cause, fix, check, shows, more = texts
         return PossibleCause(self.id, title, cause, fix, commands, check, shows, more)
 
     def as_json(self) -> documents.PossibleCause:
-        """The object of the JSON contract."""
+        """Return the object for the JSON output."""
         return {
             "id": self.id,
             "title": self.title,
@@ -69,15 +69,15 @@ class PossibleCause(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """A finding. ``id`` is kebab-case and forever.
+    """A finding. ``id`` is in kebab-case and never changes.
 
-    ``cause`` says in full sentences what is so, ``fix`` what to do about it, ``commands`` what to type for that, all in
-    few words; ``more`` is what else is known: background, other ways to fix it, warnings.
-    ``evidence`` are the facts it rests on, as they were seen: lines of a log, files, numbers of calls. ``in_scope`` is
-    false for what is no mismatch of framework, CUDA, cuDNN, driver and GPU. ``about`` is what it concerns: a
-    framework by envsolve's name, or a library. ``possible_causes`` are there where what was seen allows more than one:
-    the likeliest first, which is the one that the finding itself names. ``confidence`` says how sure that is. ``facts``
-    are the values that were read, by name: versions, GPU, driver. ``sources`` are what the finding's rule rests on.
+    ``cause`` describes the problem in full sentences, ``fix`` the solution, ``commands`` the commands for it, all in
+    few words. ``more`` is additional information: background, other fixes, warnings. ``evidence`` are the observed
+    facts: lines of a log, files, numbers of calls. ``in_scope`` is false if the problem is not a mismatch of framework,
+    CUDA, cuDNN, driver and GPU. ``about`` is its subject: a framework by envsolve's name, or a library.
+    ``possible_causes`` are given if the evidence allows more than one, most likely first; the first is the one that the
+    finding describes, and ``confidence`` says how certain it is. ``facts`` are values that were read, by name:
+    versions, GPU, driver. ``sources`` are those of the finding's rule.
     """
 
     id: str
@@ -96,7 +96,7 @@ class Finding(NamedTuple):
     facts: tuple[tuple[str, str], ...] = ()
 
     def with_texts(self, change: Callable[[str], str]) -> Finding:
-        """The finding with ``change`` made to every text for people, those of its possible causes included."""
+        """Return the finding with ``change`` applied to every text for users, including those of possible causes."""
         return self._replace(
             title=change(self.title),
             cause=change(self.cause),
@@ -110,7 +110,7 @@ class Finding(NamedTuple):
         )
 
     def as_json(self) -> documents.Finding:
-        """The object of the JSON contract; what there is none of is left out, but for the contract's own keys."""
+        """Return the object for the JSON output. Empty values are left out, except for the documented keys."""
         found: documents.Finding = {
             "id": self.id,
             "title": self.title,

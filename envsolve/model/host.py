@@ -1,4 +1,4 @@
-"""One machine as far as GPU stacks care: platform, driver, GPUs, C library, and where each of these was learned."""
+"""A machine as far as GPU stacks are concerned: platform, driver, GPUs and C library, each with its origin."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -10,7 +10,7 @@ from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 
 
 class Platform(StrEnum):
-    """An operating system and processor, spelled as conda spells it."""
+    """An operating system and processor, spelled as in conda."""
 
     LINUX_64 = "linux-64"
     LINUX_AARCH64 = "linux-aarch64"
@@ -20,12 +20,12 @@ class Platform(StrEnum):
 
     @property
     def is_windows(self) -> bool:
-        """Whether driver numbers and file names are those of Windows."""
+        """Whether driver versions and file names are those of Windows."""
         return self is Platform.WIN_64
 
     @property
     def is_linux(self) -> bool:
-        """Whether programs run with a C library of the system, glibc for wheels and conda packages."""
+        """Whether programs use the system's C library, glibc for wheels and conda packages."""
         return self in (Platform.LINUX_64, Platform.LINUX_AARCH64)
 
     @property
@@ -35,33 +35,34 @@ class Platform(StrEnum):
 
 
 ASSUMED_GLIBC = LibcVersion(2, 34)
-"""The default glibc of a Linux target: RHEL 9 and Amazon Linux 2023 have it, Ubuntu
-22.04 has 2.35 and Debian 12 2.36. Of the systems in NVIDIA's installation guide for CUDA 13 only RHEL 8 (2.28, in
-maintenance since May 2024) and SLES 15 (2.31 and newer) have an older one; Ubuntu 20.04 (2.31) ended in May 2025."""
+"""The default glibc of a Linux target. RHEL 9 and Amazon Linux 2023 have it, Ubuntu 22.04 has 2.35 and Debian 12 2.36.
+Of the systems in NVIDIA's installation guide for CUDA 13 only RHEL 8 (2.28, in maintenance since May 2024) and SLES 15
+(2.31 and newer) have an older one; Ubuntu 20.04 (2.31) ended in May 2025."""
 
 COMMON_GLIBC = LibcVersion(2, 28)
-"""What the wheels of frameworks need in 2026 (manylinux_2_28), and what uv assumes of a Linux target."""
+"""What frameworks' wheels need in 2026 (manylinux_2_28), and what uv assumes for a Linux target."""
 
 
 class GpuStatus(StrEnum):
-    """Why a machine's GPUs can or cannot be used; each value needs a different remedy."""
+    """Why a machine's GPUs can or cannot be used. Each value needs a different fix."""
 
     READY = "ready"
-    """A driver answers and lists at least one GPU, or the facts were given by hand."""
+    """A driver lists at least one GPU, or the facts were given by the user."""
     NO_HARDWARE = "no-hardware"
-    """No source saw an NVIDIA GPU."""
+    """No source detected an NVIDIA GPU."""
     NO_DRIVER = "no-driver"
-    """A GPU sits on the bus and no NVIDIA driver is loaded."""
+    """There is a GPU on the bus, but no NVIDIA driver is loaded."""
     NO_ACCESS = "no-access"
-    """A driver is loaded, but this process cannot reach the devices: a container without GPUs, or permissions."""
+    """A driver is loaded, but this process cannot access the devices: a container without GPUs, or missing
+    permissions."""
     DRIVER_BROKEN = "driver-broken"
-    """A driver is installed and refuses to work: mismatched library (NVML 18, CUDA 803), unknown error 999, a hang."""
+    """A driver is installed but fails: mismatched library (NVML 18, CUDA 803), unknown error 999, a hang."""
     NO_GPU = "no-gpu"
-    """The driver works and reports zero GPUs."""
+    """The driver works and lists no GPU."""
 
 
 class Gpu(NamedTuple):
-    """GPUs of one kind in one machine. ``compute_capability`` is None for a PCI device that no table knows."""
+    """GPUs of one kind in one machine. ``compute_capability`` is None for a PCI device that no table has."""
 
     name: str | None
     compute_capability: ComputeCapability | None
@@ -71,7 +72,7 @@ class Gpu(NamedTuple):
 
 
 class SourceFailure(NamedTuple):
-    """What a source said instead of an answer, with the NVIDIA error number where there is one."""
+    """The failure of a source, with the NVIDIA error number if there is one."""
 
     code: str
     text: str
@@ -79,7 +80,7 @@ class SourceFailure(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What one source says about this machine. Empty fields are questions it cannot answer."""
+    """What one source reports about this machine. Fields that it cannot report are empty."""
 
     source: str
     driver: DriverVersion | None = None
@@ -89,9 +90,9 @@ class Reading(NamedTuple):
 
 
 class Host(NamedTuple):
-    """One machine. ``origin`` says for each field where its value came from (``"driver": "nvml"``).
+    """A machine. ``origin`` has the source of each field's value (``"driver": "nvml"``).
 
-    ``wsl`` marks a Linux inside WSL2: its driver is the Windows host's and carries a Windows number.
+    ``wsl`` marks a Linux inside WSL2. Its driver is that of the Windows host and has a Windows version number.
     """
 
     platform: Platform

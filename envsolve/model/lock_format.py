@@ -1,7 +1,8 @@
-"""The formats of locks, each in one entry: what it is, and how it is recognised.
+"""The lock formats, one entry for each: what it is and how it is recognised.
 
 Everything that depends on a format follows from its entry in ``FORMATS`` and from its module in
-:mod:`envsolve.lockfile`, which has ``read`` and ``write``, and ``document_in`` where its files say what no lock holds.
+:mod:`envsolve.lockfile`, which has ``read`` and ``write``, and ``document_in`` if its files have content that no lock
+expresses.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ class FormatKind(Enum):
 class LockFormat(NamedTuple):
     """A format, called ``name`` by ``--format``, that the module ``module`` of envsolve.lockfile reads and writes.
 
-    ``names`` are patterns for the names of its files, in lower case; with ``by_name`` a file of such a name is in this
-    format whatever it contains. Any other file is in it if it contains ``mark``, a regular expression for whole texts,
-    or, in YAML, the key ``key`` at its top. With ``has_platforms`` one file has the locks for all platforms, with
-    ``has_sources`` it may have repositories and folders as packages. ``tool`` is the tool whose lock it is, which
-    envsolve reads and does not write.
+    ``names`` are patterns for the names of its files, in lower case. With ``by_name``, a file with such a name is in
+    this format whatever it contains. Any other file is in it if it matches ``mark``, a regular expression for whole
+    texts, or for YAML has the top-level key ``key``. With ``has_platforms`` one file has the locks for all platforms.
+    With ``has_sources`` packages may be repositories and directories. ``tool`` is the tool that writes the format, if
+    envsolve only reads it.
     """
 
     name: str
@@ -154,17 +155,17 @@ def _written(*kinds: FormatKind) -> tuple[str, ...]:
 
 
 PLATFORM = "{platform}"
-"""Stands for the platform in the name of a file."""
+"""The placeholder for the platform in the name of a file."""
 STACK_FORMATS = _written(FormatKind.STACK, FormatKind.REPORT)
 VENV_FORMATS = _written(FormatKind.PYTHON)
-"""Formats of a Python lock that an environment is created from."""
+"""Formats of a Python lock from which an environment can be created."""
 IMAGE_FORMATS = _written(FormatKind.IMAGE)
 PYTHON_FORMATS = (*VENV_FORMATS, *IMAGE_FORMATS)
 CONDA_FORMATS = _written(FormatKind.CONDA)
 SOLVED_FORMATS = (*STACK_FORMATS, *PYTHON_FORMATS, *CONDA_FORMATS)
-"""What a request is answered in."""
+"""The formats of an answer to a request."""
 CREATE_FORMATS = (*VENV_FORMATS, *CONDA_FORMATS)
-"""What an environment is created from."""
+"""The formats from which an environment can be created."""
 CAPTURE_FORMATS = (*CREATE_FORMATS, *_written(FormatKind.CONSTRAINTS))
 EXPORT_FORMATS = (*CREATE_FORMATS, "environment", *_written(FormatKind.CONSTRAINTS))
 
@@ -172,11 +173,11 @@ PROJECT_LOCKS = tuple(it.name for it in _ALL if it.kind is FormatKind.PYTHON and
 """Locks of other tools for a project of Python packages."""
 
 _BESIDE = (".lock", ".dockerignore")
-"""Endings of files that are called after another file: no pattern that leaves the ending open is for them."""
+"""Suffixes of files named after another file. A pattern with an open end does not match them."""
 
 
 def format_for_file(path: PurePath) -> str | None:
-    """The format that a file name stands for, by the longest pattern that it matches; None if there is none."""
+    """Return the format for a file name, by the longest matching pattern, or None."""
     name = path.name.casefold()
     found = (
         (len(pattern), it.name)
@@ -188,11 +189,11 @@ def format_for_file(path: PurePath) -> str | None:
 
 
 def tool_of(path: PurePath) -> str | None:
-    """The tool that a file of this name is the lock of, which envsolve reads and does not write; None for others."""
+    """Return the tool whose lock has this file name, if envsolve only reads its format, or None."""
     found = format_for_file(path)
     return None if found is None else FORMATS[found].tool
 
 
 def is_project_lock(path: PurePath) -> bool:
-    """Whether a file of this name is the lock of a project of Python packages: uv.lock, poetry.lock or pdm.lock."""
+    """Whether a file with this name is the lock of a Python project: uv.lock, poetry.lock or pdm.lock."""
     return format_for_file(path) in PROJECT_LOCKS

@@ -1,7 +1,7 @@
-"""What people ask of conda channels: match specs, in every spelling conda reads, written in one that all solvers read.
+"""Conda's match specs: read in every form that conda accepts, written in one form that all solvers read.
 
-CEP 29 has the language and tells its history: ``numpy=1.26`` is any 1.26, ``numpy 1.26`` that version alone, and
-``numpy=1.26=py311*`` that version alone again. conda, mamba and rattler agree on ``numpy ==1.26 py311*``.
+CEP 29 describes the language and its history: ``numpy=1.26`` is any 1.26, ``numpy 1.26`` is only that version, and
+``numpy=1.26=py311*`` is again only that version. conda, mamba and rattler agree on ``numpy ==1.26 py311*``.
 https://conda.org/learn/ceps/cep-0029
 """
 
@@ -16,9 +16,9 @@ from envsolve.boundary.secrets import without_secrets
 _LONGEST = 1000
 _NAME = re.compile(r"[a-z0-9_][a-z0-9._-]*\Z")
 _PARTS = re.compile(r"([^\s=<>!~]+)\s*((?:[\s=<>!~].*)?)\Z", re.DOTALL)
-"""The name, and the versions and builds behind it."""
+"""The name, then the versions and builds."""
 _VERSION_AND_BUILD = re.compile(r"(.+?[^><!,|]?)(?:(?<![=!|,<>~])[ =]([^-=,|<>~ ]+))?\Z")
-"""conda's own (conda/models/match_spec.py, _VERSION_BUILD_RE): what stands behind an operator is no build."""
+"""As in conda (conda/models/match_spec.py, _VERSION_BUILD_RE): text after an operator is not a build."""
 _AROUND_OPERATORS = re.compile(r"\s*(,|\||[<>=!~]=?)\s*")
 _CLAUSE = re.compile(r"(==|!=|<=|>=|~=|=|<|>|)([^=<>!~][^=<>~]*)\Z")
 _LITERAL = re.compile(r"(?:\d+!)?[0-9a-z]+(?:[._-][0-9a-z]+)*_?(?:\+[0-9a-z]+(?:[._-][0-9a-z]+)*)?\Z")
@@ -37,10 +37,10 @@ _FILE = re.compile(r"(?P<name>[^\s#]+)-[^-\s#]+-[^-\s#]+\.(?:conda|tar\.bz2)(?:#
 
 
 class MatchSpec(NamedTuple):
-    """One match spec. What it leaves open is empty.
+    """A match spec. Fields that it leaves open are empty.
 
     ``version`` has an operator or a wildcard in each of its clauses: ``==1.26``, ``1.26.*``, ``>=1.2,<2``. ``channel``
-    is a name or an address without credentials. ``more`` are the conditions that stand in brackets, sorted by key.
+    is a name or an address without credentials. ``more`` are the other conditions in brackets, sorted by key.
     """
 
     name: str
@@ -67,13 +67,13 @@ class MatchSpec(NamedTuple):
 
     @property
     def exact_version(self) -> str | None:
-        """The one version that it admits; None if it admits several."""
+        """The only version that it admits, or None if it admits several."""
         version = self.version.removeprefix("==")
         return version if version != self.version and _LITERAL.match(version) else None
 
 
 def parse_match_spec(text: str) -> MatchSpec:
-    """Read ``text`` as conda does, which takes the address of a package too. Raises ValueError that says why not."""
+    """Read ``text`` as conda does, including addresses of packages. Raises ValueError with the reason."""
     if len(text) > _LONGEST or not text.isprintable():
         raise ValueError("it is too long, or contains invalid characters")
     stripped = " ".join(text.split())
@@ -99,7 +99,7 @@ def parse_match_spec(text: str) -> MatchSpec:
 
 
 def _of_address(text: str, file: re.Match[str]) -> MatchSpec:
-    """A spec that is the address of one package, with its digest behind it as in explicit files."""
+    """A spec that is the address of one package, with its digest as in explicit files."""
     digest = (file["digest"] or "").removeprefix("sha256:")
     more = {key: digest for key, form in _HEXADECIMAL.items() if form.match(digest)}
     if digest and not more:
@@ -109,7 +109,7 @@ def _of_address(text: str, file: re.Match[str]) -> MatchSpec:
 
 
 def _brackets(text: str) -> tuple[str, dict[str, str]]:
-    """What stands before the brackets, and what is in them by key."""
+    """The text before the brackets, and the values in them by key."""
     before, bracket, inside = text.partition("[")
     if not bracket:
         return text, {}
@@ -133,7 +133,7 @@ def _brackets(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _channel(text: str) -> tuple[str, str, str]:
-    """The channel, its platform, and the rest; a namespace is read and ignored, as CEP 29 has it."""
+    """The channel, its platform, and the rest. A namespace is ignored, as in CEP 29."""
     before, colons, rest = text.rpartition("::")
     if not colons:
         before, _, rest = text.rpartition(":")
@@ -180,12 +180,12 @@ def _version_and_build(text: str) -> tuple[str, str]:
 
 
 def _given_version(text: str) -> str:
-    """A version in brackets, beside which no build changes what a single equals sign means."""
+    """A version in brackets. There, a build does not change the meaning of a single equals sign."""
     return _version(_AROUND_OPERATORS.sub(r"\1", text.strip()), fuzzy=True)
 
 
 def _version(text: str, *, fuzzy: bool) -> str:
-    """``text`` with an operator or a wildcard in each clause; ``fuzzy`` says that ``=1.26`` alone is any 1.26."""
+    """``text`` with an operator or a wildcard in each clause. With ``fuzzy``, ``=1.26`` is any 1.26."""
     fuzzy = fuzzy or "," in text or "|" in text
     either = (",".join(_clause(clause, fuzzy=fuzzy) for clause in both.split(",")) for both in text.split("|"))
     written = "|".join(either)
@@ -208,7 +208,7 @@ def _clause(text: str, *, fuzzy: bool) -> str:
 
 
 def _is_literal(version: str) -> bool:
-    """Whether it is a version of CEP 33 in numbers that 64 bits hold, with strokes or underscores but not both."""
+    """Whether it is a CEP 33 version with 64-bit numbers, and with hyphens or underscores but not both."""
     mixed = "-" in version and "_" in version
     return _LITERAL.match(version) is not None and _NUMBER.search(version) is None and not mixed
 
@@ -220,7 +220,7 @@ def _without_wildcard(operator: str, version: str, *, fuzzy: bool) -> str:
 
 
 def _with_wildcard(operator: str, version: str) -> str:
-    """The wildcard means nothing to conda behind an order, and ``==1.26.*`` is ``1.26.*`` to it."""
+    """The clause without a wildcard that conda ignores after an order operator; ``==1.26.*`` becomes ``1.26.*``."""
     if operator == "~=":
         raise ValueError("~= cannot be used with a wildcard")
     if operator == "!=":

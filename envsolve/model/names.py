@@ -11,7 +11,7 @@ _VALID = re.compile(r"[A-Z0-9](?:[A-Z0-9._-]*[A-Z0-9])?\Z", re.IGNORECASE | re.A
 
 @cache
 def normalized(name: str) -> str:
-    """``name`` as every spelling of it compares: lower case, with one dash for each run of ``-``, ``_`` and ``.``.
+    """Return ``name`` in normalized form: lower case, with one hyphen for each run of ``-``, ``_`` and ``.``.
 
     https://packaging.python.org/specifications/name-normalization
     """
@@ -19,5 +19,5 @@ def normalized(name: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether ``text`` is a project name at all: letters, digits, dashes, dots and underscores."""
+    """Whether ``text`` is a valid project name: letters, digits, hyphens, dots and underscores."""
     return _VALID.match(text) is not None

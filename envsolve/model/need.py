@@ -1,6 +1,6 @@
-"""A requirement as metadata and people write it (PEP 508), and whether its marker holds: packaging's, as plain text.
+"""A requirement in metadata or from a user (PEP 508), and the evaluation of its marker, as plain text from packaging.
 
-A Need is what is kept of metadata between two runs, and what a resolver compares: names are normalized.
+A Need is what is cached of metadata between runs, and what the resolver compares. Its names are normalized.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _EXTRA = re.compile(r'extra == "([^"]+)"')
 _AND_OR = re.compile(r" (and|or) ")
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _OPEN_MARKER = re.compile(r"([/\\]\S*);\s")
-"""A semicolon right behind an address: pip reads a marker after it, PEP 508 only after a space as well."""
+"""A semicolon right after an address. pip reads a marker after it, PEP 508 only after a space as well."""
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:\.\*)?")
-"""What may be a name by PEP 508, and is no package's: the version in ``-f pytorch 2.5``."""
+"""A valid name in PEP 508 that no package has: the version in ``-f pytorch 2.5``."""
 _LONGEST = 4000
-"""Characters of a requirement; int refuses versions of more digits, for the time they would take."""
+"""The maximum length of a requirement. int refuses versions with more digits because they take long."""
 _MOST_QUOTED = 200
 _UPPER = re.compile(r"(?:^|,)\s*(?:<|==|~=)")
 
 
 class Need(NamedTuple):
-    """``name[extras] specifier ; marker``, or ``name @ url``. Names of project and extras are normalized.
+    """``name[extras] specifier ; marker``, or ``name @ url``. Names of projects and extras are normalized.
 
-    ``for_extra`` is the extra without which ``marker`` cannot hold, "" if there is no such extra. ``because`` says
-    why it is a requirement, where no metadata say it.
+    ``for_extra`` is the extra without which ``marker`` cannot hold, "" if there is no such extra. ``because`` is the
+    reason for the requirement if it is not in metadata.
     """
 
     name: str
@@ -51,18 +51,18 @@ class Need(NamedTuple):
 
     @property
     def in_words(self) -> str:
-        """The requirement, with the reason for it where no metadata say it."""
+        """The requirement, with its reason if it is not in metadata."""
         return f"{self}, as {self.because}" if self.because else str(self)
 
 
 def joined(extras: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """The extras of two requirements on one project."""
+    """Return the extras of two requirements on one project."""
     return tuple(sorted({*extras, *others}))
 
 
 @cache
 def parse_need(line: str) -> Need:
-    """Read one requirement. Raises ValueError if it is none."""
+    """Read a requirement. Raises ValueError if it is invalid."""
     if len(line) > _LONGEST:
         raise ValueError(f"{_quoted(line)} is not a requirement: it has {len(line)} characters")
     if _VERSION.fullmatch(line.strip()):
@@ -83,14 +83,14 @@ def parse_need(line: str) -> Need:
 
 
 def with_open_marker(line: str) -> str:
-    """A requirement with a space between its address and its marker: ``x @ https://...whl; marker``."""
+    """Return a requirement with a space between its address and its marker: ``x @ https://...whl; marker``."""
     return _OPEN_MARKER.sub(r"\1 ; ", line, count=1)
 
 
 def _extra_of(marker: str) -> str:
-    """The extra that a marker cannot do without: one that stands by itself between the ``and`` of the whole.
+    """The extra that a marker requires: a comparison joined to the rest with ``and`` at the top level.
 
-    Two of them never hold at once, so that one says enough.
+    Two such extras never hold at once, so one is enough.
     """
     parts = _AND_OR.split(_IN_BRACKETS.sub("", marker))
     named = next((found for part in parts[::2] if (found := _EXTRA.fullmatch(part.strip())) is not None), None)
@@ -98,14 +98,14 @@ def _extra_of(marker: str) -> str:
 
 
 class Markers:
-    """Whether markers hold for one interpreter; each is worked out once."""
+    """Evaluates markers for one interpreter, each once."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = dict(environment)
         self._known: dict[tuple[str, str], bool] = {}
 
     def holds(self, marker: str, extra: str = "") -> bool:
-        """Whether ``marker`` holds with ``extra`` requested. Raises ValueError if it is no marker."""
+        """Whether ``marker`` holds with ``extra`` requested. Raises ValueError if it is invalid."""
         if not marker:
             return True
         key = (marker, extra if "extra" in marker else "")
@@ -135,7 +135,7 @@ def is_marker(text: str) -> bool:
 
 @cache
 def specifier_of(text: str) -> SpecifierSet:
-    """The versions that ``text`` admits. Raises ValueError if it is no specifier."""
+    """Return the versions that ``text`` admits. Raises ValueError if it is not a specifier."""
     try:
         return SpecifierSet(text)
     except InvalidSpecifier:
@@ -143,10 +143,10 @@ def specifier_of(text: str) -> SpecifierSet:
 
 
 def _quoted(text: str) -> str:
-    """``text`` in quotes, cut where it is long: metadata may hold anything."""
+    """``text`` in quotes, truncated, because metadata may contain anything."""
     return repr(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}...")
 
 
 def is_limited(specifier: str) -> bool:
-    """Whether a clause of ``specifier`` keeps versions out because they are newer."""
+    """Whether a clause of ``specifier`` excludes versions because they are newer."""
     return _UPPER.search(specifier) is not None

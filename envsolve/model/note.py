@@ -1,4 +1,4 @@
-"""Notes: what someone should know beside an answer."""
+"""Notes: additional information about an answer."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ Plain = str | int | None
 
 
 class Note(NamedTuple):
-    """One note: ``code`` is its kind, ``text`` a sentence, ``command`` what to type, if anything.
+    """A note: ``code`` is its kind, ``text`` a sentence, ``command`` a command for the user, if any.
 
-    Programs go by the code and the ``fields``, the values in the text by name. The text may change with any release.
+    Programs should use the code and the ``fields``, the values in the text by name. The text may change with any
+    release.
     """
 
     code: str
@@ -22,7 +23,7 @@ class Note(NamedTuple):
     values: tuple[tuple[str, Plain], ...] = ()
 
     def about(self, **values: Plain) -> Note:
-        """The same note with the values that are in its text."""
+        """Return the note with the values in its text."""
         return self._replace(values=tuple(values.items()))
 
     @property
@@ -31,9 +32,9 @@ class Note(NamedTuple):
         return dict(self.values)
 
     def of(self, platform: str) -> Note:
-        """The same note, on one platform among several."""
+        """Return the note for one platform among several."""
         return self._replace(text=f"{platform}: {self.text}")
 
     def as_json(self) -> documents.Note:
-        """The note as every document of JSON has it."""
+        """Return the note for the JSON output."""
         return {"code": self.code, "text": self.text, "command": self.command, "fields": self.fields}

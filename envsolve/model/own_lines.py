@@ -1,14 +1,14 @@
-"""Lines that envsolve writes into a file of the user: a comment at their end tells them from the user's own."""
+"""Lines that envsolve writes into a user's file. A comment at their end marks them."""
 
 from __future__ import annotations
 
 import re
 
 OWN = "# by envsolve"
-"""How each of these lines ends."""
+"""The end of each of these lines."""
 _LINE = re.compile(rf"^.*{OWN}[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 
 
 def without_own_lines(text: str) -> str:
-    """``text`` as the user wrote it."""
+    """Return ``text`` without the lines that envsolve wrote."""
     return _LINE.sub("", text) if OWN in text else text

@@ -1,4 +1,4 @@
-"""Packages of a Python index: the files of a release, the pins a lock is made of, and what is there beside them."""
+"""Packages of a Python index: files of a release, pins of a lock, and packages installed by others."""
 
 from typing import NamedTuple
 
@@ -10,12 +10,12 @@ Hashes = tuple[tuple[str, str], ...]
 
 
 class PackageFile(NamedTuple):
-    """One file of an index, or what is at the address of a requirement. What an index need not tell is None.
+    """A file of an index, or at the address of a requirement. Fields that an index leaves out are None.
 
-    ``url`` is absolute and without credentials; it may be that of a repository, or the path of a folder. ``size`` is in
-    bytes, ``upload_time`` as RFC 3339 writes it. ``yanked`` is the reason, "" if none was given,
-    None if the file is not yanked (PEP 592). ``metadata`` holds the digests of the file with its core metadata,
-    which may be none; None if there is no such file (PEP 658).
+    ``url`` is absolute and without credentials; it may be that of a repository, or the path of a directory. ``size`` is
+    in bytes, ``upload_time`` in RFC 3339. ``yanked`` is the reason, "" if none was given, None if the file is not
+    yanked (PEP 592). ``metadata`` has the digests of the file with its core metadata, possibly none; None if there is
+    no such file (PEP 658).
     """
 
     name: str
@@ -29,20 +29,20 @@ class PackageFile(NamedTuple):
 
     @property
     def is_archive(self) -> bool:
-        """Whether it is one file, which a digest proves, and no repository or folder."""
+        """Whether it is a single file, which a digest verifies, and not a repository or a directory."""
         return kind_of(self.url) is AddressKind.FILE
 
     @property
     def is_wheel(self) -> bool:
-        """Whether it is a wheel; what is not is a source distribution."""
+        """Whether it is a wheel and not a source distribution."""
         return self.name.endswith(".whl")
 
 
 class Present(NamedTuple):
-    """A project that an environment has already: its version as conda or its metadata write it, and the package.
+    """A project that an environment already has: its version as conda or its metadata writes it, and the package.
 
-    The version may be none that Python knows (``9e``). ``requires`` are the requirements of a wheel with those of its
-    extras; None for what conda installs, which knows no extras.
+    Python may not be able to parse the version (``9e``). ``requires`` are the requirements of a wheel, including those
+    of its extras. They are None for a conda package, because conda has no extras.
     """
 
     version: str
@@ -54,20 +54,20 @@ class Present(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """What keeps the project in this version."""
+        """Why the project stays at this version."""
         return f"conda installs {self}" if self.requires is None else f"{self} is installed"
 
 
 class Pin(NamedTuple):
-    """One package of a lock.
+    """A package of a lock.
 
     ``name`` is normalized (PEP 503), ``version`` as the index writes it. ``files`` are all that the target can install,
-    the one an installer picks first. ``index_url`` is the index they are from, without credentials; None for a direct
-    reference, whose one file then says where it is. ``via`` names what requires it: packages, and files as
-    ``-r requirements.in``. ``because`` are the sentences that bound its version beyond what metadata asks for.
-    ``requires`` names the packages it needs on the target, pins or not. ``unknown_extras`` are the extras that were
-    requested and that it does not have. ``marker`` says where it is installed, "" for everywhere, and ``categories``
-    for whom (``dev`` and the like), none for everyone.
+    with the one that installers prefer first. ``index_url`` is their index, without credentials; None for a direct
+    reference, whose only file has the address. ``via`` are its requesters: packages, and files as ``-r
+    requirements.in``. ``because`` are sentences about limits on its version other than metadata. ``requires`` are the
+    names of its requirements on the target, pinned or not. ``unknown_extras`` are requested extras that it does not
+    have. ``marker`` is where it is installed, "" for everywhere, and ``categories`` its groups (``dev`` and so on),
+    none for everyone.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Packages that a requirement gives by their address: a file, a repository or a folder.
+"""Packages given by address: a file, a repository or a directory.
 
 ``NAME @ https://host/x.whl#sha256=...``, ``NAME @ git+https://host/x.git@v1#subdirectory=python``, ``-e ./x``: the
-direct references of PEP 508, and the forms that pip reads beside them
-(https://pip.pypa.io/en/stable/topics/vcs-support and .../reference/requirements-file-format).
+direct references of PEP 508, and other forms that pip reads (https://pip.pypa.io/en/stable/topics/vcs-support and
+.../reference/requirements-file-format).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from envsolve.model.package import Hashes
 
 EDITABLE = "#editable"
-"""Stands behind the path of a folder that is installed in place."""
+"""Marks the path of a directory that is installed in place."""
 _UNNAMED = "unnamed"
-"""Stands in the fragment of an address without a name: the name in front of it is a guess."""
+"""Marks, in the fragment of an address, that the name before the address is a guess."""
 _EDITABLE_LINE = "-e "
 _GIT = "git+"
 _COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z"
@@ -33,7 +33,7 @@ ARCHIVES = (".whl", ".tar.gz", ".zip")
 
 
 class AddressKind(Enum):
-    """What is at an address."""
+    """What an address leads to."""
 
     FILE = "file"
     REPOSITORY = "repository"
@@ -41,11 +41,11 @@ class AddressKind(Enum):
 
 
 class Reference(NamedTuple):
-    """An address, taken apart.
+    """The parts of an address.
 
-    ``address`` is that of the file, the repository or the folder alone. ``revision`` is a branch, a tag or a commit, ""
-    for the default branch. ``subdirectory`` is the folder in it with the project, ``egg`` the name that it states, with
-    extras. ``is_named`` is False for an address without a name, whose project may have any.
+    ``address`` is that of the file, the repository or the directory. ``revision`` is a branch, a tag or a commit, ""
+    for the default branch. ``subdirectory`` is the directory in it with the project. ``egg`` is the name in the
+    address, with extras. ``is_named`` is False for an address without a name, whose project may have any name.
     """
 
     kind: AddressKind
@@ -59,7 +59,7 @@ class Reference(NamedTuple):
 
     @property
     def has_commit(self) -> bool:
-        """Whether the revision is a commit, which always has the same content."""
+        """Whether the revision is a commit, whose content never changes."""
         return re.match(_COMMIT, self.revision) is not None
 
     @property
@@ -69,7 +69,7 @@ class Reference(NamedTuple):
 
     @property
     def url(self) -> str:
-        """The address as a lock has it: without hashes, which stand beside it."""
+        """The address as in a lock: without hashes, which are separate there."""
         if self.kind is AddressKind.FOLDER:
             return f"{self.address}{EDITABLE if self.is_editable else ''}"
         below = f"#subdirectory={self.subdirectory}" if self.subdirectory else ""
@@ -79,55 +79,55 @@ class Reference(NamedTuple):
 
 
 def unnamed(url: str) -> str:
-    """``url`` as that of a requirement without a name."""
+    """Return ``url`` marked as that of a requirement without a name."""
     return f"{url}{'&' if '#' in url else '#'}{_UNNAMED}"
 
 
 def named(url: str) -> str:
-    """``url`` without the mark of :func:`unnamed`."""
+    """Return ``url`` without the mark of :func:`unnamed`."""
     return url.removesuffix(_UNNAMED).rstrip("&#") if url.endswith(_UNNAMED) else url
 
 
 def gives_address(requirement: str) -> bool:
-    """Whether a requirement is a path or an address without a name, as pip takes them."""
+    """Whether a requirement is a path or an address without a name, as pip accepts them."""
     return re.match(_ADDRESS, requirement) is not None
 
 
 def editable(folder: str) -> str:
-    """The requirement for a project in a folder that is installed in place, as pip's files have it."""
+    """Return the requirement for a project that is installed in place from a directory, as in pip's files."""
     return f"{_EDITABLE_LINE}{folder}"
 
 
 def editable_folder(requirement: str) -> str | None:
-    """The folder in such a requirement; None for any other."""
+    """Return the directory in such a requirement, or None for others."""
     return requirement.removeprefix(_EDITABLE_LINE).strip() if requirement.startswith(_EDITABLE_LINE) else None
 
 
 def quoted_path(path: str) -> str:
-    """A path as it stands in a requirement, where PEP 508 has no spaces: ``./my%20project``."""
+    """Return a path as in a requirement, where PEP 508 has no spaces: ``./my%20project``."""
     return path.replace("%", "%25").replace(" ", "%20")
 
 
 def as_typed(url: str) -> str:
-    """An address as it is shown to users: ``-e ./x`` for a folder that is installed in place."""
+    """Return an address as shown to users: ``-e ./x`` for a directory that is installed in place."""
     url = unquote(url) if kind_of(url) is AddressKind.FOLDER else url
     return editable(url.removesuffix(EDITABLE)) if url.endswith(EDITABLE) else url
 
 
 def kind_of(url: str) -> AddressKind:
-    """What is at the address of a file of a lock, or of a requirement."""
+    """Return what the address of a lock's file or of a requirement leads to."""
     if url.startswith(_GIT):
         return AddressKind.REPOSITORY
     return AddressKind.FOLDER if is_path(url) and not url.partition("#")[0].endswith(ARCHIVES) else AddressKind.FILE
 
 
 def is_path(text: str) -> bool:
-    """Whether ``text`` is a path as pip tells it from a name: it begins with a dot or a slash."""
+    """Whether ``text`` is a path and not a name, by pip's rule: it starts with a dot or a slash."""
     return text.startswith((".", "/", "\\")) or re.match(_DRIVE, text) is not None
 
 
 def parse_reference(url: str) -> Reference:
-    """Take an address apart. Raises ValueError with a sentence where nothing can be installed from it."""
+    """Split an address into its parts. Raises ValueError with the reason if nothing can be installed from it."""
     address, _, fragment = url.partition("#")
     shown, _, _ = without_secrets(url).partition("#")
     stated = dict(part.partition("=")[::2] for part in fragment.split("&") if part)
@@ -150,7 +150,7 @@ def parse_reference(url: str) -> Reference:
 
 
 def _repository(address: str, shown: str) -> tuple[str, str]:
-    """The address of a repository, and the revision behind the last ``@`` of its path."""
+    """The address of a repository, and the revision after the last ``@`` of its path."""
     split = urlsplit(address)
     if split.scheme not in _GIT_SCHEMES or (split.scheme != "file" and not split.hostname):
         raise ValueError(f"{shown} is not the URL of a git repository, such as git+https://...")
@@ -163,5 +163,5 @@ def _repository(address: str, shown: str) -> tuple[str, str]:
 
 
 def file_name_in(url: str) -> str:
-    """The last part of the path of an address."""
+    """Return the last part of the path of an address."""
     return url.partition("#")[0].partition("?")[0].rpartition("/")[2]

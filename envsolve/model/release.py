@@ -1,4 +1,4 @@
-"""What the compatibility matrix knows: framework builds, CUDA toolkits, driver branches, GPU generations, cuDNN."""
+"""What the compatibility matrix contains: framework builds, CUDA toolkits, driver branches, GPU generations, cuDNN."""
 
 from enum import StrEnum
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 from envsolve.model.words import day_of
 
 PYTORCH_INDEX = "https://download.pytorch.org/whl/"
-"""Where ``Source.PYTORCH`` has a folder for each build."""
+"""The address of ``Source.PYTORCH``, with a directory for each build."""
 
 
 class Source(StrEnum):
@@ -27,7 +27,7 @@ class Source(StrEnum):
 
     @property
     def channel(self) -> str | None:
-        """The conda channel it is, or None if pip installs from it."""
+        """The name of the conda channel, or None if pip installs from it."""
         return _CHANNELS.get(self)
 
     @property
@@ -40,7 +40,7 @@ _CHANNELS = {Source.CONDA_FORGE: "conda-forge", Source.PYTORCH_CHANNEL: "pytorch
 
 
 class CudaLibraries(StrEnum):
-    """Where a GPU build's CUDA libraries come from."""
+    """Where the CUDA libraries of a GPU build come from."""
 
     BUNDLED = "bundled"
     DEPENDENCIES = "dependencies"
@@ -48,10 +48,12 @@ class CudaLibraries(StrEnum):
 
 
 class Release(NamedTuple):
-    """One framework version in one packaged form; ``cuda`` is None for a CPU build. Fields as in the matrix README.
+    """A framework version in one packaged form.
 
-    ``released`` is the day of its version, as ``2026-10-07``; None if it is not known. ``read_here`` says that its
-    row was read on this machine and not shipped.
+    ``cuda`` is None for a CPU build. The matrix README describes the fields.
+
+    ``released`` is the day of its version, such as ``2026-10-07``, None if unknown. ``read_here`` is true if its row
+    was read on this machine and not shipped.
     """
 
     framework: str
@@ -83,41 +85,41 @@ class Release(NamedTuple):
 
     @property
     def brings_cudnn(self) -> bool:
-        """Whether cuDNN lies inside the package, as in every build of the conda channel ``pytorch``."""
+        """Whether the package contains cuDNN, as in every build of the conda channel ``pytorch``."""
         return self.cuda_libraries is CudaLibraries.BUNDLED or self.source is Source.PYTORCH_CHANNEL
 
     @property
     def full_version(self) -> Version:
-        """The version that pip asks for; in PyTorch's index it names the build, ``2.14.0+cu126``, but for a few."""
+        """The version for pip. In PyTorch's index it includes the build, ``2.14.0+cu126``, with few exceptions."""
         named = self.source is Source.PYTORCH and not self.wheel
         return Version(f"{self.version}+{self.build}") if named else self.version
 
     @property
     def label(self) -> str:
-        """How a sentence names it: ``pytorch 2.14.1 (pytorch, cu126)``."""
+        """Its name in a sentence: ``pytorch 2.14.1 (pytorch, cu126)``."""
         return f"{self.framework} {self.version} ({self.source}, {self.build})"
 
     def is_older_than(self, moment: str | None) -> bool:
-        """Whether its version was released before the day of ``moment``, in RFC 3339; never if its day is not known.
+        """Whether its version was released before the day of ``moment``, in RFC 3339; never if its day is unknown.
 
         Without a moment every build counts.
         """
         return moment is None or (self.released is not None and self.released < day_of(moment))
 
     def lies_in(self, specifier: SpecifierSet) -> bool:
-        """Whether ``specifier`` names it; ``==2.6.0+cu126``, with a local version, is a wheel of PyTorch's index."""
+        """Whether ``specifier`` admits it. ``==2.6.0+cu126``, with a local version, is a wheel of PyTorch's index."""
         if "+" not in str(specifier):
             return specifier.contains(self.version)
         return self.source is Source.PYTORCH and specifier.contains(self.full_version)
 
     @property
     def reference(self) -> str:
-        """Everything it rests on, strongest first: no single document shows every fact of a row."""
+        """All its sources, most reliable first, because no single document has every fact of a row."""
         return "; ".join(item.reference for item in self.evidence)
 
 
 class KnownBad(NamedTuple):
-    """Builds that install and then fail; an empty selection means all."""
+    """Builds that install and then fail. An empty selection means all."""
 
     versions: SpecifierSet
     sources: tuple[Source, ...]
@@ -138,7 +140,10 @@ class KnownBad(NamedTuple):
 
 
 class Disagreement(NamedTuple):
-    """Two sources that do not say the same: which one the rows follow, and why; ``versions`` None: of no framework."""
+    """Two sources that disagree, which one the rows follow, and why.
+
+    ``versions`` is None if it is about no framework.
+    """
 
     about: str
     versions: SpecifierSet | None
@@ -149,7 +154,7 @@ class Disagreement(NamedTuple):
 
 
 class PlatformLimit(NamedTuple):
-    """Versions for which a platform has no GPU build at all, why, and where to go instead."""
+    """Versions without any GPU build for a platform, the reason, and an alternative."""
 
     platform: Platform
     versions: SpecifierSet
@@ -159,9 +164,10 @@ class PlatformLimit(NamedTuple):
 
 
 class Toolkit(NamedTuple):
-    """A CUDA toolkit: the driver under minor-version compatibility (``floor``) and for full support, per system.
+    """A CUDA toolkit, with its drivers per system: under minor-version compatibility (``floor``) and for full support.
 
-    It compiles for the capabilities in ``compiles_for`` and, beyond plain code, for the ``feature_targets``, 9.0a.
+    It compiles for the capabilities in ``compiles_for`` and, beyond plain code, for the ``feature_targets``, such as
+    9.0a.
     """
 
     version: CudaVersion
@@ -174,24 +180,26 @@ class Toolkit(NamedTuple):
     evidence: tuple[Evidence, ...]
 
     def floor(self, *, windows: bool) -> DriverVersion:
-        """Lowest driver that runs machine code of this toolkit; ``windows`` for the numbers of Windows drivers."""
+        """Return the lowest driver that runs machine code of this toolkit.
+
+        ``windows`` selects the numbers of Windows drivers.
+        """
         return self.windows_floor if windows else self.linux_floor
 
     def full(self, *, windows: bool) -> DriverVersion | None:
-        """Lowest driver that supports this toolkit in full, PTX included; None if NVIDIA has not said."""
+        """Return the lowest driver that supports this toolkit in full, PTX included; None if NVIDIA does not say."""
         return self.windows_full if windows else self.linux_full
 
 
 class Component(NamedTuple):
-    """A package of the Python index that a toolkit release is made of: its name, pin and the version shipped."""
+    """A package on the Python index that is part of a toolkit release: its name and the shipped version."""
 
     package: str
-    pin: SpecifierSet
     version: Version
 
 
 class ToolkitRelease(NamedTuple):
-    """One exact release of a toolkit, 12.6.3: the driver that supports it in full, and its parts where recorded."""
+    """An exact release of a toolkit, such as 12.6.3: the driver that supports it in full, and its parts if recorded."""
 
     version: Version
     cuda: CudaVersion
@@ -202,7 +210,7 @@ class ToolkitRelease(NamedTuple):
 
 
 class ComponentPatch(NamedTuple):
-    """Later releases of one component that no toolkit release pins, and the toolkit they belong to."""
+    """Later releases of one component that no toolkit release pins, and their toolkit."""
 
     package: str
     versions: tuple[Version, ...]
@@ -211,10 +219,10 @@ class ComponentPatch(NamedTuple):
 
 
 class ForwardCompatibility(NamedTuple):
-    """The packages cuda-compat, which run a newer toolkit on an older driver, on Linux and data-centre GPUs only.
+    """The cuda-compat packages, which run a newer toolkit on an older driver, only on Linux and data-centre GPUs.
 
-    ``branches`` are the driver branches that a package runs on, by its toolkit, the oldest toolkit first. ``gpus`` are
-    first words of the names of GPUs.
+    ``branches`` are the driver branches that a package runs on, by its toolkit, oldest toolkit first. ``gpus`` are
+    first words of names of GPUs.
     """
 
     gpus: frozenset[str]
@@ -222,12 +230,12 @@ class ForwardCompatibility(NamedTuple):
     evidence: tuple[Evidence, ...]
 
     def serves(self, gpu: str) -> bool:
-        """Whether NVIDIA supports it on a GPU of that name."""
+        """Whether NVIDIA supports it on a GPU with that name."""
         return gpu.removeprefix("NVIDIA ").replace("-", " ").split(" ")[0] in self.gpus
 
 
 class DriverBranch(NamedTuple):
-    """A branch of the NVIDIA driver and the newest CUDA it supports in full."""
+    """A branch of the NVIDIA driver and the newest CUDA that it supports in full."""
 
     branch: int
     cuda: CudaVersion
@@ -236,13 +244,13 @@ class DriverBranch(NamedTuple):
     evidence: tuple[Evidence, ...]
 
     def first(self, *, windows: bool) -> DriverVersion:
-        """Its first release, or the branch alone where that is not known."""
+        """Return its first release, or only the branch if that is unknown."""
         first = self.first_windows if windows else self.first_linux
         return first or DriverVersion((self.branch,), str(self.branch))
 
 
 class Architecture(NamedTuple):
-    """The life of one compute capability: toolkits and driver branches from the first to the last (None: goes on)."""
+    """The support of a compute capability: its first and last toolkits and driver branches (None: not ended)."""
 
     capability: ComputeCapability
     name: str
@@ -252,15 +260,15 @@ class Architecture(NamedTuple):
 
     @property
     def is_jetson(self) -> bool:
-        """Whether no driver branch for separate GPUs ever listed it: only Jetson modules have it."""
+        """Whether no driver branch for discrete GPUs ever listed it, so that only Jetson modules have it."""
         return self.first_branch is None and self.last_branch is None
 
 
 class CudnnRelease(NamedTuple):
     """A cuDNN release for one CUDA major.
 
-    ``oldest`` and ``newest`` are the vendor's range; ``code`` is what its binaries hold, where they were read,
-    ``code_aarch64`` where the one for Arm differs, ``cuda`` the toolkits of that major that the vendor names.
+    ``oldest`` and ``newest`` are the range that NVIDIA states. ``code`` is the contents of its binaries, if they were
+    read, ``code_aarch64`` those for Arm if they differ. ``cuda`` are the toolkits of that major that NVIDIA names.
     """
 
     version: Version
@@ -276,10 +284,10 @@ class CudnnRelease(NamedTuple):
     evidence: tuple[Evidence, ...]
 
     def serves(self, gpu: ComputeCapability, platform: Platform) -> bool:
-        """Whether its kernels run on ``gpu``; those for Arm hold code for Jetson modules at times.
+        """Whether its kernels run on ``gpu``. Those for Arm may have code for Jetson modules.
 
-        Of the vendor's range the lower end and the newest family are limits: a newer minor of a family runs the machine
-        code of an older one, and PTX, which some of its libraries hold, is not counted for families that came later.
+        The lower end and the newest family of NVIDIA's range are limits. A newer minor of a family runs the machine
+        code of an older one. PTX, which some of its libraries contain, does not count for families that came later.
         """
         within = gpu.major <= self.newest.major
         code = self.code_aarch64 if self.code_aarch64 and platform is Platform.LINUX_AARCH64 else self.code

@@ -1,4 +1,4 @@
-"""What was requested, in the user's own terms; every remedy is such a request again."""
+"""What was requested, in the user's own terms. Every suggested fix is such a request as well."""
 
 import re
 from enum import StrEnum
@@ -7,9 +7,9 @@ from typing import NamedTuple
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.version import Version
 
-from envsolve.model.asker import Asker
 from envsolve.model.host import Host, Platform
 from envsolve.model.release import Source
+from envsolve.model.requester import Requester
 from envsolve.model.versions import DriverVersion, LibcVersion
 
 _PATCH_DOTS = 2
@@ -17,39 +17,39 @@ _CUDA_PATCH = re.compile(r"(\d+\.\d+)(?:\.\d+)+")
 _BARE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 _BARE_VERSION = re.compile(r"\d+(\.\d+)*(\.\*)?\Z")
 _ONE_EQUALS_SIGN = re.compile(r"(?<![=<>~!])=(\d[\d.]*)\Z")
-"""As conda writes a version, which means all that begin with it."""
+"""Conda's form of a version, which means all versions with that prefix."""
 _PYTHON_TAG = re.compile(r"(?:python|py|cp)[ -]?(3)\.?(\d{1,2})\Z", re.IGNORECASE)
 _CUDA_TAG = re.compile(r"(?:cuda|cu)[ -]?(\d{1,2})\.?(\d)\Z", re.IGNORECASE)
-"""A version as names of programs, wheels and indexes have it: python3.11, cp311, cu126."""
+"""A version in names of programs, wheels and indexes: python3.11, cp311, cu126."""
 _ORDER = (">=", ">", "~=", "==", "===", "!=", "<", "<=")
 
 
 class Policy(StrEnum):
-    """Which of several stacks that all run is the better one; the README tells them as a person chooses one."""
+    """How to choose between several working stacks. The README describes the choices for users."""
 
     NEWEST_FRAMEWORK = "newest-framework"
-    """The newest release of each framework, in the order asked."""
+    """The newest release of each framework, in the order requested."""
     NEWEST_CUDA = "newest-cuda"
-    """The newest CUDA toolkit that some stack has, then the newest frameworks."""
+    """The newest CUDA toolkit of any stack, then the newest frameworks."""
     WIDEST_GPU = "widest-gpu"
     """The longest life: the most compute capabilities, then the lowest driver, then the newest frameworks."""
     LOCKED = "locked"
-    """The least change against an answer that is there already, then the newest frameworks."""
+    """The smallest change to an existing answer, then the newest frameworks."""
 
 
 class Audit(StrEnum):
-    """How far CUDA code of wheels that the matrix says nothing of is read before they are locked."""
+    """How far CUDA code of wheels outside the matrix is read before they are locked."""
 
     AUTO = "auto"
-    """Of wheels that go with CUDA, up to 64 MB each."""
+    """Of wheels for CUDA, up to 64 MB each."""
     FULL = "full"
     """Every library of every wheel."""
     OFF = "off"
     """Nothing."""
 
 
-class Held(NamedTuple):
-    """What an answer holds that is there already: for each package its version and build, the Python and the CUDA.
+class LockedVersions(NamedTuple):
+    """The versions in an existing answer: version and build of each package, the Python and the CUDA.
 
     ``commits`` are the addresses of repositories, each after the requirement that it was locked for.
     """
@@ -61,17 +61,17 @@ class Held(NamedTuple):
 
 
 class Packages(NamedTuple):
-    """What is to be locked beside the frameworks, and how.
+    """What to lock besides the frameworks, and how.
 
-    ``requirements`` and ``files`` are as typed, ``constraints`` are files that bound versions without asking for
-    anything, ``build_constraints`` files that bound what builds require. ``overrides`` are requirements that replace
-    all others on the same package, those of metadata too. ``exclude`` are names or addresses of requirements that do
-    not count, while what packages require does. ``exclude_newer`` is a moment in RFC 3339 after which uploads
-    and framework versions do not count; with ``pre`` pre-releases do. ``upgrade`` lets go of all pins of an existing
-    lock, ``upgraded`` of those named. ``pytorch_index_url`` stands for PyTorch's own index. ``exact`` asks for an
-    environment file that names every conda package with its build. ``places`` are the files that the requirements
-    stand in, in their order; those beyond are typed. ``audit`` says how far wheels are read, and
-    ``extensions`` allows wheels that others than their projects publish (envsolve.extension_sources).
+    ``requirements`` and ``files`` are as typed. ``constraints`` are files that limit versions without requiring
+    anything, ``build_constraints`` files that limit the requirements of builds. ``overrides`` are requirements that
+    replace all others on the same package, including those in metadata. ``exclude`` are names or addresses of
+    requirements of the user to ignore; those of packages still count. ``exclude_newer`` is a time in RFC 3339 after
+    which uploads and framework versions do not count. ``pre`` allows pre-releases. ``upgrade`` ignores all pins of an
+    existing lock, ``upgraded`` those of the named packages. ``pytorch_index_url`` replaces PyTorch's own index.
+    ``exact`` requests an environment file that names every conda package with its build. ``places`` are the files with
+    the requirements, in their order; further requirements were typed. ``audit`` is how far wheels are read.
+    ``extensions`` allows wheels of third parties (envsolve.extension_sources).
     """
 
     requirements: tuple[str, ...] = ()
@@ -93,12 +93,12 @@ class Packages(NamedTuple):
 
     @property
     def are_named(self) -> bool:
-        """Whether a request names packages, or bounds any, besides the frameworks."""
+        """Whether a request names or limits packages besides the frameworks."""
         return bool(self.requirements or self.files or self.constraints or self.overrides)
 
 
 class FrameworkRequest(NamedTuple):
-    """One framework as requested; ``framework`` is the matrix's name, not an alias."""
+    """A framework as requested. ``framework`` is the matrix's name, not an alias."""
 
     framework: str
     specifier: SpecifierSet
@@ -108,7 +108,7 @@ class FrameworkRequest(NamedTuple):
 
 
 class NamedHost(NamedTuple):
-    """A machine that a project names: the host, and what the project says of it, as typed."""
+    """A machine that a project names: the host, and the project's description as typed."""
 
     name: str
     host: Host
@@ -116,12 +116,13 @@ class NamedHost(NamedTuple):
 
 
 class Request(NamedTuple):
-    """A request as typed. ``gpus`` holds ``auto``, ``none``, product names or capabilities; empty means ``auto``.
+    """A request as typed. ``gpus`` are ``auto``, ``none``, product names or capabilities; empty means ``auto``.
 
-    ``hosts`` are host files, or names of ``named_hosts``, which are known already.
+    ``hosts`` are host files, or names of ``named_hosts``, which are already read.
 
-    ``held`` is what the policy ``locked`` keeps as far as it fits. ``also`` are sources that count beside the usual
-    ones where none is named: to take a name away must never take a source away. ``asker`` is whose words they are.
+    ``locked`` are versions that the policy ``locked`` prefers. ``also`` are sources in addition to the usual ones, used
+    if no source is named: removing a named source must never remove a source. ``requester`` is the origin of the
+    request.
     """
 
     frameworks: tuple[FrameworkRequest, ...]
@@ -138,32 +139,32 @@ class Request(NamedTuple):
     extra_index_urls: tuple[str, ...] = ()
     format: str = "environment"
     prefer: Policy = Policy.NEWEST_FRAMEWORK
-    held: Held = Held()
+    locked: LockedVersions = LockedVersions()
     also: tuple[Source, ...] = ()
     packages: Packages = Packages()
     named_hosts: tuple[NamedHost, ...] = ()
-    asker: Asker = Asker()
+    requester: Requester = Requester()
 
     @property
     def platform(self) -> Platform | None:
-        """The one platform that was named; None if there is none, or several."""
+        """The platform if exactly one was named, else None."""
         return self.platforms[0] if len(self.platforms) == 1 else None
 
     @property
     def wants_cpu(self) -> bool:
-        """Whether CPU builds were requested by name."""
+        """Whether CPU builds were requested explicitly."""
         return self.gpus == ("none",)
 
 
 def parse_cuda_versions(text: str) -> SpecifierSet:
-    """Read versions of CUDA as :func:`parse_versions` does, by major and minor alone: 12.6.3 is a 12.6."""
+    """Read versions of CUDA like :func:`parse_versions`, with only major and minor: 12.6.3 means 12.6."""
     return _versions(_CUDA_PATCH.sub(r"\1", text), "'12.4' or '>=12,<13'", _CUDA_TAG)
 
 
-def spoken(versions: SpecifierSet) -> str:
-    """``versions`` as a person types them: ``3.11`` for ``==3.11.*``, ``3.11.7`` for ``==3.11.7``, ``>=3.10,<3.13``.
+def versions_text(versions: SpecifierSet) -> str:
+    """Return the short form: ``3.11`` for ``==3.11.*``, ``3.11.7`` for ``==3.11.7``, ``>=3.10,<3.13`` unchanged.
 
-    :func:`parse_versions` reads both alike.
+    :func:`parse_versions` reads both forms.
     """
     text = str(versions)
     bare = text.removeprefix("==").removesuffix(".*")
@@ -174,7 +175,7 @@ def spoken(versions: SpecifierSet) -> str:
 
 
 def natural(specifier: SpecifierSet) -> str:
-    """``specifier`` in the order in which people write its clauses: ``>=3.11,<3.13``."""
+    """Return ``specifier`` with its clauses in the usual order: ``>=3.11,<3.13``."""
     return ",".join(map(str, sorted(specifier, key=lambda it: (_ORDER.index(it.operator), _sorted_by(it.version)))))
 
 
@@ -186,7 +187,7 @@ def _sorted_by(text: str) -> tuple[Version, str]:
 
 
 def parse_framework(text: str) -> tuple[str, SpecifierSet]:
-    """Split ``pytorch>=2.5`` into name and versions; raise ValueError for anything but a name with versions."""
+    """Split ``pytorch>=2.5`` into name and versions. Raises ValueError for anything but a name with versions."""
     stripped = text.strip()
     if _BARE_NAME.match(stripped):
         return stripped, SpecifierSet()
@@ -204,7 +205,7 @@ def parse_framework(text: str) -> tuple[str, SpecifierSet]:
 
 
 def parse_versions(text: str) -> SpecifierSet:
-    """Read ``3.11``, ``12.*``, ``<13`` or ``>=3.10,<3.13``; a bare version means that version and what it begins.
+    """Read ``3.11``, ``12.*``, ``<13`` or ``>=3.10,<3.13``. A bare version is a prefix.
 
     Raises ValueError for anything else.
     """
@@ -212,7 +213,7 @@ def parse_versions(text: str) -> SpecifierSet:
 
 
 def _versions(text: str, examples: str, tag: re.Pattern[str]) -> SpecifierSet:
-    """The same; an error has ``examples``, and the version in what is spelled as a ``tag``."""
+    """The same. An error has ``examples``, and the version in a text that looks like a ``tag``."""
     stripped = text.strip()
     if _BARE_VERSION.match(stripped):
         whole = stripped.endswith("*") or stripped.count(".") >= _PATCH_DOTS

@@ -1,4 +1,4 @@
-"""The lines of a requirements file as pip takes them apart: continued lines are joined, comments and hashes are apart.
+"""Split a requirements file into lines as pip does: join continued lines, and separate comments and hashes.
 
 https://pip.pypa.io/en/stable/reference/requirements-file-format
 """
@@ -10,14 +10,14 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 ALGORITHMS = ("sha256", "sha384", "sha512")
-"""Those that pip takes (https://pip.pypa.io/en/stable/topics/secure-installs)."""
+"""The algorithms that pip accepts (https://pip.pypa.io/en/stable/topics/secure-installs)."""
 _COMMENT = re.compile(r"(?:^|\s+)#.*$")
-"""pip's own rule: within a word, as in an address, the sign begins no comment."""
+"""pip's rule: within a word, such as an address, ``#`` starts no comment."""
 _HASH = re.compile(r"\s--hash(?:=|\s+|\Z)(\S*)")
 
 
 class LogicalLine(NamedTuple):
-    """One line with the ``number`` of its first; ``content`` or ``comment`` may be empty, or both."""
+    """A line with the ``number`` of its first physical line. ``content``, ``comment`` or both may be empty."""
 
     number: int
     content: str
@@ -25,7 +25,10 @@ class LogicalLine(NamedTuple):
 
 
 def logical_lines(text: str) -> Iterator[LogicalLine]:
-    """The lines of ``text``. A comment is not continued, and ends what was (pip/_internal/req/req_file.py)."""
+    """Yield the lines of ``text``.
+
+    A comment is not continued, and ends a continued line (pip/_internal/req/req_file.py).
+    """
     number, started = 0, ""
     for position, line in enumerate(text.splitlines(), start=1):
         number = number or position
@@ -44,32 +47,32 @@ def logical_lines(text: str) -> Iterator[LogicalLine]:
 
 
 def contents_of(text: str) -> Iterator[str]:
-    """What the lines of ``text`` say, without comments and empty ones."""
+    """Yield the contents of the lines of ``text``, without comments and empty lines."""
     yield from (it.content for it in logical_lines(text) if it.content)
 
 
 def as_lines(contents: Iterable[str]) -> str:
-    """A requirements file of ``contents``, each on a line of its own though it may end in a backslash."""
+    """Return a requirements file with ``contents``, each on its own line even if it ends in a backslash."""
     return "".join(f"{content} \n" if content.endswith("\\") else f"{content}\n" for content in contents)
 
 
 def without_comment(line: str) -> str:
-    """``line`` without the comment at its end."""
+    """Return ``line`` without the comment at its end."""
     return _COMMENT.sub("", line).strip()
 
 
 def without_hashes(content: str) -> str:
-    """A requirement without its ``--hash`` options."""
+    """Return a requirement without its ``--hash`` options."""
     return _HASH.sub("", f" {content}").strip()
 
 
 def hashes_of(content: str) -> tuple[str, ...]:
-    """The hashes of a requirement as they are written, ``sha256:0a...``, each once."""
+    """Return the hashes of a requirement as written, ``sha256:0a...``, each once."""
     return tuple(dict.fromkeys(found[1] for found in _HASH.finditer(f" {content}")))
 
 
 def parse_hash(text: str) -> tuple[str, str]:
-    """The algorithm and the digest of one hash. Raises ValueError with a sentence for one that pip does not take."""
+    """Return the algorithm and the digest of a hash. Raises ValueError with the reason if pip does not accept it."""
     algorithm, _, digest = text.partition(":")
     if algorithm not in ALGORITHMS or not digest:
         raise ValueError(f"--hash takes an algorithm and a digest, such as sha256:0a1b..., not {text!r}")

@@ -1,4 +1,4 @@
-"""What a solve decides: a stack that runs on every target, with the facts behind it; or why there is none."""
+"""The result of a solve: a stack that runs on every target with the facts behind it, or why there is none."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -12,23 +12,23 @@ from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.release import CudnnRelease, Release, Toolkit
-from envsolve.model.request import FrameworkRequest, Request, spoken
+from envsolve.model.request import FrameworkRequest, Request, versions_text
 from envsolve.model.versions import DriverVersion, LibcVersion
 
 
 class Owner(StrEnum):
-    """The installer whose packages bring the CUDA libraries of an environment. Two would each bring their own."""
+    """The installer whose packages contain the CUDA libraries of an environment. Two would each install their own."""
 
     CONDA = "conda"
     PIP = "pip"
 
 
 class Machine(NamedTuple):
-    """What a stack has to run on: one driver with its GPUs. None and empty mean unknown, which constrains nothing.
+    """What a stack has to run on: one driver with its GPUs. None and empty mean unknown, which excludes nothing.
 
-    ``windows_driver`` says that the driver's number is one of Windows: there, and inside WSL2, which runs on it.
-    ``hosts`` names the host files that it stands for: machines that no rule tells apart are one. ``assumed_glibc`` says
-    that no one stated the C library.
+    ``windows_driver`` is true if the driver has a Windows version number: on Windows, and inside WSL2. ``hosts`` are
+    the host files that it represents, because equivalent machines are merged. ``assumed_glibc`` is true if the C
+    library was not given.
     """
 
     driver: DriverVersion | None
@@ -41,26 +41,26 @@ class Machine(NamedTuple):
 
     @property
     def name(self) -> str:
-        """How a sentence names it: ``this machine``, ``a.json``, ``a.json (and 3 more hosts like it)``."""
+        """Its name in a sentence: ``this machine``, ``a.json``, ``a.json (and 3 more hosts like it)``."""
         if not self.hosts:
             return "this machine"
         more = len(self.hosts) - 1
         return self.hosts[0] + (f" (and {more} more host{'s' if more > 1 else ''} like it)" if more else "")
 
     def gpu_name(self, capability: ComputeCapability) -> str:
-        """The product's name, or "" if none is known."""
+        """Return the product name, or "" if it is unknown."""
         return next((name for known, name in self.gpus if known == capability), "")
 
     def gpu_label(self, capability: ComputeCapability) -> str:
-        """How a sentence names a GPU: ``Tesla K80 (3.7)``, or ``compute capability 3.7`` where no product is known."""
+        """Return a GPU's name in a sentence: ``Tesla K80 (3.7)``, or ``compute capability 3.7`` if unknown."""
         name = self.gpu_name(capability)
         return f"{name} ({capability})" if name else f"compute capability {capability}"
 
 
 class Problem(NamedTuple):
-    """A request made exact: frameworks, limits and the machines it must run on. ``cpu`` asks for CPU builds.
+    """The input of the solver: frameworks, limits and the machines to run on. ``cpu`` requests CPU builds.
 
-    ``of_lock`` says that Python and CUDA are those of a lock that is there, and no one asks for them.
+    ``of_lock`` is true if Python and CUDA are those of an existing lock, and not requested.
     """
 
     frameworks: tuple[FrameworkRequest, ...]
@@ -72,9 +72,9 @@ class Problem(NamedTuple):
     of_lock: bool = False
 
     def limit(self, name: str, versions: SpecifierSet) -> str:
-        """The sentence that says which ``versions`` of Python or CUDA alone will do."""
-        said = f"{name} {spoken(versions)}"
-        return f"the lock file has {said.replace('==', '')}" if self.of_lock else f"{said} was requested"
+        """Return the sentence about the required ``versions`` of Python or CUDA."""
+        text = f"{name} {versions_text(versions)}"
+        return f"the lock file has {text.replace('==', '')}" if self.of_lock else f"{text} was requested"
 
     @property
     def gpus(self) -> tuple[ComputeCapability, ...]:
@@ -83,7 +83,7 @@ class Problem(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """A chosen framework build and what serves each GPU: ``{6.1: "sm_60"}``."""
+    """A chosen framework build and the code for each GPU: ``{6.1: "sm_60"}``."""
 
     release: Release
     runs_as: Mapping[ComputeCapability, str]
@@ -97,7 +97,7 @@ class CudnnBound(NamedTuple):
 
 
 class NewerElsewhere(NamedTuple):
-    """A newer release of a framework that fits as well and is in another source, and the note that says so."""
+    """A newer release of a framework that also fits and is in another source, and the note about it."""
 
     framework: str
     note: Note
@@ -106,10 +106,9 @@ class NewerElsewhere(NamedTuple):
 class Solution(NamedTuple):
     """A stack.
 
-    ``toolkit`` and ``cudnn`` are None for CPU stacks. ``minimum_driver`` is what the whole stack needs.
-    ``cudnn_bound`` keeps cuDNN from growing past what every GPU is served by.
-    ``newer_elsewhere`` names newer releases that other sources have and that also fit.
-    ``owner`` is who installs CUDA, None for CPU stacks.
+    ``toolkit`` and ``cudnn`` are None for CPU stacks. ``minimum_driver`` is that of the whole stack. ``cudnn_bound``
+    excludes cuDNN releases that no longer support every GPU. ``newer_elsewhere`` are newer releases in other sources
+    that also fit. ``owner`` is who installs CUDA, None for CPU stacks.
     """
 
     request: Request

@@ -1,4 +1,4 @@
-"""Version numbers: those of the NVIDIA world, which do not follow PEP 440, and how to read those that do."""
+"""Versions of NVIDIA's software, which do not follow PEP 440, and parsing of versions that do."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _MAJOR_MINOR = re.compile(r"(\d{1,2})\.(\d{1,3})(?:\.\d+)*\Z")
 class DriverVersion(NamedTuple):
     """An NVIDIA driver version such as 580.65.06 (Linux) or 566.36 (Windows).
 
-    Parts compare as numbers: 535.104.05 is newer than 535.86.09. A part that is not given is unknown and read as new
-    enough, so that ``580`` stands for a driver of the branch R580 and meets a floor of 580.65.06.
+    Parts compare as numbers: 535.104.05 is newer than 535.86.09. A missing part is unknown and counts as new enough, so
+    that ``580`` means a driver of the branch R580 and meets a floor of 580.65.06.
     """
 
     parts: tuple[int, ...]
@@ -27,7 +27,7 @@ class DriverVersion(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> DriverVersion:
-        """Read ``580.65.06``, ``566.36``, ``580`` or ``R580``; raise ValueError for anything else."""
+        """Read ``580.65.06``, ``566.36``, ``580`` or ``R580``. Raises ValueError for anything else."""
         match = _DRIVER.match(text.strip())
         if match is None:
             is_cuda = _MAJOR_MINOR.match(text.strip()) is not None
@@ -37,7 +37,7 @@ class DriverVersion(NamedTuple):
         return cls(tuple(int(part) for part in digits), ".".join(digits))
 
     def meets(self, floor: DriverVersion) -> bool:
-        """Whether this driver is at least ``floor``, as far as both state their parts."""
+        """Whether this driver is at least ``floor``, as far as both have parts."""
         shared = min(len(self.parts), len(floor.parts))
         return self.parts[:shared] >= floor.parts[:shared]
 
@@ -46,14 +46,14 @@ class DriverVersion(NamedTuple):
 
 
 class CudaVersion(NamedTuple):
-    """A CUDA toolkit release by major and minor, 12.6: the granularity of driver floors and of binary compatibility."""
+    """A CUDA version by major and minor, 12.6: the granularity of driver floors and binary compatibility."""
 
     major: int
     minor: int
 
     @classmethod
     def parse(cls, text: str) -> CudaVersion:
-        """Read ``12.6`` or ``12.6.3``; raise ValueError for anything else."""
+        """Read ``12.6`` or ``12.6.3``. Raises ValueError for anything else."""
         match = _MAJOR_MINOR.match(text.strip())
         if match is None:
             raise ValueError(f"{text!r} is not a CUDA version such as 12.6")
@@ -61,7 +61,10 @@ class CudaVersion(NamedTuple):
 
     @classmethod
     def from_driver_api(cls, number: int) -> CudaVersion | None:
-        """Read the integer of cuDriverGetVersion (12040 is 12.4); None outside of 1.0 to 99.99, where it is garbage."""
+        """Read the integer of cuDriverGetVersion (12040 is 12.4).
+
+        The result is None outside of 1.0 to 99.99, which is garbage.
+        """
         if number not in _DRIVER_API_NUMBERS:
             return None
         return cls(number // 1000, number % 1000 // 10)
@@ -78,7 +81,7 @@ class LibcVersion(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> LibcVersion:
-        """Read ``2.35`` or ``2.35.1``; raise ValueError for anything else."""
+        """Read ``2.35`` or ``2.35.1``. Raises ValueError for anything else."""
         match = _MAJOR_MINOR.match(text.strip())
         if match is None:
             raise ValueError(f"{text!r} is not a glibc version such as 2.35")
@@ -90,16 +93,16 @@ class LibcVersion(NamedTuple):
 
 @cache
 def minor_of(version: str | None) -> str | None:
-    """The part of a version that a stack decides: an exact environment has 3.12.11 of Python and 11.8.0 of CUDA.
+    """Return the part of a version that a stack decides. An exact environment has 3.12.11 of Python and 11.8.0 of CUDA.
 
-    None for what is no version, as people may write anything into a file.
+    The result is None for an invalid version, because users may write anything into a file.
     """
     found = None if version is None else _MINOR.match(version)
     return None if found is None else found[0]
 
 
 def parsed_version(text: str | None) -> Version | None:
-    """``text`` as a version of PEP 440, or None if it is none."""
+    """Return ``text`` as a PEP 440 version, or None if it is invalid."""
     from packaging.version import Version
 
     try:
@@ -109,12 +112,12 @@ def parsed_version(text: str | None) -> Version | None:
 
 
 def is_same_version(one: str | None, other: str | None) -> bool:
-    """Whether two texts are one version, however it is spelled; None is no version."""
+    """Whether two texts are the same version, however spelled. None is not a version."""
     return one == other or None is not parsed_version(one) == parsed_version(other)
 
 
 def parsed_cuda(text: str | None) -> CudaVersion | None:
-    """``text`` as a version of CUDA, ``12`` as 12.0, or None if it is none."""
+    """Return ``text`` as a CUDA version, with ``12`` as 12.0, or None if it is invalid."""
     try:
         return CudaVersion.parse(text if "." in text else f"{text}.0") if text else None
     except ValueError:

@@ -1,4 +1,4 @@
-"""Words that options and keys of a file take alike: each function reads one, or raises ValueError with a sentence."""
+"""Parsers for values of options and keys: each reads one, or raises ValueError with a sentence."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def member_of(kind: type[E]) -> Callable[[str], E]:
-    """A parser for the members of an enumeration that names them all when it is given another word."""
+    """Return a parser for the members of an enumeration, which lists them all for an invalid value."""
 
     def parse(text: str) -> E:
         try:
@@ -26,28 +26,28 @@ def member_of(kind: type[E]) -> Callable[[str], E]:
 
 
 def one_word(text: str) -> str:
-    """``text`` as it is; ValueError where it is empty or could break out of the line it is written to."""
+    """Return ``text`` unchanged. Raises ValueError if it is empty or could break its line in a file."""
     if not text or any(character.isspace() or not character.isprintable() for character in text):
         raise ValueError(f"{text!r} is empty or contains spaces or control characters")
     return text
 
 
 def gpu_name(text: str) -> str:
-    """A GPU as typed; ``auto`` and ``none`` in any case. ValueError where it holds control characters."""
+    """Return a GPU as typed, with ``auto`` and ``none`` in lower case. Raises ValueError for control characters."""
     if not text.isprintable():
         raise ValueError(f"{text!r} contains control characters")
     return text.lower() if text.lower() in ("auto", "none") else text
 
 
 def day_of(moment: str) -> str:
-    """The day of a moment as :func:`parse_moment` gives it: ``2026-11-21``."""
+    """Return the day of a time as returned by :func:`parse_moment`: ``2026-11-21``."""
     return moment.partition("T")[0]
 
 
 def parse_moment(text: str) -> str:
-    """A day or a moment as RFC 3339 writes it, in UTC: ``2026-11-20`` is the end of that day.
+    """Return a day or a time as RFC 3339 in UTC. ``2026-11-20`` means the end of that day.
 
-    ValueError for anything else.
+    Raises ValueError for anything else.
     """
     from datetime import UTC, datetime, timedelta
 

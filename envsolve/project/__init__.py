@@ -1,7 +1,7 @@
-"""What a project asks of envsolve: ``[tool.envsolve]`` in its pyproject.toml, or the same keys in envsolve.toml.
+"""The settings of a project: ``[tool.envsolve]`` in its pyproject.toml, or the same keys in envsolve.toml.
 
-:mod:`~envsolve.project.keys` says what may stand there, :mod:`~envsolve.project.reading` reads it and reports every
-mistake with its key and line, :mod:`~envsolve.project.json_schema` tells it to editors.
+:mod:`~envsolve.project.keys` defines the keys. :mod:`~envsolve.project.reading` reads them and reports every mistake
+with its key and line. :mod:`~envsolve.project.json_schema` describes them for editors.
 """
 
 from envsolve.project.project import Machine, Output, Part, Project, Settings

@@ -1,4 +1,4 @@
-"""Whether the keys of a project say something, and what they say once every string in them is read."""
+"""Check the keys of a project and parse every string in them."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ Values = dict[str, Any]
 _TARGET_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*\Z")
 _MISSING = object()
 _MOST_MISTAKES = 20
-"""A file that is not meant for envsolve may have any number."""
+"""The maximum number of reported mistakes. A file that is not for envsolve may have any number."""
 _CLOSE = 0.75
-"""How alike a key and what is typed have to be: cudnn is another thing than cuda."""
+"""The similarity that a typo must have with a key: cudnn and cuda are different things."""
 _MINORS, _PATCHES = range(6, 30), range(30)
 
 
 def checked(table: Mapping[str, Any], document: Mapping[str, Any], directory: Path) -> tuple[Values, list[Mistake]]:
-    """What the keys of ``table`` say, by the names that the list of keys has for them, and every mistake.
+    """Return the parsed values of ``table`` by the names in the list of keys, and every mistake.
 
-    ``document`` is the pyproject.toml whose standard tables some keys are about, ``directory`` what names of files are
-    relative to. The values are whole only where there is no mistake.
+    ``document`` is the pyproject.toml with the standard tables that some keys refer to. File names are relative to
+    ``directory``. The values are complete only if there is no mistake.
     """
     check = _Check(directory)
     values = check.table(table, KEYS, ())
@@ -54,14 +54,14 @@ def checked(table: Mapping[str, Any], document: Mapping[str, Any], directory: Pa
 
 
 class _Check:
-    """One reading of a project; ``mistakes`` grows with it."""
+    """One check of a project, which collects ``mistakes``."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.mistakes: list[Mistake] = []
 
     def table(self, table: Mapping[str, Any], known: Mapping[str, Key], path: tuple[str, ...]) -> Values:
-        """The values of a table whose keys are ``known``."""
+        """Return the values of a table whose keys are ``known``."""
         found: Values = {}
         for name, value in table.items():
             if len(self.mistakes) >= _MOST_MISTAKES:
@@ -80,7 +80,7 @@ class _Check:
         return found
 
     def machine(self, values: Values, path: tuple[str, ...]) -> None:
-        """Whether the keys about one machine go together."""
+        """Check that the keys about one machine can be combined."""
         gpus = values.get("gpus", ())
         for word, meaning in (("none", "requests the CPU"), ("auto", "uses this machine's GPUs")):
             if word in gpus and len(gpus) > 1:
@@ -92,7 +92,7 @@ class _Check:
                 self._add((*path, key), f"gpus is 'none', which requests the CPU, but {key} is for a GPU")
 
     def of_standard_tables(self, values: Values, document: Mapping[str, Any]) -> tuple[str, ...]:
-        """What [project] and [dependency-groups] require, as far as it is requested."""
+        """Return the requirements from [project] and [dependency-groups] that the keys request."""
         requirements, wrong = standard_requirements(values, document)
         self.mistakes += wrong
         for it in requirements:
@@ -103,25 +103,25 @@ class _Check:
         return tuple(it.requirement for it in requirements)
 
     def pythons(self, values: Values, targets: Mapping[str, Values], document: Mapping[str, Any]) -> None:
-        """Bound every Python by ``requires-python`` of [project], which is to be installed beside what is locked.
+        """Limit every Python to ``requires-python`` of [project], which is installed with the locked packages.
 
-        Whether a Python was named, which that does not, is in ``names-python``.
+        ``names-python`` says whether the user named a Python, which ``requires-python`` does not.
         """
         required = requires_python(document, self.mistakes)
         for name, table in (("", values), *targets.items()):
-            asked = table.get("python")
-            if asked is not None:
+            own = table.get("python")
+            if own is not None:
                 table["names-python"] = True
-            if required is None or (name and asked is None):
+            if required is None or (name and own is None):
                 continue
-            both = required if asked is None else required & asked
+            both = required if own is None else required & own
             if not any(both.contains(f"3.{minor}.{patch}") for minor in _MINORS for patch in _PATCHES):
                 path = ("targets", name, "python") if name else ("python",)
-                self._add(path, f"no Python {asked} is in the project's requires-python, which is {required}")
+                self._add(path, f"no Python {own} is in the project's requires-python, which is {required}")
             table["python"] = both
 
     def whole(self, values: Values, targets: Mapping[str, Values]) -> None:
-        """What only all keys together show."""
+        """Check what depends on several keys."""
         shared = {name: it for name, it in targets.items() if "outputs" not in it}
         reported = any(it.path == ("outputs",) for it in self.mistakes)
         if (shared or not targets) and not values.get("outputs") and not reported:
@@ -134,13 +134,13 @@ class _Check:
                     f"{key} is part of the request, and {name} shares the project's outputs: give it its own `outputs`"
                 )
                 self._add(("targets", name, key), why)
-        self._asks(values, targets)
+        self._require_packages(values, targets)
         self._written_once(values, targets)
 
-    def _asks(self, values: Values, targets: Mapping[str, Values]) -> None:
-        asking = ("frameworks", "requirements", "requirement-files", "of-project")
+    def _require_packages(self, values: Values, targets: Mapping[str, Values]) -> None:
+        keys = ("frameworks", "requirements", "requirement-files", "of-project")
         owning = [it for it in targets.values() if "outputs" in it]
-        if any(values.get(key) for key in asking) or (owning and all(any(map(it.get, asking)) for it in owning)):
+        if any(values.get(key) for key in keys) or (owning and all(any(map(it.get, keys)) for it in owning)):
             return
         if not self.mistakes:
             self._add(("frameworks",), 'the project requests no packages: frameworks = ["pytorch"]')
@@ -158,7 +158,7 @@ class _Check:
                 written.setdefault(folded, name)
 
     def _value(self, key: Key, value: object, path: tuple[str, ...]) -> object:
-        """The value of ``key``, read; _MISSING where it is wrong, which is reported."""
+        """The parsed value of ``key``, or _MISSING if it is invalid, which is reported."""
         if key.kind is Kind.TEXT and isinstance(value, str):
             return self._read(key, value, path)
         if key.kind is Kind.FLAG and isinstance(value, bool):
@@ -240,7 +240,7 @@ def _unknown(name: str, known: Mapping[str, Key]) -> str:
 
 
 def _meant(name: str, known: Mapping[str, Key]) -> str:
-    """The key that is spelled nearly like ``name``, else those that have a word of it: ``groups``, ``cuda-version``."""
+    """The key most similar to ``name``, else keys that share a word with it: ``groups``, ``cuda-version``."""
     import difflib
 
     words = [*known, *(alias for alias, key in ALIASES.items() if key in known)]
@@ -249,7 +249,7 @@ def _meant(name: str, known: Mapping[str, Key]) -> str:
 
 
 def _unreadable(directory: Path, file: str) -> str | None:
-    """Why ``file``, which a project names, cannot be read; None if it can."""
+    """Why ``file``, which a project names, cannot be read, or None."""
     if file == "-":
         return "- is standard input, but a project needs files"
     path = directory / file
@@ -259,9 +259,9 @@ def _unreadable(directory: Path, file: str) -> str | None:
 
 
 def _unnamed(file: str) -> str | None:
-    """Why this Python cannot name ``file``: in the locale C it may know ASCII alone. None if it can."""
+    """Why this Python cannot name ``file``, or None. In the locale C it may only support ASCII."""
     try:
-        file.encode("utf-8")  # what is typed may be more than that, and a project is no place for it
+        file.encode("utf-8")  # a command line may have bytes that a project file cannot
         os.fsencode(file)
     except UnicodeEncodeError:
         encoding = sys.getfilesystemencoding()
@@ -271,7 +271,7 @@ def _unnamed(file: str) -> str | None:
 
 
 def _unfit(file: str) -> str | None:
-    """Why ``file`` cannot be written for a project; None if it can."""
+    """Why ``file`` cannot be written for a project, or None."""
     if _unnamed(file) is not None:
         return f"{file!a}: {_unnamed(file)}"
     if not file.strip() or not file.isprintable():

@@ -1,7 +1,7 @@
-"""A small job for continuous integration: whether a project's locks are current, and whether they install.
+"""A small CI job that checks that a project's locks are current and that they can be installed.
 
-Neither needs a GPU, as long as the project names the machines it is for. Nothing of the project stands in the job but
-the commands, so that it stays right when the project changes.
+This needs no GPU if the project names its machines. The job contains nothing of the project but the commands, so it
+stays valid when the project changes.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from typing import Literal
 from envsolve.model.installing_envsolve import REMARK, REQUIREMENT, REQUIREMENT_WITH_CONDA
 
 System = Literal["github", "gitlab"]
-"""Whose continuous integration."""
+"""The CI system."""
 FILES: dict[System, PurePosixPath] = {
     "github": PurePosixPath(".github/workflows/envsolve.yml"),
     "gitlab": PurePosixPath(".gitlab/envsolve.yml"),
 }
-"""Where the file of a job is. GitLab needs it in .gitlab-ci.yml: ``include: .gitlab/envsolve.yml``."""
+"""The path of the job's file. GitLab needs in .gitlab-ci.yml: ``include: .gitlab/envsolve.yml``."""
 _PYTHON = "3.12"
-"""What envsolve itself runs in. The Python of a lock is another one, which uv fetches."""
+"""The Python for envsolve itself. The Python of a lock may be another, which uv downloads."""
 _CONDA_LOCKS = re.compile(r"(?:conda-lock\.ya?ml|\.lock)\Z")
 _PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9 ./_=<>,\[\]@$\"+-]*(?<! )\Z")
-"""Words that YAML takes for nothing else than a text, whatever stands in them (yaml.org/spec/1.2.2, 7.3.3)."""
+"""Text that YAML always reads as a string (yaml.org/spec/1.2.2, 7.3.3)."""
 _WORDS = ("true", "false", "yes", "no", "on", "off", "null", "y", "n")
 _PLACE = "/tmp/locked"  # noqa: S108 - of a runner that is thrown away
 
@@ -73,16 +73,16 @@ _TEMPLATES: dict[System, tuple[str, str]] = {"github": (_GITHUB, "      - run: "
 
 
 def ci_snippet(system: System, commands: Iterable[str]) -> str:
-    """The file of a job that runs ``commands`` one after the other, and stops at the first that fails."""
+    """Return the file of a job that runs ``commands`` in order, and stops at the first that fails."""
     template, step = _TEMPLATES[system]
     steps = "\n".join(f"{step}{_text(command)}" for command in commands)
     return _HEAD.format(remark=REMARK) + template.format(python=_PYTHON, commands=steps)
 
 
 def ci_commands(locks: Sequence[str]) -> tuple[str, ...]:
-    """What to run for a project whose ``locks`` are to be installed, each a file that ``envsolve create`` takes.
+    """Return the commands for a project with ``locks`` to install, each a file for ``envsolve create``.
 
-    Each is installed with the digests in it. Kernels would prove an environment where there is a GPU.
+    Each is installed with its hashes. On a GPU, kernels would test an environment.
     """
     import shlex
 
@@ -96,7 +96,7 @@ def ci_commands(locks: Sequence[str]) -> tuple[str, ...]:
 
 
 def _text(command: str) -> str:
-    """``command`` as a text of YAML, in quotes where it could be anything else."""
+    """``command`` as a YAML string, in quotes if necessary."""
     if _PLAIN.match(command) and command.lower() not in _WORDS:
         return command
     quoted = json.dumps(command, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Requirements put into a project file or taken out of it: every other line stays as it is, with its comments."""
+"""Add requirements to a project file or remove them; all other lines and comments stay."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FRAMEWORKS, _REQUIREMENTS, _DEPENDENCIES = "frameworks", "requirements", "depen
 
 
 class _List(NamedTuple):
-    """A list of requirements under ``key`` of ``table``; ``path`` is how people write where it is."""
+    """A list of requirements under ``key`` of ``table``. ``path`` is its place in messages."""
 
     table: MutableMapping[str, Any]
     key: str
@@ -26,16 +26,16 @@ class _List(NamedTuple):
 
     @property
     def entries(self) -> list[str]:
-        """What is in it; nothing where it is not there."""
+        """The entries of the list, none if it does not exist."""
         return [str(it) for it in self.table.get(self.key, ())]
 
 
 def with_requirements(path: Path, text: str, requirements: Sequence[str]) -> str:
-    """``text``, the content of the project file ``path``, with ``requirements``.
+    """Return ``text``, the content of the project file ``path``, with ``requirements`` added.
 
-    A framework goes to ``frameworks`` and anything else to ``requirements``; where the project locks the dependencies
-    in [project], to these. An entry with the same name is replaced where it stands. Raises UsageError
-    ``requirement-invalid`` for what is no requirement.
+    A framework goes to ``frameworks`` and anything else to ``requirements``. If the project locks the dependencies in
+    [project], all go there. An entry with the same name is replaced in place. Raises UsageError ``requirement-invalid``
+    for an invalid requirement.
     """
     document, lists = _lists(path, text)
     dependencies = next((it for it in lists if it.key == _DEPENDENCIES), None)
@@ -52,9 +52,9 @@ def with_requirements(path: Path, text: str, requirements: Sequence[str]) -> str
 
 
 def without_requirements(path: Path, text: str, names: Sequence[str]) -> str:
-    """``text`` without the requirements of these names, wherever in the project file they stand.
+    """Return ``text`` without the requirements with these names, in any list of the project file.
 
-    Raises UsageError ``not-required`` if one is in none of its lists.
+    Raises UsageError ``not-required`` if a name is in none of its lists.
     """
     document, lists = _lists(path, text)
     for name in names:
@@ -74,13 +74,13 @@ def without_requirements(path: Path, text: str, names: Sequence[str]) -> str:
 
 
 def _with_ends_of(text: str, edited: str) -> str:
-    """``edited`` with the line ends of Windows where ``text`` has no others; tomlkit writes new lines without."""
+    """``edited`` with Windows line ends if ``text`` has only these. tomlkit writes new lines without them."""
     is_windows = "\r\n" in text and text.count("\n") == text.count("\r\n")
     return edited.replace("\r\n", "\n").replace("\n", "\r\n") if is_windows else edited
 
 
 def _lists(path: Path, text: str) -> tuple[Any, list[_List]]:
-    """The document, and the lists of requirements that the project in it locks, its own first."""
+    """The document, and the lists of requirements that its project locks, envsolve's own first."""
     import tomlkit
 
     parsed(path, text)  # for the error, which names the line
@@ -107,7 +107,7 @@ def _own_lists(table: MutableMapping[str, Any], prefix: str) -> Iterator[_List]:
 
 
 def _spelled(requirement: str, place: _List) -> str:
-    """``requirement`` as it is written in ``place``: a framework by its name on the index where other tools read it."""
+    """``requirement`` as written in ``place``: a framework has its name on the index where other tools read it."""
     known = FRAMEWORKS.get(_framework_of(requirement) or "")
     if known is None or place.key in (_FRAMEWORKS, *ALIASES):
         return requirement
@@ -128,7 +128,7 @@ def _append(to: _List, requirement: str) -> None:
 
 
 def _framework_of(requirement: str) -> str | None:
-    """The framework that ``requirement`` is about; None if it is about another package or has extras."""
+    """The framework that ``requirement`` is for, or None if it is another package or has extras."""
     try:
         need = parse_need(requirement)
     except ValueError:
@@ -137,9 +137,9 @@ def _framework_of(requirement: str) -> str | None:
 
 
 def _name_in(requirement: str) -> str:
-    """What ``requirement`` is about: a framework or a package by its name, an address without a name by itself.
+    """The framework or package of ``requirement``, or the address itself if it has no name.
 
-    Raises UsageError ``requirement-invalid`` for what is no requirement.
+    Raises UsageError ``requirement-invalid`` for an invalid requirement.
     """
     framework = _framework_of(requirement)
     if framework is not None:

@@ -1,7 +1,8 @@
-"""The keys of a project as a JSON schema, by which editors complete and check them.
+"""The keys of a project as a JSON schema, with which editors complete and check them.
 
-It says draft 2020-12 and uses only what drafts since 07 have with the same meaning, as some editors read no newer one.
-What a single value cannot show (versions, product names, files that are written twice) is only checked by reading.
+It declares draft 2020-12, but only uses features with the same meaning since draft 07, because some editors support no
+newer one. Checks that need more than a single value (versions, product names, duplicate files) are only made on
+reading.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _ID = "urn:envsolve:project"
 
 
 def json_schema() -> Schema:
-    """The schema of ``[tool.envsolve]``, which is also that of envsolve.toml."""
+    """Return the schema of ``[tool.envsolve]``, which is also that of envsolve.toml."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": _ID,
@@ -31,12 +32,12 @@ def json_schema() -> Schema:
 
 
 def json_schema_text() -> str:
-    """The file ``docs/envsolve.schema.json``."""
+    """Return the content of ``docs/envsolve.schema.json``."""
     return json.dumps(json_schema(), indent=2, ensure_ascii=False) + "\n"
 
 
 def _table(keys: Mapping[str, Key]) -> Schema:
-    """A table with these keys, each by its name or by its alias and not by both; hosts stand for gpus and driver."""
+    """A table with these keys, each by name or alias but not both. ``hosts`` excludes gpus and driver."""
     aliases = {alias: name for alias, name in ALIASES.items() if name in keys}
     both = [{"required": list(pair)} for pair in aliases.items()]
     hosts = [{"required": ["hosts", it], "properties": _not_empty("hosts", it)} for it in ("gpus", "gpu", "driver")]

@@ -1,4 +1,4 @@
-"""Every key of ``[tool.envsolve]`` and of its targets: the one list behind reading, editors and the reference."""
+"""Every key of ``[tool.envsolve]`` and of its targets: the only list, used for reading, editors and the reference."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ class Kind(Enum):
 
 
 class Scope(Enum):
-    """Where a key may stand."""
+    """Where a key is allowed."""
 
     PROJECT = "project"
     BOTH = "both"
 
 
 class Key(NamedTuple):
-    """One key: the type of its value, how a string in it is read, and what it means.
+    """A key: the type of its value, the parser for strings in it, and its meaning.
 
-    ``parse`` raises ValueError with a sentence for people. ``choices`` are all words it takes, where they are few. With
-    ``is_file`` it names files that are read.
+    ``parse`` raises ValueError with a sentence for users. ``choices`` are all allowed words, if they are few. With
+    ``is_file`` the key names files that are read.
     """
 
     name: str
@@ -66,7 +66,7 @@ def _framework(text: str) -> str:
 
 
 def requirement(text: str) -> str:
-    """``text``, which is one requirement. ValueError where it is none."""
+    """Return ``text`` if it is a valid requirement. Raises ValueError otherwise."""
     if gives_address(_line(text)):
         return text
     try:
@@ -255,9 +255,9 @@ KEYS: Mapping[str, Key] = {key.name: key for key in _ALL}
 TARGET_KEYS: Mapping[str, Key] = {key.name: key for key in _ALL if key.scope is Scope.BOTH}
 
 ALIASES: Mapping[str, str] = {"gpu": "gpus", "framework": "frameworks", "platform": "platforms", "output": "outputs"}
-"""Keys in the singular, as the options of the command line are; each with the one it stands for."""
+"""Keys in the singular, as the command-line options are, each with the key it means."""
 
 MACHINE_KEYS = frozenset({"gpus", "driver", "glibc", "hosts", "platforms"})
-"""Keys that say what a machine is; the others say what is requested, which targets with shared outputs have alike."""
+"""Keys about a machine. The others are about the request, which is the same for targets that share outputs."""
 
 OUTPUT_KEYS = ("file", "format")

@@ -1,7 +1,6 @@
-"""On which line a key of a TOML file stands: the parser does not tell, and a mistake without its line is hard to find.
+"""Find the lines of keys in a TOML file: the parser does not report them, and error messages need them.
 
-The text is valid TOML when this is asked, so that only its structure is followed: headers, keys, and where values that
-run over several lines end.
+The text must be valid TOML, so only its structure is followed: headers, keys, and the ends of multi-line values.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ _VALUE = re.compile(
     r"|[\[\]{}\n]",
     re.DOTALL,
 )
-"""What matters for where a value ends: strings and comments, which may hold anything, brackets, and line ends."""
+"""What affects the end of a value: strings and comments (with any content), brackets, and line ends."""
 
 
 class Statement(NamedTuple):
-    """A key with its value, a header, or a line without either, whose ``path`` is empty; from ``start`` up to ``end``.
+    """A key with its value, a header, or another line, with an empty ``path``; from ``start`` up to ``end``.
 
-    ``line`` is that on which it begins, from 1 on, ``comment`` what stands behind it on its last line.
+    ``line`` is its first line, counted from 1, ``comment`` the comment at the end of its last line.
     """
 
     start: int
@@ -45,7 +44,7 @@ class Statement(NamedTuple):
 
 
 def lines_of(text: str) -> dict[Path, int]:
-    """The line, from 1 on, of every key and table header in ``text``, which is valid TOML."""
+    """Return the line, counted from 1, of every key and table header in ``text``, which is valid TOML."""
     found: dict[Path, int] = {}
     for it in statements_of(text):
         if it.path:
@@ -54,7 +53,7 @@ def lines_of(text: str) -> dict[Path, int]:
 
 
 def line_of_entry(text: str, path: Path, entry: str) -> int | None:
-    """The line on which ``entry`` stands in the list at ``path`` of ``text``, which is valid TOML; None elsewhere."""
+    """Return the line of ``entry`` in the list at ``path`` of ``text``, which is valid TOML, or None."""
     import tomli
 
     for it in statements_of(text):
@@ -67,7 +66,7 @@ def line_of_entry(text: str, path: Path, entry: str) -> int | None:
 
 
 def statements_of(text: str) -> tuple[Statement, ...]:
-    """What ``text``, which is valid TOML, is made of; together it is the whole text."""
+    """Return the statements of ``text``, which is valid TOML; together they are the whole text."""
     return tuple(_statements(text))
 
 
@@ -86,7 +85,7 @@ def _statements(text: str) -> Iterator[Statement]:
 
 
 def _spans(text: str) -> Iterator[tuple[int, int, int, str]]:
-    """Where each statement begins and ends, with its line and comment: a new one at every line outside of a value."""
+    """The start, end, line and comment of each statement. A new one begins at every line outside of a value."""
     depth, number = 0, 1
     start, line, comment = 0, 1, ""
     header = _is_header(text, 0)
@@ -116,7 +115,7 @@ def _path(dotted: str) -> Path:
 
 
 def _name(part: str) -> str:
-    """The key that ``part`` spells, without its quotes."""
+    """The key in ``part``, without quotes."""
     if part.startswith('"'):
         import tomli
 

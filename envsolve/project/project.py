@@ -1,4 +1,4 @@
-"""A project as it is read: the parts that are solved for, each with its machines and the files to write."""
+"""A project as read: the parts to solve, each with its machines and the files to write."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from envsolve.model.versions import DriverVersion, LibcVersion
 
 
 class Output(NamedTuple):
-    """A file to write. ``file`` is relative to the project; ``format`` is None if its name says it."""
+    """A file to write. ``file`` is relative to the project. ``format`` is None if it follows from the name."""
 
     file: str
     format: str | None = None
 
 
 class Machine(NamedTuple):
-    """A target: GPUs as typed (empty means those of this machine) and the driver, or host files that hold both.
+    """A target: GPUs as typed (empty means those of this machine) and the driver, or host files with both.
 
     ``glibc`` is the C library, whatever the host files say.
     """
@@ -35,10 +35,11 @@ class Machine(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What is requested, whichever machine it is for. Names of files are relative to the project.
+    """The request, independent of the machine. File names are relative to the project.
 
-    ``python`` is within ``requires-python``, which names none: ``names_python`` says whether a key or an option does.
-    ``places`` are the files that the requirements stand in, in their order; those beyond are typed.
+    ``python`` is limited by ``requires-python``. ``names_python`` is true if a key or an option names a Python, which
+    ``requires-python`` does not. ``places`` are the files with the requirements, in their order; further requirements
+    were typed.
     """
 
     frameworks: tuple[str, ...] = ()
@@ -69,8 +70,8 @@ class Settings(NamedTuple):
 class Part(NamedTuple):
     """What is locked together: one stack that runs on all of its machines, in one or more files.
 
-    ``name`` is that of the target where the files are its own, "" if the targets share them or there are none.
-    ``typed`` are the keys that options stand for this once.
+    ``name`` is that of the target if it has its own files, "" if targets share them or there are none. ``typed`` are
+    the keys that options override for this run.
     """
 
     name: str
@@ -81,7 +82,7 @@ class Part(NamedTuple):
 
 
 class Project(NamedTuple):
-    """The project that ``file`` describes. ``lines`` are those on which its keys stand, by their path."""
+    """The project in ``file``. ``lines`` are the lines of its keys, by path."""
 
     file: Path
     parts: tuple[Part, ...]
@@ -89,5 +90,5 @@ class Project(NamedTuple):
 
     @property
     def directory(self) -> Path:
-        """The directory that all names of files are relative to."""
+        """The directory that all file names are relative to."""
         return self.file.parent

@@ -1,4 +1,4 @@
-"""From the TOML of a project to a :class:`~envsolve.project.project.Project`, or one error with every mistake in it."""
+"""From the TOML of a project to a :class:`~envsolve.project.project.Project`, or an error with every mistake in it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from envsolve.project.standard_tables import Mistake
 PYPROJECT, OWN_FILE = "pyproject.toml", "envsolve.toml"
 TABLE = ("tool", "envsolve")
 LONGEST = 4 * 1024 * 1024
-"""Bytes of a project file."""
+"""The maximum size of a project file in bytes."""
 _NEARLY = 0.87
-"""The part of their letters that two names have in common: one is missing, added, or beside its place."""
+"""The similarity of two names with a typo: one letter is missing, added, or misplaced."""
 WRITE_ONE = Hint("write one", "envsolve init --framework pytorch")
 
 
 def find_project(start: Path) -> Path | None:
-    """The project file of the directory ``start``, or of the nearest one above it.
+    """Return the project file in the directory ``start``, or in the nearest one above it, or None.
 
     That is envsolve.toml, else a pyproject.toml with the table ``[tool.envsolve]``. Raises UsageError for one that
     cannot be read.
@@ -42,7 +42,7 @@ def find_project(start: Path) -> Path | None:
 
 
 def project_file(directory: str | None) -> Path:
-    """The project file of ``directory``, or of this one or the nearest above it.
+    """Return the project file in ``directory``, or in the current directory or the nearest above it.
 
     Raises UsageError ``no-project`` if there is none.
     """
@@ -60,7 +60,7 @@ def project_file(directory: str | None) -> Path:
 
 
 def misspelled_table(start: Path) -> tuple[Hint, ...]:
-    """What to say where a pyproject.toml of ``start`` or above has a table that is nearly the one to look for.
+    """Return hints if a pyproject.toml in ``start`` or above has a table with nearly the right name.
 
     Raises UsageError for one that cannot be read.
     """
@@ -79,16 +79,16 @@ def _nearly(path: Path, document: Mapping[str, Any]) -> tuple[Hint, ...]:
 
 
 def read_project(path: Path) -> Project:
-    """The project that ``path`` describes.
+    """Return the project in ``path``.
 
-    Raises UsageError ``project-invalid`` with every mistake, its key and its line; ``no-project`` where a
-    pyproject.toml has no table ``[tool.envsolve]``; ``file-unreadable`` for what cannot be read or is no TOML.
+    Raises UsageError ``project-invalid`` with every mistake, its key and its line; ``no-project`` if a pyproject.toml
+    has no table ``[tool.envsolve]``; ``file-unreadable`` if the file cannot be read or is not TOML.
     """
     return project_of(path, read_text(path))
 
 
 def project_of(path: Path, text: str) -> Project:
-    """The project that ``text`` describes, as the content of ``path``; errors as in :func:`read_project`."""
+    """Return the project in ``text``, the content of ``path``. Errors are as in :func:`read_project`."""
     document = parsed(path, text)
     table = _table(path, document, text)
     if table is None:
@@ -103,12 +103,12 @@ def project_of(path: Path, text: str) -> Project:
     mistakes += _beside(path)
     if mistakes:
         refuse(path, [(_line_of(path, text, lines, it, prefix), it) for it in mistakes], prefix)
-    kept = tuple((key[len(prefix) :], line) for key, line in lines.items() if key[: len(prefix)] == prefix)
-    return Project(path, tuple(_parts(values, path.name)), kept)
+    key_lines = tuple((key[len(prefix) :], line) for key, line in lines.items() if key[: len(prefix)] == prefix)
+    return Project(path, tuple(_parts(values, path.name)), key_lines)
 
 
 def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> NoReturn:
-    """Raise ``error``, which the value of ``key`` led to, with the place where it stands."""
+    """Raise ``error``, caused by the value of ``key``, with the place of that key."""
     line = _line(dict(project.lines), key)
     where = project.file.name if line is None else f"{project.file.name}:{line}"
     error.message = f"{where}: {'.'.join(key)}: {error.message}"
@@ -116,7 +116,7 @@ def refuse_value(project: Project, key: tuple[str, ...], error: UsageError) -> N
 
 
 def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: tuple[str, ...]) -> NoReturn:
-    """Raise UsageError with every mistake and where it is, in the order of the file."""
+    """Raise UsageError with every mistake and its place, in the order of the file."""
     in_order = sorted(mistakes, key=lambda it: it[0] or 0)
     texts = [_mistake_text(path, line, it, prefix) for line, it in in_order]
     many = "a mistake" if len(texts) == 1 else f"{len(texts)} mistakes"
@@ -129,7 +129,7 @@ def refuse(path: Path, mistakes: Sequence[tuple[int | None, Mistake]], prefix: t
 
 
 def read_text(path: Path) -> str:
-    """The content of a project file, with the line ends that it has, and without the mark of UTF-8 at its begin.
+    """Return the content of a project file with its line ends, without a byte order mark.
 
     Raises UsageError ``file-unreadable`` if it cannot be read.
     """
@@ -140,7 +140,7 @@ def read_text(path: Path) -> str:
 
 
 def text_at(path: Path) -> str | None:
-    """The same; None if there is no file at ``path``."""
+    """Return the same, or None if there is no file at ``path``."""
     try:
         content = files.read_bytes(path, LONGEST)
         return None if content is None else content.decode("utf-8-sig")
@@ -153,7 +153,10 @@ def text_at(path: Path) -> str | None:
 
 
 def parsed(path: Path, text: str) -> Mapping[str, Any]:
-    """The tables of ``text``, the content of ``path``. Raises UsageError ``file-unreadable`` if it is no TOML."""
+    """Return the tables of ``text``, the content of ``path``.
+
+    Raises UsageError ``file-unreadable`` if it is not TOML.
+    """
     try:
         return files.toml_document(text)
     except files.FileError as error:
@@ -172,9 +175,9 @@ def _table(path: Path, document: Mapping[str, Any], text: str) -> Mapping[str, A
 
 
 def _standard(path: Path, text: str) -> Mapping[str, Any]:
-    """The file whose standard tables the project is about: for envsolve.toml the pyproject.toml beside it.
+    """The file with the project's standard tables: for envsolve.toml the pyproject.toml next to it.
 
-    It is without what envsolve wrote there for uv, which requires what was locked before.
+    What envsolve wrote into it for uv is removed, because it requires what was locked before.
     """
     other = _standard_file(path)
     return parsed(other, without_own_lines(text if other == path else read_text(other)))
@@ -186,7 +189,7 @@ def _standard_file(path: Path) -> Path:
 
 
 def _beside(path: Path) -> list[Mistake]:
-    """Whether a second project is beside that of an envsolve.toml, so that no one knows which one counts."""
+    """A mistake if there is a second project next to an envsolve.toml, because it is unclear which one counts."""
     other = path.with_name(PYPROJECT)
     if path.name == PYPROJECT or not other.is_file():
         return []
@@ -199,7 +202,7 @@ def _beside(path: Path) -> list[Mistake]:
 def _line_of(
     path: Path, text: str, lines: Mapping[tuple[str, ...], int], mistake: Mistake, prefix: tuple[str, ...]
 ) -> int | None:
-    """The line of a mistake in the project whose content is ``text``, or in the file of its standard tables."""
+    """The line of a mistake in the project with the content ``text``, or in the file of its standard tables."""
     if mistake.entry is None:
         return _line(lines, (*prefix, *mistake.path))
     other = _standard_file(path)
@@ -208,7 +211,7 @@ def _line_of(
 
 
 def _mistake_text(path: Path, line: int | None, mistake: Mistake, prefix: tuple[str, ...]) -> str:
-    """A mistake with the file, the line and the key where it stands."""
+    """A mistake with its file, line and key."""
     file = path if mistake.entry is None else _standard_file(path)
     key = ".".join((*(prefix if mistake.entry is None else ()), *mistake.path))
     return ": ".join(filter(None, (f"{file.name}{'' if line is None else f':{line}'}", key, mistake.text)))
@@ -223,7 +226,7 @@ def _line(lines: Mapping[tuple[str, ...], int], key: tuple[str, ...]) -> int | N
 
 
 def _parts(values: Mapping[str, Any], file: str) -> Iterator[Part]:
-    """The parts of a project that holds no mistake: the shared one first, then those with files of their own."""
+    """The parts of a project without mistakes: the shared one first, then those with their own files."""
     targets: Mapping[str, Mapping[str, Any]] = values.get("targets", {})
     common = {key: value for key, value in values.items() if key != "targets"}
     if not targets:
@@ -239,17 +242,17 @@ def _parts(values: Mapping[str, Any], file: str) -> Iterator[Part]:
 
 
 def _merged(common: Mapping[str, Any], target: Mapping[str, Any]) -> dict[str, Any]:
-    """A target's own keys over the project's; what is required adds up, and hosts stand for gpus and driver."""
-    kept = dict(common)
+    """A target's own keys over the project's. Requirements are added, and hosts replace gpus and driver."""
+    merged = dict(common)
     if "hosts" in target:
-        kept = {key: value for key, value in kept.items() if key not in ("gpus", "driver")}
+        merged = {key: value for key, value in merged.items() if key not in ("gpus", "driver")}
     if "gpus" in target or "driver" in target:
-        kept.pop("hosts", None)
+        merged.pop("hosts", None)
     if "gpus" in target and "driver" not in target:
-        kept.pop("driver", None)
+        merged.pop("driver", None)
     adding = ("requirements", "requirement-files", "constraint-files", "build-constraint-files", "overrides", "exclude")
     more = {key: (*common.get(key, ()), *target[key]) for key in adding if key in target}
-    return {**kept, **target, **more}
+    return {**merged, **target, **more}
 
 
 def _part(name: str, machines: Sequence[tuple[str, Mapping[str, Any]]], asked: Mapping[str, Any], file: str) -> Part:

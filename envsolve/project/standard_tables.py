@@ -1,4 +1,4 @@
-"""What the standard tables of a pyproject.toml require: [project] with its extras, and [dependency-groups].
+"""The requirements in the standard tables of a pyproject.toml: [project] with its extras, and [dependency-groups].
 
 PEP 621 and PEP 735; packaging.python.org/specifications has both.
 """
@@ -18,10 +18,10 @@ TABLE_KEYS = ("project-dependencies", "extras", "dependency-groups")
 
 
 class Mistake(NamedTuple):
-    """What is wrong with the value at ``path``, in words for people.
+    """What is wrong with the value at ``path``, in words for users.
 
-    ``entry`` is None for a key of the project. For one of the standard tables it is the element of the list that is
-    wrong, "" for the whole value.
+    ``entry`` is None for a key of envsolve. For a standard table it is the invalid element of the list, "" for the
+    whole value.
     """
 
     path: tuple[str, ...]
@@ -33,7 +33,7 @@ Wrong = list[Mistake]
 
 
 class Standard(NamedTuple):
-    """A requirement, and the key of the standard tables whose list has it as ``entry``."""
+    """A requirement, and the key of the standard table whose list has it as ``entry``."""
 
     requirement: str
     path: tuple[str, ...]
@@ -41,7 +41,7 @@ class Standard(NamedTuple):
 
 
 def standard_requirements(values: Mapping[str, Any], document: Mapping[str, Any]) -> tuple[tuple[Standard, ...], Wrong]:
-    """The requirements that ``values`` ask for out of the tables of ``document``, each once, and what is wrong."""
+    """Return the requirements that ``values`` select from the tables of ``document``, each once, and the mistakes."""
     wrong: Wrong = []
     project = document.get("project")
     project = project if isinstance(project, dict) else {}
@@ -61,7 +61,7 @@ def standard_requirements(values: Mapping[str, Any], document: Mapping[str, Any]
 
 
 def requires_python(document: Mapping[str, Any], wrong: Wrong) -> SpecifierSet | None:
-    """``requires-python`` of [project]; None if it is not said, or is wrong, which is added to ``wrong``."""
+    """Return ``requires-python`` of [project], or None if it is missing or invalid, which is added to ``wrong``."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     project = document.get("project")
@@ -88,7 +88,7 @@ def _dependencies(project: Mapping[str, Any], wrong: Wrong) -> Sequence[str]:
 
 
 def _of_extra(extra: str, project: Mapping[str, Any], wrong: Wrong) -> list[Standard]:
-    """The requirements of an extra, those of other extras of this project among them instead of its own name."""
+    """The requirements of an extra. References to other extras of this project are replaced with their requirements."""
     from packaging.requirements import InvalidRequirement, Requirement
 
     extras = project.get("optional-dependencies")
@@ -139,9 +139,9 @@ def _of_groups(groups: Sequence[str], tables: object, wrong: Wrong) -> tuple[Sta
 
 
 def _of_group(group: str, tables: Mapping[str, object], above: frozenset[str]) -> Iterator[Standard]:
-    """The requirements of a group and of those that it includes, which ``above`` include it.
+    """The requirements of a group and of the groups it includes. ``above`` are those that include it.
 
-    What is wrong with the groups themselves is already reported, and left out.
+    Mistakes in the groups themselves are already reported, and left out.
     """
     from packaging.requirements import InvalidRequirement, Requirement
 
@@ -160,7 +160,7 @@ def _of_group(group: str, tables: Mapping[str, object], above: frozenset[str]) -
 
 
 def _requirements(table: Mapping[str, Any], path: tuple[str, ...], wrong: Wrong) -> Sequence[str]:
-    """The list at ``path``, whose last key ``table`` has; what is no string of it is added to ``wrong``."""
+    """The list at ``path``, whose last key is in ``table``. Elements that are not strings are added to ``wrong``."""
     value = table.get(path[-1], [])
     if not isinstance(value, list) or not all(isinstance(it, str) for it in value):
         wrong.append(Mistake(path, f'{path[-1]} is a list of strings, such as ["numpy>=2"]', ""))

@@ -1,4 +1,4 @@
-"""``[tool.envsolve]`` put into a project file: every other line stays as it is, with comments and line ends."""
+"""Write ``[tool.envsolve]`` into a project file; all other lines, comments and line ends stay."""
 
 from __future__ import annotations
 
@@ -12,16 +12,15 @@ from envsolve.project.lines import Statement, statements_of
 from envsolve.project.reading import PYPROJECT, TABLE, parsed
 
 _ON_ONE_LINE = 3
-"""Entries of a list that stand on one line; more get a line each."""
-"""Clauses as people write them: from where on, which one, which not, up to where."""
+"""Lists with up to this number of entries are written on one line; longer ones have one entry per line."""
 
 
 def with_table(path: Path, text: str, values: Mapping[str, object], *, replace: bool) -> str:
-    """``text``, the content of ``path``, with ``values`` as what the project asks of envsolve.
+    """Return ``text``, the content of ``path``, with ``values`` as envsolve's settings.
 
-    ``values`` are by the names of :data:`~envsolve.project.keys.KEYS`, as TOML has them. ``replace`` takes the place of
-    what is there; comments stay. Raises UsageError ``project-exists`` if there is something and it is not to be
-    replaced, ``file-unreadable`` for what is no TOML.
+    ``values`` are TOML values by the names in :data:`~envsolve.project.keys.KEYS`. ``replace`` replaces existing
+    settings, but comments stay. Raises UsageError ``project-exists`` if there are settings and ``replace`` is false,
+    ``file-unreadable`` if the text is not TOML.
     """
     document = parsed(path, text)
     prefix = TABLE if path.name == PYPROJECT else ()
@@ -31,12 +30,12 @@ def with_table(path: Path, text: str, values: Mapping[str, object], *, replace: 
         )
         hints = (Hint("lock it", "envsolve lock"), Hint("or overwrite it with --force"))
         raise UsageError("project-exists", what, hints=hints)
-    asked = {name: values[name] for name in KEYS if name in values}
+    own = {name: values[name] for name in KEYS if name in values}
     statements = statements_of(text)
     if prefix and any(it.path == prefix[:1] and not it.is_header for it in statements):
-        return _within_inline(text, asked)
+        return _within_inline(text, own)
     page = _Page(text, "\r\n" if "\r\n" in text else "\n", prefix, statements)
-    return page.replaced(asked) if page.has_section else page.with_section(asked)
+    return page.replaced(own) if page.has_section else page.with_section(own)
 
 
 def _exists(document: Mapping[str, Any], prefix: tuple[str, ...]) -> bool:
@@ -45,7 +44,7 @@ def _exists(document: Mapping[str, Any], prefix: tuple[str, ...]) -> bool:
 
 
 class _Page(NamedTuple):
-    """The text of a file and what it is made of; ``prefix`` is where envsolve's keys are in it."""
+    """The text of a file and its statements. ``prefix`` is the path of envsolve's keys in it."""
 
     text: str
     newline: str
@@ -54,11 +53,11 @@ class _Page(NamedTuple):
 
     @property
     def has_section(self) -> bool:
-        """Whether there is a place that new keys can go to: below a header [tool.envsolve], or in a file of its own."""
+        """Whether new keys have a place: below a header [tool.envsolve], or in a file of their own."""
         return not self.prefix or any(it.is_header and it.path == self.prefix for it in self.statements)
 
     def with_section(self, values: Mapping[str, object]) -> str:
-        """The text without keys of envsolve's elsewhere, and a section with ``values`` at its end."""
+        """Return the text without envsolve's keys elsewhere, and with a section with ``values`` at its end."""
         kept = "".join(self._written(it) for it in self.statements if not self._is_own(it))
         if kept and not kept.endswith("\n"):
             kept += self.newline
@@ -67,7 +66,7 @@ class _Page(NamedTuple):
         return f"{kept}{gap}{''.join(lines)}"
 
     def replaced(self, values: Mapping[str, object]) -> str:
-        """The text with ``values`` in the section: each where its key is, else below the last of its keys."""
+        """Return the text with ``values`` in the section: each in place of its key, else below the last of its keys."""
         left = dict(values)
         lines: list[str] = []
         place = None
@@ -96,7 +95,7 @@ class _Page(NamedTuple):
 
 
 def _within_inline(text: str, values: Mapping[str, object]) -> str:
-    """The text with ``values`` inside of ``tool = {...}``: TOML allows no further table of that name beside it."""
+    """The text with ``values`` inside ``tool = {...}``, because TOML allows no other table with that name."""
     import tomlkit
 
     document = tomlkit.parse(text)

@@ -1,6 +1,6 @@
-"""What the bytes of a library tell: architecture lists in its text, the C library and the CUDA libraries it asks for.
+"""Facts in the bytes of a library: architecture lists, and the C library and CUDA libraries that it requires.
 
-What fat binaries hold is read by :mod:`envsolve.binary.fat_binary`.
+Fat binaries are read by :mod:`envsolve.binary.fat_binary`.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from envsolve.releases.reader import Observation
 
 _FLAG = rb"(?:sm|compute)_\d{2,3}[af]?"
 _FLAGS = re.compile(_FLAG + rb"(?:[ ;,]" + _FLAG + rb"){0,40}(?=\0)")
-"""Up to the end of the string; its beginning may touch another one, linkers share their ends."""
+"""Flags up to the end of the string. The start may touch another string, because linkers merge common endings."""
 _GLIBC = re.compile(rb"\0GLIBC_(2\.\d+)(?:\.\d+)?(?=\0)")
 _LIBRARY = re.compile(rb"cu(blas|dnn)(?:64_(\d+)\.dll|\.so\.(\d+))\0")
-"""It begins with fixed letters, which are found in hundreds of MB ten times as fast as a choice."""
+"""The fixed letters at the start make the search ten times as fast as an alternative, in hundreds of MB."""
 _LONGEST_NAME = 64
 _TARGET = re.compile(r"(sm|compute)_(\d{1,2})(\d)([af]?)")
 
 
 def targets_of_flags(flags: Iterable[str], *, compute_is_both: bool = False) -> DeviceTargets:
-    """From ``sm_80``, ``compute_90``, ... to targets.
+    """Return the targets of ``sm_80``, ``compute_90`` and so on.
 
-    With ``compute_is_both`` (TensorFlow, XLA) ``compute_90`` stands for machine code and PTX, else for PTX alone.
-    Raises ValueError for a flag of another form.
+    With ``compute_is_both`` (TensorFlow, XLA) ``compute_90`` means machine code and PTX, else only PTX. Raises
+    ValueError for a flag of another form.
     """
     sass: set[str] = set()
     ptx: set[str] = set()
@@ -42,7 +42,7 @@ def targets_of_flags(flags: Iterable[str], *, compute_is_both: bool = False) -> 
 
 
 def find_flags(chunks: Iterable[bytes]) -> list[str] | None:
-    """The first list of architecture flags (``sm_70 sm_80 ...``) in a stream of bytes; None if it has none."""
+    """Return the first list of architecture flags (``sm_70 sm_80 ...``) in a stream of bytes, or None."""
     tail = b""
     for chunk in chunks:
         window = tail + chunk
@@ -54,7 +54,7 @@ def find_flags(chunks: Iterable[bytes]) -> list[str] | None:
 
 
 def observed_code(chunks: Iterable[bytes]) -> Observation:
-    """The kernels of a library, the toolkit that compiled them where their PTX says it, and the glibc it asks for."""
+    """Return the kernels of a library, the toolkit that compiled them if their PTX has it, and the required glibc."""
     glibc = GlibcWatch()
     code = device_code(glibc.passing(chunks))
     targets = targets_of_code(code)
@@ -68,13 +68,13 @@ def observed_code(chunks: Iterable[bytes]) -> Observation:
 
 
 class GlibcWatch:
-    """Notes the newest symbol version of glibc (``GLIBC_2.17``) named in the bytes that pass by."""
+    """Records the newest glibc symbol version (``GLIBC_2.17``) in a stream of bytes."""
 
     def __init__(self) -> None:
         self._found: set[str] = set()
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """``chunks``, unchanged. Where the names stand differs: some tools move them to the end of a library."""
+        """Yield ``chunks`` unchanged. The names may be anywhere: some tools move them to the end of a library."""
         tail = b""
         for chunk in chunks:
             window = tail + chunk
@@ -84,18 +84,18 @@ class GlibcWatch:
 
     @property
     def newest(self) -> str | None:
-        """The newest version, or None if none was named."""
+        """The newest version, or None if there was none."""
         return max(self._found, key=lambda version: [int(part) for part in version.split(".")], default=None)
 
 
 class LibraryWatch:
-    """Notes the majors of cuBLAS and cuDNN among the names of libraries in the bytes that pass by."""
+    """Records the majors of cuBLAS and cuDNN in the names of libraries in a stream of bytes."""
 
     def __init__(self) -> None:
         self._found: set[tuple[str, str]] = set()
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """``chunks``, unchanged."""
+        """Yield ``chunks`` unchanged."""
         tail = b""
         for chunk in chunks:
             window = tail + chunk

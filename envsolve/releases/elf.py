@@ -1,4 +1,4 @@
-"""Which shared libraries a Linux library asks the loader for (DT_NEEDED)."""
+"""The shared libraries that a Linux library requires (DT_NEEDED)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from elftools.elf.elffile import ELFFile
 
 
 def needed_libraries(content: bytes) -> list[str]:
-    """The names in DT_NEEDED, in order; none for what is no ELF file or links to nothing."""
+    """Return the names in DT_NEEDED, in order; none if it is not an ELF file or links to nothing."""
     try:
         sections = list(ELFFile(io.BytesIO(content)).iter_sections())
     except ELFError:

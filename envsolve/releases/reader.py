@@ -1,4 +1,4 @@
-"""What every framework's reader gives: rows of the matrix, each with the wheels it was read from."""
+"""The interface of a framework's reader: rows of the matrix, each with the wheels it was read from."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from packaging.version import Version
 from envsolve.releases.wheels import Listing, WheelFile
 
 Observation = dict[str, list[str]]
-"""What a reader saw in one wheel, by name of the fact; ``read`` lists the members it looked into."""
+"""The facts read from one wheel, by name. ``read`` lists the members that were read."""
 Read = Callable[[WheelFile], Observation]
 Value = str | list[str] | dict[str, str] | None
-"""A field as TOML holds it; None says that the wheel was looked at and has no such thing."""
+"""A field as in TOML. None means that the wheel was read and does not have the field."""
 
 
 class ReadEvidence(NamedTuple):
-    """A wheel that a row was read from, or what else; ``kind`` is one of EvidenceKind."""
+    """A wheel or another source that a row was read from. ``kind`` is one of EvidenceKind."""
 
     name: str
     reference: str
@@ -26,10 +26,10 @@ class ReadEvidence(NamedTuple):
 
 
 class ReadRow(NamedTuple):
-    """One ``[[release]]`` as its wheels have it.
+    """A ``[[release]]`` row as read from its wheels.
 
-    ``values`` are what the bytes say and win over the file; ``defaults`` follow from convention and only fill what the
-    file leaves open.
+    ``values`` are read from the files and replace those in the matrix file. ``defaults`` follow from convention, and
+    only fill what the matrix file leaves open.
     """
 
     values: Mapping[str, Value]
@@ -38,7 +38,7 @@ class ReadRow(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What names the row in its file."""
+        """The values that identify the row in its file."""
         return tuple(str(self.values[name]) for name in KEY)
 
 
@@ -46,36 +46,36 @@ KEY = ("version", "source", "platform", "build", "package")
 
 
 class OpenWheel(Protocol):
-    """A wheel that is open for reading. Its methods raise ReleaseError where bytes do not come or are no wheel."""
+    """A wheel that is open for reading. Methods raise ReleaseError if bytes cannot be read or are not a wheel."""
 
     file: WheelFile
 
     @property
     def members(self) -> Sequence[str]:
-        """The names of all members."""
+        """Return the names of all members."""
 
     def find(self, ending: str) -> str | None:
-        """The member whose path ends with ``ending``; the shortest of several; None if there is none."""
+        """Return the member whose path ends with ``ending``, the shortest if several do, or None."""
 
     def may_read_deep(self) -> bool:
-        """Whether libraries of hundreds of MB may be read; where not, the wheel counts as not fully read."""
+        """Whether libraries of hundreds of MB may be read. If not, the wheel counts as not fully read."""
 
     def text(self, ending: str) -> str | None:
-        """The text of the member that ends with ``ending``, or None if there is none."""
+        """Return the text of the member that ends with ``ending``, or None if there is none."""
 
     def content(self, member: str) -> bytes:
-        """The whole content of ``member``."""
+        """Return the whole content of ``member``."""
 
     def chunks(self, member: str) -> Iterator[bytes]:
-        """The content of ``member`` piece by piece; who stops early leaves the rest of it unread."""
+        """Yield the content of ``member`` in pieces. If the caller stops early, the rest is not read."""
 
 
 class Reader(Protocol):
     """How one framework's releases are read.
 
-    ``edition`` changes whenever :meth:`observe` looks for something else. ``oldest`` bounds the releases that the
-    matrix holds. ``projects`` are the names on the index; releases are the versions of ``releases_of``. ``name`` is
-    what a maintainer types, ``endpoints`` the indexes it reads where they are not the default one.
+    ``edition`` changes whenever :meth:`observe` looks for something else. ``oldest`` is the oldest release in the
+    matrix. ``projects`` are the names on the index; the versions of ``releases_of`` are the releases. ``name`` is what
+    a maintainer types, ``endpoints`` are the indexes to read if not the default one.
     """
 
     name: str
@@ -88,14 +88,14 @@ class Reader(Protocol):
     releases_of: tuple[str, ...]
 
     def observe(self, wheel: OpenWheel) -> Observation:
-        """What the matrix needs of one wheel."""
+        """Return what the matrix needs of one wheel."""
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterable[ReadRow]:
-        """The rows of one release; ``read`` observes a wheel, from the cache or from the index."""
+        """Yield the rows of one release. ``read`` observes a wheel, from the cache or from the index."""
 
 
 def evidence_of(file: WheelFile, observation: Observation, *, build: str = "") -> ReadEvidence:
-    """The evidence for what was read of one wheel; ``build`` keeps variants of one release apart."""
+    """Return the evidence for what was read of one wheel. ``build`` separates variants of one release."""
     parts = [file.project, str(file.version), build, file.platform or ""]
     name = "-".join(part.replace(".", "-").replace("+", "-") for part in parts if part)
     members = [member.removeprefix(_folder(file)) for member in observation["read"]]
@@ -104,17 +104,17 @@ def evidence_of(file: WheelFile, observation: Observation, *, build: str = "") -
 
 
 def _folder(file: WheelFile) -> str:
-    """Where wheels of old keep their packages."""
+    """The directory of packages in old wheels."""
     name, version = file.filename.split("-")[:2]
     return f"{name}-{version}.data/purelib/"
 
 
 def first(observation: Observation, fact: str) -> str | None:
-    """The only value of a fact, or None if the wheel does not hold it."""
+    """Return the only value of a fact, or None if the wheel does not have it."""
     values = observation.get(fact)
     return values[0] if values else None
 
 
 def highest(tagged: str | None, needed: str | None) -> str | None:
-    """The glibc of the tag, or the one a library asks for where that is more: old tags promise 2.5 and do not hold."""
+    """Return the glibc of the tag, or of a library if it requires more, because old tags promise 2.5 and break it."""
     return max((floor for floor in (tagged, needed) if floor is not None), key=Version, default=None)

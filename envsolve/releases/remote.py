@@ -1,4 +1,4 @@
-"""The wheels of a release, read at a distance over the connection that locks use, and what was seen in them, kept."""
+"""Read the wheels of a release remotely, over the connection that locks use, and cache what was found."""
 
 from __future__ import annotations
 
@@ -23,11 +23,14 @@ _BUCKET = "releases"
 _LARGEST_TEXT = 1 << 22
 _LARGEST_CONTENT = 1 << 28
 SMALL = 1_000_000
-"""Bytes of a member, packed, up to which it counts among the small files of a wheel."""
+"""The compressed size in bytes up to which a member counts as a small file of a wheel."""
 
 
 class RemoteRelease:
-    """A wheel, open for reading, as OpenWheel says; with ``largest`` the members of more bytes are as if not there."""
+    """A wheel that is open for reading, see OpenWheel.
+
+    With ``largest``, members of more bytes are treated as missing.
+    """
 
     def __init__(self, file: WheelFile, wheel: RemoteWheel, largest: int | None = None) -> None:
         self.file = file
@@ -66,9 +69,9 @@ class RemoteRelease:
 
 
 class Observations:
-    """Reads the wheels of releases with ``reader``, and keeps what it saw on ``shelf``. None is fetched ``offline``.
+    """Reads wheels with ``reader`` and caches the results on ``shelf``. Nothing is fetched if ``offline``.
 
-    ``largest`` as in RemoteRelease. ``progress`` hears the name of each file that is fetched.
+    ``largest`` is as in RemoteRelease. ``progress`` is called with the name of each file that is fetched.
     """
 
     def __init__(
@@ -85,12 +88,15 @@ class Observations:
         self._offline, self._largest, self._progress = offline, largest, progress
 
     def read(self, file: WheelFile) -> Observation:
-        """What is in a wheel. Raises ReleaseError if it cannot be read, or says what the reader does not know."""
+        """Return what is in a wheel.
+
+        Raises ReleaseError if it cannot be read, or has values that the reader does not know.
+        """
         keys = [f"{self._reader.edition} {largest} {file.sha256}" for largest in dict.fromkeys((None, self._largest))]
         for key in keys if file.sha256 else ():
-            kept = decoded(self._shelf.read(_BUCKET, key), Observation)
-            if kept is not None:
-                return kept
+            cached = decoded(self._shelf.read(_BUCKET, key), Observation)
+            if cached is not None:
+                return cached
         if self._offline:
             raise ReleaseError(f"{file.filename} is not cached, and --offline is set")
         self._progress(file.filename)
@@ -108,7 +114,7 @@ class Observations:
 
 
 def wheels_of(project: Project) -> Iterator[WheelFile]:
-    """The wheels that an index has of ``project`` and has not withdrawn. Raises OutsideError for an address of none."""
+    """Yield an index's wheels of ``project`` that are not yanked. Raises OutsideError for an invalid address."""
     for position in range(len(project.versions)):
         for raw in project.files(position):
             file = PackageFile._make(raw)
@@ -118,7 +124,7 @@ def wheels_of(project: Project) -> Iterator[WheelFile]:
 
 
 def days_of(project: Project) -> dict[str, str]:
-    """The day (UTC) on which the first file of each version was uploaded, where the index says it."""
+    """Return the day (UTC) on which the first file of each version was uploaded, if the index has it."""
     days: dict[str, str] = {}
     for position, version in enumerate(project.versions):
         moments = (PackageFile._make(raw).upload_time for raw in project.files(position))
@@ -138,7 +144,7 @@ def _day(moment: str) -> str | None:
 
 @contextmanager
 def errors_of(file: WheelFile, member: str = "") -> Iterator[None]:
-    """Have what goes wrong with a wheel, or with a member of it, be a ReleaseError that names it."""
+    """Turn errors about a wheel, or a member of it, into a ReleaseError that names it."""
     what = f"{file.filename}: {member}" if member else file.filename
     try:
         yield

@@ -1,4 +1,4 @@
-"""What Requires-Dist asks for, in the words of the matrix: which CUDA toolkits and which cuDNN a wheel takes."""
+"""What Requires-Dist requires, in the terms of the matrix: the CUDA toolkits and the cuDNN that a wheel admits."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from envsolve.matrix.tables import ComponentTable
 from envsolve.model.versions import CudaVersion
 
 PARSING = threading.Lock()
-"""Held where Python's own parser reads a string, in a marker for one: before 3.11.8 two threads in it at once may raise
-SystemError (python/cpython#106905)."""
+"""A lock around Python's own parser, for example for strings in a marker: before 3.11.8 two threads in it at once may
+raise SystemError (python/cpython#106905)."""
 
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)['\"]")
 _COMPILER = re.compile(r"nvidia-(cuda-nvcc|nvjitlink|nvvm)(-cu\d+)?")
-"""Asked for in a newer version than the libraries at times; the driver and the libraries decide, not they."""
+"""Sometimes required in a newer version than the libraries. The driver and the libraries decide, not these."""
 _RUNTIME = re.compile(r"nvidia[-_]cuda[-_]runtime([-_]cu\d+)?")
 _MARKERS = {
     "linux-64": ("Linux", "linux", "x86_64"),
@@ -28,12 +28,12 @@ _MARKERS = {
     "osx-64": ("Darwin", "darwin", "x86_64"),
     "osx-arm64": ("Darwin", "darwin", "arm64"),
 }
-"""platform_system, sys_platform and platform_machine as markers have them (PEP 508)."""
+"""platform_system, sys_platform and platform_machine in markers (PEP 508)."""
 _METAPACKAGE = "cuda-toolkit"
 
 
 def header(metadata: str, name: str) -> list[str]:
-    """The values of one header field of a METADATA text, in order."""
+    """Return the values of one header field of a METADATA text, in order."""
     fields, _, _ = metadata.replace("\r\n", "\n").partition("\n\n")
     return [
         line.partition(":")[2].strip() for line in fields.splitlines() if line.lower().startswith(f"{name.lower()}:")
@@ -41,9 +41,9 @@ def header(metadata: str, name: str) -> list[str]:
 
 
 def requirements(lines: Iterable[str], *, extra: str | None = None) -> list[Requirement]:
-    """The requirements among Requires-Dist ``lines`` that hold without an extra, or those that ``extra`` adds.
+    """Return the requirements in Requires-Dist ``lines`` that apply without an extra, or those that ``extra`` adds.
 
-    Lines that are not PEP 508 are passed over: setuptools of old let them through.
+    Lines that do not follow PEP 508 are skipped, because old setuptools accepted them.
     """
     found = []
     for line in lines:
@@ -59,7 +59,7 @@ def requirements(lines: Iterable[str], *, extra: str | None = None) -> list[Requ
     return found
 
 
-def holds_on(requirement: Requirement, platform: str | None, pythons: Sequence[str]) -> bool:
+def applies_on(requirement: Requirement, platform: str | None, pythons: Sequence[str]) -> bool:
     """Whether a requirement's marker holds on ``platform`` with the newest of ``pythons``, without any extra."""
     if requirement.marker is None:
         return True
@@ -77,45 +77,45 @@ def holds_on(requirement: Requirement, platform: str | None, pythons: Sequence[s
 
 
 def extras(lines: Iterable[str]) -> set[str]:
-    """The extras that Requires-Dist ``lines`` name."""
+    """Return the extras in Requires-Dist ``lines``."""
     return {str(canonicalize_name(match[1])) for line in lines if (match := _EXTRA.search(line)) is not None}
 
 
 class CudaReleases:
-    """Which toolkits a wheel's requirements take, by the components each release of the toolkit is made of."""
+    """The toolkits that a wheel's requirements admit, by the components of each release of the toolkit."""
 
     def __init__(self, components: ComponentTable) -> None:
         self._components = components
         self._packages = {part.package for release in components.releases for part in release.components}
 
-    def admitted(self, asked: Sequence[Requirement]) -> str | None:
-        """The CUDA minors that ``asked`` takes, as a specifier: ``==12.4``, ``>=12.6,<13``.
+    def admitted(self, required: Sequence[Requirement]) -> str | None:
+        """Return the CUDA minors that ``required`` admits, as a specifier: ``==12.4``, ``>=12.6,<13``.
 
-        Exact pins are read off the metapackage or the runtime, whose version is the toolkit's; for ranges every
-        library's range must hold the version of that library in the toolkit. None if ``asked`` names no CUDA
-        package, or no toolkit meets it.
+        Exact pins are read from the metapackage or the runtime, whose version is the toolkit's. For ranges, every
+        library's range must contain the version of that library in the toolkit. The result is None if ``required`` has
+        no CUDA package, or if no toolkit meets it.
         """
-        metapackage = next((it for it in asked if canonicalize_name(it.name) == _METAPACKAGE), None)
+        metapackage = next((it for it in required if canonicalize_name(it.name) == _METAPACKAGE), None)
         if metapackage is not None:
             releases = self._components.releases
             minors = {it.cuda for it in releases if metapackage.specifier.contains(it.version)}
             return self._range(minors, [metapackage.specifier])
-        runtime = next((it for it in asked if _RUNTIME.fullmatch(it.name)), None)
+        runtime = next((it for it in required if _RUNTIME.fullmatch(it.name)), None)
         pin = None if runtime is None else only_version(runtime.specifier)
         if pin is not None:
             return f"=={'.'.join(pin.split('.')[:2])}"
-        named = [(str(canonicalize_name(it.name)), it.specifier) for it in asked]
+        named = [(str(canonicalize_name(it.name)), it.specifier) for it in required]
         libraries = [(name, limit) for name, limit in named if name in self._packages and not _COMPILER.fullmatch(name)]
         if not libraries:
             return None
-        held = [set(self._components.toolkits_with(name, limit)) for name, limit in libraries]
-        return self._range(set.intersection(*held), [limit for _, limit in libraries])
+        toolkits = [set(self._components.toolkits_with(name, limit)) for name, limit in libraries]
+        return self._range(set.intersection(*toolkits), [limit for _, limit in libraries])
 
     def _range(self, minors: set[CudaVersion], limits: Sequence[SpecifierSet]) -> str | None:
         """The specifier of ``minors``.
 
-        Open to the next major where they reach the newest that is known and no limit is a pin: what NVIDIA releases
-        later is admitted as well.
+        It is open up to the next major if they include the newest known minor and no limit is a pin, so that later
+        releases are admitted as well.
         """
         if not minors:
             return None
@@ -127,14 +127,14 @@ class CudaReleases:
 
 
 def specifier_text(specifier: SpecifierSet) -> str:
-    """A specifier as the matrix writes it: lower bound first, ``<10`` for ``<10.0``."""
+    """Return a specifier as the matrix writes it: lower bound first, ``<10`` for ``<10.0``."""
     clauses = [str(clause) for clause in specifier]
     lower_first = sorted(clauses, key=lambda clause: (clause.startswith("<"), clause))
     return ",".join(re.sub(r"^(<\d+)\.0$", r"\1", clause) for clause in lower_first)
 
 
 def only_version(specifier: SpecifierSet) -> str | None:
-    """The version that an exact pin names, or None."""
+    """Return the version of an exact pin, or None."""
     clauses = list(specifier)
     if len(clauses) == 1 and clauses[0].operator == "==" and not clauses[0].version.endswith(".*"):
         return clauses[0].version

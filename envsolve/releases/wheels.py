@@ -1,4 +1,4 @@
-"""The wheels that an index lists of a project, in the words of the matrix: platforms, Python minors, glibc floors."""
+"""A project's wheels on an index, in the terms of the matrix: platforms, Python minors, glibc floors."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 from packaging.version import Version
 
 _LEGACY_GLIBC = {"manylinux1": "2.5", "manylinux2010": "2.12", "manylinux2014": "2.17"}
-"""PEP 600: what the older names stand for."""
+"""PEP 600: the meaning of the older names."""
 _MANYLINUX = re.compile(r"((?:many)?linux(?:1|2010|2014|_(\d+)_(\d+))?)_(x86_64|aarch64)")
-"""``linux_x86_64`` alone, which PyTorch's own index has, promises nothing about glibc."""
+"""``linux_x86_64``, which PyTorch's own index uses, promises nothing about glibc."""
 _MACOS = re.compile(r"macosx_\d+_\d+_(arm64|x86_64|universal2|intel)")
 _FILE_NAME = re.compile(r"[\w.+!-]{1,220}", re.ASCII)
-"""No separator of paths: the name is part of a file's name in the cache, whatever an index sends."""
+"""No path separators: the name is part of a file name in the cache, whatever an index sends."""
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _LINUX = {"x86_64": "linux-64", "aarch64": "linux-aarch64"}
 
 
 class WheelFile(NamedTuple):
-    """One wheel that an index lists.
+    """A wheel that an index lists.
 
-    ``pythons`` are the CPython minors of its tags; empty for a wheel of any Python 3 (``py3``, stable ABI).
-    ``platform`` is None for a wheel of any platform; a wheel for several platforms stands on the listing once for each.
+    ``pythons`` are the CPython minors of its tags; empty for a wheel for any Python 3 (``py3``, stable ABI).
+    ``platform`` is None for a wheel for any platform. A wheel for several platforms is listed once for each.
     """
 
     project: str
@@ -40,7 +40,7 @@ class WheelFile(NamedTuple):
 
 
 class Listing:
-    """The wheels of several projects; pre-releases, withdrawn files and free-threaded builds are left out."""
+    """The wheels of several projects, without pre-releases, yanked files and free-threaded builds."""
 
     def __init__(self, wheels: Iterable[WheelFile]) -> None:
         self._wheels: dict[tuple[str, Version], list[WheelFile]] = defaultdict(list)
@@ -48,35 +48,35 @@ class Listing:
             self._wheels[wheel.project, wheel.version].append(wheel)
 
     def on(self, platforms: Collection[str]) -> Listing:
-        """Those for ``platforms`` and those for any."""
+        """Return those for ``platforms`` and those for any."""
         every = (wheel for of_release in self._wheels.values() for wheel in of_release)
         return Listing(it for it in every if it.platform is None or it.platform in platforms)
 
     def versions(self, project: str) -> list[Version]:
-        """The versions of ``project`` that have wheels, newest first."""
+        """Return the versions of ``project`` with wheels, newest first."""
         return sorted({version for name, version in self._wheels if name == project}, reverse=True)
 
     def wheels(self, project: str, version: Version, platform: str | None = None) -> list[WheelFile]:
-        """The wheels of one release, newest Python first; of one platform, or of all.
+        """Return the wheels of one release for one platform or all, newest Python first.
 
-        Of several for one Python the one that pip prefers comes first: for the newer C library, then by build tag.
+        Of several for one Python, the one that pip prefers comes first: for the newer C library, then by build tag.
         """
         found = self._wheels.get((project, version), [])
         chosen = [wheel for wheel in found if platform is None or wheel.platform == platform]
         return sorted(chosen, key=_preference, reverse=True)
 
     def platforms(self, project: str, version: Version) -> list[str]:
-        """The platforms one release has wheels for, sorted."""
+        """Return the platforms of one release's wheels, sorted."""
         return sorted({wheel.platform for wheel in self.wheels(project, version) if wheel.platform is not None})
 
 
 def pythons_of(wheels: Iterable[WheelFile]) -> list[str]:
-    """The CPython minors that ``wheels`` were shipped for, oldest first."""
+    """Return the CPython minors of ``wheels``, oldest first."""
     return sorted({python for wheel in wheels for python in wheel.pythons}, key=_minor)
 
 
 def glibc_of(wheels: Iterable[WheelFile]) -> str | None:
-    """The lowest C library that some wheel of each Python runs on: the highest floor among the Pythons."""
+    """Return the lowest C library with which every Python has a wheel: the highest floor among the Pythons."""
     floors: dict[str, list[str]] = defaultdict(list)
     for wheel in wheels:
         for python in wheel.pythons or ("any",):
@@ -86,9 +86,9 @@ def glibc_of(wheels: Iterable[WheelFile]) -> str | None:
 
 
 def wheel_files(project: str, filename: str, url: str, sha256: str | None) -> Iterator[WheelFile]:
-    """One for each platform; none of what the matrix does not hold: pre-releases, free-threaded Pythons, PyPy.
+    """Yield a file for each platform; none for pre-releases, free-threaded Pythons and PyPy.
 
-    A hash of another form than SHA-256 counts as none.
+    A hash other than SHA-256 counts as none.
     """
     if not _FILE_NAME.fullmatch(filename):
         return
@@ -111,7 +111,7 @@ def wheel_files(project: str, filename: str, url: str, sha256: str | None) -> It
 
 
 def _is_ours(tag: Tag) -> bool:
-    """Whether a tag names a CPython, or any Python 3, with its ordinary ABI."""
+    """Whether a tag is for a CPython, or any Python 3, with its ordinary ABI."""
     if tag.interpreter.startswith("py3"):
         return True
     return tag.interpreter.startswith("cp") and not (tag.abi.startswith("cp") and tag.abi.endswith("t"))
@@ -144,6 +144,6 @@ def _minor(python: str) -> tuple[int, ...]:
 
 
 def _preference(wheel: WheelFile) -> tuple[object, ...]:
-    """Newest Python first, then as pip chooses among its wheels, then by name."""
+    """Newest Python first, then pip's preference among its wheels, then the name."""
     _, _, build, _ = parse_wheel_filename(wheel.filename)
     return max(map(_minor, wheel.pythons), default=()), Version(wheel.glibc or "0"), build, wheel.filename

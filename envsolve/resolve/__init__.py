@@ -1,1 +1,1 @@
-"""From a problem and the matrix to a stack, or to the facts that rule every stack out."""
+"""Solving: from a problem and the compatibility matrix to a stack, or to the facts that rule out every stack."""

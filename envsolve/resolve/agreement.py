@@ -1,9 +1,9 @@
-"""Which builds of several frameworks can stand in one environment, without trying them one against another.
+"""Find builds of several frameworks that can share an environment, without trying every combination.
 
-What an environment has once (the owner of CUDA, the toolkit, the cuDNN, the Python) leaves few ways of sharing: of
-hundreds of builds of a framework most admit the same as others. Joining those ways framework by framework finds the
-best combination, or that there is none, in steps that do not multiply; a search that meets a dead end late would try
-each build with each.
+An environment has one owner of CUDA, one toolkit, one cuDNN and one Python. Of the hundreds of builds of a framework,
+most leave the same choices for these. So builds are grouped by what they leave, and the groups are joined framework by
+framework. This finds the best combination, or shows that there is none, without a product of the numbers of builds. A
+search that meets a dead end late would try each build with each.
 """
 
 from __future__ import annotations
@@ -18,31 +18,32 @@ from envsolve.resolve.parts import CUDA, CUDNN, OWNER, PYTHON, Candidate, Requir
 from envsolve.resolve.provider import Provider
 
 SHARED = (OWNER, CUDA, CUDNN, PYTHON)
-"""What an environment has once."""
+"""What an environment has only one of."""
 
 _Admits = tuple[int, ...]
 _ANYTHING: _Admits = (-1,) * len(SHARED)
 
 
 class Sharing(NamedTuple):
-    """A build and how it shares.
+    """A build and what it leaves of the shared things.
 
-    ``asks`` are its requirements, ``admits`` what they leave of each of :data:`SHARED`, a bit for each candidate.
+    ``requirements`` are those of the build. ``admits`` is what they leave of each of :data:`SHARED`, one bit for each
+    candidate.
     """
 
     candidate: Candidate
     release: Release
-    asks: Mapping[str, Requirement]
+    requirements: Mapping[str, Requirement]
     admits: _Admits
 
 
 def sharings(provider: Provider, identifier: str) -> list[Sharing]:
-    """The builds of a framework that run, one for each way of sharing, the best first."""
+    """Return the builds of a framework that run, the best one of each group that leaves the same, best first."""
     return list(_distinct(every_sharing(provider, identifier)))
 
 
 def _distinct(sharings: Iterable[Sharing]) -> Iterator[Sharing]:
-    """The first of those that admit the same."""
+    """The first build of each group that admits the same."""
     seen: set[_Admits] = set()
     for sharing in sharings:
         if sharing.admits not in seen:
@@ -51,24 +52,24 @@ def _distinct(sharings: Iterable[Sharing]) -> Iterator[Sharing]:
 
 
 def every_sharing(provider: Provider, identifier: str) -> Iterator[Sharing]:
-    """All builds of a framework that run, the best first."""
+    """Yield all builds of a framework that run, best first."""
     bits: dict[int, int] = {}
     for candidate in provider.running(identifier):
         assert isinstance(candidate.thing, Release)
-        asks = {asked.identifier: asked for asked in provider.get_dependencies(candidate)}
-        for asked in asks.values():
-            if id(asked.limit) not in bits:
-                bits[id(asked.limit)] = sum(1 << number for number in provider.left_by(asked))
-        admits = tuple(bits[id(asks[thing].limit)] if thing in asks else -1 for thing in SHARED)
-        yield Sharing(candidate, candidate.thing, asks, admits)
+        requirements = {requirement.identifier: requirement for requirement in provider.get_dependencies(candidate)}
+        for requirement in requirements.values():
+            if id(requirement.limit) not in bits:
+                bits[id(requirement.limit)] = sum(1 << number for number in provider.left_by(requirement))
+        admits = tuple(bits[id(requirements[thing].limit)] if thing in requirements else -1 for thing in SHARED)
+        yield Sharing(candidate, candidate.thing, requirements, admits)
 
 
 def best_combination(provider: Provider) -> list[Candidate] | None:
-    """The best builds that share everything, None if none do.
+    """Return the best builds that can share an environment, or None if there are none.
 
-    What counts first (:meth:`Provider.level`, the version as a rule) is decided for all frameworks in the order asked,
-    and only then which builds of these versions it is: an older release of the next framework is no price for a better
-    build of this one.
+    The policy compares levels first (:meth:`Provider.level`, normally the version). Levels are decided for all
+    frameworks in the order requested, and only then the builds of these versions. So a better build of one framework
+    never costs a newer release of the next.
     """
     offered = [_levels(provider, framework_identifier(it.framework)) for it in provider.problem.frameworks]
     rests = _joined_from([list(_distinct(chain.from_iterable(levels))) for levels in offered])
@@ -83,19 +84,19 @@ def best_combination(provider: Provider) -> list[Candidate] | None:
 
 
 def _levels(provider: Provider, identifier: str) -> list[list[Sharing]]:
-    """The ways of sharing level by level, the best first."""
+    """The groups of builds by level, best first."""
     by_level = groupby(every_sharing(provider, identifier), key=lambda way: provider.level(way.release))
     return [list(_distinct(ways)) for _, ways in by_level]
 
 
 def _extended(states: Iterable[_Admits], ways: Sequence[Sharing], rest: Iterable[_Admits]) -> set[_Admits]:
-    """What is left to share after one more framework, where the frameworks that follow still fit."""
+    """What is left to share after one more framework, if the frameworks after it still fit."""
     joined = {_joined(state, way.admits) for state in states for way in ways}
     return {admits for admits in joined if all(admits) and any(all(_joined(admits, it)) for it in rest)}
 
 
 def _first_combination(offered: Sequence[Sequence[Sharing]]) -> Iterator[Sharing]:
-    """Of combinations that exist, the one with the best build of the first framework, then of the next."""
+    """The existing combination with the best build of the first framework, then of the second, and so on."""
     rests, sofar = _joined_from(offered), _ANYTHING
     for ways, rest in zip(offered, rests[1:], strict=True):
         way = next(way for way in ways if _extended([sofar], [way], rest))
@@ -104,14 +105,14 @@ def _first_combination(offered: Sequence[Sequence[Sharing]]) -> Iterator[Sharing
 
 
 def is_improvable(provider: Provider, chosen: Mapping[str, Candidate]) -> bool:
-    """Whether a later framework might have a better level beside the levels that a search chose before it.
+    """Whether a later framework might reach a better level than a search chose, with the levels before it unchanged.
 
-    The search takes the best build of each framework in turn, and that may be the one that keeps the next back. Only
-    builds of the chosen levels and better ones are looked at, which are few.
+    The search takes the best build of each framework in turn, which may exclude a newer release of the next one. Only
+    builds of the chosen and better levels are compared, and these are few.
     """
     states = {_ANYTHING}
-    for number, asked in enumerate(provider.problem.frameworks):
-        identifier = framework_identifier(asked.framework)
+    for number, framework in enumerate(provider.problem.frameworks):
+        identifier = framework_identifier(framework.framework)
         release = chosen[identifier].thing
         assert isinstance(release, Release)
         better, same = _down_to(provider, identifier, provider.level(release))
@@ -122,7 +123,7 @@ def is_improvable(provider: Provider, chosen: Mapping[str, Candidate]) -> bool:
 
 
 def _down_to(provider: Provider, identifier: str, level: object) -> tuple[list[Sharing], list[Sharing]]:
-    """The ways of sharing of better levels, and of that one."""
+    """The groups of builds at better levels, and those at this level."""
     better: list[Sharing] = []
     for found, ways in groupby(every_sharing(provider, identifier), key=lambda way: provider.level(way.release)):
         if found == level:
@@ -132,7 +133,7 @@ def _down_to(provider: Provider, identifier: str, level: object) -> tuple[list[S
 
 
 def unshared(combination: Sequence[Sharing]) -> frozenset[str]:
-    """Of what is shared, that of which a combination of builds leaves nothing."""
+    """Return the shared things of which a combination of builds leaves no candidate."""
     left = _ANYTHING
     for sharing in combination:
         left = _joined(left, sharing.admits)
@@ -140,7 +141,7 @@ def unshared(combination: Sequence[Sharing]) -> frozenset[str]:
 
 
 def _joined_from(offered: Sequence[Sequence[Sharing]]) -> list[set[_Admits]]:
-    """For each framework what it and all after it can share; at the end, after the last, anything."""
+    """For each framework, what it and all after it can share. The last entry, after all frameworks, admits anything."""
     rests = [{_ANYTHING}]
     for ways in reversed(offered):
         joined = (_joined(way.admits, rest) for way in ways for rest in rests[0])

@@ -1,7 +1,7 @@
-"""The matrix as the solver asks it: what depends on no problem is worked out once and kept from solve to solve.
+"""The matrix as the solver needs it: values that do not depend on a problem are computed once and reused.
 
-Everything here is worked out when it is first requested. A request looks at a few dozen of a framework's hundreds of
-builds, and comparing versions against specifiers is most of what a solve costs.
+Everything is computed on first use. A request looks at a few dozen of a framework's hundreds of builds, and comparing
+versions with specifiers is most of the cost of a solve.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Code = tuple[CodeTarget | None, CodeTarget | None]
 
 
 class Libraries:
-    """Toolkits and cuDNNs: which of them a limit admits, and which GPUs a piece of device code runs on."""
+    """Toolkits and cuDNN releases: which of them a limit admits, and which GPUs device code runs on."""
 
     def __init__(self, cuda: CudaTable, cudnn: Sequence[CudnnRelease]) -> None:
         self.cuda = cuda
@@ -42,11 +42,11 @@ class Libraries:
         self._served: dict[tuple[int, ComputeCapability, bool], bool] = {}
 
     def toolkit(self, version: CudaVersion) -> Toolkit | None:
-        """The toolkit of that version."""
+        """The toolkit of that version, or None."""
         return self._by_version.get(version)
 
     def toolkit_limit(self, specifier: SpecifierSet, built: CudaVersion | None) -> ToolkitIn:
-        """The limit, one object for all builds that share it."""
+        """The limit to toolkits in ``specifier``. Builds with the same limit share one object."""
         key = (id(specifier), built)
         known = self._toolkit_limits.get(key)
         if known is None:
@@ -55,11 +55,11 @@ class Libraries:
         return known
 
     def only(self, toolkit: Toolkit) -> ToolkitIn:
-        """The limit that admits ``toolkit`` alone."""
+        """The limit that admits only ``toolkit``."""
         return self.toolkit_limit(self._exactly(toolkit.version), None)
 
     def of_major(self, major: int) -> ToolkitIn:
-        """The limit that admits the toolkits of one major."""
+        """The limit that admits the toolkits of one CUDA major."""
         if major not in self._majors:
             self._majors[major] = SpecifierSet(f"=={major}.*")
         return self.toolkit_limit(self._majors[major], None)
@@ -77,7 +77,10 @@ class Libraries:
         platform: Platform,
         glibc: LibcVersion | None,
     ) -> CudnnIn:
-        """The limit, one object for all builds that share it; ``glibc`` matters to packages of conda-forge alone."""
+        """The limit to cuDNN releases in ``specifier``. Builds with the same limit share one object.
+
+        ``glibc`` matters only for packages of conda-forge.
+        """
         glibc = glibc if source is Source.CONDA_FORGE else None
         key = (id(specifier), cuda_major, source, platform, glibc)
         known = self._cudnn_limits.get(key)
@@ -94,19 +97,19 @@ class Libraries:
         return known
 
     def code_for(self, code: DeviceCode, gpu: ComputeCapability) -> _Code:
-        """The machine code that runs on ``gpu`` and the PTX that a driver can compile for it."""
+        """The machine code that runs on ``gpu``, and the PTX that a driver can compile for it."""
         key = (id(code), gpu)
         known = self._code.get(key)
-        if known is None:  # the code is kept beside its answer, so that no other object gets its identity
+        if known is None:  # storing the code keeps its id() from being reused
             known = self._code[key] = (code, (code.machine_code_for(gpu), code.ptx_for(gpu)))
         return known[1]
 
     def compiles_for(self, toolkit: Toolkit, gpu: ComputeCapability) -> bool:
-        """Whether the toolkit's own libraries hold machine code for ``gpu``."""
+        """Whether the libraries of the toolkit contain machine code for ``gpu``."""
         return self.code_for(self._compiled[toolkit.version], gpu)[0] is not None
 
     def cudnn_serves(self, release: CudnnRelease, gpu: ComputeCapability, platform: Platform) -> bool:
-        """Whether a cuDNN of these tables holds code for ``gpu``."""
+        """Whether a cuDNN release contains code for ``gpu``."""
         key = (id(release), gpu, platform is Platform.LINUX_AARCH64)
         known = self._served.get(key)
         if known is None:
@@ -115,7 +118,7 @@ class Libraries:
 
 
 class Builds:
-    """A framework's builds for one platform, newest version first."""
+    """The builds of a framework for one platform, newest version first."""
 
     def __init__(self, table: FrameworkTable) -> None:
         self.table = table
@@ -127,7 +130,7 @@ class Builds:
         self._pythons_limits: dict[tuple[str, ...], PythonAmong] = {}
 
     def known_against(self, release: Release) -> tuple[KnownBad, ...]:
-        """What is known against ``release``, on whatever GPU."""
+        """The known failures of ``release``, for any GPU."""
         known = self._known_bad.get(id(release))
         if known is None:
             known = tuple(entry for entry in self.table.known_bad if entry.covers(release))
@@ -135,11 +138,11 @@ class Builds:
         return known
 
     def python_limit(self, release: Release) -> PythonAmong:
-        """The limit, one object for all builds that share it."""
+        """The limit to the Pythons of ``release``. Builds with the same limit share one object."""
         return self._pythons_limits.setdefault(release.pythons, PythonAmong(release.pythons))
 
     def named_by(self, limit: FrameworkIn, version: Version, releases: Sequence[Release]) -> Sequence[Release]:
-        """Those of the builds of one version that were requested; a local version may name one build alone."""
+        """The requested builds among those of one version. A local version may name a single build."""
         if "+" in str(limit.specifier):
             return [release for release in releases if limit.admits(release)]
         return releases if limit.specifier.contains(version) else ()
@@ -152,21 +155,25 @@ class Catalogue(NamedTuple):
     builds: Mapping[str, Builds]
 
     def day_of(self, request: Request) -> str:
-        """The day that ``request`` is answered for: that of the newest table, or of its ``exclude_newer`` before it."""
+        """The day that an answer to ``request`` refers to.
+
+        It is the date of the newest table, or ``exclude_newer`` of the request if that is earlier.
+        """
         updated = max([self.libraries.cuda.updated, *(it.table.updated for it in self.builds.values())])
         moment = request.packages.exclude_newer
         return updated if moment is None else min(updated, day_of(moment))
 
     @classmethod
     def of(cls, cuda: CudaTable, cudnn: Sequence[CudnnRelease], frameworks: Mapping[str, FrameworkTable]) -> Catalogue:
-        """A catalogue of these tables, which hold the builds of one platform."""
+        """Create a catalogue from tables that contain the builds of one platform."""
         return cls(Libraries(cuda, cudnn), {name: Builds(table) for name, table in frameworks.items()})
 
 
 def cudnn_provider(release: Release) -> Source | None:
-    """Who installs the cuDNN of ``release``: None if it lies inside the package.
+    """Who installs the cuDNN of ``release``, or None if the package contains it.
 
-    A wheel that brings no CUDA gets it from conda-forge, which alone ships toolkits older than 11.8 as packages.
+    A wheel without CUDA libraries uses the cuDNN of conda-forge, the only source with packages for toolkits older than
+    11.8.
     """
     if release.brings_cudnn:
         return None

@@ -1,9 +1,9 @@
-"""What of a request and its machines cannot hold together: the smallest set of constraints without a stack.
+"""Find a minimal conflict: a smallest set of constraints of a request and its machines that has no stack.
 
-Every constraint of such a set matters: without any one of them there is a stack. Each is tried in turn, by solving
-without it, so nothing is blamed that has no part in the failure. Where several smallest sets exist, the order in which
-constraints are given up decides: facts of machines that cannot change go first where others suffice, a driver
-before the GPU behind it (a newer driver gives a GPU no code), and what the user typed stays the longest.
+Every constraint in the set matters: without any one of them there is a stack. Each is tested by solving without it, so
+nothing is blamed that has no part in the failure. If several smallest sets exist, the order of removal decides. Facts
+about machines that cannot change are removed first if others suffice. A driver is removed before the GPU behind it,
+because a newer driver gives a GPU no code. What the user typed is removed last.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 from packaging.specifiers import SpecifierSet
 
 from envsolve.model.capability import ComputeCapability
-from envsolve.model.request import FrameworkRequest, Request, spoken
+from envsolve.model.request import FrameworkRequest, Request, versions_text
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.words import day_of
 
@@ -37,17 +37,20 @@ class Kind(StrEnum):
 
 
 class Constraint(NamedTuple):
-    """One thing that the request or a machine insists on: of framework or machine ``number``, for GPUs which one."""
+    """One demand of a request or a machine.
+
+    ``number`` is the number of the framework or machine it is about. For a GPU there is also which one.
+    """
 
     kind: Kind
     number: int = 0
     gpu: ComputeCapability | None = None
 
     def text(self, request: Request, problem: Problem) -> str:
-        """How a sentence names it."""
+        """The constraint as a message names it."""
         if self.kind in (Kind.FRAMEWORK, Kind.VERSION):
-            asked = problem.frameworks[self.number]
-            return asked.framework if self.kind is Kind.FRAMEWORK else str(asked)
+            requested = problem.frameworks[self.number]
+            return requested.framework if self.kind is Kind.FRAMEWORK else str(requested)
         if self.kind is Kind.SOURCE:
             return f"from {' or '.join(request.sources)}"
         if self.kind is Kind.DATE:
@@ -63,17 +66,17 @@ class Constraint(NamedTuple):
 
 
 def released_before(request: Request) -> str:
-    """What ``exclude_newer`` demands of a version."""
+    """The requirement of ``exclude_newer`` on a version, in words."""
     moment = request.packages.exclude_newer
     return "" if moment is None else f"released before {day_of(moment)}"
 
 
 def _typed(what: str, versions: SpecifierSet | None) -> str:
-    return what if versions is None else f"{what} {spoken(versions)}"
+    return what if versions is None else f"{what} {versions_text(versions)}"
 
 
 def constraints_of(request: Request, problem: Problem) -> Iterator[Constraint]:
-    """Every constraint of a request, the first to be given up first."""
+    """Yield every constraint of a request, in the order of removal."""
     machines = list(enumerate(problem.machines))[::-1]
     yield from (Constraint(Kind.GLIBC, number) for number, machine in machines if machine.glibc is not None)
     frameworks = list(enumerate(problem.frameworks))[::-1]
@@ -89,14 +92,14 @@ def constraints_of(request: Request, problem: Problem) -> Iterator[Constraint]:
         yield Constraint(Kind.DATE)
     for number, machine in machines:
         yield from (Constraint(Kind.GPU, number, gpu) for gpu, _ in machine.gpus)
-    yield from (Constraint(Kind.VERSION, number) for number, asked in frameworks if asked.specifier)
+    yield from (Constraint(Kind.VERSION, number) for number, requested in frameworks if requested.specifier)
 
 
 def restricted(request: Request, problem: Problem, kept: Collection[Constraint]) -> tuple[Request, Problem]:
-    """The request and the problem that insist on ``kept`` alone."""
+    """Return the request and the problem with only the constraints in ``kept``."""
     frameworks = tuple(
-        asked if Constraint(Kind.VERSION, number) in kept else FrameworkRequest(asked.framework, SpecifierSet())
-        for number, asked in enumerate(problem.frameworks)
+        requested if Constraint(Kind.VERSION, number) in kept else FrameworkRequest(requested.framework, SpecifierSet())
+        for number, requested in enumerate(problem.frameworks)
         if Constraint(Kind.FRAMEWORK, number) in kept
     )
     machines = tuple(_machine(number, machine, kept) for number, machine in enumerate(problem.machines))
@@ -114,14 +117,14 @@ def restricted(request: Request, problem: Problem, kept: Collection[Constraint])
 
 
 def up_to(moment: str | None, request: Request) -> Request:
-    """``request`` with another ``exclude_newer``."""
+    """Return ``request`` with another ``exclude_newer``."""
     return request._replace(packages=request.packages._replace(exclude_newer=moment))
 
 
 def minimal_conflict(
     request: Request, problem: Problem, can_solve: Callable[[Request, Problem], bool]
 ) -> tuple[Constraint, ...]:
-    """The constraints of a smallest set that has no stack; ``problem`` itself must have none."""
+    """Return the constraints of a smallest set that has no stack. ``problem`` itself must have none."""
     every = list(constraints_of(request, problem))
     return tuple(_shrunk(every, lambda kept: not can_solve(*restricted(request, problem, frozenset(kept)))))
 
@@ -139,10 +142,10 @@ def _matters(machine: Machine) -> bool:
 
 
 def _shrunk(items: Sequence[T], fails: Callable[[Sequence[T]], bool]) -> list[T]:
-    """``items`` without those that ``fails`` does not need, given up from the front, in growing strides.
+    """Remove the items that ``fails`` does not need, from the front, in growing strides.
 
-    A single item stays only where the rest without it no longer fails. Leaving out an item that mattered cannot make
-    the rest fail again, so that what stays at the end is needed as a whole.
+    An item stays only if the rest no longer fails without it. Removing an item that mattered cannot make the rest fail
+    again, so all items that remain are needed.
     """
     kept, position, stride = list(items), 0, 1
     while position < len(kept):

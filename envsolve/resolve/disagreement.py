@@ -1,4 +1,4 @@
-"""Why frameworks that each run do not go together: the one thing, or the few, that leave no combination of builds."""
+"""Explain why frameworks that each run do not fit together: which shared things leave no combination of builds."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from envsolve.resolve.reasons import Conflict, fewest, step_of
 
 _CODE = "frameworks-disagree"
 _MOST_COMBINATIONS = 20_000
-"""Of more combinations of ways to share than this, those of the best builds are judged."""
+"""With more combinations of groups than this, only those of the best builds are examined."""
 _A_RUN = 3
-"""From three neighbours on, a list names the first and the last."""
+"""A list shortens runs of at least this many neighbours to the first and the last."""
 
 
 class _Shared(NamedTuple):
@@ -42,15 +42,15 @@ _THINGS = {
         "CUDA from",
     ),
 }
-"""What an environment has once; of equally short explanations the one about the first thing is given."""
+"""What an environment has only one of. Of equally short explanations, the one about the first entry is given."""
 
 
 def disagreement(problem: Problem, providers: Sequence[Provider]) -> Conflict:
-    """Each framework of ``problem`` has builds that run, but no combination shares what an environment has once."""
+    """Return the conflict for frameworks that each have builds that run, but none that share an environment."""
     blocked: dict[frozenset[str], tuple[Sharing, ...]] = {}
     offered: list[list[Sharing]] = [[] for _ in problem.frameworks]
     for provider in providers:
-        ways = [sharings(provider, framework_identifier(asked.framework)) for asked in problem.frameworks]
+        ways = [sharings(provider, framework_identifier(framework.framework)) for framework in problem.frameworks]
         offered = [[*before, *more] for before, more in zip(offered, ways, strict=True)]
         for combination in islice(product(*ways), _MOST_COMBINATIONS):
             blocked.setdefault(unshared(combination), combination)
@@ -62,7 +62,7 @@ def disagreement(problem: Problem, providers: Sequence[Provider]) -> Conflict:
     else:
         steps = [step for thing in things for step in _witness(thing, blocked)]
     why = [ConflictStep(_THINGS[thing].why, "one environment") for thing in things]
-    names = " and ".join(str(asked) for asked in problem.frameworks)
+    names = " and ".join(str(framework) for framework in problem.frameworks)
     shared = " and ".join(_THINGS[thing].name for thing in things)
     reasons = "; ".join(step.requirement for step in steps)
     message = f"no builds of {names} that run here share {shared}: {reasons}"
@@ -70,34 +70,34 @@ def disagreement(problem: Problem, providers: Sequence[Provider]) -> Conflict:
 
 
 def _witness(thing: str, blocked: dict[frozenset[str], tuple[Sharing, ...]]) -> Iterator[ConflictStep]:
-    """What the builds of one combination ask of a thing, where it takes several things to rule all of them out."""
+    """What the builds of one combination require of a thing, if it takes several things to exclude all combinations."""
     combination = next(combination for missing, combination in blocked.items() if thing in missing)
-    return (step_of(sharing.asks[thing]) for sharing in combination if thing in sharing.asks)
+    return (step_of(sharing.requirements[thing]) for sharing in combination if thing in sharing.requirements)
 
 
 def _what_each_admits(
     thing: str, problem: Problem, offered: Sequence[Sequence[Sharing]], provider: Provider
 ) -> Iterator[ConflictStep]:
-    """What the builds of each framework admit of a thing, all of them together."""
+    """What the builds of each framework, taken together, admit of a thing."""
     place = SHARED.index(thing)
-    for asked, ways in zip(problem.frameworks, offered, strict=True):
-        admits = [sharing for sharing in ways if thing in sharing.asks]
+    for framework, ways in zip(problem.frameworks, offered, strict=True):
+        admits = [sharing for sharing in ways if thing in sharing.requirements]
         if len({sharing.admits[place] for sharing in admits}) == 1:
-            yield step_of(admits[0].asks[thing])
+            yield step_of(admits[0].requirements[thing])
             continue
         union = reduce(or_, (sharing.admits[place] for sharing in admits))
         listed = _listed([candidate.thing for candidate in provider.offered(thing)], union)
-        text = f"the builds of {asked} that run here need {_THINGS[thing].unit} {listed}"
+        text = f"the builds of {framework} that run here need {_THINGS[thing].unit} {listed}"
         yield ConflictStep(text, "the compatibility matrix", "; ".join(dict.fromkeys(_references(admits))))
 
 
 def _references(admits: Sequence[Sharing]) -> Iterator[str]:
-    """The evidence of the newest builds: that of all of them would be no reading."""
+    """The evidence of the newest builds. That of all builds would be unreadable."""
     return (sharing.release.evidence[0].reference for sharing in admits[:3])
 
 
 def _listed(things: Sequence[Thing], admitted: int) -> str:
-    """``11.2, 11.8, 12.4 to 12.9``, or of cuDNN ``8.7 to 8.9 for CUDA 11``: the things of a set of bits."""
+    """The things in a set of bits: ``11.2, 11.8, 12.4 to 12.9``, or for cuDNN ``8.7 to 8.9 for CUDA 11``."""
     numbered = [(thing, bool(admitted & 1 << number)) for number, thing in enumerate(things)]
     numbered.sort(key=lambda entry: _family(entry[0]))
     names: list[str] = []
@@ -111,7 +111,7 @@ def _listed(things: Sequence[Thing], admitted: int) -> str:
 
 
 def _family(thing: Thing) -> tuple[tuple[int, ...], tuple[int, ...], str]:
-    """What lists keep together, and the order: toolkits and Pythons by major, cuDNN by the CUDA it is for as well."""
+    """The key by which lists are grouped and sorted: toolkits and Pythons by major, cuDNN also by its CUDA."""
     if isinstance(thing, Toolkit):
         return (thing.version.major,), tuple(thing.version), ""
     if isinstance(thing, CudnnRelease):
@@ -124,7 +124,7 @@ def _run(names: Sequence[str]) -> Sequence[str]:
 
 
 def _within(releases: Sequence[Thing], family: tuple[int, ...]) -> Iterator[str]:
-    """A few cuDNNs by their versions, many as the range they lie in; sources leave single releases out."""
+    """A few cuDNN releases by version, many as a range, because sources leave out single releases."""
     versions = [release.version for release in releases if isinstance(release, CudnnRelease)]
     minors = [f"{version.major}.{version.minor}" for version in versions]
     if versions:
@@ -137,15 +137,15 @@ def _spelled(thing: Thing) -> str:
 
 
 def _no_source_has_all(problem: Problem, offered: Sequence[Sequence[Sharing]]) -> Conflict:
-    """Sources that are never mixed: no group of them has builds of all frameworks."""
-    steps = tuple(_where(asked, ways) for asked, ways in zip(problem.frameworks, offered, strict=True))
+    """The conflict if sources cannot be mixed and none of their groups has builds of all frameworks."""
+    steps = tuple(_where(framework, ways) for framework, ways in zip(problem.frameworks, offered, strict=True))
     reasons = "; ".join(step.requirement for step in steps)
     return Conflict(_CODE, f"no compatible sources have every framework: {reasons}", steps)
 
 
-def _where(asked: FrameworkRequest, ways: Sequence[Sharing]) -> ConflictStep:
+def _where(framework: FrameworkRequest, ways: Sequence[Sharing]) -> ConflictStep:
     sources = sorted({_source(sharing.release) for sharing in ways})
-    text = f"the builds of {asked} that run here are from {' and '.join(sources)}"
+    text = f"the builds of {framework} that run here are from {' and '.join(sources)}"
     return ConflictStep(text, "the compatibility matrix")
 
 

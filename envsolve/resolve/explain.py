@@ -1,9 +1,9 @@
-"""Why there is no stack: the shortest true chain of facts.
+"""Explain why there is no stack, with the shortest true chain of facts.
 
-First the smallest set of constraints that has no stack (:mod:`envsolve.resolve.conflict`). Then, of that set alone, the
-requirements that the resolver ran on are asked again: what stands against each build. It gives as few reasons as
-together exclude all of them, each with one build as its witness. Where every framework has builds that run, what
-they would have to share is given: the thing, or the few things, that leave no combination.
+First the smallest set of constraints without a stack is found (:mod:`envsolve.resolve.conflict`). Then the resolver's
+requirements are checked again for this set only, to see what excludes each build. The explanation has the fewest
+reasons that together exclude all builds, each with one build as an example. If every framework has builds that run, it
+names the things that they would have to share and that leave no combination.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ from envsolve.resolve.solver import Solver
 Meant = Callable[[Release], bool]
 
 
-class _Asked(NamedTuple):
-    """What was requested, and from where, if builds from elsewhere were not looked at."""
+class _Requested(NamedTuple):
+    """What was requested, and the sources it was limited to, if builds from others were not considered."""
 
     text: str
     where: str
@@ -65,7 +65,7 @@ class _Chain(NamedTuple):
 
     @property
     def reason(self) -> tuple[str, str]:
-        """What is in the way: builds that share it are listed once."""
+        """The obstacle. Builds with the same obstacle are listed once."""
         return self.kind, self.last.identifier
 
 
@@ -83,14 +83,14 @@ _ORDER = {kind: number for number, kind in enumerate((*_KINDS.values(), _NO_DRIV
 
 
 def explain(request: Request, problem: Problem, solver: Solver) -> Conflict:
-    """The reason why ``solver`` finds no stack for ``problem``."""
+    """Return the reason why ``solver`` finds no stack for ``problem``."""
     minimal = minimal_conflict(request, problem, solver.can_solve)
     conflict = _conflict_of(*restricted(request, problem, frozenset(minimal)), solver, _meant_by(request, problem))
     return conflict._replace(minimal=minimal, spelled=tuple(_spelled(minimal, request, problem)))
 
 
 def _spelled(minimal: Sequence[Constraint], request: Request, problem: Problem) -> Iterator[str]:
-    """In words, the request before the machines; a framework is named with its versions where they matter."""
+    """The constraints in words, those of the request first. Frameworks have versions only if these matter."""
     versions = {it.number for it in minimal if it.kind == "version"}
     for constraint in reversed(minimal):
         if constraint.kind != "framework" or constraint.number not in versions:
@@ -98,7 +98,7 @@ def _spelled(minimal: Sequence[Constraint], request: Request, problem: Problem) 
 
 
 def _meant_by(request: Request, problem: Problem) -> Meant:
-    """Whether a build is of the CUDA, the Python and the source of the whole request: the better example."""
+    """Whether a build has the CUDA, the Python and the source of the whole request, and so is the better example."""
 
     def meant(release: Release) -> bool:
         cuda, python = problem.cuda, problem.python
@@ -121,7 +121,7 @@ def _conflict_of(request: Request, problem: Problem, solver: Solver, meant: Mean
 
 
 def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
-    """What the machines alone rule out, or together with the CUDA that was requested: no framework is at fault."""
+    """What the machines exclude, alone or with the requested CUDA, whatever the framework."""
     of_machines = (root for root in provider.roots if root.identifier != CUDA)
     unmet = next((root for root in of_machines if not provider.matches(root.identifier, [root])), None)
     if unmet is None and problem.cuda is not None:
@@ -138,63 +138,65 @@ def _machine_conflict(problem: Problem, provider: Provider) -> Conflict:
 
 
 def _toolkit_conflict(problem: Problem, provider: Provider) -> Conflict:
-    """Every toolkit that was requested needs another driver or another GPU."""
-    asked = [root for root in provider.roots if root.identifier == CUDA]
-    toolkits = list(provider.matches(CUDA, asked))
+    """The conflict if every requested toolkit needs another driver or another GPU."""
+    requested = [root for root in provider.roots if root.identifier == CUDA]
+    toolkits = list(provider.matches(CUDA, requested))
     if not toolkits:
         known = sorted(it.thing.version for it in provider.offered(CUDA) if isinstance(it.thing, Toolkit))
         reach = f"those known go from {known[0]} to {known[-1]}"
-        message = f"{asked[0].because.text}, and no such toolkit is known: {reach}"
-        return Conflict("cuda-excluded", message, tuple(map(step_of, asked)))
+        message = f"{requested[0].because.text}, and no such toolkit is known: {reach}"
+        return Conflict("cuda-excluded", message, tuple(map(step_of, requested)))
     witness = toolkits[0]
     against = [links[-1] for links in provider.unmet(witness)]
     unmet = next((it for it in against if _kind(problem, it) != _NO_DRIVER), against[0])
     fact = _fact_of(problem, unmet)
     others = "; the same is true for every other one requested" if len(toolkits) > 1 else ""
-    steps = (step_of(asked[0]), step_of(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
+    steps = (step_of(requested[0]), step_of(unmet), ConflictStep(fact, _origin_of(problem, unmet)))
     return Conflict(_kind(problem, unmet), f"{unmet.because.text}; {fact}{others}", steps)
 
 
 def _framework_conflict(
-    asked: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider], meant: Meant
+    requested: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider], meant: Meant
 ) -> Conflict:
-    identifier = framework_identifier(asked.framework)
+    identifier = framework_identifier(requested.framework)
     found = [(provider, candidate) for provider in providers for candidate in provider.offered(identifier)]
     if not found:
-        return _nothing_to_try(asked, request, problem, providers)
+        return _nothing_to_try(requested, request, problem, providers)
     chains = [list(_against(provider, candidate)) for provider, candidate in found]
-    return _summary(_Asked(str(asked), _looked_at(asked, request, problem, providers)), problem, chains, meant)
+    return _summary(
+        _Requested(str(requested), _looked_at(requested, request, problem, providers)), problem, chains, meant
+    )
 
 
-def _looked_at(asked: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider]) -> str:
-    """The sources and the date, where builds from others, or later ones, were not looked at."""
+def _looked_at(requested: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider]) -> str:
+    """The sources and the date, if builds from other sources or later builds were not considered."""
     sources = dict.fromkeys(source for provider in providers for source in provider.sources)
-    table = providers[0].table(asked.framework)
-    meant = [it for it in table.releases if (it.cuda is None) is problem.cpu and it.lies_in(asked.specifier)]
+    table = providers[0].table(requested.framework)
+    meant = [it for it in table.releases if (it.cuda is None) is problem.cpu and it.lies_in(requested.specifier)]
     older = [it for it in meant if it.is_older_than(request.packages.exclude_newer)]
     where = f" from {' or '.join(sources)}" if any(it.source not in sources for it in older) else ""
     return where + (f" {released_before(request)}" if len(older) < len(meant) else "")
 
 
 def _nothing_to_try(
-    asked: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider]
+    requested: FrameworkRequest, request: Request, problem: Problem, providers: Sequence[Provider]
 ) -> Conflict:
-    table = providers[0].table(asked.framework)
+    table = providers[0].table(requested.framework)
     offered = [
         release
         for release in table.releases
         if (release.cuda is None) is problem.cpu and any(release.source in provider.sources for provider in providers)
     ]
-    named = [release for release in offered if release.lies_in(asked.specifier)]
+    named = [release for release in offered if release.lies_in(requested.specifier)]
     limit = next((entry for entry in table.platform_limits if entry.platform == problem.platform), None)
-    if not problem.cpu and limit is not None and not named and _is_limited(limit, asked, table.releases):
+    if not problem.cpu and limit is not None and not named and _is_limited(limit, requested, table.releases):
         step = ConflictStep(
-            limit.reason, f"no GPU build of {asked} for {problem.platform}", limit.evidence[0].reference
+            limit.reason, f"no GPU build of {requested} for {problem.platform}", limit.evidence[0].reference
         )
         return Conflict("no-gpu-build", f"{limit.reason} {limit.instead}", (step,))
     moment = request.packages.exclude_newer
     if named and not any(it.is_older_than(moment) for it in named):
-        return _too_new(asked, request, named, cpu=problem.cpu)
+        return _too_new(requested, request, named, cpu=problem.cpu)
     bad = {
         entry.reason: entry
         for it in named
@@ -203,23 +205,25 @@ def _nothing_to_try(
         if not entry.capabilities
     }
     if bad:
-        steps = tuple(ConflictStep(reason, str(asked), entry.evidence[0].reference) for reason, entry in bad.items())
-        return Conflict("known-bad-release", f"{asked}: {steps[0].requirement}", steps)
+        steps = tuple(
+            ConflictStep(reason, str(requested), entry.evidence[0].reference) for reason, entry in bad.items()
+        )
+        return Conflict("known-bad-release", f"{requested}: {steps[0].requirement}", steps)
     sources = dict.fromkeys(source for provider in providers for source in provider.sources)
     where = f"for {problem.platform} from {' or '.join(sources)}"
     kind = "CPU" if problem.cpu else "GPU"
-    step = ConflictStep(f"{asked} was requested", "the request")
+    step = ConflictStep(f"{requested} was requested", "the request")
     if not offered:
-        return Conflict("no-build-for-platform", f"no {kind} build of {asked.framework} is known {where}", (step,))
+        return Conflict("no-build-for-platform", f"no {kind} build of {requested.framework} is known {where}", (step,))
     newest = max(release.version for release in offered)
     oldest = min(release.version for release in offered)
-    message = f"no {kind} build of {asked} is known {where}: the releases known there go from {oldest} to {newest}"
-    is_known = any(release.lies_in(asked.specifier) for release in table.releases)
-    return Conflict("no-such-release", message, (step,), unknown=None if is_known else asked)
+    message = f"no {kind} build of {requested} is known {where}: the releases known there go from {oldest} to {newest}"
+    is_known = any(release.lies_in(requested.specifier) for release in table.releases)
+    return Conflict("no-such-release", message, (step,), unknown=None if is_known else requested)
 
 
-def _too_new(asked: FrameworkRequest, request: Request, named: Sequence[Release], *, cpu: bool) -> Conflict:
-    """Every build that was requested is newer than the request allows, or its day is not known."""
+def _too_new(requested: FrameworkRequest, request: Request, named: Sequence[Release], *, cpu: bool) -> Conflict:
+    """The conflict if every requested build is newer than the request allows, or has no known date."""
     when = released_before(request)
     days = {it.released: it for it in named if it.released is not None}
     first = days[min(days)] if days else named[0]
@@ -227,17 +231,17 @@ def _too_new(asked: FrameworkRequest, request: Request, named: Sequence[Release]
     fact = f"{label} was released on {first.released}" if days else f"it is not known when {label} was released"
     steps = (ConflictStep(f"builds {when} were requested", "the request"), ConflictStep(fact, "the matrix"))
     kind = "CPU" if cpu else "GPU"
-    return Conflict("released-later", f"no {kind} build of {asked} was {when}: {fact}", steps)
+    return Conflict("released-later", f"no {kind} build of {requested} was {when}: {fact}", steps)
 
 
-def _is_limited(limit: PlatformLimit, asked: FrameworkRequest, releases: Sequence[Release]) -> bool:
-    """Whether ``asked`` names only versions that the platform's limit covers."""
-    versions = [release.version for release in releases if release.lies_in(asked.specifier)]
+def _is_limited(limit: PlatformLimit, requested: FrameworkRequest, releases: Sequence[Release]) -> bool:
+    """Whether the request names only versions that the platform's limit covers."""
+    versions = [release.version for release in releases if release.lies_in(requested.specifier)]
     return all(limit.versions.contains(version, prereleases=True) for version in versions)
 
 
 def _against(provider: Provider, candidate: Candidate) -> Iterator[_Chain]:
-    """Every chain of requirements that rules ``candidate`` out by itself."""
+    """Every chain of requirements that excludes ``candidate`` by itself."""
     release = candidate.thing
     assert isinstance(release, Release)
     for links in provider.unmet(candidate):
@@ -245,15 +249,15 @@ def _against(provider: Provider, candidate: Candidate) -> Iterator[_Chain]:
 
 
 def _kind(problem: Problem, requirement: Requirement) -> str:
-    """The code of a reason. A floor that no driver meets which still drives the GPUs is no fault of the driver's."""
+    """The code of a reason. If no driver meets a floor and still drives the GPUs, the driver is not to blame."""
     kind, _, number = requirement.identifier.partition(" ")
     if kind == "driver" and problem.machines[int(number)].driver is None:
         return _NO_DRIVER
     return _KINDS[type(requirement.limit)]
 
 
-def _summary(asked: _Asked, problem: Problem, chains: Sequence[Sequence[_Chain]], meant: Meant) -> Conflict:
-    """As few reasons as stand against all builds, each with its witness, the newest build's first."""
+def _summary(requested: _Requested, problem: Problem, chains: Sequence[Sequence[_Chain]], meant: Meant) -> Conflict:
+    """The fewest reasons that exclude all builds, each with its example, that of the newest build first."""
     lengths: dict[tuple[str, str], int] = {}
     for chain in (chain for against in chains for chain in against):
         lengths[chain.reason] = min(len(chain.links), lengths.get(chain.reason, len(chain.links)))
@@ -261,20 +265,20 @@ def _summary(asked: _Asked, problem: Problem, chains: Sequence[Sequence[_Chain]]
     reasons = fewest([frozenset(chain.reason for chain in against) for against in chains], order)
     witnesses, left = [], list(chains)
     for reason in reasons:
-        witnesses.append(_telling(reason, left, meant))
+        witnesses.append(_example(reason, left, meant))
         left = [against for against in left if all(chain.reason != reason for chain in against)]
     witnesses.sort(key=lambda chain: chain.release.version, reverse=True)
-    message = "; ".join(_sentence(asked, problem, chain, chains, alone=len(reasons) == 1) for chain in witnesses)
+    message = "; ".join(_sentence(requested, problem, chain, chains, alone=len(reasons) == 1) for chain in witnesses)
     if len(reasons) > 1:
-        message += f"; between them this leaves no build of {asked}"
+        message += f"; between them this leaves no build of {requested}"
     steps = tuple(dict.fromkeys(step for chain in witnesses for step in _steps(problem, chain)))
     return Conflict(witnesses[0].kind, message, steps)
 
 
-def _telling(reason: tuple[str, str], chains: Sequence[Sequence[_Chain]], meant: Meant) -> _Chain:
-    """The witness of a reason: the newest build, if possible one that was meant.
+def _example(reason: tuple[str, str], chains: Sequence[Sequence[_Chain]], meant: Meant) -> _Chain:
+    """The example for a reason: the newest build, preferably one that the user meant.
 
-    Of driver floors it is the lowest, which is the one to reach.
+    For driver floors it is the build with the lowest floor, because that is the easiest to reach.
     """
     found = [chain for against in chains for chain in against if chain.reason == reason]
     lowest = min(map(_floor, found))
@@ -288,41 +292,41 @@ def _floor(chain: _Chain) -> tuple[int, ...]:
 
 
 def _sentence(
-    asked: _Asked,
+    requested: _Requested,
     problem: Problem,
     chain: _Chain,
     chains: Sequence[Sequence[_Chain]],
     *,
     alone: bool,
 ) -> str:
-    """One reason in one sentence; ``alone`` says that it stands against every build."""
+    """One reason as a sentence. ``alone`` is true if it excludes every build."""
     release, last = chain.release, chain.last
     fact = _fact_of(problem, last)
     if isinstance(last.limit, DriverFloor) and release.cuda is not None and len(chain.links) > 1:
         builds = [against[0].release for against in chains if against]
-        subject = _subject(asked, release, builds if alone else [release])
+        subject = _subject(requested, release, builds if alone else [release])
         return f"{subject}, which needs NVIDIA driver {last.limit.floor} or newer; {fact}"
-    said = last.because.text.rstrip(".")
+    reason = last.because.text.rstrip(".")
     if len(chain.links) > 1:
-        said = f"{chain.links[0].because.text}; {said}"
+        reason = f"{chain.links[0].because.text}; {reason}"
     if isinstance(last.limit, DriverFloor | PythonAmong | GlibcFloor | ToolkitIn) and fact:
-        said = f"{said}; {fact}"
+        reason = f"{reason}; {fact}"
     more = alone and len(chains) > 1
-    return f"{said}; the same is true for every other known build of {asked}" if more else said
+    return f"{reason}; the same is true for every other known build of {requested}" if more else reason
 
 
-def _subject(asked: _Asked, release: Release, builds: Sequence[Release]) -> str:
-    """``pytorch 2.15.0 is known only in builds for CUDA 13``."""
+def _subject(requested: _Requested, release: Release, builds: Sequence[Release]) -> str:
+    """The subject of a sentence: ``pytorch 2.15.0 is known only in builds for CUDA 13``."""
     assert release.cuda is not None
     majors = {build.cuda.major for build in builds if build.cuda is not None}
     versions = {build.version for build in builds}
     if len(versions) == 1 and majors == {release.cuda.major}:
-        named = f"{release.framework} {release.version}{asked.where}"
+        named = f"{release.framework} {release.version}{requested.where}"
         return f"{named} is known only in builds for CUDA {release.cuda.major}"
     if majors == {release.cuda.major} and len(versions) > 1:
-        return f"{asked} is known only in builds for CUDA {release.cuda.major}"
+        return f"{requested} is known only in builds for CUDA {release.cuda.major}"
     if len(versions) > 1:
-        return f"no known build of {asked} is for a CUDA older than {release.cuda.major}"
+        return f"no known build of {requested} is for a CUDA older than {release.cuda.major}"
     return f"{release.label} is built for CUDA {release.cuda.major}"
 
 
@@ -335,11 +339,11 @@ def _steps(problem: Problem, chain: _Chain) -> Iterator[ConflictStep]:
 
 
 def _fact_of(problem: Problem, requirement: Requirement) -> str:
-    """What the machine or the request says where ``requirement`` is not met."""
+    """What the machine or the request says that does not meet ``requirement``."""
     kind, _, rest = requirement.identifier.partition(" ")
     if kind in (PYTHON, CUDA):
-        asked = problem.python if kind == PYTHON else problem.cuda
-        return "" if asked is None else problem.limit("Python" if kind == PYTHON else "CUDA", asked)
+        requested = problem.python if kind == PYTHON else problem.cuda
+        return "" if requested is None else problem.limit("Python" if kind == PYTHON else "CUDA", requested)
     if not rest:
         return ""
     number, *gpu = rest.split()

@@ -1,4 +1,4 @@
-"""Which builds would run on given machines: the solver's own judgement of each, without making a stack of them."""
+"""Find the builds that run on given machines, without solving for a stack."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from envsolve.resolve.provider import Provider
 
 
 def runnable(problem: Problem, catalogue: Catalogue) -> list[Release]:
-    """The builds of ``problem``'s frameworks that the resolver is offered for its machines.
+    """Return the builds of ``problem``'s frameworks that the resolver would consider for its machines.
 
-    That takes a toolkit and a cuDNN the build admits, code for every GPU (PTX only under a driver that compiles it), a
-    driver at every floor and within the life of every GPU; builds that are known to fail there are left out.
+    For such a build there are a toolkit and a cuDNN that it admits. It has code for every GPU; PTX counts only if the
+    driver compiles it. The driver meets every floor and still supports every GPU. Builds with a known failure there are
+    left out.
     """
     provider = Provider(Request(problem.frameworks), problem, catalogue, tuple(Source))
     if not provider.roots_hold():
         return []
     return [
         candidate.thing
-        for asked in problem.frameworks
-        for candidate in provider.running(framework_identifier(asked.framework))
+        for requested in problem.frameworks
+        for candidate in provider.running(framework_identifier(requested.framework))
         if isinstance(candidate.thing, Release)
     ]

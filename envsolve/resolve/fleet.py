@@ -1,11 +1,11 @@
-"""Many machines: those that no rule distinguishes count as one, and those that share no stack are split into groups.
+"""Solve for many machines: merge equivalent machines, and split those that share no stack into groups.
 
-A driver matters only by which limits it meets: the floors of toolkits, the drivers that support one in full, the first
-and last branches of GPUs. So 10,000 machines come down to a few dozen profiles before anything is solved.
+A driver matters only by the limits that it meets: the floors of toolkits, the drivers that support a toolkit in full,
+the first and last branches of GPUs. So 10,000 machines reduce to a few dozen profiles before anything is solved.
 
-For the smallest split every stack is a set of profiles that it serves: those on which its builds, its toolkit and its
-cuDNN run. Only the largest of these sets matter, and of them the fewest that cover every profile are looked for, which
-is a small search over bits.
+For the smallest split, each stack corresponds to the set of profiles that it serves: those on which its builds, its
+toolkit and its cuDNN run. Only the largest of these sets matter. A small search over bits finds the fewest sets that
+cover every profile.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ class Group(NamedTuple):
 
 
 def profiles(machines: Iterable[Machine], cuda: CudaTable) -> tuple[Machine, ...]:
-    """One machine for all that no rule distinguishes, in the order of their first; ``hosts`` says which they are."""
+    """Return one machine for each set of equivalent machines, in the order of the first.
+
+    ``hosts`` lists the members.
+    """
     limits = {windows: driver_limits(cuda, cuda.architectures, windows=windows) for windows in (False, True)}
     classes: dict[tuple[bool, DriverVersion | None], tuple[bool, ...]] = {}
     found: dict[tuple[object, ...], list[Machine]] = {}
@@ -50,7 +53,7 @@ def profiles(machines: Iterable[Machine], cuda: CudaTable) -> tuple[Machine, ...
 
 
 def driver_limits(cuda: CudaTable, lives: Iterable[Architecture], *, windows: bool) -> list[DriverVersion]:
-    """Every driver that some rule compares with where the GPUs are of ``lives``, the oldest first."""
+    """Every driver version that some rule compares with, for GPUs of ``lives``, oldest first."""
     named = {toolkit.floor(windows=windows) for toolkit in cuda.toolkits}
     named |= {full for toolkit in cuda.toolkits if (full := toolkit.full(windows=windows)) is not None}
     first = {branch.branch: branch.first(windows=windows) for branch in cuda.branches}
@@ -67,9 +70,9 @@ def _class_of(driver: DriverVersion | None, limits: Sequence[DriverVersion]) -> 
 
 
 def smallest_split(request: Request, problem: Problem, solver: Solver) -> list[Group]:
-    """The fewest groups of the machines of ``problem`` that have a stack each; empty if some machine has none.
+    """Return the fewest groups of machines of ``problem`` such that each has a stack; empty if some machine has none.
 
-    The groups are disjoint, that with the newest stack first.
+    The groups are disjoint. The group with the newest stack comes first.
     """
     served = _served_sets(request, problem, solver)
     every = (1 << len(problem.machines)) - 1
@@ -79,7 +82,7 @@ def smallest_split(request: Request, problem: Problem, solver: Solver) -> list[G
 
 
 def _cover(left: int, size: int, served: Sequence[int]) -> list[int] | None:
-    """At most ``size`` of the sets that together hold every bit of ``left``; None if that takes more."""
+    """At most ``size`` sets that together contain every bit of ``left``, or None if that takes more."""
     if not left:
         return []
     if not size:
@@ -97,7 +100,7 @@ def _union(sets: Iterable[int]) -> int:
 
 
 def _groups(cover: Sequence[int], request: Request, problem: Problem, solver: Solver) -> Iterator[Group]:
-    """A machine that several of the stacks serve gets the newest of them."""
+    """The groups of a cover. A machine that several stacks serve gets the newest of them."""
     stacks = [(served, _solved(served, request, problem, solver)) for served in cover]
     stacks.sort(key=lambda stack: [choice.release.version for choice in stack[1].choices], reverse=True)
     left = (1 << len(problem.machines)) - 1
@@ -122,7 +125,7 @@ def _with_machines(problem: Problem, numbers: Iterable[int]) -> Problem:
 
 
 def _served_sets(request: Request, problem: Problem, solver: Solver) -> list[int]:
-    """The largest sets of machines that some stack serves, a bit for each machine; the larger sets first."""
+    """The largest sets of machines that some stack serves, one bit for each machine, larger sets first."""
     alone = [_with_machines(problem, [number]) for number in range(len(problem.machines))]
     found: set[int] = set()
     for number, provider in enumerate(solver.providers(request, problem._replace(machines=()))):
@@ -133,10 +136,10 @@ def _served_sets(request: Request, problem: Problem, solver: Solver) -> list[int
 
 
 def _served_from(free: Provider, by_machine: Sequence[Provider]) -> Iterator[int]:
-    """What the stacks of one group of sources serve; ``free`` knows no machine and so offers everything."""
+    """The machines that the stacks of one group of sources serve. ``free`` has no machine and so excludes nothing."""
     states = {((-1,) * len(SHARED), (1 << len(by_machine)) - 1)}
-    for asked in free.problem.frameworks:
-        identifier = framework_identifier(asked.framework)
+    for requested in free.problem.frameworks:
+        identifier = framework_identifier(requested.framework)
         ways = _ways(free, by_machine, identifier)
         joined = (
             (tuple(one & other for one, other in zip(admits, more, strict=True)), served & also)
@@ -152,7 +155,7 @@ def _served_from(free: Provider, by_machine: Sequence[Provider]) -> Iterator[int
 
 
 def _ways(free: Provider, by_machine: Sequence[Provider], identifier: str) -> set[tuple[tuple[int, ...], int]]:
-    """For the builds of a framework what they admit of what is shared, and the machines they run on."""
+    """For the builds of a framework: what they admit of the shared things, and the machines they run on."""
     running: dict[int, int] = {}
     for number, provider in enumerate(by_machine):
         for candidate in provider.running(identifier) if provider.roots_hold() else ():
@@ -165,7 +168,7 @@ def _ways(free: Provider, by_machine: Sequence[Provider], identifier: str) -> se
 
 
 def _serving(free: Provider, by_machine: Sequence[Provider], thing: str) -> list[int]:
-    """For each toolkit, or each cuDNN, the machines it runs on."""
+    """The machines that each toolkit, or each cuDNN release, runs on."""
     running: dict[int, int] = {}
     for number, provider in enumerate(by_machine):
         for candidate in provider.running(thing):
@@ -174,7 +177,7 @@ def _serving(free: Provider, by_machine: Sequence[Provider], thing: str) -> list
 
 
 def _narrowed(served: int, admitted: int, serving: Sequence[int]) -> set[int]:
-    """What is left of ``served`` with each of the things admitted; all of it where nothing of the kind is needed."""
+    """What is left of ``served`` with each admitted thing, or all of it if nothing of the kind is needed."""
     if admitted == -1:
         return {served}
     distinct = {machines for number, machines in enumerate(serving) if admitted & 1 << number}

@@ -1,7 +1,7 @@
-"""Newer releases than those that were taken, where something that can be changed keeps them away.
+"""Note newer releases that something changeable excludes.
 
-Another source may have one that fits; or one fits but for the driver, which can be updated unless a GPU of the machine
-has reached its last branch.
+Another source may have a newer release that fits. Or a release needs only a newer driver, which can be installed unless
+a GPU of the machine has reached its last driver branch.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from envsolve.resolve.provider import Provider
 
 
 def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solution:
-    """Say so where another source has a newer release that also fits."""
+    """Add a note if another source has a newer release that also fits."""
     found = []
     for other in others:
         for here, there in zip(solution.choices, other.choices, strict=True):
             if there.release.version > here.release.version:
-                way = solution.request.asker.saying("sources", there.release.source)
+                way = solution.request.requester.setting("sources", there.release.source)
                 text = f"{there.release.label} is newer than {here.release.label} and also fits: use {way} to choose it"
                 note = Note("newer-elsewhere", text).about(
                     framework=there.release.framework,
@@ -36,9 +36,10 @@ def with_newer_elsewhere(solution: Solution, others: Sequence[Solution]) -> Solu
 
 
 def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Solution:
-    """Say so where a newer driver is all that the newest release requires.
+    """Add a note if the newest release needs only a newer driver.
 
-    Of several frameworks, or of Linux beside WSL2 with its Windows numbers, one driver says too little.
+    For several frameworks, or for Linux together with WSL2 and its Windows driver numbers, one driver version is not
+    enough.
     """
     machines = solution.problem.machines
     numberings = {machine.windows_driver for machine in machines}
@@ -49,9 +50,9 @@ def with_newer_drivers(solution: Solution, providers: Sequence[Provider]) -> Sol
 
 
 def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[Note]:
-    """The newest of the releases that wait for a driver alone, with the lowest driver that one of its builds needs.
+    """The newest release that needs only a newer driver, with the lowest driver that one of its builds needs.
 
-    Versions are looked at from the newest on, and only as far as one is found: of hundreds that wait one is noted.
+    Versions are examined from the newest on, until one is found. Only that one of possibly hundreds is noted.
     """
     for version, builds in _newest_first(choice, providers):
         needed = [_driver_needed(provider, candidate) for provider, candidate in builds]
@@ -67,7 +68,7 @@ def _waiting(choice: Choice, providers: Sequence[Provider]) -> Iterator[Note]:
 def _newest_first(
     choice: Choice, providers: Sequence[Provider]
 ) -> Iterator[tuple[Version, list[tuple[Provider, Candidate]]]]:
-    """The versions that are newer than the one taken, each with its builds from all sources."""
+    """The versions that are newer than the chosen one, each with its builds from all sources."""
     release = choice.release
     every = [list(provider.newer(release.framework, release.version)) for provider in providers]
     versions = {version for of_provider in every for version, _ in of_provider}
@@ -85,7 +86,7 @@ def _newest_first(
 
 
 def _driver_needed(provider: Provider, candidate: Candidate) -> DriverVersion | None:
-    """The driver with which a build would run, if nothing else is in its way; without a number where it runs."""
+    """The driver with which a build would run, if it needs nothing else. A build that runs already has no number."""
     needed = DriverVersion((), "")
     for *_, last in provider.unmet(candidate):
         if not isinstance(last.limit, DriverFloor) or not _can_rise(provider, last):
@@ -95,7 +96,10 @@ def _driver_needed(provider: Provider, candidate: Candidate) -> DriverVersion | 
 
 
 def _can_rise(provider: Provider, floor: Requirement) -> bool:
-    """Whether a driver at ``floor`` can be installed for the GPUs of its machine: a Jetson's comes with JetPack."""
+    """Whether a driver that meets ``floor`` exists for the GPUs of its machine.
+
+    A Jetson's driver is part of JetPack.
+    """
     assert isinstance(floor.limit, DriverFloor)
     lives = [root.limit for root in provider.roots if root.identifier == floor.identifier]
     has_gpus = bool(provider.problem.machines[int(floor.identifier.split()[1])].gpus)

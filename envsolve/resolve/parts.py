@@ -1,4 +1,4 @@
-"""The words the solver speaks: everything a stack is made of is a candidate, every rule a requirement.
+"""The vocabulary of the solver: every part of a stack is a candidate, every rule is a requirement.
 
 Identifiers:
 
@@ -11,8 +11,9 @@ Identifiers:
     gpu 0 8.6           one kind of GPU of machine 0
     glibc 0             the C library of machine 0
 
-Machines' facts have one candidate each, so a rule about them either holds or is a conflict with its reason attached.
-A requirement says why only when it is asked: a solve makes thousands of them, and an answer shows a few.
+Each fact about a machine has one candidate. So a rule about it either holds, or is a conflict with its reason attached.
+A requirement computes its reason only when it is read: a solve makes thousands of requirements, and an answer shows
+few.
 """
 
 from collections.abc import Callable
@@ -35,22 +36,22 @@ OWNER = "owner"
 
 
 def framework_identifier(framework: str) -> str:
-    """The identifier of a framework's builds."""
+    """Return the identifier of a framework's builds."""
     return f"framework {framework}"
 
 
 def driver_identifier(machine: int) -> str:
-    """The identifier of a machine's driver."""
+    """Return the identifier of a machine's driver."""
     return f"driver {machine}"
 
 
 def gpu_identifier(machine: int, gpu: ComputeCapability) -> str:
-    """The identifier of one kind of GPU in a machine."""
+    """Return the identifier of one kind of GPU in a machine."""
     return f"gpu {machine} {gpu}"
 
 
 def glibc_identifier(machine: int) -> str:
-    """The identifier of a machine's C library."""
+    """Return the identifier of a machine's C library."""
     return f"glibc {machine}"
 
 
@@ -58,7 +59,7 @@ Thing = Release | Toolkit | CudnnRelease | Owner | Version | DriverVersion | Lib
 
 
 class Candidate(NamedTuple):
-    """One possible choice for an identifier; None stands for an unstated fact, which admits every limit."""
+    """A possible choice for an identifier. None stands for an unknown fact, which meets every limit."""
 
     identifier: str
     thing: Thing
@@ -73,7 +74,7 @@ class Anything(NamedTuple):
 
 
 class FrameworkIn(NamedTuple):
-    """A framework version within the asked range."""
+    """A framework version in the requested range."""
 
     specifier: SpecifierSet
 
@@ -84,7 +85,7 @@ class FrameworkIn(NamedTuple):
 
 
 class PythonIn(NamedTuple):
-    """A Python minor of which some patch release lies within the range."""
+    """A Python minor that has a patch release in the range."""
 
     specifier: SpecifierSet
 
@@ -95,7 +96,7 @@ class PythonIn(NamedTuple):
 
 
 class PythonAmong(NamedTuple):
-    """One of the Python minors a build was shipped for."""
+    """One of the Python minors that a build supports."""
 
     pythons: tuple[str, ...]
 
@@ -105,7 +106,7 @@ class PythonAmong(NamedTuple):
 
 
 class ToolkitIn(NamedTuple):
-    """A CUDA toolkit within the range that a build runs with (``built`` is the one it was compiled with)."""
+    """A CUDA toolkit in the range that a build runs with. ``built`` is the one it was compiled with."""
 
     specifier: SpecifierSet
     built: CudaVersion | None
@@ -118,10 +119,10 @@ class ToolkitIn(NamedTuple):
 
 
 class CudnnIn(NamedTuple):
-    """A cuDNN for the right CUDA major, within the range, from whoever will install it (None: it is bundled).
+    """A cuDNN release in the range, for the right CUDA major, from the source that installs it (None: it is bundled).
 
-    One from conda-forge also has to suit the oldest C library there is (``glibc``, None: not known). ``admitted`` holds
-    the identities of the releases that are all this.
+    A cuDNN from conda-forge must also run with the oldest C library of the machines (``glibc``, None if unknown).
+    ``admitted`` contains the identities of the releases that meet all this.
     """
 
     specifier: SpecifierSet
@@ -137,17 +138,17 @@ class CudnnIn(NamedTuple):
 
 
 class OwnedBy(NamedTuple):
-    """CUDA that ``owner`` installs."""
+    """CUDA installed by ``owner``."""
 
     owner: Owner
 
     def admits(self, thing: Thing) -> bool:
-        """Whether ``thing``, an Owner, is this one."""
+        """Whether ``thing``, an Owner, is this owner."""
         return thing is self.owner
 
 
 class DriverFloor(NamedTuple):
-    """A driver that is at least ``floor``."""
+    """A driver of version ``floor`` or newer."""
 
     floor: DriverVersion
 
@@ -157,7 +158,7 @@ class DriverFloor(NamedTuple):
 
 
 class DriverCeiling(NamedTuple):
-    """A driver older than ``below``, the number at which the branch after the GPU's last one begins."""
+    """A driver older than ``below``, the first version of the branch after the GPU's last one."""
 
     below: int
 
@@ -167,17 +168,17 @@ class DriverCeiling(NamedTuple):
 
 
 class Served(NamedTuple):
-    """The GPU of the identifier is served; ``verdict`` was reached when the requirement was made."""
+    """The GPU of the identifier is supported. ``verdict`` was computed when the requirement was made."""
 
     verdict: bool
 
     def admits(self, thing: Thing) -> bool:
-        """Whether the GPU is served."""
+        """Whether the GPU is supported."""
         return self.verdict
 
 
 class GlibcFloor(NamedTuple):
-    """A C library that is at least ``floor``."""
+    """A C library of version ``floor`` or newer."""
 
     floor: LibcVersion
 
@@ -202,16 +203,16 @@ Limit = (
 
 
 class Requirement(NamedTuple):
-    """What ``identifier`` must be, and because of which fact."""
+    """A limit on ``identifier``, and the fact that it is based on."""
 
     identifier: str
     limit: Limit
-    said: Callable[[], Fact]
+    reason: Callable[[], Fact]
 
     @property
     def because(self) -> Fact:
-        """The fact behind it."""
-        return self.said()
+        """The fact that the requirement is based on."""
+        return self.reason()
 
     def admits(self, candidate: Candidate) -> bool:
         """Whether ``candidate`` meets this requirement."""
@@ -221,7 +222,8 @@ class Requirement(NamedTuple):
 def minor_lies_in(minor: Version, specifier: SpecifierSet) -> bool:
     """Whether some patch release of a Python minor lies in ``specifier``.
 
-    A range changes only at the patch releases it names, so those, their neighbours and the two ends are enough to try.
+    A range changes only at the patch releases that it names. So these, their neighbours and the two ends are enough to
+    test.
     """
     named = {Version(clause.version.removesuffix(".*")).micro for clause in specifier}
     patches = {0, 99} | named | {patch + 1 for patch in named} | {max(patch - 1, 0) for patch in named}

@@ -1,8 +1,8 @@
-"""One stack for each of several platforms, of the same releases where there are any.
+"""Solve for several platforms, with the same framework releases on each if possible.
 
-A framework's version is the same on all platforms if some version fits on all, together with the frameworks before it;
-the best such version is taken, in the order of the policy on the first platform. Builds, CUDA and cuDNN are each
-platform's own. The Python is made the same afterwards, where one fits.
+A framework's version is the same on all platforms if some version fits on all, together with the frameworks before it.
+Of these versions the best is chosen, by the policy on the first platform. Builds, CUDA and cuDNN differ between
+platforms. The Python is made the same afterwards, if one fits.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from envsolve.resolve.parts import framework_identifier
 from envsolve.resolve.solver import Solver
 
 Part = tuple[Request, Problem]
-"""The request and the problem of one platform."""
+"""The request and the problem for one platform."""
 
 
 def agreed(parts: Sequence[Part], solver: Solver) -> list[Solution]:
-    """The stacks of all platforms, each of which must have one."""
+    """Return the stacks of all platforms, each of which must have one."""
     pins: dict[str, Version] = {}
     solutions = _solved(parts, pins, None, solver)
-    for asked in parts[0][1].frameworks:
-        versions = {_version_of(solution, asked.framework) for solution in solutions}
-        common = versions.pop() if len(versions) == 1 else _common_version(asked.framework, parts, pins, solver)
+    for requested in parts[0][1].frameworks:
+        versions = {_version_of(solution, requested.framework) for solution in solutions}
+        common = versions.pop() if len(versions) == 1 else _common_version(requested.framework, parts, pins, solver)
         if common is not None:
-            pins[asked.framework] = common
+            pins[requested.framework] = common
             solutions = _solved(parts, pins, None, solver)
     return _with_one_python(parts, pins, solutions, solver)
 
 
 def differing(solutions: Sequence[Solution]) -> Iterator[Note]:
-    """What the platforms do not have in common, in one sentence for each framework."""
+    """Yield a note for each framework on what differs between the platforms."""
     for number, choice in enumerate(solutions[0].choices):
         versions = [(it.problem.platform, it.choices[number].release.version) for it in solutions]
         if len({version for _, version in versions}) > 1:
@@ -84,11 +84,11 @@ def _with_one_python(
 
 
 def _with_common_python(solution: Solution, part: Part) -> Solution:
-    """The solution with its Python described as what it is: the same everywhere, and not a requested one."""
+    """The solution with its Python described as the same for all platforms, and not as a requested one."""
     *because, _ = solution.because
     reference = solution.choices[0].release.reference
-    said = Fact(f"Python {solution.python} is one that fits on all of these platforms", reference)
-    return solution._replace(problem=solution.problem._replace(python=part[1].python), because=(*because, said))
+    fact = Fact(f"Python {solution.python} is one that fits on all of these platforms", reference)
+    return solution._replace(problem=solution.problem._replace(python=part[1].python), because=(*because, fact))
 
 
 def _versions(solutions: Sequence[Solution]) -> list[list[Version]]:
@@ -108,10 +108,12 @@ def _solved(
 
 def _pinned(problem: Problem, pins: Mapping[str, Version], python: Version | None) -> Problem:
     frameworks = tuple(
-        FrameworkRequest(asked.framework, SpecifierSet(f"{asked.specifier},=={pins[asked.framework]}".strip(",")))
-        if asked.framework in pins
-        else asked
-        for asked in problem.frameworks
+        FrameworkRequest(
+            requested.framework, SpecifierSet(f"{requested.specifier},=={pins[requested.framework]}".strip(","))
+        )
+        if requested.framework in pins
+        else requested
+        for requested in problem.frameworks
     )
     if python is None:
         return problem._replace(frameworks=frameworks)

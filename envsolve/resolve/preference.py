@@ -1,35 +1,36 @@
-"""Which of several stacks that all run is the better one. Smaller keys are tried first.
+"""Which of several working stacks is better. Smaller keys are tried first.
 
-Of several frameworks the versions are decided first, in the order asked, and then the builds of these versions.
+With several frameworks, the versions are decided first, in the order requested, and then the builds of these versions.
 
-A build of a framework, under the policy ``newest-framework``, in order:
+A build of a framework is chosen, under the policy ``newest-framework``, by:
 
 1. the sources the user named, in the user's order
 2. the newest release
 3. machine code for every GPU before PTX that the driver must compile
-4. a CUDA that every driver supports in full before one it only runs under minor-version compatibility
+4. a CUDA that every driver supports in full before one that needs minor-version compatibility
 5. the newest CUDA
 6. the default wheel of the Python index before a variant of PyTorch's own
-7. one for more Pythons, then by name
+7. more Pythons, then the name
 
-The toolkit of the environment, in order:
+The toolkit of the environment is chosen by:
 
-1. one that compiles for every GPU (its libraries hold machine code for them)
-2. one that every driver supports in full
-3. the one a framework was built with
+1. whether it compiles for every GPU (its libraries contain machine code for them)
+2. whether every driver supports it in full
+3. whether a framework was built with it
 4. the newest
 
-``newest-cuda`` requires each toolkit in turn, the newest first, and goes on as above.
+``newest-cuda`` requires each toolkit in turn, the newest first, and then continues as above.
 
-``widest-gpu`` puts in front, for a build: the most compute capabilities that it serves together with the widest toolkit
-and cuDNN it admits, then the lowest driver; for a toolkit and a cuDNN: the most capabilities it holds code for, and for
-a toolkit then the lowest driver. Where several frameworks are requested, the first one's reach counts before the next.
+``widest-gpu`` adds criteria in front. For a build: the most compute capabilities that it supports together with the
+widest toolkit and cuDNN it admits, then the lowest driver. For a toolkit and a cuDNN: the most capabilities they have
+code for, and for a toolkit then the lowest driver. With several frameworks, the reach of the first counts before that
+of the next.
 
-A Python that is younger than a year on the day of the matrix comes after all others: most packages have no wheels for
-it yet, so that releases from before it look as if they were the newest that it can have.
+A Python that is younger than a year on the day of the matrix comes last. Most packages have no wheels for it yet, so
+releases from before it would look like the newest that it can have.
 
-``locked`` puts in front the very package, version and build that is there already, then that package and version, then
-that version of the framework; the Python and the toolkit that are there already come first as well.
+``locked`` prefers the locked package, version and build, then that package and version, then that version of the
+framework. The locked Python and toolkit come first as well.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from packaging.version import Version
 
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.release import CudnnRelease, Release, Source, Toolkit
-from envsolve.model.request import Held, Policy
+from envsolve.model.request import LockedVersions, Policy
 from envsolve.model.solution import Problem, Solution
 from envsolve.model.versions import CudaVersion
 from envsolve.resolve.catalogue import Builds, Libraries, cudnn_provider
@@ -52,11 +53,11 @@ _SOURCES = {source: number for number, source in enumerate(Source)}
 _FIRST_OF_AN_OCTOBER = Version("3.9")
 
 Wanted = Callable[[Version, Sequence[Release]], Sequence[Release]]
-"""Those of one version's builds that may be used at all."""
+"""A filter: the builds of one version that may be used at all."""
 
 
 class Preference:
-    """The order of candidates for one problem; ``ranked`` sources come first in their order."""
+    """The order of candidates for one problem. ``ranked`` sources come first, in their order."""
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class Preference:
         libraries: Libraries,
         ranked: Sequence[Source],
         policy: Policy,
-        held: Held,
+        locked: LockedVersions,
         matrix_date: str,
     ) -> None:
         self._libraries = libraries
@@ -72,27 +73,30 @@ class Preference:
         self._platform = problem.platform
         self._ranked = tuple(ranked)
         self._policy = policy
-        self._held = {package: (version, build) for package, version, build in held.packages}
-        self._held_python, self._held_cuda = held.python, held.cuda
+        self._locked = {package: (version, build) for package, version, build in locked.packages}
+        self._locked_python, self._locked_cuda = locked.python, locked.cuda
         self._matrix_date = matrix_date
         self._gpus = problem.gpus
         self._glibc = min((it.glibc for it in problem.machines if it.glibc is not None), default=None)
         self._in_full: dict[CudaVersion, bool] = {}
 
     def builds(self, builds: Builds, wanted: Wanted) -> Iterator[Release]:
-        """The builds of a framework, the best first. Of most only the newest few are ever looked at."""
+        """The builds of a framework, best first. Usually only the newest few are read."""
         if self._policy is Policy.WIDEST_GPU:
             yield from sorted(self._all(builds, wanted), key=self._by_reach)
-        elif self._policy is Policy.LOCKED and self._held:
+        elif self._policy is Policy.LOCKED and self._locked:
             yield from sorted(self._all(builds, wanted), key=self._by_change)
         else:
             yield from self._all(builds, wanted)
 
     def level(self, release: Release) -> object:
-        """What counts before the choice among builds: source and version, or all that a build's own order knows."""
+        """What is compared before the choice between builds: source and version.
+
+        Under ``widest-gpu`` and ``locked`` it is their key, and then the version.
+        """
         if self._policy is Policy.WIDEST_GPU:
             return (*self._by_reach(release), release.version)
-        if self._policy is Policy.LOCKED and self._held:
+        if self._policy is Policy.LOCKED and self._locked:
             return (*self._by_change(release), release.version)
         return (release.source if self._ranked else None, release.version)
 
@@ -118,7 +122,7 @@ class Preference:
         )
 
     def _by_reach(self, release: Release) -> tuple[object, ...]:
-        """Widest first; the sort is stable, so that equals stay in the order of ``newest-framework``."""
+        """The key for ``widest-gpu``. The sort is stable, so equal builds stay in the order of ``newest-framework``."""
         rank = self._ranked.index(release.source) if self._ranked else 0
         if release.cuda is None or release.cuda_requires is None:
             return (rank, 0, ())
@@ -129,14 +133,14 @@ class Preference:
         return (rank, -widest, min((floor for reach, floor in reaches if reach == widest), default=()))
 
     def _suits(self, toolkit: Toolkit) -> bool:
-        """Whether the machines of the request can have ``toolkit``."""
+        """Whether the machines of the request can use ``toolkit``."""
         return all(self._libraries.compiles_for(toolkit, gpu) for gpu in self._gpus) and all(
             machine.driver is None or machine.driver.meets(toolkit.floor(windows=machine.windows_driver))
             for machine in self._machines
         )
 
     def _reach(self, release: Release, toolkit: Toolkit) -> int:
-        """How many compute capabilities a build serves with ``toolkit`` and the widest cuDNN that suits the request."""
+        """How many compute capabilities a build supports with ``toolkit`` and the widest cuDNN for the request."""
         lives = [it.capability for it in self._libraries.cuda.architectures]
         served = [gpu for gpu in lives if self._serves(release, toolkit, gpu)]
         if release.cudnn_requires is None:
@@ -160,33 +164,33 @@ class Preference:
         return (toolkit.floor(windows=windows).parts,)
 
     def _by_change(self, release: Release) -> tuple[object, ...]:
-        """What is held first; the sort is stable, so that equals stay in the order of ``newest-framework``.
+        """The key for ``locked``. The sort is stable, so equal builds stay in the order of ``newest-framework``.
 
         A build is identified by its build string, or by the version that names it, and by the CUDA it runs with.
         """
         rank = self._ranked.index(release.source) if self._ranked else 0
-        version, build = self._held.get(release.package, ("", ""))
+        version, build = self._locked.get(release.package, ("", ""))
         same = version == str(release.version)
         named = version == str(release.full_version)
         very = (named or same) and fnmatchcase(build, release.build_string) if build else named
-        elsewhere = str(release.version) in self._held_versions(release)
-        return (rank, not very, not same, not elsewhere, not self._runs_with_held_cuda(release))
+        elsewhere = str(release.version) in self._locked_versions(release)
+        return (rank, not very, not same, not elsewhere, not self._runs_with_locked_cuda(release))
 
-    def _runs_with_held_cuda(self, release: Release) -> bool:
-        if self._held_cuda is None or release.cuda_requires is None:
+    def _runs_with_locked_cuda(self, release: Release) -> bool:
+        if self._locked_cuda is None or release.cuda_requires is None:
             return True
         limit = self._libraries.toolkit_limit(release.cuda_requires, release.cuda)
-        return self._held_cuda in map(str, limit.admitted)
+        return self._locked_cuda in map(str, limit.admitted)
 
-    def _held_versions(self, release: Release) -> set[str]:
-        """Versions of this framework under whatever package: pytorch and torch are one framework."""
-        from envsolve.frameworks import packages_of  # where something is held; a first answer does without its files
+    def _locked_versions(self, release: Release) -> set[str]:
+        """The locked versions of this framework under any package name: pytorch and torch are one framework."""
+        from envsolve.frameworks import packages_of  # slow, and only needed with a lock
 
         names = {release.package, release.framework, *packages_of(release.framework)}
-        return {self._held[name][0].partition("+")[0] for name in names if name in self._held}
+        return {self._locked[name][0].partition("+")[0] for name in names if name in self._locked}
 
     def toolkits(self, toolkits: Iterable[Toolkit], limits: Iterable[object]) -> list[Toolkit]:
-        """Toolkits that all fit, the best first, given the limits that the chosen frameworks set."""
+        """Return toolkits that all fit, best first, given the limits that the chosen frameworks set."""
         built = {limit.built for limit in limits if isinstance(limit, ToolkitIn)}
         return sorted(toolkits, key=lambda toolkit: self._of_toolkit(toolkit, built))
 
@@ -200,30 +204,30 @@ class Preference:
         )
 
     def _of_policy(self, toolkit: Toolkit) -> tuple[object, ...]:
-        """What the policy puts in front."""
+        """The criteria that the policy adds in front."""
         if self._policy is Policy.NEWEST_CUDA:
             return _oldest_last(toolkit.version)
         if self._policy is Policy.WIDEST_GPU:
             return (-len(toolkit.compiles_for), self._floor(toolkit))
-        return (self._policy is Policy.LOCKED and str(toolkit.version) != self._held_cuda,)
+        return (self._policy is Policy.LOCKED and str(toolkit.version) != self._locked_cuda,)
 
     def cudnns(self, newest_first: Sequence[CudnnRelease]) -> Sequence[CudnnRelease]:
-        """The cuDNNs, the best first: the newest, or under ``widest-gpu`` the newest of the widest."""
+        """Return the cuDNN releases, best first: the newest, or under ``widest-gpu`` the newest of the widest."""
         if self._policy is not Policy.WIDEST_GPU:
             return newest_first
         lives = [it.capability for it in self._libraries.cuda.architectures]
         return sorted(newest_first, key=lambda it: -sum(self._cudnn_serves(it, gpu) for gpu in lives))
 
     def pythons(self, minors: Iterable[Version]) -> list[Version]:
-        """The Python minors, the best first: the newest that is a year old, or under ``locked`` the one there is."""
+        """Return the Python minors, best first: the newest that is a year old, or under ``locked`` the locked one."""
         newest_first = sorted(minors, reverse=True)
         newest_first.sort(key=lambda minor: not is_a_year_old(minor, self._matrix_date))
         if self._policy is Policy.LOCKED:
-            newest_first.sort(key=lambda minor: str(minor) != self._held_python)
+            newest_first.sort(key=lambda minor: str(minor) != self._locked_python)
         return newest_first
 
     def supported_in_full(self, cuda: CudaVersion) -> bool:
-        """Whether every machine's driver supports ``cuda`` in full; an unknown driver counts as one that does."""
+        """Whether every machine's driver supports ``cuda`` in full. An unknown driver counts as supporting it."""
         known = self._in_full.get(cuda)
         if known is None:
             toolkit = self._libraries.toolkit(cuda)
@@ -240,16 +244,16 @@ class Preference:
 
 
 def is_a_year_old(minor: Version, date: str) -> bool:
-    """Whether the first release of a minor of Python is a year old on ``date``, a day as ``2026-11-20``.
+    """Whether the first release of a Python minor is a year old on ``date``, a day such as ``2026-11-20``.
 
-    Every October has one, since 3.9 in 2020 (https://peps.python.org/pep-0602/); the day differs, so that November is
-    what counts.
+    Since 3.9 in 2020 there is one every October (https://peps.python.org/pep-0602/). The day differs, so releases count
+    from November on.
     """
     return minor < _FIRST_OF_AN_OCTOBER or date >= f"{2012 + minor.minor}-11-01"
 
 
 def reach(solution: Solution, libraries: Libraries) -> tuple[int, tuple[int, ...]]:
-    """How many compute capabilities a whole stack serves, and the driver it needs, lower counting for more."""
+    """Return how many compute capabilities a stack supports, and a key that is higher for a lower minimum driver."""
     toolkit, cudnn = solution.toolkit, solution.cudnn
     if toolkit is None:
         return 0, ()
@@ -264,9 +268,9 @@ def reach(solution: Solution, libraries: Libraries) -> tuple[int, tuple[int, ...
     return len(gpus), tuple(-part for part in floor.parts)
 
 
-def kept(solution: Solution, held: Held) -> int:
-    """How many packages of an earlier answer a stack keeps at their version."""
-    versions = {package: version for package, version, _ in held.packages}
+def unchanged_packages(solution: Solution, locked: LockedVersions) -> int:
+    """Return how many locked packages a stack has at their locked version."""
+    versions = {package: version for package, version, _ in locked.packages}
     releases = [choice.release for choice in solution.choices]
     return sum(versions.get(it.package) in (str(it.version), str(it.full_version)) for it in releases)
 

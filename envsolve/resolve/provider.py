@@ -1,8 +1,9 @@
 """The resolvelib provider: which candidates exist, in which order they are tried, and what each requires.
 
-Decided in this order, so that a reason is found where it belongs: frameworks as asked, the owner of CUDA, CUDA, cuDNN,
-Python. What a candidate requires of the machines is decided when it is looked at: a machine's facts have one candidate
-each, so that no choice made later could help. Searching over them would cost the square of the number of machines.
+Candidates are decided in this order, so that a reason is found where it belongs: frameworks in the order requested, the
+owner of CUDA, CUDA, cuDNN, Python. A candidate's requirements on machines are checked as soon as it is looked at. A
+machine's facts have one candidate each, so no later choice could help. Searching over them would cost the square of the
+number of machines.
 """
 
 from __future__ import annotations
@@ -50,10 +51,10 @@ _T = TypeVar("_T")
 
 
 class Known:
-    """What was found of builds, toolkits and cuDNNs for some machines, sources and limits, by the identity of each.
+    """Cached properties of builds, toolkits and cuDNN releases for some machines, sources and limits, by identity.
 
-    ``alone`` is whether they run there, ``requirements`` what they require of what is still to be decided, ``builds``
-    are those of a framework, best first.
+    ``alone`` is whether they run there. ``requirements`` are those on undecided candidates. ``builds`` are those of a
+    framework, best first.
     """
 
     def __init__(self) -> None:
@@ -63,9 +64,9 @@ class Known:
 
 
 class Provider(AbstractProvider[Requirement, Candidate, str]):
-    """Candidates and requirements of one problem, from ``sources`` only; ``toolkit`` is the one to take, if any.
+    """Candidates and requirements of one problem, only from ``sources``. ``toolkit`` is the one to use, if any.
 
-    ``known`` is what other providers of these machines, sources and limits found, whatever their frameworks.
+    ``known`` is shared with other providers for the same machines, sources and limits, whatever their frameworks.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         self._catalogue = catalogue
         ranked = sources if request.sources else ()
         self._preference = Preference(
-            problem, catalogue.libraries, ranked, request.prefer, request.held, catalogue.day_of(request)
+            problem, catalogue.libraries, ranked, request.prefer, request.locked, catalogue.day_of(request)
         )
         self._toolkit = toolkit
         self._exclude_newer = request.packages.exclude_newer
@@ -91,17 +92,17 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         self._matched: dict[tuple[object, ...], list[Candidate]] = {}
         self._numbers: dict[str, dict[int, int]] = {}
         self._candidates: dict[str, Sequence[Candidate] | _Remembered[Candidate]] = {}
-        self._asked = {framework_identifier(it.framework): it for it in problem.frameworks}
-        self._turn = {identifier: number for number, identifier in enumerate(self._asked)}
+        self._frameworks = {framework_identifier(it.framework): it for it in problem.frameworks}
+        self._turn = {identifier: number for number, identifier in enumerate(self._frameworks)}
 
     @cached_property
     def roots(self) -> tuple[Requirement, ...]:
-        """What the request and the machines themselves require."""
-        return (*self._machine_roots(), *self.asked)
+        """The requirements of the request and the machines."""
+        return (*self._machine_roots(), *self.request_roots)
 
     @cached_property
-    def asked(self) -> tuple[Requirement, ...]:
-        """What the request requires."""
+    def request_roots(self) -> tuple[Requirement, ...]:
+        """The requirements of the request."""
         return tuple(self._request_roots())
 
     @cached_property
@@ -112,7 +113,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return found
 
     def identify(self, requirement_or_candidate: Requirement | Candidate) -> str:
-        """The identifier of either."""
+        """Return the identifier of a requirement or a candidate."""
         return requirement_or_candidate.identifier
 
     def get_preference(
@@ -123,7 +124,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         information: Mapping[str, Iterator[RequirementInformation[Requirement, Candidate]]],
         backtrack_causes: Sequence[RequirementInformation[Requirement, Candidate]],
     ) -> tuple[int, int]:
-        """Frameworks as asked, then the owner, CUDA, cuDNN and Python."""
+        """Order identifiers: frameworks as requested, then the owner, CUDA, cuDNN and Python."""
         return _ORDER.get(identifier, -1), self._turn.get(identifier, 0)
 
     def find_matches(
@@ -132,22 +133,22 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         requirements: Mapping[str, Iterator[Requirement]],
         incompatibilities: Mapping[str, Iterator[Candidate]],
     ) -> Callable[[], Iterable[Candidate]]:
-        """The candidates that meet every requirement and were not refused yet, best first, each looked at when due."""
+        """Return the candidates that meet every requirement and were not refused yet, best first, evaluated lazily."""
         refused = {id(candidate) for candidate in incompatibilities[identifier]}
         found = self.matches(identifier, list(requirements[identifier]))
-        if identifier in self._asked or identifier in _SHARED:
+        if identifier in self._frameworks or identifier in _SHARED:
             return lambda: (it for it in found if id(it) not in refused and self._runs_alone(it))
         return lambda: (it for it in found if id(it) not in refused)
 
     def matches(self, identifier: str, limits: Sequence[Requirement]) -> Iterable[Candidate]:
         """The candidates of ``identifier`` that meet every limit, best first. Many builds share their limits."""
-        if identifier in self._asked:
+        if identifier in self._frameworks:
             return self.offered(identifier)
         if identifier not in _ORDER:
             (only,) = self._of(identifier)
             met = all(limit.limit.admits(only.thing) for limit in limits) and not _floor_above_ceiling(limits)
             return (only,) if met else ()
-        key = (identifier, *(id(asked.limit) for asked in limits))
+        key = (identifier, *(id(it.limit) for it in limits))
         known = self._matched.get(key)
         if known is None:
             known = self._matched[key] = self._admitted(identifier, limits)
@@ -161,31 +162,31 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         if identifier == CUDA and len(found) > 1:
             by_toolkit = {id(candidate.thing): candidate for candidate in found}
             toolkits = [it.thing for it in found if isinstance(it.thing, Toolkit)]
-            best_first = self._preference.toolkits(toolkits, [asked.limit for asked in limits])
+            best_first = self._preference.toolkits(toolkits, [it.limit for it in limits])
             return [by_toolkit[id(toolkit)] for toolkit in best_first]
         return found
 
     def offered(self, identifier: str) -> Iterable[Candidate]:
-        """Every candidate, whether it runs or not; of builds those that were requested and that some GPU runs."""
+        """Every candidate, whether it runs or not. Builds are those that were requested and that some GPU runs."""
         return self._of(identifier)
 
     def keeping(self, agreed: Sequence[Candidate]) -> Provider:
-        """The same provider with the builds of the frameworks settled."""
+        """Return the same provider with the builds of the frameworks decided."""
         kept = copy(self)
         kept.__dict__["_candidates"] = self._candidates | {candidate.identifier: [candidate] for candidate in agreed}
         return kept
 
     def level(self, release: Release) -> object:
-        """What the policy compares first; builds that it then distinguishes have the same."""
+        """What the policy compares first. Builds with the same level differ only in later criteria."""
         return self._preference.level(release)
 
     def running(self, identifier: str) -> Iterator[Candidate]:
-        """The candidates that run if nothing else were requested: builds, toolkits or cuDNNs, best first."""
+        """The builds, toolkits or cuDNN releases that run if nothing else is requested, best first."""
         found = self.matches(identifier, self._limits_on(identifier))
         return (candidate for candidate in found if self._runs_alone(candidate))
 
     def left_by(self, requirement: Requirement) -> Iterator[int]:
-        """Of the candidates of a thing that frameworks share, the numbers of those that ``requirement`` leaves."""
+        """The numbers of the candidates of a shared thing that meet ``requirement``."""
         if requirement.identifier not in self._numbers:
             every = enumerate(self.offered(requirement.identifier))
             self._numbers[requirement.identifier] = {id(candidate): number for number, candidate in every}
@@ -195,8 +196,8 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
                 yield numbers[id(candidate)]
 
     def roots_hold(self) -> bool:
-        """Whether the machines, and the CUDA that was requested, are possible before any framework is looked at."""
-        of_machines = (identifier for identifier in self._roots_of if identifier not in (*self._asked, *_ORDER))
+        """Whether the machines and the requested CUDA are possible, before any framework is considered."""
+        of_machines = (identifier for identifier in self._roots_of if identifier not in (*self._frameworks, *_ORDER))
         if not all(self.matches(identifier, self._roots_of[identifier]) for identifier in of_machines):
             return False
         return CUDA not in self._roots_of or next(self.running(CUDA), None) is not None
@@ -210,7 +211,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return requirement.admits(candidate)
 
     def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
-        """What ``candidate`` requires of what is still to be decided."""
+        """Return the requirements of ``candidate`` on undecided identifiers."""
         known = self._known.requirements.get(id(candidate.thing))
         if known is None:
             every = self._requirements_of(candidate)
@@ -218,7 +219,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return known
 
     def requirements(self, chosen: Iterable[Candidate]) -> dict[str, list[Requirement]]:
-        """Everything that ``chosen`` require, of the machines too, and before it what request and machines do."""
+        """Every requirement of the request, the machines, and ``chosen`` candidates, on machines too, by identifier."""
         found = {identifier: list(roots) for identifier, roots in self._roots_of.items()}
         for requirement in chain.from_iterable(map(self._requirements_of, chosen)):
             found.setdefault(requirement.identifier, []).append(requirement)
@@ -236,11 +237,11 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
                 yield (requirement, *next(self.unmet(first)))
 
     def _limits_on(self, identifier: str) -> Sequence[Requirement]:
-        """What the request and the machines require of ``identifier``."""
+        """The requirements of the request and the machines on ``identifier``."""
         return self._roots_of.get(identifier, ())
 
     def _runs_alone(self, candidate: Candidate) -> bool:
-        """Whether nothing but another framework can rule ``candidate`` out. Keeps hopeless builds out of the search."""
+        """Whether only another framework can exclude ``candidate``. This keeps hopeless builds out of the search."""
         known = self._known.alone.get(id(candidate.thing))
         if known is None:
             known = self._known.alone[id(candidate.thing)] = next(self.unmet(candidate), None) is None
@@ -263,14 +264,13 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return known
 
     def _all(self, identifier: str) -> Sequence[Candidate] | _Remembered[Candidate]:
-        """Every candidate of ``identifier``."""
         libraries = self._catalogue.libraries
-        if identifier in self._asked:
-            asked = self._asked[identifier]
-            if asked not in self._known.builds:
+        if identifier in self._frameworks:
+            request = self._frameworks[identifier]
+            if request not in self._known.builds:
                 found = (Candidate(identifier, release) for release in self._builds(identifier))
-                self._known.builds[asked] = _Remembered(found)
-            return self._known.builds[asked]
+                self._known.builds[request] = _Remembered(found)
+            return self._known.builds[request]
         if identifier == PYTHON:
             minors = {name: it for builds in self._catalogue.builds.values() for name, it in builds.pythons.items()}
             return [Candidate(PYTHON, minor) for minor in self._preference.pythons(minors.values())]
@@ -290,20 +290,20 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
         return machine.driver if kind == "driver" else machine.glibc
 
     def newer(self, framework: str, than: Version) -> Iterator[tuple[Version, Sequence[Release]]]:
-        """The builds that were requested of each version newer than one, the newest first, whether they run or not."""
+        """The requested builds of each version newer than ``than``, newest first, whether they run or not."""
         wanted = self._wanted(framework)
         every = self._catalogue.builds[framework].by_version
         newer = takewhile(lambda entry: entry[0] > than, every)
         return ((version, found) for version, releases in newer if (found := wanted(version, releases)))
 
     def _builds(self, identifier: str) -> Iterator[Release]:
-        framework = self._asked[identifier].framework
+        framework = self._frameworks[identifier].framework
         return self._preference.builds(self._catalogue.builds[framework], self._wanted(framework))
 
     def _wanted(self, framework: str) -> Wanted:
-        """Those of one version's builds that were requested, are old enough and are not known to fail."""
+        """A filter for the builds of one version that were requested, are old enough and have no known failure."""
         builds = self._catalogue.builds[framework]
-        limit = FrameworkIn(self._asked[framework_identifier(framework)].specifier)
+        limit = FrameworkIn(self._frameworks[framework_identifier(framework)].specifier)
 
         def wanted(version: Version, releases: Sequence[Release]) -> Sequence[Release]:
             return [it for it in builds.named_by(limit, version, releases) if self._may_use(it)]
@@ -320,22 +320,22 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
     def _machine_roots(self) -> Iterator[Requirement]:
         for number, machine in enumerate(self.problem.machines):
             for gpu, _ in machine.gpus:
-                said = partial(Fact, f"the stack must run on {machine.gpu_label(gpu)}", "the request")
-                yield Requirement(gpu_identifier(number, gpu), Anything(), said)
+                reason = partial(Fact, f"the stack must run on {machine.gpu_label(gpu)}", "the request")
+                yield Requirement(gpu_identifier(number, gpu), Anything(), reason)
                 yield from self.rules.of_gpu(number, machine, gpu)
 
     def _request_roots(self) -> Iterator[Requirement]:
-        for identifier, request in self._asked.items():
-            said = partial(Fact, f"{request} was requested", "the request")
-            yield Requirement(identifier, FrameworkIn(request.specifier), said)
+        for identifier, request in self._frameworks.items():
+            reason = partial(Fact, f"{request} was requested", "the request")
+            yield Requirement(identifier, FrameworkIn(request.specifier), reason)
         problem = self.problem
         if problem.python is not None:
-            said = partial(Fact, problem.limit("Python", problem.python), "the request")
-            yield Requirement(PYTHON, PythonIn(problem.python), said)
+            reason = partial(Fact, problem.limit("Python", problem.python), "the request")
+            yield Requirement(PYTHON, PythonIn(problem.python), reason)
         libraries = self._catalogue.libraries
         if problem.cuda is not None:
-            said = partial(Fact, problem.limit("CUDA", problem.cuda), "the request")
-            yield Requirement(CUDA, libraries.toolkit_limit(problem.cuda, None), said)
+            reason = partial(Fact, problem.limit("CUDA", problem.cuda), "the request")
+            yield Requirement(CUDA, libraries.toolkit_limit(problem.cuda, None), reason)
         if self._toolkit is not None:
             text = f"CUDA {self._toolkit.version} is the newest that a stack for this request has"
             limit = libraries.only(self._toolkit)
@@ -343,7 +343,7 @@ class Provider(AbstractProvider[Requirement, Candidate, str]):
 
 
 class _Remembered(Iterable[_T]):
-    """What an iterator gives, once; who asks again gets what was given, and more where that was not enough."""
+    """An iterator's items, stored as they are read, so that it can be read several times and lazily."""
 
     def __init__(self, source: Iterator[_T]) -> None:
         self._source = source
@@ -365,7 +365,7 @@ class _Remembered(Iterable[_T]):
 
 
 def _floor_above_ceiling(limits: Sequence[Requirement]) -> bool:
-    """Whether no driver at all can meet these limits; matters where the driver is not known."""
-    floors = [asked.limit.floor.parts[0] for asked in limits if isinstance(asked.limit, DriverFloor)]
-    ceilings = [asked.limit.below for asked in limits if isinstance(asked.limit, DriverCeiling)]
+    """Whether no driver at all can meet these limits, which matters if the driver is unknown."""
+    floors = [it.limit.floor.parts[0] for it in limits if isinstance(it.limit, DriverFloor)]
+    ceilings = [it.limit.below for it in limits if isinstance(it.limit, DriverCeiling)]
     return bool(floors and ceilings) and max(floors) >= min(ceilings)

@@ -1,4 +1,4 @@
-"""The reasons for a conflict, and how few of them are enough."""
+"""The reasons for a conflict, and the fewest that are enough."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class Conflict(NamedTuple):
-    """Why there is no stack: a stable code, one sentence, the chain of facts behind it, and what cannot hold together.
+    """Why there is no stack: a stable code, one sentence, the chain of facts behind it, and what cannot be combined.
 
-    ``minimal`` is a smallest set of constraints without a stack; ``spelled`` names them in words. ``unknown`` is what
-    was requested of a framework where no release of it is known at all.
+    ``minimal`` is a smallest set of constraints without a stack, and ``spelled`` names them in words. ``unknown`` is a
+    request for a framework of which no release is known.
     """
 
     code: str
@@ -30,12 +30,12 @@ class Conflict(NamedTuple):
 
 
 def step_of(requirement: Requirement) -> ConflictStep:
-    """The fact behind a requirement as a link of a chain."""
+    """Return the fact behind a requirement as a link of a chain."""
     return ConflictStep(requirement.because.text, requirement.because.source, requirement.because.source)
 
 
 def fewest(sets: Iterable[frozenset[T]], order: Iterable[T]) -> tuple[T, ...]:
-    """The fewest of ``order`` of which every set holds one; of equals those that come first."""
+    """Return the fewest items of ``order`` such that each set contains one; if equal, the earlier ones."""
     distinct = set(sets)
     every = [item for item in order if any(item in it for it in distinct)]
     for size in range(1, len(every) + 1):

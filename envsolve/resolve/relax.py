@@ -1,9 +1,9 @@
-"""Ways out of a conflict: give up one constraint at a time, solve again, keep what works. Least change first.
+"""Find ways out of a conflict: drop one constraint at a time, solve again, keep what works. Least change first.
 
-Only constraints of a smallest conflicting set are tried: a stack has to give up one of them. In order: another source
-(the release stays), also one that is asked only where it is named; another version of a framework, another CUDA,
-another Python, a later date, another driver, fewer GPUs, one framework less, Linux instead of Windows. Two at once, and
-CPU, only where no single one leads to a stack.
+Only constraints of a smallest conflicting set are tried, because a stack has to give up one of them. The order is:
+another source (the same release), including sources that are used only if named; another version of a framework,
+another CUDA, another Python, a later date, another driver, fewer GPUs, one framework less, Linux instead of Windows.
+Two changes at once, and CPU, are tried only if no single change leads to a stack.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from envsolve.matrix.tables import CudaTable
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import Source
-from envsolve.model.request import FrameworkRequest, Held, Policy, Request
+from envsolve.model.request import FrameworkRequest, LockedVersions, Policy, Request
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.model.words import parse_moment
@@ -31,7 +31,8 @@ _ONLY_BY_NAME = (Source.PYTORCH_CHANNEL, Source.JAX_RELEASES)
 class WayOut(NamedTuple):
     """A request that has an answer, what it gives up, in words, and the answer.
 
-    ``on`` names the hosts where something has to be installed first, for which no option stands. ``kind`` is its code.
+    ``on`` names the hosts on which something has to be installed first, for which there is no option. ``kind`` is its
+    code.
     """
 
     text: str
@@ -42,7 +43,10 @@ class WayOut(NamedTuple):
 
 
 class Drivers(NamedTuple):
-    """Drivers worth trying, oldest first; the last branch that drives every GPU, if any, and where the next begins."""
+    """Drivers worth trying, oldest first.
+
+    Also the last branch that drives every GPU, if any, and the start of the next branch.
+    """
 
     known: tuple[DriverVersion, ...]
     last_branch: int | None
@@ -50,7 +54,7 @@ class Drivers(NamedTuple):
 
 
 def drivers_for(machines: Sequence[Machine], cuda: CudaTable) -> Drivers:
-    """The drivers that could make a difference to ``machines``: floors, full support, first releases of branches."""
+    """Return the drivers that could make a difference: floors, full support, and first releases of branches."""
     windows = machines[0].windows_driver
     named = {toolkit.floor(windows=windows) for toolkit in cuda.toolkits}
     named |= {full for toolkit in cuda.toolkits if (full := toolkit.full(windows=windows)) is not None}
@@ -62,7 +66,7 @@ def drivers_for(machines: Sequence[Machine], cuda: CudaTable) -> Drivers:
 
 
 def ways_out(request: Request, problem: Problem, minimal: Collection[Constraint], solver: Solver) -> list[WayOut]:
-    """Every single relaxation of ``minimal`` that leads to a stack, the least change first."""
+    """Return every single relaxation of ``minimal`` that leads to a stack, the least change first."""
     relax = _Relax(request, problem, minimal, solver)
     return list(relax.one()) or list(relax.all_that_was_typed()) or list(relax.to_cpu())
 
@@ -77,7 +81,7 @@ class _Relax:
         self._solver = solver
 
     def one(self) -> Iterator[WayOut]:
-        """One constraint at a time."""
+        """Drop one constraint at a time."""
         ways = (
             ("other-source", self._source),
             ("other-source", self._source_by_name),
@@ -110,7 +114,7 @@ class _Relax:
             yield WayOut(text, self._request._replace(sources=sources), solution)
 
     def _source_by_name(self) -> Iterator[WayOut]:
-        """Sources that are asked only where they are named: what has ended lies there."""
+        """Sources that are used only if named, because they have ended."""
         wheels_only = self._request.format in PYTHON_FORMATS
         for source in _ONLY_BY_NAME if not self._request.sources else ():
             if wheels_only and not source.is_wheel:
@@ -122,38 +126,38 @@ class _Relax:
 
     def _versions(self) -> Iterator[WayOut]:
         for number in self._numbers(Kind.VERSION):
-            asked = self._problem.frameworks[number]
+            requested = self._problem.frameworks[number]
             newest = self._newest(number)
             if newest is None:
                 continue
             near = self._nearest_above(number, newest)
             if near is not None:
-                yield self._version(number, near, f"the nearest {asked.framework} that fits is")
-            yield self._version(number, newest, f"the newest {asked.framework} that fits is")
+                yield self._version(number, near, f"the nearest {requested.framework} that fits is")
+            yield self._version(number, newest, f"the newest {requested.framework} that fits is")
 
     def _newest(self, number: int) -> Solution | None:
-        """With the newest version of a framework that fits, whatever the request prefers or a lock holds."""
-        plain = self._request._replace(prefer=Policy.NEWEST_FRAMEWORK, held=Held())
+        """A stack with the newest version of a framework that fits, whatever the request prefers or a lock pins."""
+        plain = self._request._replace(prefer=Policy.NEWEST_FRAMEWORK, locked=LockedVersions())
         newest = self._with_version(number, SpecifierSet(), plain)
         if newest is None or plain == self._request:
             return newest
         return self._with_version(number, SpecifierSet(f"=={newest.choices[number].release.version}"), self._request)
 
     def _with_version(self, number: int, specifier: SpecifierSet, request: Request) -> Solution | None:
-        frameworks = self._asking(number, specifier)
+        frameworks = self._with_versions(number, specifier)
         problem = self._problem._replace(frameworks=frameworks)
         return self._solver.newest(request._replace(frameworks=frameworks), problem)
 
-    def _asking(self, number: int, specifier: SpecifierSet) -> tuple[FrameworkRequest, ...]:
+    def _with_versions(self, number: int, specifier: SpecifierSet) -> tuple[FrameworkRequest, ...]:
         frameworks = self._problem.frameworks
         changed = FrameworkRequest(frameworks[number].framework, specifier)
         return (*frameworks[:number], changed, *frameworks[number + 1 :])
 
     def _nearest_above(self, number: int, newest: Solution) -> Solution | None:
-        """Where all that fits is newer than what was requested, the oldest of it: the least change."""
-        asked = self._problem.frameworks[number]
-        table = self._solver.catalogue(self._problem).builds[asked.framework]
-        meant = [version for version, _ in table.by_version if asked.specifier.contains(version)]
+        """If everything that fits is newer than requested, a stack with the oldest of it: the least change."""
+        requested = self._problem.frameworks[number]
+        table = self._solver.catalogue(self._problem).builds[requested.framework]
+        meant = [version for version, _ in table.by_version if requested.specifier.contains(version)]
         best = newest.choices[number].release.version
         if not meant or best < max(meant):
             return None
@@ -164,7 +168,7 @@ class _Relax:
     def _version(self, number: int, solution: Solution, words: str) -> WayOut:
         release = solution.choices[number].release
         cuda = f", CUDA {release.cuda}" if release.cuda else ""
-        frameworks = self._asking(number, SpecifierSet(f"=={release.version}"))
+        frameworks = self._with_versions(number, SpecifierSet(f"=={release.version}"))
         text = f"{words} {release.version} ({release.source}{cuda})"
         return WayOut(text, self._request._replace(frameworks=frameworks), solution)
 
@@ -186,7 +190,7 @@ class _Relax:
             yield WayOut(f"with Python {solution.python} it fits", self._request._replace(python=python), solution)
 
     def _date(self) -> Iterator[WayOut]:
-        """The first later day on which there is a stack: one of a release, which never takes a build away."""
+        """The first later day with a stack. It is the day of a release, and a later day never removes a build."""
         moment = self._request.packages.exclude_newer
         if not self._numbers(Kind.DATE) or moment is None:
             return
@@ -214,7 +218,7 @@ class _Relax:
             yield self._driver(older[0], older[1], numbers, f"install a driver of branch R{older[0]}")
 
     def _forward_compatibility(self) -> Iterator[WayOut]:
-        """The oldest toolkit that cuda-compat brings to drivers that are in the way, on GPUs that allow it."""
+        """The oldest toolkit that cuda-compat makes available to drivers that are in the way, on GPUs that allow it."""
         machines = [self._problem.machines[number] for number in self._numbers(Kind.DRIVER)]
         cuda = self._solver.cuda
         for forward in cuda.forward if self._problem.platform.is_linux else ():
@@ -244,7 +248,10 @@ class _Relax:
         return WayOut(text, self._request._replace(driver=driver), solution)
 
     def _newer_driver(self, numbers: Sequence[int], drivers: Drivers) -> tuple[DriverVersion, Solution] | None:
-        """The oldest driver with which there is a stack. A newer one within the GPUs' life never loses it: bisect."""
+        """The oldest driver with which there is a stack.
+
+        Within the GPUs' life a newer driver never loses a stack, so the search is a bisection.
+        """
         machines = [self._problem.machines[number] for number in numbers]
         newer = [driver for driver in drivers.known if _would_change(machines, driver, drivers.below)]
         found: tuple[DriverVersion, Solution] | None = None
@@ -298,7 +305,7 @@ class _Relax:
             yield WayOut(text, typed, group.solution)
 
     def _fewer_frameworks(self) -> Iterator[WayOut]:
-        """An environment without one of the frameworks that do not go together; that one gets its own."""
+        """An environment without one of the conflicting frameworks, which gets its own environment."""
         frameworks = self._problem.frameworks
         numbers = self._numbers(Kind.FRAMEWORK)
         for number in numbers if len(frameworks) > 1 else ():
@@ -309,7 +316,7 @@ class _Relax:
                 yield WayOut(text, self._request._replace(frameworks=rest), solution)
 
     def _linux(self) -> Iterator[WayOut]:
-        """WSL2 runs Linux builds on the Windows driver; typed inside, detection finds the same machine."""
+        """Linux in WSL2, which runs on the Windows driver. Run there, detection finds the same machine."""
         if self._problem.platform is not Platform.WIN_64:
             return
         inside = self._request._replace(platforms=(), gpus=("auto",), hosts=(), driver=None)
@@ -318,8 +325,10 @@ class _Relax:
             yield WayOut(f"in WSL2 {_label(solution)} fits; type there", inside, solution)
 
     def all_that_was_typed(self) -> Iterator[WayOut]:
-        """Any version of any date and source with any Python and CUDA: what the machine itself can run."""
-        frameworks = tuple(FrameworkRequest(asked.framework, SpecifierSet()) for asked in self._problem.frameworks)
+        """Any version, date, source, Python and CUDA: what the machine itself can run."""
+        frameworks = tuple(
+            FrameworkRequest(requested.framework, SpecifierSet()) for requested in self._problem.frameworks
+        )
         free = up_to(None, self._request)._replace(frameworks=frameworks, sources=(), python=None, cuda=None)
         solution = self._solver.newest(free, self._problem._replace(frameworks=frameworks, python=None, cuda=None))
         if solution is not None:
@@ -329,7 +338,7 @@ class _Relax:
             yield WayOut(f"{_label(solution)} fits", typed, solution, kind="any-release")
 
     def to_cpu(self) -> Iterator[WayOut]:
-        """The frameworks without the GPU, named as what it is."""
+        """The frameworks without the GPU, described as that."""
         relaxed = self._request._replace(gpus=("none",), driver=None, cuda=None)
         machines = tuple(machine._replace(driver=None, gpus=()) for machine in self._problem.machines)
         solution = self._try(relaxed, self._problem._replace(cpu=True, machines=machines, cuda=None))
@@ -349,9 +358,9 @@ def _would_change(machines: Sequence[Machine], driver: DriverVersion, below: int
 
 
 def _typed(request: Request, solution: Solution) -> Request:
-    """``request`` without its host files: what they said of platform and C library, as far as options can say it.
+    """``request`` without its host files: their platform and C library, as far as options can express them.
 
-    No option names a C library, so the releases that go with it are named instead.
+    No option sets a C library, so the releases that fit it are named instead.
     """
     if not request.hosts:
         return request

@@ -1,22 +1,23 @@
 """The rules of the NVIDIA platform, each in one function with its source: what choosing a thing requires of the rest.
 
-* Driver floor: machine code of a toolkit runs from the driver that minor-version compatibility names
+* Driver floor: machine code of a toolkit runs on drivers from the version that minor-version compatibility names
   (NVIDIA, CUDA compatibility, minor-version compatibility, table 1).
-* PTX: where only PTX serves a GPU the driver compiles it, which takes a driver that supports the compiling toolkit in
+* PTX: if only PTX serves a GPU, the driver compiles it. That takes a driver that supports the compiling toolkit in
   full; an older one answers cudaErrorUnsupportedPtxVersion, 222 (NVIDIA/nvbandwidth#61).
-* Machine code and PTX against capabilities: :mod:`envsolve.model.capability`.
-* A toolkit's libraries hold code for the GPUs its compiler targets. A build's own PTX says nothing about that of cuBLAS
+* Machine code and PTX by capability: :mod:`envsolve.model.capability`.
+* A toolkit's libraries contain code for the GPUs that its compiler targets. A build's own PTX says nothing about cuBLAS
   and the others, so a GPU needs the toolkit that first compiled for its family: Blackwell 12.8, Thor 13.0
   (NVIDIA, CUDA toolkit release notes, architectures by toolkit).
-* Life of a GPU: driven from the branch whose CUDA first compiled for it up to the last branch that lists it
+* Life of a GPU: supported from the branch whose CUDA first compiled for it up to the last branch that lists it
   (NVIDIA, CUDA toolkit, driver and architecture matrix; supported-GPU tables of open-gpu-kernel-modules).
 * cuDNN runs with the minor it was compiled with or a newer one of the same major (NVIDIA cuDNN developer guide), and
-  must itself hold code for the GPU: 9.11 and later hold none for 5.x to 7.0, so matrix products work there and
+  must itself contain code for the GPU: 9.11 and later have none for 5.x to 7.0, so matrix products work there and
   convolutions fail (fat-binary headers of the wheels).
-* One installer owns CUDA: with libraries of conda beside those of pip the process loads whichever it finds first, and
-  one framework runs on the other's cuDNN or NCCL (pytorch/pytorch#186591, tensorflow/hub#884).
-* Where pip installs alone, a wheel that brings no CUDA loads what the system has. Beside other frameworks only the
-  major of their CUDA binds it, by which libraries are named; that it finds them is up to who sets up the system.
+* One installer owns CUDA. With libraries of both conda and pip, the process loads whichever it finds first, and one
+  framework runs on the other's cuDNN or NCCL (pytorch/pytorch#186591, tensorflow/hub#884).
+* If pip alone installs, a wheel without CUDA libraries loads those of the system. Together with other frameworks, only
+  the major of their CUDA limits it, because the names of libraries contain it. Whoever sets up the system makes sure
+  that they are found.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ _OWNED = {owner: OwnedBy(owner) for owner in Owner}
 
 
 class Rules:
-    """What each candidate requires, for one problem. Facts are put into words only where they are read."""
+    """The requirements of each candidate, for one problem. Facts are put into words only when they are read."""
 
     def __init__(self, problem: Problem, catalogue: Catalogue, *, by_pip: bool = False) -> None:
         self._problem = problem
@@ -74,7 +75,7 @@ class Rules:
         self._glibcs = [glibc_identifier(number) for number, _ in enumerate(problem.machines)]
 
     def of_release(self, release: Release) -> Iterator[Requirement]:
-        """A framework build requires GPUs that it serves, its CUDA and cuDNN, a Python and a C library."""
+        """A framework build requires GPUs that it supports, its CUDA and cuDNN, a Python and a C library."""
         builds = self._builds[release.framework]
         if release.cuda is not None:
             yield from self._served_by(release, builds)
@@ -86,7 +87,7 @@ class Rules:
                 yield Requirement(identifier, limit, partial(facts.glibc_floor, release, release.glibc))
 
     def of_toolkit(self, toolkit: Toolkit) -> Iterator[Requirement]:
-        """A CUDA toolkit requires a driver at its floor and GPUs it still compiles for."""
+        """A CUDA toolkit requires a driver at its floor and GPUs that it still compiles for."""
         for number, machine in enumerate(self._problem.machines):
             floor = toolkit.floor(windows=machine.windows_driver)
             yield Requirement(
@@ -97,13 +98,13 @@ class Rules:
             yield Requirement(identifier, served, partial(facts.toolkit_reach, toolkit, gpu))
 
     def of_cudnn(self, release: CudnnRelease) -> Iterator[Requirement]:
-        """A cuDNN requires GPUs it holds code for."""
+        """A cuDNN release requires GPUs that it has code for."""
         for identifier, _, _, gpu in self._gpus:
             served = self._libraries.cudnn_serves(release, gpu, self._problem.platform)
             yield Requirement(identifier, Served(served), partial(facts.cudnn_reach, release, gpu, served=served))
 
     def of_gpu(self, number: int, machine: Machine, gpu: ComputeCapability) -> Iterator[Requirement]:
-        """A GPU requires a driver within its life, and inside WSL2 it must be one that WSL2 passes through."""
+        """A GPU requires a driver branch that supports it. Inside WSL2 it must be one that WSL2 passes through."""
         life = self._cuda.life_of(gpu)
         if life is None:
             return
@@ -111,14 +112,14 @@ class Rules:
             yield Requirement(gpu_identifier(number, gpu), Served(gpu >= facts.OLDEST_IN_WSL2), facts.wsl_reach)
         if life.first_branch is not None:
             first = self._first_release(life.first_branch, machine)
-            said = partial(facts.first_branch, life, first, machine.gpu_name(gpu))
-            yield Requirement(driver_identifier(number), DriverFloor(first), said)
+            reason = partial(facts.first_branch, life, first, machine.gpu_name(gpu))
+            yield Requirement(driver_identifier(number), DriverFloor(first), reason)
         if life.last_branch is not None:
             limit = DriverCeiling(self._cuda.after(life.last_branch))
             yield Requirement(driver_identifier(number), limit, partial(facts.last_branch, life, machine.gpu_name(gpu)))
 
     def known_against(self, release: Release) -> tuple[KnownBad, ...]:
-        """What is known against ``release``, on whatever GPU."""
+        """The known failures of ``release``, for any GPU."""
         return self._builds[release.framework].known_against(release)
 
     def _served_by(self, release: Release, builds: Builds) -> Iterator[Requirement]:
@@ -152,12 +153,12 @@ class Rules:
     def _partly_compiled(
         self, release: Release, target: CodeTarget, driver: str, machine: Machine, gpu: ComputeCapability
     ) -> Iterator[Requirement]:
-        """Of some builds a part of the kernels has no machine code for a target that the others have."""
+        """Some builds have kernels without machine code for a target that their other kernels have."""
         cuda = next((cuda for partly, cuda in release.jit if partly == target), None)
         full = None if cuda is None else self._full(cuda, machine)
         if cuda is not None and full is not None:
-            said = partial(facts.partly_ptx, release, machine, gpu, target, cuda, full)
-            yield Requirement(driver, DriverFloor(full), said)
+            reason = partial(facts.partly_ptx, release, machine, gpu, target, cuda, full)
+            yield Requirement(driver, DriverFloor(full), reason)
 
     def _full(self, cuda: CudaVersion, machine: Machine) -> DriverVersion | None:
         toolkit = self._libraries.toolkit(cuda)
@@ -189,6 +190,6 @@ class Rules:
 
 
 def owner_of(release: Release) -> Owner:
-    """Whose packages bring the CUDA of a GPU build: a wheel that brings none uses the one from conda-forge."""
+    """Whose packages bring the CUDA of a GPU build. A wheel without CUDA libraries uses those of conda-forge."""
     conda = not release.source.is_wheel or release.cuda_libraries is CudaLibraries.NONE
     return Owner.CONDA if conda else Owner.PIP

@@ -1,8 +1,8 @@
-"""Running resolvelib over the matrix: the best stack for a problem, or none.
+"""Run resolvelib over the matrix: find the best stack for a problem, or none.
 
-One installer owns the CUDA of an environment. Sources are tried in groups: conda-forge, then wheels, and, where neither
-has every framework, both together, which the rule of one owner keeps to wheels that use the CUDA of conda-forge. The
-conda channel pytorch, which ended with 2.5.1, is tried only where the user names it.
+One installer owns the CUDA of an environment. Sources are tried in groups: conda-forge, then wheels. If neither has
+every framework, both are tried together, and the rule of one owner limits wheels to those that use the CUDA of
+conda-forge. The conda channel pytorch, which ended with 2.5.1, is tried only if the user names it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from envsolve.resolve.parts import (
     Requirement,
     framework_identifier,
 )
-from envsolve.resolve.preference import kept, reach
+from envsolve.resolve.preference import reach, unchanged_packages
 from envsolve.resolve.provider import Provider
 from envsolve.resolve.stack import solution_of
 
@@ -37,14 +37,14 @@ _CONDA = (Source.CONDA_FORGE,)
 _WHEELS = (Source.PYPI, Source.PYTORCH)
 _MAX_ROUNDS = 20_000
 _FEW_REFUSED = 30
-"""Refusing a build costs 20 microseconds, agreeing on frameworks first some milliseconds."""
+"""Refusing a build costs 20 microseconds. Agreeing on frameworks first costs some milliseconds."""
 
 
 class Solver:
-    """Answers requests from one matrix; what it learns of the matrix serves the next request too.
+    """Answers requests from one matrix. What it computes from the matrix is reused for the next request.
 
-    ``narrowed`` leaves out of a framework's table what cannot be had where the stack is to be installed from.
-    Every method raises MatrixError where the matrix is unsound.
+    ``narrowed`` removes what cannot be installed from a framework's table. Every method raises MatrixError if the
+    matrix is invalid.
     """
 
     def __init__(self, matrix: Matrix, narrowed: Callable[[FrameworkTable], FrameworkTable] | None = None) -> None:
@@ -55,37 +55,41 @@ class Solver:
 
     @property
     def cuda(self) -> CudaTable:
-        """Toolkits, driver branches and the lives of GPUs."""
+        """The table of toolkits, driver branches and GPU generations."""
         return self._matrix.cuda
 
     def solve(self, request: Request, problem: Problem) -> Solution | None:
-        """The best stack for ``problem``, or None if there is none."""
+        """Return the best stack for ``problem``, or None if there is none."""
         found = list(self._by_group(request, problem))
         if not found:
             return None
-        first = max(found, key=lambda it: kept(it, request.held)) if request.prefer is Policy.LOCKED else found[0]
+        first = (
+            max(found, key=lambda it: unchanged_packages(it, request.locked))
+            if request.prefer is Policy.LOCKED
+            else found[0]
+        )
         others = [*(it for it in found if it is not first), *self._unranked(request, problem)]
         solution = with_newer_elsewhere(first, others)
         return with_newer_drivers(solution, self.providers(request, problem))
 
     def newest(self, request: Request, problem: Problem) -> Solution | None:
-        """The best stack whatever sources come first; of equals that of the first."""
+        """Return the best stack, whatever the order of sources; if equal, that of the first source."""
         found = list(self._by_group(request, problem))
         return _best(request, found, self.catalogue(problem).libraries) if found else None
 
     def stack_of(self, builds: Sequence[Release], request: Request, problem: Problem) -> Solution | None:
-        """The best stack of ``builds``, one for each framework of ``problem``; None if they do not go together."""
+        """Return the best stack of ``builds``, one for each framework, or None if they do not fit together."""
         sources = tuple(dict.fromkeys(it.source for it in builds))
         solution = self._from_group(sources, request, problem, builds)
         return None if solution is None else with_newer_drivers(solution, self.providers(request, problem))
 
     def can_solve(self, request: Request, problem: Problem) -> bool:
-        """Whether there is any stack for ``problem``, which costs less than finding the best."""
+        """Whether there is any stack for ``problem``. This costs less than finding the best one."""
         request = request._replace(prefer=Policy.NEWEST_FRAMEWORK)
         return any(_resolve(provider) is not None for provider in self.providers(request, problem))
 
     def requirements(self, solution: Solution) -> dict[str, list[Requirement]]:
-        """Everything that the parts of a stack require, by what they require it of."""
+        """Return every requirement of the parts of a stack, by the identifier that it limits."""
         sources = tuple(dict.fromkeys(choice.release.source for choice in solution.choices))
         provider = self.provider(sources, solution.request, solution.problem)
         chosen = [Candidate(framework_identifier(it.release.framework), it.release) for it in solution.choices]
@@ -94,8 +98,8 @@ class Solver:
         return provider.requirements(chosen)
 
     def catalogue(self, problem: Problem) -> Catalogue:
-        """The parts of the matrix that ``problem`` needs."""
-        names = [asked.framework for asked in problem.frameworks]
+        """Return the parts of the matrix that ``problem`` needs."""
+        names = [it.framework for it in problem.frameworks]
         builds = {name: self._builds_of(name, problem.platform) for name in names}
         if problem.cpu not in self._libraries:
             cudnn = () if problem.cpu else self._matrix.cudnn
@@ -105,11 +109,11 @@ class Solver:
     def provider(
         self, group: Sequence[Source], request: Request, problem: Problem, toolkit: Toolkit | None = None
     ) -> Provider:
-        """What resolvelib asks about ``problem``, with the builds of one group of sources."""
+        """Return the resolvelib provider for ``problem``, with the builds of one group of sources."""
         return Provider(request, problem, self.catalogue(problem), group, toolkit)
 
     def providers(self, request: Request, problem: Problem) -> list[Provider]:
-        """One provider for each group of sources that is tried; the group of mixed sources holds all others."""
+        """Return a provider for each group of sources that is tried. The group of mixed sources contains all others."""
         mixed = _mixed_groups(request, problem)
         alone = [group for group in source_groups(request) if not any(set(group) <= set(it) for it in mixed)]
         return [self.provider(group, request, problem) for group in (*alone, *mixed)]
@@ -122,7 +126,7 @@ class Solver:
         return self._builds[key]
 
     def _by_group(self, request: Request, problem: Problem) -> Iterator[Solution]:
-        """The stack of each group that has one; of mixed sources only where no group has one by itself."""
+        """The stack of each group that has one. Mixed sources are tried only if no group has one by itself."""
         alone = [self._from_group(group, request, problem) for group in source_groups(request)]
         if any(alone):
             yield from filter(None, alone)
@@ -133,7 +137,7 @@ class Solver:
                 yield solution
 
     def _unranked(self, request: Request, problem: Problem) -> list[Solution]:
-        """What the first group of the user's sources would give if their order did not count."""
+        """What the first group of the user's sources would give if the order of its sources did not count."""
         group = source_groups(request)[0]
         if len(group) == 1 or not request.sources:
             return []
@@ -153,7 +157,7 @@ class Solver:
         return None
 
     def _in_turn(self, group: Sequence[Source], request: Request, problem: Problem) -> Iterator[Provider]:
-        """The searches whose first answer is the best one: under ``newest-cuda`` one for each toolkit."""
+        """The searches in the order in which the first answer is the best: under ``newest-cuda`` one per toolkit."""
         provider = self.provider(group, request, problem)
         if request.prefer is not Policy.NEWEST_CUDA or problem.cpu:
             yield provider
@@ -164,7 +168,7 @@ class Solver:
 
 
 def source_groups(request: Request) -> list[tuple[Source, ...]]:
-    """The groups of sources to try, in order: the user's, or conda-forge and then wheels."""
+    """Return the groups of sources to try, in order: the user's, or conda-forge and then wheels."""
     if not request.sources:
         if request.format in PYTHON_FORMATS:
             return [(*_WHEELS, *(source for source in request.also if source.is_wheel and source not in _WHEELS))]
@@ -181,7 +185,7 @@ def source_groups(request: Request) -> list[tuple[Source, ...]]:
 
 
 def _mixed_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]]:
-    """Conda-forge with wheels, for several frameworks. Other conda channels lay CUDA out in their own way."""
+    """Conda-forge with wheels, for several frameworks. Other conda channels have a different CUDA layout."""
     if request.format in PYTHON_FORMATS:
         return []
     allowed = request.sources or (*_CONDA, *_WHEELS, *request.also)
@@ -193,10 +197,11 @@ def _mixed_groups(request: Request, problem: Problem) -> list[tuple[Source, ...]
 
 
 def _resolve(provider: Provider) -> Mapping[str, Candidate] | None:
-    """What the resolver chooses for each identifier.
+    """The resolver's choice for each identifier.
 
-    A search that meets no dead end refuses few builds. One that does may refuse each with each, so then the frameworks
-    are agreed on first (:mod:`envsolve.resolve.agreement`), and the resolver decides the rest.
+    A search without dead ends refuses few builds. A search with a dead end may refuse each build with each. So after a
+    few refusals the frameworks are agreed on first (:mod:`envsolve.resolve.agreement`), and the resolver decides the
+    rest.
     """
     if not provider.roots_hold():
         return None
@@ -209,7 +214,7 @@ def _resolve(provider: Provider) -> Mapping[str, Candidate] | None:
 
 
 def _better(provider: Provider, chosen: Mapping[str, Candidate]) -> Mapping[str, Candidate] | None:
-    """What was chosen, unless the best build of one framework kept a newer release of the next away."""
+    """The chosen candidates, unless the best build of one framework excluded a newer release of the next."""
     from envsolve.resolve.agreement import is_improvable
 
     return _agreed(provider) if is_improvable(provider, chosen) else chosen
@@ -225,35 +230,35 @@ def _agreed(provider: Provider) -> Mapping[str, Candidate] | None:
 def _search(provider: Provider) -> Mapping[str, Candidate] | None:
     resolver: Resolver[Requirement, Candidate, str] = Resolver(provider, _Impatient())
     try:
-        return resolver.resolve(provider.asked, max_rounds=_MAX_ROUNDS).mapping
+        return resolver.resolve(provider.request_roots, max_rounds=_MAX_ROUNDS).mapping
     except ResolutionImpossible:
         return None
 
 
 class _TooManyRefused(Exception):  # noqa: N818  # nothing is wrong; the search goes on in another way
-    """More builds were refused because of another framework than a search without dead ends refuses."""
+    """More builds were refused because of another framework than in a search without dead ends."""
 
 
 class _Impatient(BaseReporter[Requirement, Candidate, str]):
-    """Counts the builds that a search refuses and ends it after the first few."""
+    """Counts the builds that a search refuses, and stops it after the first few."""
 
     def __init__(self) -> None:
         self._left = _FEW_REFUSED
 
     def rejecting_candidate(self, criterion: Criterion[Requirement, Candidate], candidate: Candidate) -> None:
-        """One more build that does not go with another framework's."""
+        """Count one more build that conflicts with another framework's."""
         self._left -= 1
         if self._left < 0:
             raise _TooManyRefused
 
 
 def _best(request: Request, found: Sequence[Solution], libraries: Libraries) -> Solution:
-    """Of the stacks of several sources the one that the policy prefers; of equals the first."""
+    """The stack that the policy prefers among those of several sources; if equal, the first."""
     keys: dict[Policy, Callable[[Solution], object]] = {
         Policy.NEWEST_FRAMEWORK: lambda _: (),
         Policy.NEWEST_CUDA: lambda it: () if it.toolkit is None else tuple(it.toolkit.version),
         Policy.WIDEST_GPU: lambda it: reach(it, libraries),
-        Policy.LOCKED: lambda it: kept(it, request.held),
+        Policy.LOCKED: lambda it: unchanged_packages(it, request.locked),
     }
     return max(found, key=lambda it: (keys[request.prefer](it), _versions(it)))
 

@@ -1,4 +1,4 @@
-"""From what the resolver found to a Solution: choices, libraries, the driver it needs, and the facts behind each."""
+"""From the resolver's result to a Solution: choices, libraries, the minimum driver, and the facts behind each."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from functools import partial
 
 from packaging.version import Version
 
-from envsolve.model.asker import Asker
 from envsolve.model.fact import Fact
 from envsolve.model.note import Note
 from envsolve.model.release import CudnnRelease, Release, Toolkit
 from envsolve.model.request import Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Choice, CudnnBound, Problem, Solution
 from envsolve.model.versions import DriverVersion
 from envsolve.resolve.catalogue import Catalogue, Libraries
@@ -29,7 +29,7 @@ from envsolve.resolve.parts import (
 from envsolve.resolve.preference import is_a_year_old
 
 SHARED_DEPENDENCIES = "shared-dependencies"
-"""The code of the note that wheels of several frameworks may not agree, which a lock settles."""
+"""The code of the note that dependencies of several frameworks' wheels may conflict, which a lock resolves."""
 
 
 def solution_of(
@@ -39,8 +39,8 @@ def solution_of(
     chosen: Mapping[str, Candidate],
     requirements: Mapping[str, Sequence[Requirement]],
 ) -> Solution:
-    """The stack of the candidates that were chosen, with every requirement that shaped it as a fact."""
-    releases = [chosen[framework_identifier(asked.framework)].thing for asked in problem.frameworks]
+    """Return the stack of the chosen candidates, with every requirement that affected it as a fact."""
+    releases = [chosen[framework_identifier(requested.framework)].thing for requested in problem.frameworks]
     choices = tuple(_choice(release, problem) for release in releases if isinstance(release, Release))
     python = chosen[PYTHON].thing
     toolkit = chosen[CUDA].thing if CUDA in chosen else None
@@ -60,7 +60,7 @@ def solution_of(
         minimum_driver=minimum[0] if minimum else None,
         choices=choices,
         because=tuple(_because(choices, python, toolkit, cudnn, minimum[1] if minimum else None, requirements, day)),
-        notes=tuple(_notes(choices, problem, request.asker)),
+        notes=tuple(_notes(choices, problem, request.requester)),
         owner=chosen[OWNER].thing if OWNER in chosen else None,  # type: ignore[arg-type]  # its only candidates
     )
 
@@ -68,16 +68,17 @@ def solution_of(
 def _minimum_driver(
     requirements: Mapping[str, Sequence[Requirement]], problem: Problem
 ) -> tuple[DriverVersion, Fact] | None:
-    """The highest floor and its fact; of several machines that of the one that requires the least.
+    """The highest floor and its fact; of several machines, that of the one that requires the least.
 
-    A floor may come from a machine's own GPU, so that more would not be true of the others. Windows has numbers of its
-    own, which count where all machines have them: beside Linux those of WSL2 are left out.
+    A floor may come from a machine's own GPU, so a higher one would not be true for the others. Windows drivers have
+    different numbers, which count if all machines have them. Next to Linux machines, the numbers of WSL2 machines are
+    ignored.
     """
     windows = all(machine.windows_driver for machine in problem.machines)
     highest = []
     for number, machine in enumerate(problem.machines):
-        asked = requirements.get(driver_identifier(number), ())
-        floors = [(it.limit.floor, it) for it in asked if isinstance(it.limit, DriverFloor)]
+        requested = requirements.get(driver_identifier(number), ())
+        floors = [(it.limit.floor, it) for it in requested if isinstance(it.limit, DriverFloor)]
         if floors and machine.windows_driver is windows:
             highest.append(max(floors, key=lambda floor: floor[0].parts))
     floor, requirement = min(highest, key=lambda floor: floor[0].parts, default=(None, None))
@@ -136,18 +137,18 @@ def _because(
         yield Fact(text, "; ".join(item.reference for item in cudnn.evidence))
     text = f"Python {python} is the newest that {_named(choices)} {'was' if len(choices) == 1 else 'were'} built for"
     text += passed_over(choices, python, date)
-    asked = [limit for limit in requirements[PYTHON] if limit.because.source == "the request"]
-    yield asked[0].because if asked else Fact(text, choices[0].release.reference)
+    requested = [limit for limit in requirements[PYTHON] if limit.because.source == "the request"]
+    yield requested[0].because if requested else Fact(text, choices[0].release.reference)
 
 
 def passed_over(choices: Sequence[Choice], python: Version, date: str) -> str:
-    """What a sentence on the Python of a stack goes on with where a newer one is too young, else ""."""
+    """The end of a sentence about the Python of a stack that mentions a newer one that is too young, or ""."""
     common = set.intersection(*(set(map(Version, it.release.pythons)) for it in choices))
     young = sorted(it for it in common if it > python and not is_a_year_old(it, date))
     return f"; {' and '.join(map(str, young))} is younger than a year" if young else ""
 
 
-def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterator[Note]:
+def _notes(choices: Sequence[Choice], problem: Problem, requester: Requester) -> Iterator[Note]:
     for choice in choices:
         compiled = [gpu for gpu, runs_as in choice.runs_as.items() if runs_as.startswith("compute_")]
         for gpu in compiled:
@@ -168,7 +169,7 @@ def _notes(choices: Sequence[Choice], problem: Problem, asker: Asker) -> Iterato
         text = f"no driver supports {gpus} together: the stack is for machines with one of them each"
         yield Note("machines-apart", text)
     if not problem.cpu and not problem.gpus:
-        naming = f"use {asker.named('gpus')} to check the kernels for a GPU"
+        naming = f"use {requester.name_of('gpus')} to check the kernels for a GPU"
         yield Note("gpu-unknown", f"no GPU is known, so only the driver was checked; {naming}")
 
 

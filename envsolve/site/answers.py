@@ -184,7 +184,7 @@ def _file(answer: Answer, format_name: str) -> str:
         ((_, text),) = write([answer], format_name)
         return text
     lock = lock_of(answer)
-    pins = (commented(it.spec, it.reason) for it in lock.asked if it.by_pip)
+    pins = (commented(it.spec, it.reason) for it in lock.requested if it.by_pip)
     return "\n".join((*lock_header(lock), *lock.remarks, *index_options(lock), *pins)) + "\n"
 
 

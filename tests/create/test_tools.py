@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.create.tools import Network, find_uv, tool_environ
+from envsolve.create.tools import InstallerNetwork, find_uv, tool_environ
 from envsolve.index.settings import IndexSettings
 
 MIRROR = "https://me:p%40ss@mirror.example/simple"
@@ -23,7 +23,7 @@ def test_what_says_how_passes_and_what_says_what_does_not(tmp_path: Path) -> Non
         "VIRTUAL_ENV": "x",
         "A": "1",
     }
-    with tool_environ(environ, Network(IndexSettings()), tmp_path) as found:
+    with tool_environ(environ, InstallerNetwork(IndexSettings()), tmp_path) as found:
         assert {name for name in found if not name.startswith("PIP_")} == {
             *("UV_CACHE_DIR", "A", "PYTHONNOUSERSITE", "PATH")
         }
@@ -32,7 +32,7 @@ def test_what_says_how_passes_and_what_says_what_does_not(tmp_path: Path) -> Non
 
 
 def test_indexes_that_are_configured_count_where_the_lock_names_none(tmp_path: Path) -> None:
-    network = Network(IndexSettings(index_url=MIRROR, cert="/ca.pem", trusted_hosts=("old.example",)))
+    network = InstallerNetwork(IndexSettings(index_url=MIRROR, cert="/ca.pem", trusted_hosts=("old.example",)))
     with tool_environ({}, network, tmp_path) as found:
         assert "UV_DEFAULT_INDEX" not in found
         assert (found["SSL_CERT_FILE"], found["UV_INSECURE_HOST"]) == ("/ca.pem", "old.example")
@@ -43,7 +43,7 @@ def test_indexes_that_are_configured_count_where_the_lock_names_none(tmp_path: P
 def test_logins_lie_in_a_file_of_this_user_alone_and_not_for_long(tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.write_text("machine other.example login you password secret\n")
-    with tool_environ({"NETRC": str(own)}, Network(IndexSettings(index_url=MIRROR)), tmp_path) as found:
+    with tool_environ({"NETRC": str(own)}, InstallerNetwork(IndexSettings(index_url=MIRROR)), tmp_path) as found:
         path = Path(found["NETRC"])
         assert path.read_text() == f"machine mirror.example login me password p@ss\n{own.read_text()}"
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -52,7 +52,7 @@ def test_logins_lie_in_a_file_of_this_user_alone_and_not_for_long(tmp_path: Path
 
 
 def test_without_logins_the_netrc_of_the_user_is_the_one(tmp_path: Path) -> None:
-    with tool_environ({"NETRC": "/own"}, Network(IndexSettings()), tmp_path) as found:
+    with tool_environ({"NETRC": "/own"}, InstallerNetwork(IndexSettings()), tmp_path) as found:
         assert found["NETRC"] == "/own"
 
 
@@ -75,12 +75,12 @@ def test_a_uv_that_reads_no_pylock_is_passed_over(tmp_path: Path, monkeypatch: p
 
 def test_an_installer_finds_programs_in_absolute_places_alone(tmp_path: Path) -> None:
     given = {"PATH": os.pathsep.join(("", ".", "bin", "/usr/bin", "/bin"))}
-    with tool_environ(given, Network(IndexSettings()), tmp_path) as found:
+    with tool_environ(given, InstallerNetwork(IndexSettings()), tmp_path) as found:
         assert found["PATH"] == os.pathsep.join(("/usr/bin", "/bin"))
 
 
 @pytest.mark.parametrize("path", ["", ".", "bin:."])
 def test_a_path_without_absolute_places_does_not_mean_the_current_directory(path: str, tmp_path: Path) -> None:
-    with tool_environ({"PATH": path.replace(":", os.pathsep)}, Network(IndexSettings()), tmp_path) as found:
+    with tool_environ({"PATH": path.replace(":", os.pathsep)}, InstallerNetwork(IndexSettings()), tmp_path) as found:
         assert found["PATH"]
         assert all(map(os.path.isabs, found["PATH"].split(os.pathsep)))

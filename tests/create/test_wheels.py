@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from envsolve.create.reading import plan_of
-from envsolve.create.tools import Network
+from envsolve.create.tools import InstallerNetwork
 from envsolve.create.wheels import Wheels, _opened, install_wheels, wheel_file
 from envsolve.errors import OutsideError, UsageError
 from envsolve.index.settings import IndexSettings
@@ -93,7 +93,7 @@ def test_tokens_in_the_addresses_of_a_lock_reach_the_installer_and_stand_in_each
     path.write_text("".join(lines), "utf-8")
     plan = plan_of(path, Platform.LINUX_64)
     assert "tk-1234" not in plan.text
-    network = Network(IndexSettings(), logins=tuple(address for _, address in plan.logins))
+    network = InstallerNetwork(IndexSettings(), logins=tuple(address for _, address in plan.logins))
     assert _opened(wheel_file(plan.lock, reads_pylock=True).text, network) == "".join(lines)
 
 
@@ -161,7 +161,7 @@ def test_pip_neither_counts_nor_changes_what_lies_in_the_home_directory(index: I
     environ = {**os.environ, "HOME": str(home), "PYTHONUSERBASE": str(home / ".local")}
     environ = {name: value for name, value in environ.items() if name != "PYTHONNOUSERSITE"}
     wheels = Wheels(requirements_txt.read(lock), None, alone=False)
-    install_wheels(python, wheels, Network(IndexSettings(), no_cache=True), environ, tmp_path, lambda _: None)
+    install_wheels(python, wheels, InstallerNetwork(IndexSettings(), no_cache=True), environ, tmp_path, lambda _: None)
     assert tree(home / ".local") == before
     assert list((tmp_path / "env").rglob("alpha-1.0.dist-info"))
 
@@ -175,7 +175,7 @@ def test_a_pip_that_does_not_answer_is_none(tmp_path: Path, monkeypatch: pytest.
     wheels = Wheels(Lock(()), None, alone=False)
     started = time.monotonic()
     with pytest.raises(OutsideError):
-        install_wheels(python, wheels, Network(IndexSettings()), os.environ, tmp_path, lambda _: None)
+        install_wheels(python, wheels, InstallerNetwork(IndexSettings()), os.environ, tmp_path, lambda _: None)
     assert time.monotonic() - started < 20
 
 
@@ -198,6 +198,6 @@ def test_every_file_must_have_a_hash_unless_there_is_a_repository(
     scratch.mkdir()
     pins = tuple(Pin(f"own{number}", "1.0", (file,), None) for number, file in enumerate(files))
     wheels = Wheels(Lock(pins), str(uv), alone=True, builds=True)
-    network = Network(IndexSettings())
+    network = InstallerNetwork(IndexSettings())
     install_wheels(Path(sys.executable), wheels, network, os.environ, scratch, lambda _: None)
     assert ("--require-hashes" in (tmp_path / "words").read_text().split()) is requires_hashes

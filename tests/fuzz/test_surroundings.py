@@ -112,7 +112,7 @@ def test_a_requirements_file_with_noise_in_it(content: bytes) -> None:
         (Path(directory) / "more.in").write_bytes(content)
         (Path(directory) / "asked.in").write_bytes(content)
         with suppress(UsageError):
-            read_requirement_file(f"{directory}/asked.in", environ={})
+            read_requirement_file(f"{directory}/asked.in")
 
 
 @fuzz

@@ -42,7 +42,7 @@ class Fault(NamedTuple):
     caching: str | None = None
 
     def meets(self, path: str) -> bool:
-        """Whether it is about ``path``; ``*`` stands for anything, slashes too."""
+        """Whether it is about ``path``; ``*`` matches anything, slashes too."""
         return fnmatchcase(path, self.pattern)
 
 

@@ -1,4 +1,4 @@
-"""A server on the loopback interface that does what a script says, path by path, and a proxy before it."""
+"""A server on the loopback interface that follows a script, path by path, and a proxy for it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Asked(NamedTuple):
 
 
 class Flaky(ThreadingHTTPServer):
-    """Answers each path with the next of its ``answers``, the last of them again and again; ``asked`` is what came.
+    """Answers each path with the next of its ``answers``, the last of them repeatedly; ``asked`` are the requests.
 
     With ``logins``, the values of the header Authorization that are let in, all else gets 401.
     """
@@ -125,7 +125,7 @@ class _Scripted(BaseHTTPRequestHandler):
             self.close_connection = True
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name http.server gives it
-        """Nothing: the tests look at what was asked."""
+        """Nothing: the tests look at the requests."""
 
 
 class _Proxy(_Scripted):

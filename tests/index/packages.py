@@ -18,7 +18,7 @@ _LONG_AGO = (2020, 2, 2, 0, 0, 0)
 
 
 class IndexFile(NamedTuple):
-    """A file as an index lists it; with ``_replace`` a test makes the index tell less, or lie.
+    """A file as an index lists it; with ``_replace`` a test makes the index return less, or wrong data.
 
     ``content`` is None where the index lists the file and does not have it. ``sha256`` is None where the page tells no
     hash, ``metadata_sha256`` where it tells of no metadata file, which is there if ``metadata`` is. ``href`` is the
@@ -103,7 +103,7 @@ def sdist(
     upload_time: str | None = None,
     yanked: str | None = None,
 ) -> IndexFile:
-    """A source distribution; one that is not ``static`` says that only a build can tell what it requires (PEP 643).
+    """A source distribution; one that is not ``static`` has requirements that only a build reports (PEP 643).
 
     ``members`` are further files, or others in the place of its PKG-INFO and its pyproject.toml.
     """

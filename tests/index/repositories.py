@@ -42,7 +42,7 @@ build_editable = build_wheel
 
 
 def project(name: str, version: str = "1.0", requires: tuple[str, ...] = (), *, static: bool = True) -> dict[str, str]:
-    """The files of a project that is built without anything from an index; not ``static``: a build alone tells."""
+    """The files of a project that is built without an index. If not ``static``, only a build shows its metadata."""
     build = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
     needs = "".join(f'"{it}",' for it in requires)
     stated = f"version = '{version}'\ndependencies = [{needs}]" if static else "dynamic = ['version', 'dependencies']"
@@ -54,7 +54,7 @@ def project(name: str, version: str = "1.0", requires: tuple[str, ...] = (), *, 
 
 
 class GitServer:
-    """Serves the repositories that are made in ``directory``; ``allows_commits``: a commit may be asked for by name."""
+    """Serves the repositories that are made in ``directory``; ``allows_commits``: a commit may be requested by hash."""
 
     def __init__(self, directory: Path, *, allows_commits: bool = True) -> None:
         self._directory = directory
@@ -64,7 +64,7 @@ class GitServer:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
     def commit(self, repository: str, files: Mapping[str, str], *, branch: str = "main", tag: str = "") -> str:
-        """Make a commit with ``files`` beside those that are there, in a new repository where there is none."""
+        """Make a commit with ``files`` in addition to existing ones, in a new repository if there is none."""
         root = self._directory / repository
         if not root.exists():
             root.mkdir(parents=True)

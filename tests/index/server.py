@@ -196,7 +196,7 @@ def _paged(page: Page, headers: Mapping[str, str]) -> Reply:
 
 
 def _ranged(content: bytes, told: Mapping[str, str], asked: str) -> Reply:
-    """The part of ``content`` that a header ``Range`` asks for; all of it for one that is none."""
+    """The part of ``content`` that a header ``Range`` requests; all of it for an invalid one."""
     told = {**told, "Accept-Ranges": "bytes"}
     match = re.fullmatch(r"bytes=(?=.*\d)(\d*)-(\d*)", asked)
     if match is None:

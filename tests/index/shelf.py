@@ -24,7 +24,7 @@ relative to the page, no metadata files. ``pytorch``: HTML with absolute links, 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 HTML_TYPE = "text/html; charset=utf-8"
 BEYOND = "beyond-the-recording"
-"""What a stand-in asks for whose metadata was not recorded."""
+"""The requirements of a stand-in without recorded metadata."""
 RECORDED = Path(__file__).parent / "recorded"
 
 
@@ -81,14 +81,14 @@ class Shelf:
         yield from sorted(recorded | set(self._names))
 
     def files(self, project: str) -> dict[str, IndexFile]:
-        """The files of a project by name, in their order; none where there is no such project."""
+        """The files of a project by name, in their order; none if there is no such project."""
         if project not in self._projects:
             padding = self._padding if self.mode == "poor" else None
             self._projects[project] = _recorded_files(project, padding) if self._recorded else {}
         return self._projects[project]
 
     def page(self, project: str, *, as_json: bool) -> Page | None:
-        """The page of a project, None where there is none."""
+        """The page of a project, None if there is none."""
         as_json = as_json and self.mode == "rich"
         if (project, as_json) not in self._pages:
             files = self.files(project)
@@ -133,7 +133,7 @@ def _recorded_files(project: str, padding: int | None) -> dict[str, IndexFile]:
 
 
 def _listed(found: RecordedProject, padding: int | None) -> Iterator[IndexFile]:
-    """A recorded project; of a release all wheels tell what the recorded one does."""
+    """A recorded project; all wheels of a release have the metadata of the recorded one."""
     of_release = {_version(name): text for name, text in reversed(found.metadata.items())}
     for file in found.files:
         text = found.metadata.get(file.name) or of_release.get(_version(file.name))

@@ -1,4 +1,4 @@
-"""Asking indexes, where a server says something else than it means."""
+"""Queries to indexes with servers that give misleading answers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_what_another_index_forbids_is_an_error() -> None:
 
 
 class Changing:
-    """Has two versions of a project, which ``caching`` lets be kept; the names of the files are their digests."""
+    """Has two versions of a project, cacheable by ``caching``; the names of the files are their digests."""
 
     def __init__(self, versions: tuple[str, str], caching: str) -> None:
         self._versions, self._caching = versions, caching
@@ -82,7 +82,7 @@ class Slow:
 def test_what_is_read_from_the_shelf_while_the_index_answers_does_not_mix_with_the_answer(
     tmp_path: Path, caching: str
 ) -> None:
-    """Files are kept by the place of their version: the second of one page is not the second of another."""
+    """Files are cached by the position of their version: the second of one page is not the second of another."""
     shelf, url = Slow(Store(tmp_path)), "https://packages.example.org/simple/"
 
     def second_file(index: Index) -> tuple[str, str]:
@@ -135,7 +135,7 @@ def test_what_is_learned_is_written_once() -> None:
     assert shelf.written == ["pages", "metadata", "metadata"]
 
 
-def test_what_may_not_be_kept_is_not_written() -> None:
+def test_responses_that_must_not_be_cached_are_not_written() -> None:
     shelf = Noting()
     index = Pool(Changing(("1.0", "1.1"), "no-store"), shelf, Known()).index("https://packages.example.org/simple/")
     project = index.project("alpha")

@@ -87,7 +87,7 @@ def test_the_login_of_an_address_is_sent_and_shown_nowhere(server: Flaky, fetche
     assert "p:w" not in repr(address_of(server.url("/x", login="ann:p%3Aw")))
 
 
-def test_a_login_is_kept_for_the_files_of_an_index_and_for_no_other_server(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_a_login_is_used_for_the_files_of_an_index_and_for_no_other_server(server: Flaky, fetcher: HttpFetcher) -> None:
     with flaky_server() as other:
         server.says("/x", WELCOME)
         fetcher.fetch(server.url("/x", login="ann:one"))
@@ -167,7 +167,7 @@ def test_a_netrc_that_is_named_and_missing_is_a_note(
     assert fetcher.notes == [f"{home / 'missing'}, which NETRC names, does not exist"]
 
 
-def test_the_keyring_is_asked_after_a_refusal_only(server: Flaky, fetcher: HttpFetcher, module: Path) -> None:
+def test_the_keyring_is_queried_only_after_a_refusal(server: Flaky, fetcher: HttpFetcher, module: Path) -> None:
     module.write_text(KEYRING_MODULE.format(answer='return SimpleNamespace(username="ann", password="one")'))
     fetcher.fetch(server.says("/open", WELCOME))
     assert not module.with_name("asked").exists()
@@ -189,7 +189,7 @@ def test_the_keyring_knows_the_server_where_it_does_not_know_the_address(
     assert module.with_name("asked").read_text() == f"{server.url('/x')} ann\n{netloc} ann\n"
 
 
-def test_the_keyring_is_asked_once_by_all_threads(server: Flaky, fetcher: HttpFetcher, module: Path) -> None:
+def test_all_threads_query_the_keyring_once(server: Flaky, fetcher: HttpFetcher, module: Path) -> None:
     module.write_text(KEYRING_MODULE.format(answer="return None"))
     url = server.says("/x", REFUSED)
     with ThreadPoolExecutor(8) as pool:
@@ -232,7 +232,7 @@ def test_a_password_that_was_given_and_refused_is_not_looked_up(
         ("-ann", "print('one')", None, None),
     ],
 )
-def test_the_command_keyring_is_asked_where_there_is_no_module(
+def test_the_command_keyring_is_used_if_there_is_no_module(
     server: Flaky,
     fetcher: HttpFetcher,
     home: Path,

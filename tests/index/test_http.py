@@ -120,7 +120,7 @@ def test_a_connection_is_used_again_whatever_came_over_it(server: Flaky, fetcher
 
 
 class Raw(NamedTuple):
-    """A server that sends bytes as they are; ``asked`` is what came, as bytes."""
+    """A server that sends raw bytes; ``asked`` are the requests, as bytes."""
 
     url: str
     asked: list[bytes]
@@ -193,14 +193,14 @@ def test_headers_that_come_in_parts_are_one(fetcher: HttpFetcher, headers: bytes
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nok", "Read|length"),
     ],
 )
-def test_a_body_of_which_nobody_can_say_how_long_it_is_is_refused(answer: bytes, reason: str) -> None:
+def test_a_body_of_unknown_length_is_refused(answer: bytes, reason: str) -> None:
     fetcher = HttpFetcher(retries=0)
     with raw_server(answer) as server:
         assert re.search(reason, " ".join(refused(fetcher, server.url).cause))
     fetcher.close()
 
 
-def test_an_index_at_an_ipv6_address_is_asked(fetcher: HttpFetcher) -> None:
+def test_an_index_at_an_ipv6_address_is_queried(fetcher: HttpFetcher) -> None:
     if not socket.has_ipv6:
         pytest.skip("this Python knows no IPv6")
     try:
@@ -275,7 +275,7 @@ def test_a_bomb_is_not_unpacked(server: Flaky, fetcher: HttpFetcher) -> None:
     assert most < 5_000_000
 
 
-def test_an_encoding_that_nobody_asked_for_is_an_error(server: Flaky, fetcher: HttpFetcher) -> None:
+def test_an_encoding_that_was_not_requested_is_an_error(server: Flaky, fetcher: HttpFetcher) -> None:
     error = refused(fetcher, server.says("/x", Answer(body=b"?", headers={"Content-Encoding": "lzw"})))
     assert (error.code, len(server.asked)) == ("response-unreadable", 1)
 
@@ -469,7 +469,7 @@ def test_the_variable_of_a_proxy_is_that_of_the_scheme(url: str, variable: str |
     assert told == ([] if variable is None else [f"behind a proxy, set {variable} to its URL"])
 
 
-def test_a_name_that_nobody_knows_is_said_in_words() -> None:
+def test_an_unknown_host_name_is_explained_in_words() -> None:
     fetcher = HttpFetcher(retries=0)
     error = refused(fetcher, "http://nowhere.invalid/")
     assert (error.code, error.cause) == ("index-unreachable", ("the host name is unknown",))
@@ -727,7 +727,7 @@ def test_a_socks_proxy_asks_for_the_package_it_needs(fetcher: HttpFetcher, monke
 # Certificates
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused_at_once(secure: Flaky, fetcher: HttpFetcher) -> None:
+def test_an_untrusted_certificate_is_refused_at_once(secure: Flaky, fetcher: HttpFetcher) -> None:
     error = refused(fetcher, secure.says("/x", Answer()))
     assert (error.code, secure.connections) == ("certificate-invalid", 1)
     assert error.cause[0].startswith("self")
@@ -775,7 +775,7 @@ def test_a_certificate_of_another_host_is_refused(
     assert error.code == "certificate-invalid"
 
 
-def test_a_server_hears_which_protocol_is_spoken(
+def test_a_server_is_offered_the_protocol(
     secure: Flaky, fetcher: HttpFetcher, certificate: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))

@@ -13,7 +13,7 @@ from envsolve.index.local import WithFolders
 
 
 class Nobody:
-    """A Fetcher that is not to be asked."""
+    """A Fetcher that must not be used."""
 
     def fetch(self, url: str, headers: object = None, *, limit: int = 0) -> Response:
         raise AssertionError(url)

@@ -77,7 +77,7 @@ def mutated(draw: st.DrawFn) -> tuple[bytes, str]:
 
 
 def read(body: bytes, content_type: str) -> None:
-    """Read a page and all of its versions; only OutsideError may come of it."""
+    """Read a page and all of its versions; the only error may be OutsideError."""
     with suppress(OutsideError):
         assert_types(read_page(NAME, body, content_type, URL))
 

@@ -94,7 +94,7 @@ def test_the_default_index_is_the_one_other_tools_know() -> None:
     assert default_index() == PYPI_SIMPLE_ENDPOINT.rstrip("/")
 
 
-def test_the_places_are_asked_in_their_order(machine: Machine) -> None:
+def test_the_places_are_read_in_order(machine: Machine) -> None:
     """Each place names an index of its own; the first is taken away in turn."""
     url = "https://{}.example.org/simple".format
     system = machine.uv_of_the_system(f"index-url = '{url('uv-system')}'\n")
@@ -247,7 +247,7 @@ class TestUv:
         machine.write(machine.project / "uv.toml", f"index-url = '{MIRROR}'\n")
         assert machine.settings().index_url == MIRROR
 
-    def test_default_explicit_and_other_indexes_are_told_apart(self, machine: Machine) -> None:
+    def test_default_explicit_and_other_indexes_are_distinguished(self, machine: Machine) -> None:
         machine.pyproject(
             f"""
             [tool.uv.sources]
@@ -284,7 +284,7 @@ class TestUv:
         assert (settings.index_url, settings.extra_index_urls) == (MIRROR, ())
         assert settings.package_indexes == (("torch", GPU),)
 
-    def test_what_is_said_for_pip_comes_before_the_rest(self, machine: Machine) -> None:
+    def test_settings_for_pip_take_precedence(self, machine: Machine) -> None:
         machine.uv_of_the_user(
             f"index-url = '{OTHER}'\nextra-index-url = ['{GPU}']\nno-index = true\n"
             f"[pip]\nindex-url = '{MIRROR}'\nextra-index-url = ['{TEAM}']\nno-index = false\n"

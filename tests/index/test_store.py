@@ -65,13 +65,6 @@ def test_a_later_content_takes_the_place_of_an_earlier_one(store: Store) -> None
     assert store.size().files == 1
 
 
-def test_what_is_removed_is_gone(store: Store) -> None:
-    store.write("pages", KEY, b"content")
-    store.remove("pages", KEY)
-    store.remove("pages", KEY)
-    assert store.read("pages", KEY) is None
-
-
 @given(
     st.dictionaries(
         st.one_of(
@@ -81,7 +74,7 @@ def test_what_is_removed_is_gone(store: Store) -> None:
         max_size=5,
     )
 )
-def test_any_key_is_kept_apart_from_any_other_inside_the_directory(contents: dict[str, bytes]) -> None:
+def test_every_key_has_its_own_entry_inside_the_directory(contents: dict[str, bytes]) -> None:
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(place) / "cache")
         for key, content in contents.items():
@@ -163,7 +156,7 @@ def test_a_file_of_another_key_is_not_taken_for_it(store: Store) -> None:
     assert store.read("pages", "one") == b"of one"
 
 
-def test_only_this_user_may_read_what_is_kept(store: Store) -> None:
+def test_only_this_user_may_read_the_cache(store: Store) -> None:
     previous = os.umask(0)
     try:
         store.write("pages", KEY, b"of a private index")
@@ -247,15 +240,16 @@ def aged(store: Store, key: str, days: float, size: int = 1000) -> None:
 
 
 def left(store: Store, keys: str) -> str:
-    """Those of the keys that are still kept, without a read, which would note their use."""
+    """The keys that are still cached, without reading them, which would record their use."""
     assert store.directory is not None
     return "".join(key for key in keys if list(store.directory.rglob(f"{key}-*.kept")))
 
 
-def test_the_longest_unused_go_first_and_no_more_than_need_be(store: Store) -> None:
+def test_the_longest_unused_are_removed_first_and_no_more_than_necessary(store: Store) -> None:
     for key, days in (("b", 2.0), ("d", 4.0), ("a", 1.0), ("c", 3.0)):
         aged(store, key, days)
-    assert store.prune(2500).files == 2
+    store.limit = 2500
+    assert store.prune().files == 2
     assert left(store, "abcd") == "ab"
 
 
@@ -263,14 +257,15 @@ def test_what_was_read_counts_as_used(store: Store) -> None:
     for key, days in (("a", 5.0), ("b", 3.0)):
         aged(store, key, days)
     assert store.read("pages", "a") is not None
-    store.prune(1500)
+    store.limit = 1500
+    store.prune()
     assert left(store, "ab") == "a"
 
 
-def test_what_nobody_used_for_long_goes_though_there_is_room(store: Store) -> None:
-    aged(store, "a", 10.0)
-    aged(store, "b", 1.0)
-    assert store.prune(10**9, 5 * DAY).files == 1
+def test_entries_unused_for_long_are_removed_even_if_there_is_room(store: Store) -> None:
+    aged(store, "a", 91.0)
+    aged(store, "b", 89.0)
+    assert store.prune().files == 1
     assert left(store, "ab") == "b"
 
 
@@ -280,7 +275,7 @@ def test_a_cache_within_its_bounds_is_not_pruned(store: Store) -> None:
     assert store.size().files == 1
 
 
-def test_the_bound_is_kept_by_a_look_a_day(tmp_path: Path) -> None:
+def test_the_limit_is_enforced_once_a_day(tmp_path: Path) -> None:
     directory = tmp_path / "cache"
     aged(Store(directory), "a", 2.0, size=5000)
     Store(directory, limit=3000).write("pages", "b", b"new")
@@ -292,7 +287,7 @@ def test_the_bound_is_kept_by_a_look_a_day(tmp_path: Path) -> None:
     assert time.time() - stamp.stat().st_mtime < 60
 
 
-def test_clear_removes_what_is_kept_and_the_cache_goes_on(store: Store) -> None:
+def test_clear_removes_all_entries_and_the_cache_still_works(store: Store) -> None:
     for key in "abc":
         store.write("pages", key, b"content")
     amount = store.size()
@@ -334,7 +329,7 @@ def test_a_file_in_the_place_of_the_directory_is_a_failure_in_words(tmp_path: Pa
     assert store.failure == f"the cache is not used: {tmp_path / 'cache'}: Not a directory"
 
 
-def test_a_full_disk_is_said_once_and_what_is_kept_stays(store: Store) -> None:
+def test_a_full_disk_is_reported_once_and_entries_stay(store: Store) -> None:
     store.write("pages", "old", b"content")
     script = (
         "import resource\n"

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from envsolve.app.solve.solving import stacks_of
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import conda_specs, environment_name
-from envsolve.lockfile.lock import Asked, Lock, Made
+from envsolve.lockfile.lock import Lock, Made, RequestedSpec
 from envsolve.lockfile.pip_specs import pip_specs
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.lockfile.yaml_document import is_null
 from envsolve.matrix import Matrix
@@ -37,8 +37,8 @@ LINUX_MACHINE = (
     VirtualPackage("__linux", "6.1"),
     VirtualPackage("__unix", "0"),
 )
-DEV = Asked("pytest", "-r dev.txt", category="dev")
-DOCS = Asked("packaging >=24", category="docs")
+DEV = RequestedSpec("pytest", "-r dev.txt", category="dev")
+DOCS = RequestedSpec("packaging >=24", category="docs")
 WHEELS = (
     Pin(
         "tensorflow",
@@ -54,7 +54,7 @@ WHEELS = (
 
 
 def package(name: str, subdir: str = "", *, channel: str = CHANNEL) -> CondaPackage:
-    """A recorded package by its name, and by its platform where there are several."""
+    """A recorded package by its name, and by its platform if there are several."""
     record = next(it for it in _records() if it["name"] == name and str(it["file"]).startswith(subdir))
     return CondaPackage(
         name=name,
@@ -81,22 +81,22 @@ def linux_stack(matrix: Matrix) -> Lock:
     """TensorFlow for an RTX 3090, from conda-forge, with packages for its development beside it."""
     names = ("tensorflow", "cudnn", "cuda-version", "python_abi", "bzip2", "openssl", "tzdata", "pip")
     others = ("libprotobuf", "libabseil", "pytest", "iniconfig", "packaging")
-    held = [*map(package, (*names, *others)), package("python", "linux-64"), package("ca-certificates", _UNIX)]
+    locked = [*map(package, (*names, *others)), package("python", "linux-64"), package("ca-certificates", _UNIX)]
     request = _request(Platform.LINUX_64, "RTX 3090", "535.183.01")
     answer = answer_to(request, matrix)
-    asked = (*_asked(answer), DEV, DOCS)
-    conda = tuple(sorted(held, key=lambda it: it.name))
-    lock = Lock((), "linux-64", "3.12.11", "2.35", conda=conda, asked=asked, virtual_packages=LINUX_MACHINE)
+    requested = (*_requested(answer), DEV, DOCS)
+    conda = tuple(sorted(locked, key=lambda it: it.name))
+    lock = Lock((), "linux-64", "3.12.11", "2.35", conda=conda, requested=requested, virtual_packages=LINUX_MACHINE)
     return _around(answer, lock)
 
 
 def windows_stack(matrix: Matrix) -> Lock:
-    """TensorFlow for Windows, whose wheel takes CUDA from conda."""
-    held = [package("python", "win-64"), package("ucrt"), package("tzdata"), package("ca-certificates", _WINDOWS)]
+    """TensorFlow for Windows, with a wheel that uses conda's CUDA."""
+    locked = [package("python", "win-64"), package("ucrt"), package("tzdata"), package("ca-certificates", _WINDOWS)]
     answer = answer_to(_request(Platform.WIN_64, "8.6", "566.36"), matrix)
     virtual = (VirtualPackage("__cuda", "12.7"), VirtualPackage("__win", "0"))
-    conda = tuple(sorted(held, key=lambda it: it.name))
-    lock = Lock(WHEELS, "win-64", "3.10.18", conda=conda, asked=_asked(answer), virtual_packages=virtual)
+    conda = tuple(sorted(locked, key=lambda it: it.name))
+    lock = Lock(WHEELS, "win-64", "3.10.18", conda=conda, requested=_requested(answer), virtual_packages=virtual)
     return _around(answer, lock)
 
 
@@ -105,7 +105,7 @@ def two_platforms(matrix: Matrix) -> tuple[Lock, ...]:
     command = "envsolve -f tensorflow --gpu 8.6 --platform linux-64 --platform win-64 -r dev.txt --format conda-lock"
     return tuple(
         lock._replace(
-            made=Made("VERSION", command, tuple(it.spec for it in lock.asked), "2026-11-20"),
+            made=Made("VERSION", command, tuple(it.spec for it in lock.requested), "2026-11-20"),
             channels=("conda-forge",),
             sources=("dev.txt",),
             default_index=INDEX,
@@ -118,13 +118,15 @@ def two_platforms(matrix: Matrix) -> tuple[Lock, ...]:
 def plain(
     *conda: CondaPackage,
     pip: tuple[Pin, ...] = (),
-    asked: tuple[Asked, ...] = (),
+    requested: tuple[RequestedSpec, ...] = (),
     command: str = "envsolve lock openssl",
     **more: object,
 ) -> Lock:
     """A lock with no framework in its request."""
-    made = Made("VERSION", command, tuple(it.spec for it in asked))
-    lock = Lock(pip, "linux-64", made=made, default_index=INDEX, conda=conda, channels=("conda-forge",), asked=asked)
+    made = Made("VERSION", command, tuple(it.spec for it in requested))
+    lock = Lock(
+        pip, "linux-64", made=made, default_index=INDEX, conda=conda, channels=("conda-forge",), requested=requested
+    )
     return lock._replace(**more)  # type: ignore[arg-type]
 
 
@@ -138,22 +140,22 @@ def _around(answer: Answer, lock: Lock) -> Lock:
     return lock._replace(
         stack=stack_of(answer.solution, answer.hosts, lock.versions),
         environment=environment_name(answer.solution),
-        remarks=tuple(use_remarks(answer.solution)),
+        remarks=tuple(usage_remarks(answer.solution)),
     )
 
 
 def _request(platform: Platform, gpu: str, driver: str) -> Request:
-    asked = FrameworkRequest("tensorflow", parse_versions(">=2"))
+    requested = FrameworkRequest("tensorflow", parse_versions(">=2"))
     sources = (Source.CONDA_FORGE, Source.PYPI)
     driver_version = DriverVersion.parse(driver)
-    return Request((asked,), gpus=(gpu,), driver=driver_version, platforms=(platform,), sources=sources)
+    return Request((requested,), gpus=(gpu,), driver=driver_version, platforms=(platform,), sources=sources)
 
 
-def _asked(answer: Answer) -> tuple[Asked, ...]:
+def _requested(answer: Answer) -> tuple[RequestedSpec, ...]:
     wheels = pip_specs(answer.solution)
     return (
-        *(Asked(spec, reason) for spec, reason in conda_specs(answer.solution)),
-        *(Asked(spec, reason, by_pip=True) for spec, reason in wheels),
+        *(RequestedSpec(spec, reason) for spec, reason in conda_specs(answer.solution)),
+        *(RequestedSpec(spec, reason, by_pip=True) for spec, reason in wheels),
     )
 
 
@@ -187,10 +189,10 @@ def conda_locks(draw: st.DrawFn) -> Lock:
     """Locks of sound packages with any text where a text may stand."""
     names = draw(st.lists(_WORDS, max_size=4, unique=True))
     texts = st.tuples(TEXTS, TEXTS)
-    asked = tuple(Asked(spec, reason, draw(TEXTS)) for spec, reason in draw(st.lists(texts, max_size=3)))
+    requested = tuple(RequestedSpec(spec, reason, draw(TEXTS)) for spec, reason in draw(st.lists(texts, max_size=3)))
     return plain(
         *(draw(_packages(name, TEXTS, _FOLDERS)) for name in names),
-        asked=asked,
+        requested=requested,
         command=draw(TEXTS),
         channels=tuple(draw(st.lists(TEXTS, min_size=1, max_size=2, unique=True))),
         sources=tuple(draw(st.lists(TEXTS, max_size=2))),

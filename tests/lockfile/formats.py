@@ -14,7 +14,7 @@ from envsolve.model.lock_format import FORMATS, SOLVED_FORMATS, FormatKind
 
 
 class Example(NamedTuple):
-    """The usual name of a file in a format, and the content of one that somebody else wrote."""
+    """The usual name of a file in a format, and the content of one that another tool wrote."""
 
     file: str
     foreign: str

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-_ENVIRON = {name: held for name, held in os.environ.items() if not name.startswith(("CONDA", "MAMBA", "PIP_"))}
+_ENVIRON = {name: locked for name, locked in os.environ.items() if not name.startswith(("CONDA", "MAMBA", "PIP_"))}
 _RATTLER = """
 import json, os, sys
 from rattler import LockFile, MatchSpec
@@ -21,11 +21,11 @@ os._exit(0)
 """
 
 
-def rattler(answer: str, asked: object) -> object:
-    """What the expression ``answer`` is in a process with rattler, where ``asked`` holds what is given."""
+def rattler(answer: str, requested: object) -> object:
+    """What the expression ``answer`` is in a process with rattler, where ``requested`` holds what is given."""
     command = [sys.executable, "-c", _RATTLER.replace("{answer}", answer)]
     done = subprocess.run(
-        command, input=json.dumps(asked), env=_ENVIRON, capture_output=True, text=True, check=False, timeout=60
+        command, input=json.dumps(requested), env=_ENVIRON, capture_output=True, text=True, check=False, timeout=60
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -35,8 +35,8 @@ def conda_lock_renders(lock: str, folder: Path, platforms: tuple[str, ...]) -> d
     """What conda-lock makes of a conda-lock.yml with all its categories: ``linux-64`` explicit, ``linux-64.yml``."""
     path = folder / "conda-lock.yml"
     path.write_text(lock, encoding="utf-8")
-    asked = [word for platform in platforms for word in ("-p", platform)]
-    command = [sys.executable, "-m", "conda_lock", "render", "-k", "explicit", "-k", "env", "-e", "docs", *asked]
+    requested = [word for platform in platforms for word in ("-p", platform)]
+    command = [sys.executable, "-m", "conda_lock", "render", "-k", "explicit", "-k", "env", "-e", "docs", *requested]
     done = subprocess.run(
         [*command, "--filename-template", "{platform}", path.name],
         cwd=folder,

@@ -93,9 +93,9 @@ def rtx_3090(matrix: Matrix) -> Lock:
 
 def rtx_3090_answer(matrix: Matrix) -> Answer:
     """The stack of that lock."""
-    asked = FrameworkRequest("pytorch", parse_versions("==2.14.1"))
+    requested = FrameworkRequest("pytorch", parse_versions("==2.14.1"))
     request = Request(
-        (asked,),
+        (requested,),
         gpus=("RTX 3090",),
         driver=DriverVersion.parse("580.65.06"),
         platforms=(Platform.LINUX_64,),
@@ -136,7 +136,7 @@ TEXTS = st.text(max_size=30) | st.sampled_from(
         "# [tool.envsolve]",
     ]
 )
-"""What somebody may write into a sentence or a name to begin a line of his own."""
+"""Text in a sentence or a name that an attacker may use to start another line."""
 _NAMES = st.lists(st.text("abz09", min_size=1, max_size=3), min_size=1, max_size=3).map("-".join)
 _VERSIONS = st.sampled_from(["0.1", "1.0rc1", "2.14.1+cu130", "2025.11.12", "1!3.0.post1", "0.4.dev3"])
 _DIGESTS = st.binary(min_size=32, max_size=32).map(bytes.hex)

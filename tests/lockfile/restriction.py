@@ -1,4 +1,4 @@
-"""What each format holds of a lock, said by itself: tests hold the writer and the reader of the format to it."""
+"""What each format can express of a lock: tests compare the writer and the reader of the format with it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from enum import StrEnum
 
 from envsolve.boundary.display import one_line
 from envsolve.boundary.secrets import without_secrets
+from envsolve.lockfile.checked_packages import checked_packages
+from envsolve.lockfile.checked_pins import STRONG, checked_address, checked_url, strong_hashes
 from envsolve.lockfile.conda_dependencies import Node, categories, dependencies
 from envsolve.lockfile.conda_header import stack_name
 from envsolve.lockfile.conda_locks import channels_of, named_channel
@@ -14,7 +16,6 @@ from envsolve.lockfile.environment_yml import channel_named, indexes_of
 from envsolve.lockfile.lock import (
     MAIN,
     Lock,
-    address_in,
     bare_files,
     is_specifier,
     moment,
@@ -24,8 +25,6 @@ from envsolve.lockfile.lock import (
     version_in,
 )
 from envsolve.lockfile.package_address import package_of
-from envsolve.lockfile.sound_packages import sound_packages
-from envsolve.lockfile.sound_pins import STRONG, sound_address, sound_url, strong_hashes
 from envsolve.model.conda import CondaPackage
 from envsolve.model.package import PackageFile, Pin
 from envsolve.model.reference import AddressKind, file_name_in, kind_of
@@ -75,29 +74,35 @@ lock is for."""
 
 
 def is_restricted(lock: Lock, format_name: str) -> bool:
-    """Whether :func:`restricted` says what a file in this format holds of ``lock``.
+    """Whether :func:`restricted` returns what a file in this format contains of ``lock``.
 
     Of a pixi.toml and an environment.yml of a stack a solver decides what they install: its readers are tested by
     themselves.
     """
-    return format_name != "pixi" and not (format_name == "environment" and lock.asks_alone)
+    return format_name != "pixi" and not (format_name == "environment" and lock.is_unresolved)
 
 
 def restricted(lock: Lock, format_name: str) -> Lock:
-    """What a file in this format says of ``lock``."""
+    """What a file in this format contains of ``lock``."""
     holds = HOLDS[format_name]
     found = _of_conda(lock, format_name, holds) if Content.CONDA in holds else _of_python(lock, holds)
     made = found.made
-    if made is None or Content.RECORD not in holds or lock.asks_alone:
+    if made is None or Content.RECORD not in holds or lock.is_unresolved:
         return found
     return found._replace(made=made._replace(packages_digest=found.packages_digest))
+
+
+def _address(url: str) -> str:
+    """``url`` without its fragment, except for the subdirectory of an archive that is built."""
+    address, _, fragment = url.partition("#")
+    return address + next((f"#{part}" for part in fragment.split("&") if part.startswith("subdirectory=")), "")
 
 
 def _of_python(lock: Lock, holds: Collection[Content]) -> Lock:
     unsaid_index = lock.default_index if Content.DEFAULT_INDEX in holds else None
     pins = (_restricted_pin(pin, holds, unsaid_index) for pin in sorted_pins(lock.pins))
     lock = lock._replace(
-        pins=tuple(pins), conda=(), channels=(), asked=(), sources=(), environment="", remarks=(), left_out=()
+        pins=tuple(pins), conda=(), channels=(), requested=(), sources=(), environment="", remarks=(), left_out=()
     )
     if lock.made is None:
         pythons = lock.requires_python or requires_python_of(lock.python)
@@ -127,18 +132,20 @@ def _restricted_pin(pin: Pin, holds: Collection[Content], unsaid_index: str | No
     if pin.index_url is None:
         return _direct(pin, holds)
     files = tuple(_files(pin)) if Content.ADDRESSES in holds else bare_files(strong_digests(pin))
-    return pin._replace(files=files, index_url="" if pin.index_url in ("", unsaid_index) else sound_url(pin.index_url))
+    return pin._replace(
+        files=files, index_url="" if pin.index_url in ("", unsaid_index) else checked_url(pin.index_url)
+    )
 
 
 def _direct(pin: Pin, holds: Collection[Content]) -> Pin:
     """A package that is given by its address, which every format holds; the version of a wheel's not every one."""
-    url = sound_address(pin.files[0].url)
+    url = checked_address(pin.files[0].url)
     file = _file(pin.files[0])._replace(name=file_name_in(url))
     if not file.is_archive:
         keeps_version = Content.ADDRESSES in holds and kind_of(url) is AddressKind.REPOSITORY
         return pin._replace(files=(file,), version=pin.version if keeps_version else "")
     if Content.ADDRESSES in holds:
-        file = file._replace(url=address_in(url))
+        file = file._replace(url=_address(url))
         return pin._replace(files=(file,), version=pin.version if file.is_wheel else version_in(pin.name, url))
     bare = file._replace(size=None, upload_time=None)
     return pin._replace(files=(bare,), version=version_in(pin.name, url))
@@ -153,7 +160,7 @@ def _files(pin: Pin) -> Iterator[PackageFile]:
 def _file(file: PackageFile) -> PackageFile:
     uploaded = None if file.upload_time is None else moment(file.upload_time)
     hashes = tuple(sorted((kind, digest) for kind, digest in file.hashes if kind in STRONG))
-    return PackageFile(file.name, sound_address(file.url), hashes, file.size, uploaded)
+    return PackageFile(file.name, checked_address(file.url), hashes, file.size, uploaded)
 
 
 def _of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
@@ -185,7 +192,7 @@ def _of_conda(lock: Lock, format_name: str, holds: Collection[Content]) -> Lock:
         return () if MAIN in found else found
 
     pins = (_at_address(pin, holds) for pin in sorted_pins(lock.pins))
-    packages = (_package(it, holds) for it in sound_packages(conda))
+    packages = (_package(it, holds) for it in checked_packages(conda))
     kept = kept._replace(
         pins=tuple(it._replace(categories=others("pip", it.name)) for it in pins),
         conda=tuple(it._replace(categories=others("conda", it.name)) for it in packages),
@@ -218,7 +225,7 @@ def _of_environment(lock: Lock, kept: Lock, conda: Collection[CondaPackage], hol
 
 
 def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
-    """What an address says, and what stands beside it."""
+    """The facts in an address, and those next to it."""
     if Content.REQUIREMENTS not in holds:
         sha256 = None if package.md5 else package.sha256
         return package_of(CondaPackage("", "", "", "", package.url, package.md5, sha256))
@@ -229,7 +236,7 @@ def _package(package: CondaPackage, holds: Collection[Content]) -> CondaPackage:
 
 def _at_address(pin: Pin, holds: Collection[Content]) -> Pin:
     """A package that pip installs, by the address of the one file that it takes first, and one digest of that."""
-    url = address_in(sound_url(pin.files[0].url))
+    url = _address(checked_url(pin.files[0].url))
     keeps = Content.REQUIREMENTS in holds
     return Pin(
         pin.name,

@@ -199,6 +199,6 @@ def test_a_here_document_that_was_edited_is_still_read(start: str) -> None:
     assert format_in(Path("image.txt"), text) == "apptainer"
 
 
-def test_a_definition_file_of_somebody_else_is_not_taken_for_a_lock() -> None:
+def test_another_definition_file_is_not_read_as_a_lock() -> None:
     with pytest.raises(FileError, match="without requirements"):
         read("Bootstrap: docker\nFrom: python:3.12-slim\n\n%post\n    pip install numpy==2.3.5\n")

@@ -33,14 +33,14 @@ def write(tmp_path: Path) -> _Write:
     return written
 
 
-def _conda(held: Lock | None) -> list[tuple[str, str, str]]:
-    assert held is not None
-    return [(package.name, package.version, package.build) for package in held.conda]
+def _conda(locked: Lock | None) -> list[tuple[str, str, str]]:
+    assert locked is not None
+    return [(package.name, package.version, package.build) for package in locked.conda]
 
 
-def _pip(held: Lock | None) -> list[tuple[str, str]]:
-    assert held is not None
-    return [(pin.name, pin.version) for pin in held.pins]
+def _pip(locked: Lock | None) -> list[tuple[str, str]]:
+    assert locked is not None
+    return [(pin.name, pin.version) for pin in locked.pins]
 
 
 @pytest.mark.parametrize("text", ["", " \n\n", None])
@@ -51,7 +51,7 @@ def test_no_file_and_an_empty_one_hold_nothing(text: str | None, tmp_path: Path)
     assert lock_at(path, Platform.LINUX_64) is None
 
 
-def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> None:
+def test_only_pinned_versions_of_an_environment_are_read(write: _Write) -> None:
     path = write(
         """\
         dependencies:
@@ -76,10 +76,10 @@ def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> No
             - --index-url https://127.0.0.1/simple
         """
     )
-    held = lock_at(path, Platform.LINUX_64)
-    assert held is not None
-    assert held.made is None
-    assert _conda(held) == [
+    locked = lock_at(path, Platform.LINUX_64)
+    assert locked is not None
+    assert locked.made is None
+    assert _conda(locked) == [
         ("numpy", "1.26.4", ""),
         ("pillow", "10.0.0", "py311_0"),
         ("python", "3.12.11", "h9e4cc4f_0_cpython"),
@@ -87,36 +87,36 @@ def test_of_an_environment_only_what_pins_a_version_is_held(write: _Write) -> No
         ("scipy", "1.11.3", ""),
         ("tzdata", "2024a", ""),
     ]
-    assert (held.conda[3].channel, held.conda[3].subdir) == ("conda-forge", "linux-64")
-    assert held.pins == (
+    assert (locked.conda[3].channel, locked.conda[3].subdir) == ("conda-forge", "linux-64")
+    assert locked.pins == (
         Pin("torch", "2.14.0+cu126", (), index := "https://127.0.0.1/simple"),
         Pin("typing-extensions", "4.12.2", bare_files(["sha256:aa", "sha256:bb"]), index),
     )
-    assert held.default_index == index
-    of_conda = [it.name for it in held.open if it.of_conda]
+    assert locked.default_index == index
+    of_conda = [it.name for it in locked.open if it.of_conda]
     assert of_conda == ["cudnn", "libcublas", "cuda-version", "ca-certificates", None]
-    assert [it.name for it in held.open if not it.of_conda] == ["rich", None]
+    assert [it.name for it in locked.open if not it.of_conda] == ["rich", None]
 
 
 def test_a_conda_lock_holds_what_it_has_for_the_platform() -> None:
-    held = lock_at(_FOLDER / "conda-lock.yml", Platform.LINUX_64)
-    assert held is not None
-    assert _conda(held) == [
+    locked = lock_at(_FOLDER / "conda-lock.yml", Platform.LINUX_64)
+    assert locked is not None
+    assert _conda(locked) == [
         ("_libgcc_mutex", "0.1", "conda_forge"),
         ("python", "3.11.9", "hb806964_0_cpython"),
         ("tzdata", "2024a", "h0c530f3_0"),
     ]
-    assert _pip(held) == [("typing-extensions", "4.12.2")]
-    assert facts_of(held) == {}
+    assert _pip(locked) == [("typing-extensions", "4.12.2")]
+    assert facts_of(locked) == {}
     assert lock_at(_FOLDER / "conda-lock.yml", Platform.OSX_64) is None
 
 
 def test_an_explicit_file_holds_nothing_for_another_platform() -> None:
-    held = lock_at(_FOLDER / "explicit.txt", Platform.LINUX_64)
-    assert held is not None
+    locked = lock_at(_FOLDER / "explicit.txt", Platform.LINUX_64)
+    assert locked is not None
     names = ["_libgcc_mutex", "libstdcxx-devel_linux-64", "tzdata", "wheel", "x264"]
-    assert [name for name, _, _ in _conda(held)] == names
-    assert _pip(held) == [("pyparsing", "3.1.2"), ("rich", "13.7.1"), ("typing-extensions", "4.12.2")]
+    assert [name for name, _, _ in _conda(locked)] == names
+    assert _pip(locked) == [("pyparsing", "3.1.2"), ("rich", "13.7.1"), ("typing-extensions", "4.12.2")]
     assert lock_at(_FOLDER / "explicit.txt", Platform.WIN_64) is None
 
 
@@ -132,10 +132,10 @@ def test_an_explicit_file_holds_nothing_for_another_platform() -> None:
 def test_a_pixi_lock_holds_the_default_environment(
     version: int, platform: Platform, conda: list[str], pip: list[str]
 ) -> None:
-    held = lock_at(_FOLDER / f"pixi-{version}.lock", platform)
-    assert held is not None
-    assert [name for name, _, _ in _conda(held)] == conda
-    assert [name for name, _ in _pip(held)] == pip
+    locked = lock_at(_FOLDER / f"pixi-{version}.lock", platform)
+    assert locked is not None
+    assert [name for name, _, _ in _conda(locked)] == conda
+    assert [name for name, _ in _pip(locked)] == pip
 
 
 def test_the_default_environment_of_a_pixi_lock_need_not_be_the_first(write: _Write) -> None:
@@ -195,9 +195,9 @@ metadata:
     other.tool: 'yes'
 package: []
 """)
-    held = lock_at(path, Platform.LINUX_64)
-    assert held is not None
-    assert facts_of(held) == {
+    locked = lock_at(path, Platform.LINUX_64)
+    assert locked is not None
+    assert facts_of(locked) == {
         "schema_version": 1,
         "envsolve_version": "0.2.0",
         "own_matrix": True,
@@ -231,30 +231,30 @@ _HEADER = """\
 
 @pytest.mark.parametrize("rest", ["@EXPLICIT\nhttps://127.0.0.1/own/linux-64/a-1-0.conda\n", "dependencies: []\n"])
 def test_the_facts_in_the_header_of_a_file_are_read_back(rest: str, write: _Write) -> None:
-    held = lock_at(write(f"{_HEADER}{rest}"), Platform.LINUX_64)
-    assert held is not None
-    assert held.made == Made("0.2.0", "envsolve -f tensorflow --gpu 8.6 --format explicit", None, "2026-11-20", True)
+    locked = lock_at(write(f"{_HEADER}{rest}"), Platform.LINUX_64)
+    assert locked is not None
+    assert locked.made == Made("0.2.0", "envsolve -f tensorflow --gpu 8.6 --format explicit", None, "2026-11-20", True)
     machines = "NVIDIA GeForce RTX 3090 (8.6)"
-    assert held.stack == Stack((), ("8.6",), "525.60.13", machines=machines)
-    assert list(map(str, held.virtual_packages)) == ["__cuda=12.2", "__glibc=2.35"]
-    assert held.glibc == "2.35"
+    assert locked.stack == Stack((), ("8.6",), "525.60.13", machines=machines)
+    assert list(map(str, locked.virtual_packages)) == ["__cuda=12.2", "__glibc=2.35"]
+    assert locked.glibc == "2.35"
 
 
-def test_a_header_that_tells_less_is_read_too(write: _Write) -> None:
+def test_a_shorter_header_is_read_too(write: _Write) -> None:
     header = "# Made by envsolve 0.2.0:\n# For: osx-64\n# Resolved for: no virtual package\n"
-    held = lock_at(write(f"{header}dependencies: []\n"), Platform.LINUX_64)
-    assert held is not None
-    assert held.made == Made("0.2.0", request=None)
-    assert (held.stack, held.virtual_packages, held.glibc) == (None, (), None)
+    locked = lock_at(write(f"{header}dependencies: []\n"), Platform.LINUX_64)
+    assert locked is not None
+    assert locked.made == Made("0.2.0", request=None)
+    assert (locked.stack, locked.virtual_packages, locked.glibc) == (None, (), None)
 
 
-def test_an_environment_that_envsolve_wrote_is_held_whole() -> None:
+def test_an_environment_that_envsolve_wrote_is_read_completely() -> None:
     path = _SNAPSHOTS / "pytorch-channel.yml"
-    held = lock_at(path, Platform.LINUX_64)
-    assert held is not None
-    assert held.made is not None
-    assert path.read_text("utf-8").splitlines()[0].endswith(f" matrix of {held.made.matrix_date}:")
-    assert {"python", "pytorch", "pytorch-cuda"} <= {name for name, _, _ in _conda(held)}
+    locked = lock_at(path, Platform.LINUX_64)
+    assert locked is not None
+    assert locked.made is not None
+    assert path.read_text("utf-8").splitlines()[0].endswith(f" matrix of {locked.made.matrix_date}:")
+    assert {"python", "pytorch", "pytorch-cuda"} <= {name for name, _, _ in _conda(locked)}
 
 
 @pytest.mark.parametrize(
@@ -284,10 +284,14 @@ def test_reading_raises_nothing_else(tmp_path_factory: pytest.TempPathFactory, c
     path = tmp_path_factory.getbasetemp() / "whatever.lock"
     path.write_bytes(content)
     try:
-        held = lock_at(path, Platform.LINUX_64)
+        locked = lock_at(path, Platform.LINUX_64)
     except UsageError as error:
         said = [error.message]
     else:
-        said = [] if held is None else [f"{it.name} {it.version} {it.build} {it.url} {it.channel}" for it in held.conda]
+        said = (
+            []
+            if locked is None
+            else [f"{it.name} {it.version} {it.build} {it.url} {it.channel}" for it in locked.conda]
+        )
     assert all(map(str.isprintable, said))
     assert "secret" not in "".join(said)

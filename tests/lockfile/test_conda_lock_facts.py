@@ -8,7 +8,7 @@ import yaml
 
 from envsolve.lockfile import conda_lock_yml
 from envsolve.lockfile.conda_lock_facts import content_hash, facts_in_metadata
-from envsolve.lockfile.lock import Asked, Lock
+from envsolve.lockfile.lock import Lock, RequestedSpec
 from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.host import Platform
@@ -17,14 +17,14 @@ from tests.lockfile.restriction import restricted
 
 
 def recorded(text: str, platform: Platform = Platform.LINUX_64) -> Mapping[str, object]:
-    """What the file says of a platform."""
+    """The facts about a platform in the file."""
     found = facts_in_metadata(metadata(text), platform)
     assert found is not None
     return found
 
 
 def metadata(text: str) -> dict[str, str]:
-    """The texts in which it stands."""
+    """The texts that contain them."""
     found: dict[str, str] = yaml.safe_load(text)["metadata"]["custom_metadata"]
     return found
 
@@ -32,9 +32,9 @@ def metadata(text: str) -> dict[str, str]:
 def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
     both = tuple(with_made(it, exclude_newer="2026-10-01T00:00:00Z", own_matrix=True) for it in two_platforms(matrix))
     text = conda_lock_yml.write(both)
-    lock, held = both[0], restricted(both[0], "conda-lock")
+    lock, locked = both[0], restricted(both[0], "conda-lock")
     assert lock.made is not None
-    assert held.made is not None
+    assert locked.made is not None
     assert recorded(text) == {
         "schema_version": 1,
         "envsolve_version": "VERSION",
@@ -44,12 +44,12 @@ def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
         "exclude_newer": "2026-10-01T00:00:00Z",
         "variables": {"TF_FORCE_GPU_ALLOW_GROWTH": "true"},
         "platform": "linux-64",
-        "request": [asked.spec for asked in lock.asked],
+        "request": [requested.spec for requested in lock.requested],
         "options": {},
         "python": "3.12.11",
         "glibc": "2.35",
         "virtual_packages": [str(it) for it in lock.virtual_packages],
-        "packages_digest": held.made.packages_digest,
+        "packages_digest": locked.made.packages_digest,
         "minimum_driver": "525.60.13",
         "compute_capabilities": ["8.6"],
         "cuda": "12.9",
@@ -69,7 +69,7 @@ def test_what_is_recorded_is_read_back(matrix: Matrix) -> None:
 
 
 def test_a_lock_without_frameworks_has_the_rest() -> None:
-    facts = recorded(conda_lock_yml.write((plain(package("tzdata"), asked=(Asked("tzdata"),)),)))
+    facts = recorded(conda_lock_yml.write((plain(package("tzdata"), requested=(RequestedSpec("tzdata"),)),)))
     assert facts["request"] == ["tzdata"]
     assert not {"frameworks", "virtual_packages", "matrix_date", "own_matrix", "python", "minimum_driver"} & set(facts)
 
@@ -79,8 +79,8 @@ def test_a_file_of_another_tool_has_no_facts() -> None:
     assert facts_in_metadata(metadata(text), Platform.LINUX_64) is None
 
 
-def test_what_somebody_broke_stays_the_text_that_it_is() -> None:
-    text = conda_lock_yml.write((plain(package("tzdata"), asked=(Asked("tzdata"),)),))
+def test_a_broken_fact_stays_a_text() -> None:
+    text = conda_lock_yml.write((plain(package("tzdata"), requested=(RequestedSpec("tzdata"),)),))
     broken = text.replace("""envsolve.linux-64.request: '["tzdata"]'""", "envsolve.linux-64.request: '[[['")
     assert broken != text
     facts = recorded(broken)
@@ -88,22 +88,24 @@ def test_what_somebody_broke_stays_the_text_that_it_is() -> None:
 
 
 def test_the_hash_is_of_what_the_packages_follow_from() -> None:
-    lock = plain(asked=(Asked("openssl"), Asked("pytest", category="dev")), command="one")
-    same = lock._replace(conda=(package("tzdata"),), python="3.12.1", asked=(*lock.asked[::-1],))
-    same = with_made(same._replace(asked=(same.asked[0]._replace(reason="why"), *same.asked[1:])), command="two")
+    lock = plain(requested=(RequestedSpec("openssl"), RequestedSpec("pytest", category="dev")), command="one")
+    same = lock._replace(conda=(package("tzdata"),), python="3.12.1", requested=(*lock.requested[::-1],))
+    same = with_made(
+        same._replace(requested=(same.requested[0]._replace(reason="why"), *same.requested[1:])), command="two"
+    )
     assert content_hash(same) == content_hash(lock)
     others = [
         lock._replace(channels=("conda-forge", "nvidia")),
         with_made(lock, exclude_newer="2026-10-01T00:00:00Z"),
         lock._replace(virtual_packages=(VirtualPackage("__cuda", "12.4"),)),
-        lock._replace(asked=lock.asked[:1]),
-        lock._replace(asked=(lock.asked[0], Asked("pytest"))),
-        lock._replace(asked=(Asked("openssl", by_pip=True), lock.asked[1])),
+        lock._replace(requested=lock.requested[:1]),
+        lock._replace(requested=(lock.requested[0], RequestedSpec("pytest"))),
+        lock._replace(requested=(RequestedSpec("openssl", by_pip=True), lock.requested[1])),
     ]
     assert len({*map(content_hash, others), content_hash(lock)}) == len(others) + 1
 
 
 def with_made(lock: Lock, **more: object) -> Lock:
-    """``lock`` with more said of its making."""
+    """``lock`` with more facts about its making."""
     assert lock.made is not None
     return lock._replace(made=lock.made._replace(**more))  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from envsolve.errors import OutsideError
 from envsolve.lockfile import conda_lock_yml, environment_yml, explicit
 from envsolve.lockfile.formats import write_conda_lock
-from envsolve.lockfile.lock import Asked, Lock
+from envsolve.lockfile.lock import Lock, RequestedSpec
 from envsolve.matrix import Matrix
 from tests.laws import examples
 from tests.lockfile.conda_locks import CHANNEL, WHEELS, conda_locks, package, plain, two_platforms
@@ -108,26 +108,26 @@ def test_a_package_is_for_main_or_for_each_category_that_leads_to_it(both: tuple
 
 
 def test_main_wins_over_other_categories() -> None:
-    asked = (Asked("packaging", category="docs"), Asked("pytest >=8"))
-    held = plain(package("pytest"), package("packaging"), asked=asked)
-    assert kinds(held) == [("packaging", "main", False), ("pytest", "main", False)]
+    requested = (RequestedSpec("packaging", category="docs"), RequestedSpec("pytest >=8"))
+    locked = plain(package("pytest"), package("packaging"), requested=requested)
+    assert kinds(locked) == [("packaging", "main", False), ("pytest", "main", False)]
 
 
 def test_what_nothing_leads_to_is_not_lost() -> None:
-    held = plain(package("tzdata"), package("packaging"), asked=(Asked("packaging", category="docs"),))
-    assert kinds(held) == [("packaging", "docs", True), ("tzdata", "main", False)]
+    locked = plain(package("tzdata"), package("packaging"), requested=(RequestedSpec("packaging", category="docs"),))
+    assert kinds(locked) == [("packaging", "docs", True), ("tzdata", "main", False)]
 
 
 def test_a_wheel_leads_to_the_conda_package_that_it_needs() -> None:
     wheel = WHEELS[0]._replace(requires=("Packaging", "numpy"))
-    asked = (Asked("TensorFlow[and-cuda]>=2", category="gpu", by_pip=True), Asked("python"))
-    held = plain(package("packaging"), pip=(wheel, WHEELS[1]), asked=asked)
-    assert kinds(held) == [("packaging", "gpu", True), ("numpy", "gpu", True), ("tensorflow", "gpu", True)]
+    requested = (RequestedSpec("TensorFlow[and-cuda]>=2", category="gpu", by_pip=True), RequestedSpec("python"))
+    locked = plain(package("packaging"), pip=(wheel, WHEELS[1]), requested=requested)
+    assert kinds(locked) == [("packaging", "gpu", True), ("numpy", "gpu", True), ("tensorflow", "gpu", True)]
 
 
 def test_a_requirement_that_conda_fulfils_is_for_its_category() -> None:
-    asked = (Asked("Python-ABI", category="dev", by_pip=True),)
-    assert kinds(plain(package("python_abi"), asked=asked)) == [("python_abi", "dev", True)]
+    requested = (RequestedSpec("Python-ABI", category="dev", by_pip=True),)
+    assert kinds(plain(package("python_abi"), requested=requested)) == [("python_abi", "dev", True)]
 
 
 def test_everything_but_optional_is_text(both: tuple[Lock, ...]) -> None:
@@ -142,7 +142,7 @@ def test_everything_but_optional_is_text(both: tuple[Lock, ...]) -> None:
         assert type(entry["optional"]) is bool
 
 
-def test_virtual_packages_and_both_halves_of_a_dependency_are_kept(both: tuple[Lock, ...]) -> None:
+def test_virtual_packages_and_both_halves_of_a_dependency_are_written(both: tuple[Lock, ...]) -> None:
     found = next(entry for entry in read(*both)["package"] if entry["name"] == "libprotobuf")
     assert found["dependencies"]["__glibc"] == ">=2.17,<3.0.a0"
     assert found["dependencies"]["libabseil"] == ">=20250512.1,<20250513.0a0 cxx17*"
@@ -161,7 +161,7 @@ def test_virtual_packages_and_both_halves_of_a_dependency_are_kept(both: tuple[L
         (("", "  "), {}),
     ],
 )
-def test_a_name_is_told_once_with_all_that_is_asked_of_it(depends: tuple[str, ...], told: dict[str, str]) -> None:
+def test_a_name_is_written_once_with_all_its_requirements(depends: tuple[str, ...], told: dict[str, str]) -> None:
     assert read(plain(package("tzdata")._replace(depends=depends)))["package"][0]["dependencies"] == told
 
 
@@ -178,7 +178,7 @@ def test_a_wheel_without_sha256_cannot_be_in_this_format() -> None:
         conda_lock_yml.write((plain(pip=(WHEELS[1]._replace(files=(other,)),)),))
 
 
-def test_a_folder_of_an_archive_cannot_be_said() -> None:
+def test_a_folder_of_an_archive_cannot_be_written() -> None:
     url = "https://files.example.org/main.zip#subdirectory=pkg"
     with pytest.raises(OutsideError, match="unsound-package"):
         conda_lock_yml.write((plain(pip=(WHEELS[1]._replace(files=(file("main.zip", url=url),), index_url=None),)),))
@@ -186,12 +186,12 @@ def test_a_folder_of_an_archive_cannot_be_said() -> None:
 
 def test_no_credentials_are_written() -> None:
     private = "https://user:hush@example.org/conda-forge"
-    held = package("tzdata", channel=private)
+    locked = package("tzdata", channel=private)
     wheel = WHEELS[1]._replace(files=(file("numpy-1.whl", url="https://user:hush@example.org/numpy-1.whl"),))
     lock = plain(
-        held,
+        locked,
         pip=(wheel,),
-        asked=(Asked(f"{private}::tzdata"),),
+        requested=(RequestedSpec(f"{private}::tzdata"),),
         command=f"envsolve -c {private}",
         channels=(private,),
         sources=(f"{private}/env.yml",),
@@ -213,9 +213,9 @@ def test_no_credentials_are_written() -> None:
     ],
 )
 def test_what_could_break_a_line_is_refused(field: str, text: str) -> None:
-    held = package("tzdata")._replace(**{field: text})  # type: ignore[arg-type]  # each of them is a text
+    locked = package("tzdata")._replace(**{field: text})  # type: ignore[arg-type]  # each of them is a text
     with pytest.raises(OutsideError, match="unsound-package"):
-        conda_lock_yml.write((plain(held),))
+        conda_lock_yml.write((plain(locked),))
 
 
 def test_a_lock_without_files_names_a_source_all_the_same() -> None:
@@ -232,7 +232,7 @@ def test_whatever_stands_in_a_lock_stays_what_it_is(lock: Lock) -> None:
     assert {entry["name"] for entry in document["package"]} == {it.name for it in lock.conda}
     by_name = {it.name: it for it in lock.conda}
     for entry in document["package"]:
-        held = by_name[entry["name"]]
-        assert (entry["version"], entry["build"], entry["hash"]) == (held.version, held.build, {"md5": held.md5})
+        locked = by_name[entry["name"]]
+        assert (entry["version"], entry["build"], entry["hash"]) == (locked.version, locked.build, {"md5": locked.md5})
     assert len(document["metadata"]["channels"]) == len(lock.channels)
     assert set(document["metadata"]) <= {*("content_hash", "channels", "platforms", "sources", "custom_metadata")}

@@ -72,12 +72,12 @@ def test_a_pixi_lock_becomes_a_conda_lock_with_all_that_it_knows(tmp_path: Path)
     assert text.startswith("# Exported from pixi.lock by envsolve\n# For: linux-64\n# For: win-64\n")
     assert document["metadata"]["channels"] == [{"url": "conda-forge", "used_env_vars": []}]
     assert set(document["metadata"]["custom_metadata"]) == {"created_by"}  # no facts, as envsolve did not make it
-    held = {(it["platform"], it["name"]): it for it in document["package"]}
+    locked = {(it["platform"], it["name"]): it for it in document["package"]}
     bzip2 = package("bzip2")
-    assert held["linux-64", "bzip2"]["hash"] == {"md5": bzip2.md5, "sha256": bzip2.sha256}
-    assert held["linux-64", "bzip2"]["dependencies"] == {"__glibc": ">=2.17,<3.0.a0", "libgcc": ">=14"}
-    assert held["linux-64", "own-kernels"]["dependencies"] == {"python-dateutil": ""}
-    assert set(held) == {
+    assert locked["linux-64", "bzip2"]["hash"] == {"md5": bzip2.md5, "sha256": bzip2.sha256}
+    assert locked["linux-64", "bzip2"]["dependencies"] == {"__glibc": ">=2.17,<3.0.a0", "libgcc": ">=14"}
+    assert locked["linux-64", "own-kernels"]["dependencies"] == {"python-dateutil": ""}
+    assert set(locked) == {
         *(("linux-64", name) for name in ("python", "tzdata", "bzip2", "own-kernels")),
         *(("win-64", name) for name in ("python", "tzdata")),
     }

@@ -57,7 +57,7 @@ def from_line(lock: Lock, solution: Solution | None = None) -> str:
 
 
 def for_python(version: str, *tags: str, platform: str = "linux-64") -> Lock:
-    """A lock of one package with wheels of these tags, for a machine whose glibc is newer than that of any image."""
+    """A lock of one package with wheels of these tags, for a machine with a newer glibc than any image."""
     minor = "".join(version.split(".")[:2])
     files = tuple(file(f"native-1.0-cp{minor}-cp{minor}-{tag}.whl") for tag in tags or ("manylinux2014_x86_64",))
     return plain((Pin("native", "1.0", files, INDEX),), python=version, platform=platform, glibc="2.45", indexes=())
@@ -85,12 +85,12 @@ def test_hadolint_and_shellcheck_find_nothing(name: str) -> None:
 
 def test_it_copies_the_lines_of_the_requirements_file_and_no_header(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
-    held = copied(dockerfile(lock))
-    assert requirements_txt(lock).endswith(f"\n\n{held}")
-    assert "envsolve" not in held
+    locked = copied(dockerfile(lock))
+    assert requirements_txt(lock).endswith(f"\n\n{locked}")
+    assert "envsolve" not in locked
 
 
-def test_what_only_another_envsolve_changes_makes_no_layer_anew(matrix: Matrix) -> None:
+def test_changes_between_versions_of_envsolve_rebuild_no_layer(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
     assert lock.made is not None
     other = lock.made._replace(
@@ -105,7 +105,7 @@ def test_every_layer_comes_before_what_makes_none(matrix: Matrix) -> None:
     assert names == ["FROM", "RUN", "COPY", "RUN", "LABEL", "ENV", "USER", "WORKDIR", "CMD"]
 
 
-def test_a_gpu_is_asked_for_where_the_stack_is_for_one(matrix: Matrix) -> None:
+def test_a_gpu_is_requested_if_the_stack_is_for_one(matrix: Matrix) -> None:
     text = dockerfile(rtx_3090(matrix))
     assert "\nENV NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility\n" in text
     assert '\nLABEL envsolve.minimum-driver="580.65.06" envsolve.cuda="13.0"\n' in text
@@ -278,7 +278,7 @@ def test_a_here_document_that_was_edited_is_still_read(start: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["FROM python:3.12-slim\n", "# syntax=docker/dockerfile:1\nFROM scratch\n"])
-def test_a_dockerfile_of_somebody_else_is_not_taken_for_a_lock(text: str) -> None:
+def test_another_dockerfile_is_not_read_as_a_lock(text: str) -> None:
     with pytest.raises(FileError, match="without requirements"):
         read(text)
 

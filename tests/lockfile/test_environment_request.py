@@ -9,10 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from envsolve.errors import UsageError
-from envsolve.index.requirement_file import Asked as AskedOfPip
-from envsolve.index.requirement_file import Line
+from envsolve.index.requirement_file import FileRequirements, Line
 from envsolve.lockfile.environment_request import EnvironmentFile, read_environment
-from envsolve.lockfile.lock import Asked
+from envsolve.lockfile.lock import RequestedSpec
 from envsolve.model.host import Platform
 from tests.lockfile.written_yaml import documents
 
@@ -25,7 +24,7 @@ def _read(text: str, platform: Platform = Platform.LINUX_64) -> EnvironmentFile:
 
 
 def _specs(file: EnvironmentFile) -> list[str]:
-    return [asked.spec for asked in file.asked if not asked.by_pip]
+    return [requested.spec for requested in file.requested if not requested.by_pip]
 
 
 def test_a_file_with_everything_is_read_for_a_platform() -> None:
@@ -43,11 +42,11 @@ def test_a_file_with_everything_is_read_for_a_platform() -> None:
     assert file == EnvironmentFile(
         ("https://127.0.0.1:8080/own", "https://127.0.0.1/team", "conda-forge", "${OWN_CHANNEL}"),
         (
-            *(Asked(spec, reason, "train") for spec in conda),
-            Asked("pip", "environment.yml has requirements that it installs", "train"),
-            *(Asked(requirement, reason, "train", by_pip=True) for requirement in wheels),
+            *(RequestedSpec(spec, reason, "train") for spec in conda),
+            RequestedSpec("pip", "environment.yml has requirements that it installs", "train"),
+            *(RequestedSpec(requirement, reason, "train", by_pip=True) for requirement in wheels),
         ),
-        AskedOfPip(
+        FileRequirements(
             (
                 Line("attrs", f"-r {_SAMPLE.parent / 'requirements/more.txt'}"),
                 *(Line(it, section, (("sha256", "aa"),) if it.startswith("einops") else ()) for it in wheels),
@@ -83,11 +82,11 @@ def test_a_file_with_everything_is_read_for_a_platform() -> None:
         (Platform.WIN_64, {"pywin32", "windows-only"}),
     ],
 )
-def test_what_is_asked_for_depends_on_the_platform(platform: Platform, own: set[str]) -> None:
-    asked = {asked.spec for asked in read_environment(_SAMPLE, platform).asked}
-    everywhere = {asked.spec for other in Platform for asked in read_environment(_SAMPLE, other).asked}
-    assert asked & {"gperftools", "ncurses", "libcxx", "pywin32", "windows-only"} == own
-    assert everywhere - asked <= {"gperftools", "ncurses", "libcxx", "pywin32", "windows-only"}
+def test_the_requirements_depend_on_the_platform(platform: Platform, own: set[str]) -> None:
+    requested = {requested.spec for requested in read_environment(_SAMPLE, platform).requested}
+    everywhere = {requested.spec for other in Platform for requested in read_environment(_SAMPLE, other).requested}
+    assert requested & {"gperftools", "ncurses", "libcxx", "pywin32", "windows-only"} == own
+    assert everywhere - requested <= {"gperftools", "ncurses", "libcxx", "pywin32", "windows-only"}
 
 
 def test_the_least_that_a_file_can_say() -> None:
@@ -95,7 +94,7 @@ def test_the_least_that_a_file_can_say() -> None:
     assert _read("dependencies: []\nchannels:\nvariables: {}\nname: ~\n") == EnvironmentFile((), ())
 
 
-def test_pip_is_asked_for_where_it_is_needed_and_not_asked_for() -> None:
+def test_pip_is_added_if_it_is_needed_and_not_requested() -> None:
     assert _specs(_read("dependencies: [{pip: [a]}]")) == ["pip"]
     assert _specs(_read("dependencies: [pip=24, {pip: [a]}]")) == ["pip 24.*"]
     assert _specs(_read("dependencies: [a, {pip: }]")) == ["a"]
@@ -103,14 +102,14 @@ def test_pip_is_asked_for_where_it_is_needed_and_not_asked_for() -> None:
 
 def test_indexes_under_the_keys_of_conda_lock() -> None:
     text = "dependencies: []\npip-repositories: ['https://user:secret@127.0.0.1/a', 'https://127.0.0.1/b']\n"
-    assert _read(text).pip == AskedOfPip(extra_index_urls=("https://127.0.0.1/a", "https://127.0.0.1/b"))
+    assert _read(text).pip == FileRequirements(extra_index_urls=("https://127.0.0.1/a", "https://127.0.0.1/b"))
     alone = _read(f"{text}allow-pypi-requests: false\n").pip
-    assert alone == AskedOfPip(index_url="https://127.0.0.1/a", extra_index_urls=("https://127.0.0.1/b",))
+    assert alone == FileRequirements(index_url="https://127.0.0.1/a", extra_index_urls=("https://127.0.0.1/b",))
 
 
 def test_of_several_default_indexes_the_last_counts_as_for_pip() -> None:
     file = _read("dependencies: [{pip: [-i https://127.0.0.1/a, --index-url=https://127.0.0.1/b]}]")
-    assert file.pip == AskedOfPip(index_url="https://127.0.0.1/b")
+    assert file.pip == FileRequirements(index_url="https://127.0.0.1/b")
 
 
 def test_versions_and_names_stay_as_they_are_written() -> None:
@@ -222,7 +221,12 @@ def test_reading_raises_nothing_else_and_what_is_read_fits_on_lines(text: str) -
     except UsageError as error:
         said = [error.message]
     else:
-        said = [*(asked.spec for asked in file.asked), *file.channels, *file.notes, *(it for _, it in file.variables)]
+        said = [
+            *(it.spec for it in file.requested),
+            *file.channels,
+            *file.notes,
+            *(it for _, it in file.variables),
+        ]
     assert all(map(str.isprintable, said))
     assert "secret" not in "".join(said)
 
@@ -233,4 +237,4 @@ def test_each_entry_of_a_wheel_keeps_its_hashes() -> None:
         ("own==1", (("sha256", "aa"), ("sha512", "bb"))),
         ("own==1", (("sha256", "cc"),)),
     ]
-    assert [it.spec for it in file.asked if it.by_pip] == ["own==1"]
+    assert [it.spec for it in file.requested if it.by_pip] == ["own==1"]

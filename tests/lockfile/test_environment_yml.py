@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from envsolve.app.lock.held_locks import held_in
 from envsolve.lockfile import environment_yml
-from envsolve.lockfile.lock import Asked, Lock
+from envsolve.lockfile.lock import Lock, RequestedSpec
 from envsolve.lockfile.reading import lock_in
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
@@ -47,9 +47,9 @@ def test_the_output_is_the_recorded_one(number: int, platform: str, matrix: Matr
 
 def test_the_channel_of_a_package_is_named_where_there_are_several() -> None:
     mirror = "https://example.org/conda-forge"
-    held = (package("tzdata"), package("openssl", channel=mirror), package("packaging", channel=f"{CHANNEL}/"))
-    assert specs(plain(*held))[0] == "openssl=3.5.7=h35e630c_1"
-    several = plain(*held, channels=("conda-forge", f"{mirror}/", "nvidia"))
+    locked = (package("tzdata"), package("openssl", channel=mirror), package("packaging", channel=f"{CHANNEL}/"))
+    assert specs(plain(*locked))[0] == "openssl=3.5.7=h35e630c_1"
+    several = plain(*locked, channels=("conda-forge", f"{mirror}/", "nvidia"))
     assert specs(several) == [
         f"{mirror}::openssl=3.5.7=h35e630c_1",
         "conda-forge::packaging=25.0=pyh29332c3_1",
@@ -60,13 +60,13 @@ def test_the_channel_of_a_package_is_named_where_there_are_several() -> None:
 
 def test_rattler_reads_each_spec_as_one_build() -> None:
     mirror = "https://example.org/conda-forge"
-    held = (package("python_abi"), package("openssl", channel=mirror))
+    locked = (package("python_abi"), package("openssl", channel=mirror))
     answer = "[[it.name.normalized, str(it.version), it.build] for it in map(MatchSpec, asked)]"
-    told = rattler(answer, [*specs(plain(*held)), *specs(plain(*held, channels=("conda-forge", mirror)))])
+    told = rattler(answer, [*specs(plain(*locked)), *specs(plain(*locked, channels=("conda-forge", mirror)))])
     assert told == [["openssl", "==3.5.7", "h35e630c_1"], ["python_abi", "==3.12", "8_cp312"]] * 2
 
 
-def test_pip_is_told_where_the_wheels_are() -> None:
+def test_pip_gets_the_location_of_the_wheels() -> None:
     lines = read(plain(package("tzdata"), pip=WHEELS))["dependencies"][-1]["pip"]
     assert lines[0] == f"--extra-index-url {CUDA_INDEX}"
     assert lines[1] == f"numpy==1.26.4 --hash=sha256:{'2' * 64}"
@@ -80,15 +80,15 @@ def test_a_direct_reference_stays_one() -> None:
     assert lines == [f"numpy @ {wheel.files[0].url} --hash=sha256:{'2' * 64}"]
 
 
-def test_the_stack_in_it_is_held(matrix: Matrix) -> None:
+def test_the_stack_in_it_is_read(matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
     name = PurePath("environment.yml")
     text = environment_yml.write(linux._replace(channels=("conda-forge", "nvidia")))
-    held = held_in(lock_in(name, text, Platform.LINUX_64))
-    assert (held.python, held.cuda) == ("3.12", "12.9")
-    assert ("tensorflow", "2.19.1", "cuda128py312hae5ec6b_251") in held.packages
-    held = held_in(lock_in(name, environment_yml.write(windows), Platform.WIN_64))
-    assert ("tensorflow", "2.10.1", "cuda11*") in held.packages
+    locked = held_in(lock_in(name, text, Platform.LINUX_64))
+    assert (locked.python, locked.cuda) == ("3.12", "12.9")
+    assert ("tensorflow", "2.19.1", "cuda128py312hae5ec6b_251") in locked.packages
+    locked = held_in(lock_in(name, environment_yml.write(windows), Platform.WIN_64))
+    assert ("tensorflow", "2.10.1", "cuda11*") in locked.packages
 
 
 @settings(max_examples=examples(40))
@@ -103,8 +103,8 @@ def test_whatever_stands_in_a_lock_stays_what_it_is(lock: Lock) -> None:
 
 
 def test_a_reason_stays_on_its_line() -> None:
-    asked = Asked("tzdata", "because\n  - evil=1\u2028- evil")
-    assert specs(plain(package("tzdata"), asked=(asked,))) == ["tzdata=2025b=h78e105d_0"]
+    requested = RequestedSpec("tzdata", "because\n  - evil=1\u2028- evil")
+    assert specs(plain(package("tzdata"), requested=(requested,))) == ["tzdata=2025b=h78e105d_0"]
 
 
 @pytest.mark.parametrize("empty", ["variables:", "variables: null", "variables: {}"])

@@ -79,15 +79,15 @@ def test_the_order_holds_for_any_packages(needs: list[list[int]], chance: object
     chance.shuffle(packages)  # type: ignore[attr-defined]  # random.Random
     order = names(plain(*packages))
     assert sorted(order) == sorted(package.name for package in packages)
-    for held in packages:
-        assert all(order.index(need) < order.index(held.name) for need in held.depends)
+    for locked in packages:
+        assert all(order.index(need) < order.index(locked.name) for need in locked.depends)
 
 
 def test_python_comes_before_pip_although_each_asks_for_the_other() -> None:
     assert names(plain(made("abc", "python"), made("pip", "python"), made("python", "pip"))) == ["python", "abc", "pip"]
 
 
-def test_a_circle_loses_nobody() -> None:
+def test_a_cycle_loses_no_package() -> None:
     assert names(plain(made("a", "b"), made("b", "c"), made("c", "a", "a"))) == ["c", "b", "a"]
 
 
@@ -97,16 +97,16 @@ def test_a_long_chain_of_packages_is_no_recursion() -> None:
 
 
 def test_sha256_stands_in_where_there_is_no_md5() -> None:
-    held = package("tzdata")
-    assert addresses(plain(held._replace(md5=None))) == [f"{held.url}#sha256:{held.sha256}"]
+    locked = package("tzdata")
+    assert addresses(plain(locked._replace(md5=None))) == [f"{locked.url}#sha256:{locked.sha256}"]
     with pytest.raises(OutsideError, match="no-hash"):
-        addresses(plain(held._replace(md5="0", sha256="1")))
+        addresses(plain(locked._replace(md5="0", sha256="1")))
 
 
 def test_an_address_names_no_variable_of_the_machine_and_no_credentials() -> None:
-    held = package("tzdata", channel="https://me:hush@example.org/$HOME/conda forge")
-    assert addresses(plain(held._replace(url=f"{held.url}#{'0' * 32}"))) == [
-        f"https://example.org/%24HOME/conda%20forge/noarch/tzdata-2025b-h78e105d_0.conda#{held.md5}"
+    locked = package("tzdata", channel="https://me:hush@example.org/$HOME/conda forge")
+    assert addresses(plain(locked._replace(url=f"{locked.url}#{'0' * 32}"))) == [
+        f"https://example.org/%24HOME/conda%20forge/noarch/tzdata-2025b-h78e105d_0.conda#{locked.md5}"
     ]
 
 

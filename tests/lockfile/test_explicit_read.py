@@ -35,7 +35,7 @@ def _pin(name: str, version: str, sha256: str) -> Pin:
     return Pin(name, version, bare_files([f"sha256:{sha256}"]), "")
 
 
-def test_a_file_is_read_with_every_kind_of_digest_and_what_is_no_address_is_told() -> None:
+def test_a_file_is_read_with_every_kind_of_digest_and_other_lines_are_reported() -> None:
     x264 = _package(
         "x264", "1!164.3095", "h166bdaf_2", "linux-64", "tar.bz2", channel="https://127.0.0.1/own", sha256=_SHA256
     )
@@ -109,7 +109,7 @@ def test_paths_are_addresses_too(line: str, package: CondaPackage) -> None:
         f"https://127.0.0.1/{'own/' * 1000}linux-64/a-1-0.conda",
     ],
 )
-def test_what_is_no_address_of_a_package_is_told_by_its_line(line: str) -> None:
+def test_a_line_that_is_not_an_address_is_reported(line: str) -> None:
     assert read(f"@EXPLICIT\n{line}\n") == Lock((), open=(Open(NO_ADDRESS, line=2, of_conda=True),))
 
 

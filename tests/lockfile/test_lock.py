@@ -152,7 +152,7 @@ def test_the_pylock_of_a_peer_is_read() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "held"),
+    ("line", "locked"),
     [
         ("numpy==2.3.5", [("numpy", "2.3.5")]),
         ("  NumPy == 2.3.5  # by hand", [("numpy", "2.3.5")]),
@@ -168,9 +168,9 @@ def test_the_pylock_of_a_peer_is_read() -> None:
         ("--index-url https://127.0.0.1/simple", []),
     ],
 )
-def test_exact_pins_and_addresses_leave_nothing_open(line: str, held: list[tuple[str, str]]) -> None:
+def test_exact_pins_and_addresses_leave_nothing_open(line: str, locked: list[tuple[str, str]]) -> None:
     lock = requirements_txt.read(f"{line}\n")
-    assert [(pin.name, pin.version) for pin in lock.pins] == held
+    assert [(pin.name, pin.version) for pin in lock.pins] == locked
     assert lock.open == ()
 
 
@@ -301,7 +301,7 @@ def test_where_there_is_no_lock_there_is_none(tmp_path: Path) -> None:
         ("pylock.toml", b"tool = 3\n"),
     ],
 )
-def test_what_cannot_be_read_is_said(name: str, content: bytes, tmp_path: Path) -> None:
+def test_unreadable_files_are_reported(name: str, content: bytes, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(UsageError) as caught:
@@ -323,7 +323,7 @@ def test_a_lock_says_what_shaped_it(matrix: Matrix) -> None:
     assert "own_matrix" not in facts
 
 
-def test_a_matrix_of_ones_own_is_recorded_and_said(matrix: Matrix) -> None:
+def test_a_users_own_matrix_is_recorded_and_mentioned(matrix: Matrix) -> None:
     lock = rtx_3090(matrix)
     assert lock.made is not None
     own = lock._replace(made=lock.made._replace(own_matrix=True))
@@ -331,7 +331,7 @@ def test_a_matrix_of_ones_own_is_recorded_and_said(matrix: Matrix) -> None:
     assert "matrix of 2026-11-01 with rows that are not shipped:" in requirements_txt.write(own).splitlines()[0]
 
 
-def test_facts_further_down_than_the_header_are_nobodys() -> None:
+def test_facts_below_the_header_are_ignored() -> None:
     text = '# a lock\nnumpy==2.3.5\n# [tool.envsolve]\n# envsolve_version = "evil"\n'
     assert in_comments(text) is None
     assert requirements_txt.read(text).made is None
@@ -342,7 +342,7 @@ def test_facts_further_down_than_the_header_are_nobodys() -> None:
         st.sampled_from([*facts_of(plain()), "frameworks", "cuda", "compute_capabilities"]),
         st.recursive(
             st.none() | st.text(max_size=5) | st.integers() | st.booleans(),
-            lambda held: st.lists(held, max_size=2) | st.dictionaries(st.text(max_size=3), held, max_size=2),
+            lambda locked: st.lists(locked, max_size=2) | st.dictionaries(st.text(max_size=3), locked, max_size=2),
             max_leaves=4,
         ),
     )

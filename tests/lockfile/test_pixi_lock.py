@@ -116,7 +116,7 @@ def test_a_file_of_version_6_is_read() -> None:
 
 
 @pytest.mark.parametrize("version", [4, 5])
-def test_what_is_of_an_index_is_told_from_what_is_at_an_address(version: int) -> None:
+def test_packages_of_an_index_and_at_an_address_are_distinguished(version: int) -> None:
     (lock,) = _read(version)
     click, rich = lock.pins
     index = None if version == 4 else "https://127.0.0.1/simple"

@@ -36,7 +36,7 @@ BOTH = (Platform.LINUX_64, Platform.WIN_64)
 
 
 class Case(NamedTuple):
-    """What is asked for."""
+    """The requirements."""
 
     frameworks: tuple[str, ...]
     gpu: str
@@ -63,9 +63,9 @@ CASES = {
 
 def answers(case: Case, matrix: Matrix, **more: Any) -> list[Answer]:
     """The stack for each platform of ``case``."""
-    asked = tuple(FrameworkRequest(*parse_framework(text)) for text in case.frameworks)
+    requested = tuple(FrameworkRequest(*parse_framework(text)) for text in case.frameworks)
     request = Request(
-        asked,
+        requested,
         gpus=(case.gpu,),
         driver=None if case.driver is None else DriverVersion.parse(case.driver),
         platforms=case.platforms,
@@ -101,18 +101,18 @@ def test_the_output_is_the_recorded_one(name: str, matrix: Matrix) -> None:
 
 
 def test_each_dependency_means_what_the_match_spec_means(matrix: Matrix) -> None:
-    asked, told = [], []
+    requested, told = [], []
     for case in CASES.values():
         given = answers(case, matrix)
         manifest = tomli.loads(written(given))
         for answer in given:
             own = manifest.get("target", {}).get(answer.solution.problem.platform, {}).get("dependencies", {})
-            for name, held in {**manifest.get("dependencies", {}), **own}.items():
-                fields = {"version": held} if isinstance(held, str) else held
+            for name, locked in {**manifest.get("dependencies", {}), **own}.items():
+                fields = {"version": locked} if isinstance(locked, str) else locked
                 told.append(f"{name} {fields['version']} {fields.get('build', '')}")
-            asked += [spec for spec, _ in conda_specs(answer.solution)]
+            requested += [spec for spec, _ in conda_specs(answer.solution)]
     read_by_rattler = "[sorted({str(MatchSpec(spec)).replace(' *', '') for spec in specs}) for specs in asked]"
-    both = rattler(read_by_rattler, [asked, told])
+    both = rattler(read_by_rattler, [requested, told])
     assert isinstance(both, list)
     assert len(both[0]) > 20
     assert both[0] == both[1]
@@ -125,7 +125,7 @@ def test_a_python_with_its_patch_is_one_range(matrix: Matrix) -> None:
 def test_what_all_platforms_have_stands_once_and_the_rest_at_its_platform(matrix: Matrix) -> None:
     manifest = read("two-platforms", matrix)
     assert list(manifest["dependencies"]) == ["python"]
-    builds = {platform: held["dependencies"]["pytorch"]["build"] for platform, held in manifest["target"].items()}
+    builds = {platform: locked["dependencies"]["pytorch"]["build"] for platform, locked in manifest["target"].items()}
     assert builds == {"linux-64": "cuda130*", "win-64": "cuda128*"}
 
 
@@ -198,7 +198,7 @@ def test_the_schema_of_pixi_accepts_every_manifest(name: str, matrix: Matrix) ->
         ("2.28", "2.28", None),
     ],
 )
-def test_glibc_is_told_where_pixi_would_assume_another(
+def test_glibc_is_stated_if_pixi_would_assume_another(
     machine: str | None, build: str | None, told: str | None, matrix: Matrix
 ) -> None:
     answer = answers(CASES["tensorflow"], matrix)[0]
@@ -215,7 +215,7 @@ def test_glibc_is_told_where_pixi_would_assume_another(
 
 def test_a_wheel_of_pytorch_comes_from_its_own_index(matrix: Matrix) -> None:
     target = read("pytorch-wheels-two-platforms", matrix)["target"]
-    indexes = {platform: held["pypi-dependencies"]["torch"]["index"] for platform, held in target.items()}
+    indexes = {platform: locked["pypi-dependencies"]["torch"]["index"] for platform, locked in target.items()}
     assert indexes == {
         "linux-64": "https://download.pytorch.org/whl/cu130",
         "win-64": "https://download.pytorch.org/whl/cu126",
@@ -250,7 +250,7 @@ def test_the_users_indexes_and_channels_are_named(matrix: Matrix) -> None:
     assert channels == ["pytorch", "nvidia", "https://example.org/conda-forge"]
 
 
-def test_a_package_asked_for_twice_must_be_both(matrix: Matrix) -> None:
+def test_both_requirements_on_a_package_apply(matrix: Matrix) -> None:
     answer = answers(CASES["jax-releases"], matrix)[0]
     solution = answer.solution
     twice = tuple(

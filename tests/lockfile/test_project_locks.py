@@ -240,7 +240,7 @@ def test_a_package_by_its_address_stays_at_it(name: str, source: str) -> None:
         ("poetry.lock", 'type = "legacy"\nurl = "https://me:secret@index.example/simple/"'),
     ],
 )
-def test_logins_in_addresses_are_not_kept(name: str, source: str) -> None:
+def test_logins_in_addresses_are_removed(name: str, source: str) -> None:
     (pin,) = with_source(name, source).pins
     assert pin.index_url == "https://index.example/simple"
 

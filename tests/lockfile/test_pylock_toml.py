@@ -58,7 +58,7 @@ _MARKERS = (
 
 
 def read(lock: Lock) -> Pylock:
-    """What the reader of the standard makes of it; it raises for whatever the standard does not allow."""
+    """The result of packaging's reader, which raises for anything that the standard does not allow."""
     return Pylock.from_dict(tomli.loads(pylock_toml(lock)))
 
 
@@ -181,9 +181,9 @@ def test_whatever_the_texts_hold_no_key_is_added(lock: Lock) -> None:
     told = [(it.name, str(it.version)) for it in read_back.packages if it.archive is None or it.version is not None]
     sdists = [pin for pin in lock.pins if pin.index_url is None and not pin.files[0].is_wheel]
     assert told == sorted((pin.name, pin.version) for pin in lock.pins if pin not in sdists)
-    for held in document["packages"]:
-        assert set(held) <= set(_PACKAGE_KEYS)
-        assert set(held.get("tool", {})) <= {"envsolve"}
+    for locked in document["packages"]:
+        assert set(locked) <= set(_PACKAGE_KEYS)
+        assert set(locked.get("tool", {})) <= {"envsolve"}
 
 
 _KEYS = ("lock-version", "environments", "requires-python", "created-by", "packages", "tool")

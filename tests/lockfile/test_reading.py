@@ -68,8 +68,8 @@ def test_a_stack_is_the_same_from_each_of_its_formats(case: str, matrix: Matrix)
         assert (answered.made, answered.platform) == (environment.made, environment.platform)
         assert answered.stack is not None
         assert answered.stack.minimum_driver == (environment.stack and environment.stack.minimum_driver)
-        held = {name: version.partition("+")[0] for name, version in environment.versions.items()}
-        assert {it.package: it.version for it in answered.stack.frameworks}.items() <= held.items()
+        locked = {name: version.partition("+")[0] for name, version in environment.versions.items()}
+        assert {it.package: it.version for it in answered.stack.frameworks}.items() <= locked.items()
         assert held_in(environment).python in (held_in(answered).python, None)
 
 
@@ -78,7 +78,7 @@ def of_conda_first(it: Open) -> tuple[bool, str]:
 
 
 def of_pixi(environment: Lock, pixi: Lock) -> Lock:
-    """An environment.yml as a manifest says it, which names an index beside each wheel, no pip and no options."""
+    """An environment.yml as a manifest expresses it: an index next to each wheel, no pip and no options."""
     indexes = {pin.name: pin.index_url for pin in pixi.pins}
     return environment._replace(
         pins=tuple(pin._replace(index_url=indexes[pin.name]) for pin in environment.pins),
@@ -92,7 +92,7 @@ def of_pixi(environment: Lock, pixi: Lock) -> Lock:
     )
 
 
-def test_a_manifest_that_somebody_wrote_pins_what_it_names_in_one_version() -> None:
+def test_a_handwritten_manifest_pins_what_it_names_in_one_version() -> None:
     text = """
         [project]
         channels = ["conda-forge", { channel = "nvidia", priority = 1 }]

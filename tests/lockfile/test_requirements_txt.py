@@ -27,7 +27,7 @@ SNAPSHOTS = Path(__file__).parents[1] / "snapshots"
 
 def pip(*arguments: str) -> subprocess.CompletedProcess[str]:
     """What pip would install, without any setting of this machine."""
-    environ = {name: held for name, held in os.environ.items() if not name.startswith(("PIP_", "VIRTUAL_ENV"))}
+    environ = {name: locked for name, locked in os.environ.items() if not name.startswith(("PIP_", "VIRTUAL_ENV"))}
     command = [sys.executable, "-m", "pip", "--isolated", "--disable-pip-version-check", "install", "--dry-run"]
     return subprocess.run(
         [*command, "--ignore-installed", "--require-hashes", *arguments],
@@ -73,14 +73,14 @@ def test_pip_takes_pins_and_direct_references_with_their_hashes(tmp_path: Path) 
     )
 
 
-def test_the_file_alone_tells_pip_where_the_packages_are(served: tuple[Path, str], tmp_path: Path) -> None:
+def test_the_file_alone_shows_pip_where_the_packages_are(served: tuple[Path, str], tmp_path: Path) -> None:
     folder, address = served
     pins = []
     for index, name in (("main", "one"), ("extra", "two")):
-        held = wheel(folder / index / name, name, "1.0")
-        page = f'<!DOCTYPE html><html><body><a href="{held.name}">{held.name}</a></body></html>'
+        locked = wheel(folder / index / name, name, "1.0")
+        page = f'<!DOCTYPE html><html><body><a href="{locked.name}">{locked.name}</a></body></html>'
         (folder / index / name / "index.html").write_text(page, encoding="utf-8")
-        pins.append(Pin(name, "1.0", (held,), f"{address}/{index}"))
+        pins.append(Pin(name, "1.0", (locked,), f"{address}/{index}"))
     lock = plain(pins, default_index=f"{address}/main", indexes=(f"{address}/extra",), default_is_plain=False)
     path = tmp_path / "requirements.txt"
     path.write_text(requirements_txt(lock), encoding="utf-8")

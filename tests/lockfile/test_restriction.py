@@ -1,4 +1,4 @@
-"""What each format holds of a lock, as it says itself: by really writing files and reading them, in every order."""
+"""What each format can express of a lock, tested by writing and reading files, in every order."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from envsolve.errors import EnvsolveError, UsageError
 from envsolve.lockfile.formats import IMAGE_PLATFORMS, write_python_lock
-from envsolve.lockfile.lock import Asked, Lock, strong_digests
+from envsolve.lockfile.lock import Lock, RequestedSpec, strong_digests
 from envsolve.lockfile.reading import lock_at, locks_in
 from envsolve.lockfile.stack import lock_of
 from envsolve.lockfile.yaml_document import is_null
@@ -193,7 +193,7 @@ def require_law(lock: Lock, first: str, second: str) -> None:
             written(once, second)
 
 
-def test_a_wheel_of_an_index_that_nobody_names_is_of_the_default_one_among_requirements() -> None:
+def test_a_wheel_of_an_unnamed_index_is_from_the_default_one_in_requirements() -> None:
     lock = plain(PINS[:2], default_index=INDEX, default_is_plain=False, indexes=(CUDA_INDEX,))
     once = there_and_back(lock, "environment")
     assert {pin.index_url for pin in once.pins} == {""}
@@ -240,17 +240,17 @@ def content_of(lock: Lock) -> set[Content]:
         Content.RECORD: made is not None and made.request is not None,
     }
     assert found.keys() == set(Content)
-    return {content for content, held in found.items() if held}
+    return {content for content, locked in found.items() if locked}
 
 
 @pytest.mark.parametrize("format_name", LOCK_FORMATS)
 def test_a_format_holds_no_more_and_no_less_than_it_declares(format_name: str, matrix: Matrix) -> None:
     linux, windows = two_platforms(matrix)
     pins = [it._replace(marker="python_version > '3'") for it in (*rtx_3090(matrix).pins, *windows.pins)]
-    asked = (*linux.asked, *(Asked(spec, of_stack=True) for spec in ("python=3.12", "numpy=2")))
+    requested = (*linux.requested, *(RequestedSpec(spec, of_stack=True) for spec in ("python=3.12", "numpy=2")))
     lock = linux._replace(
         pins=tuple({pin.name: pin for pin in reversed(pins)}.values()),
-        asked=asked,
+        requested=requested,
         requires_python=">=3.12",
         default_is_plain=False,
         indexes=(CUDA_INDEX,),

@@ -1,4 +1,4 @@
-"""Laws of export: what goes from one format to another and back is the same packages, and says the same."""
+"""Laws of export: a lock converted to another format and back has the same packages and facts."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_conda_lock_to_explicit_and_back(lock: Lock) -> None:
 
 
 @given(usual_conda_locks(st.text("abc -=", min_size=1, max_size=12).map(str.strip)))
-def test_what_is_told_of_its_making_goes_with_a_conda_lock(lock: Lock) -> None:
+def test_the_facts_about_its_making_stay_with_a_conda_lock(lock: Lock) -> None:
     made = Made("VERSION", "envsolve lock") if lock.made is None else lock.made
     text = conda_lock_yml.write((lock._replace(made=made, exported_from=None),))
     there = exported("conda-lock", text, "explicit")
@@ -47,7 +47,7 @@ def test_what_is_told_of_its_making_goes_with_a_conda_lock(lock: Lock) -> None:
 
 
 @given(conda_locks())
-def test_a_file_that_is_no_sound_lock_is_an_error_that_is_told(lock: Lock) -> None:
+def test_an_invalid_lock_is_a_reported_error(lock: Lock) -> None:
     with suppress(FileError, EnvsolveError):
         exported("conda-lock", conda_lock_yml.write((lock,)), "environment")
 
@@ -72,7 +72,7 @@ def exported(kind: str, text: str, format_name: str) -> str:
 
 
 def as_channels_have_it(lock: Lock) -> Lock:
-    """``lock`` with what only a channel tells as channels do: texts on one line, and files called as CEP 26 has it."""
+    """``lock`` with facts as channels give them: texts on one line, and file names as in CEP 26."""
     conda = (
         it._replace(
             url=f"{it.channel}/{it.subdir}/{it.name}-{it.version}-{it.build}.conda",
@@ -80,8 +80,8 @@ def as_channels_have_it(lock: Lock) -> Lock:
         )
         for it in lock.conda
     )
-    asked = tuple(it._replace(category="dev" if it.category else MAIN) for it in lock.asked)
-    return lock._replace(conda=tuple(conda), asked=asked, channels=("conda-forge",), sources=())
+    requested = tuple(it._replace(category="dev" if it.category else MAIN) for it in lock.requested)
+    return lock._replace(conda=tuple(conda), requested=requested, channels=("conda-forge",), sources=())
 
 
 def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
@@ -91,5 +91,5 @@ def packages(text: str) -> set[tuple[str, str, str, str, str | None]]:
 
 
 def requirements_of(lock: Lock) -> str:
-    asked = ExportRequest(Path("lock"), "requirements", asking=Asking(network=Network(offline=True)))
-    return export_python(asked, "pylock", lock, {}).texts[0][1]
+    requested = ExportRequest(Path("lock"), "requirements", asking=Asking(network=Network(offline=True)))
+    return export_python(requested, "pylock", lock, {}).texts[0][1]

@@ -1,4 +1,4 @@
-"""A file is another one where what it rests on differs, not where somebody else made it or wrote a comment."""
+"""Two files differ if their facts differ, not if someone else made one or wrote a comment."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_who_made_it_does_not_count(change: Callable[[Lock], Lock], format_name:
     "change",
     [
         lambda lock: made(lock, own_matrix=True),
-        lambda lock: made(lock, asked_digest="sha256:00"),
+        lambda lock: made(lock, request_digest="sha256:00"),
         lambda lock: made(lock, request=("numpy>=2",)),
         lambda lock: made(lock, options=(("frameworks", ("jax",)),)),
         lambda lock: made(lock, options=(("sources", ("pytorch", "pypi")),)),
@@ -133,7 +133,7 @@ def test_of_the_virtual_packages_the_cuda_of_the_driver_does_not_count(format_na
         (("the command line",), ("envsolve.toml", "pyproject.toml")),
     ],
 )
-def test_a_project_whose_words_were_told_as_those_of_a_command_line_is_the_same(
+def test_requirements_of_a_project_recorded_as_those_of_the_command_line_are_the_same(
     old: tuple[str, ...], new: tuple[str, ...], format_name: str, matrix: Matrix
 ) -> None:
     lock = lock_for(format_name, matrix)
@@ -156,7 +156,7 @@ SNAPSHOTS = sorted(
 
 
 def is_current(path: Path, before: str) -> bool:
-    """Whether ``before`` stands for the snapshot at ``path``."""
+    """Whether ``before`` means the same as the snapshot at ``path``."""
     after = path.read_text(encoding="utf-8")
     format_name = format_in(PurePath(path.name), after)
     both = (Platform.LINUX_64, Platform.WIN_64)

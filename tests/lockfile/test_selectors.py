@@ -65,7 +65,7 @@ def test_what_is_no_selector_changes_nothing(line: str) -> None:
     assert selected.unread == ()
 
 
-def test_a_selector_that_cannot_be_answered_keeps_its_line_and_is_told() -> None:
+def test_a_selector_that_cannot_be_evaluated_keeps_its_line_and_is_reported() -> None:
     text = "- numpy\n- backports  # [py<38]\n- other  # see [1]\n- gpu  # [cuda]"
     selected = select(text, Platform.LINUX_64)
     assert selected.text == text

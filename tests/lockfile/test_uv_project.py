@@ -230,7 +230,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("text", "targets", "says"), REFUSED.values(), ids=REFUSED)
-def test_what_stands_against_it_is_said(text: str, targets: tuple[LockedTarget, ...], says: str) -> None:
+def test_conflicting_settings_are_reported(text: str, targets: tuple[LockedTarget, ...], says: str) -> None:
     assert f"cannot write [tool.uv] of pyproject.toml: {says}" in refused(text, *targets)
 
 

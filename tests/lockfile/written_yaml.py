@@ -30,13 +30,13 @@ def documents(draw: st.DrawFn, sample: Path) -> str:
     document = {"it": deepcopy(_parsed(sample))}
     for _ in range(draw(st.integers(1, 3))):
         *way, last = draw(st.sampled_from([place for place in _places(document) if place]))
-        held: object = document
+        locked: object = document
         for key in way:
-            held = held[key]  # type: ignore[index]
+            locked = locked[key]  # type: ignore[index]
         if not way or draw(st.booleans()):
-            held[last] = draw(_VALUES)  # type: ignore[index]
+            locked[last] = draw(_VALUES)  # type: ignore[index]
         else:
-            del held[last]  # type: ignore[attr-defined]
+            del locked[last]  # type: ignore[attr-defined]
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
     return str(yaml.dump(document["it"], allow_unicode=True, Dumper=dumper))
 
@@ -49,5 +49,5 @@ def _parsed(sample: Path) -> object:
 def _places(value: object) -> Iterator[_Place]:
     yield ()
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, held in inside:
-        yield from ((key, *place) for place in _places(held))
+    for key, locked in inside:
+        yield from ((key, *place) for place in _places(locked))

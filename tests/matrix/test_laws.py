@@ -1,4 +1,4 @@
-"""Each law: a tiny matrix keeps it, one change breaks it, and the breach says where and what."""
+"""Each law: a tiny matrix obeys it, one change breaks it, and the breach names the place and the mistake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TODAY = date(2026, 11, 20)
 
 
 class Break(NamedTuple):
-    """One change to the tiny matrix, the law it breaks, and what the breach says."""
+    """One change to the tiny matrix, the law it breaks, and the text of the breach."""
 
     law: str
     file: str

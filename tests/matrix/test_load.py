@@ -11,8 +11,8 @@ import pytest
 from envsolve.boundary.document import Document, Kept, read_document
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix, find_matrix
+from envsolve.matrix.cached_rows import evidence_of, part_of, releases_of
 from envsolve.matrix.load import PLATFORM_TABLES
-from envsolve.matrix.sound import evidence_of, part_of, releases_of
 from envsolve.model.host import Platform
 from tests.matrix.tiny import tiny_matrix
 
@@ -207,7 +207,7 @@ def read(path: Path) -> Document:
     return read_document(path, Kept(path, wanted=True))
 
 
-def test_the_kept_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cached_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
@@ -221,7 +221,7 @@ def test_the_kept_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\x00", b"not marshal at all"])
-def test_a_damaged_kept_form_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rubbish: bytes) -> None:
+def test_a_damaged_cached_form_is_no_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rubbish: bytes) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     source = tmp_path / "some.toml"
     source.write_text("a = 1\n", encoding="utf-8")
@@ -231,7 +231,7 @@ def test_a_damaged_kept_form_is_no_loss(tmp_path: Path, monkeypatch: pytest.Monk
     assert read(source) == {"a": 1}
 
 
-def test_a_directory_that_somebody_hands_over_is_read_from_its_toml_alone(
+def test_a_directory_given_by_the_user_is_read_only_from_its_toml(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", False)
@@ -248,7 +248,7 @@ def test_what_is_read_quickly_is_what_was_read_strictly(framework: str, platform
     assert list(releases_of(framework, part, platform, evidence_of(part))) == strict
 
 
-def test_a_part_that_was_kept_gives_the_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cached_part_gives_the_same_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", False)
     own = tmp_path / "data"
     shutil.copytree(find_matrix(), own, ignore=shutil.ignore_patterns("__pycache__"))
@@ -294,7 +294,7 @@ def test_whether_cudnn_is_used_is_true_or_false(directory: Path) -> None:
 
 
 @pytest.mark.parametrize("told", ["by a variable", "by the folder"])
-def test_where_nothing_may_stand_beside_the_toml_its_form_is_kept_in_the_users_cache(
+def test_if_the_toml_directory_is_read_only_the_form_is_cached_in_the_users_cache(
     told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", told == "by a variable")
@@ -323,7 +323,7 @@ def test_a_user_without_a_home_loses_nothing(tmp_path: Path, monkeypatch: pytest
     assert [read(source) for _ in range(2)] == [{"a": 1}, {"a": 1}]
 
 
-def test_what_was_read_before_a_change_is_not_kept_as_the_file_after_it(
+def test_content_read_before_a_change_is_not_cached_for_the_changed_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.dont_write_bytecode", False)

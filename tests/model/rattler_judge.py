@@ -17,7 +17,7 @@ _REFUSED = "refused"
 
 
 class Verdict(NamedTuple):
-    """How rattler writes a spec, strict and lenient, and whether it matches each of the packages asked about."""
+    """How rattler writes a spec, strict and lenient, and whether it matches each of the given packages."""
 
     strict: str
     lenient: str

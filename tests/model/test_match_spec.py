@@ -92,7 +92,7 @@ def test_a_spec_knows_the_one_version_that_it_admits(text: str, version: str | N
     assert parse_match_spec(text).exact_version == version
 
 
-def test_the_parts_of_a_spec_are_told_apart() -> None:
+def test_the_parts_of_a_spec_are_distinguished() -> None:
     spec = parse_match_spec("https://127.0.0.1/channel/noarch::numpy=1.26=py311*[build_number=2]")
     assert spec == MatchSpec(
         "numpy", "==1.26", "py311*", "https://127.0.0.1/channel", "noarch", (("build_number", "2"),)

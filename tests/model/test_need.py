@@ -29,7 +29,7 @@ _ENVIRONMENTS = [
 
 
 @given(_MARKERS)
-def test_a_marker_holds_with_no_other_extra_than_the_one_it_is_said_to_be_for(marker: str) -> None:
+def test_a_marker_holds_only_with_its_own_extra(marker: str) -> None:
     need = parse_need(f"alpha ; {marker}")
     if not need.for_extra:
         return

@@ -39,7 +39,7 @@ def test_the_lines_are_those_of_pips_own_reader(text: str) -> None:
     assert [*contents_of(text)] == [line.strip() for _, line in pip.preprocess(text) if line.strip()]
 
 
-def test_hashes_are_apart_from_what_is_asked_for() -> None:
+def test_hashes_are_separate_from_requirements() -> None:
     line = "numpy==1.0 --hash=sha256:00 --hash sha384:0A --hash=sha256:00 # why"
     assert without_hashes(without_comment(line)) == "numpy==1.0"
     assert hashes_of(without_comment(line)) == ("sha256:00", "sha384:0A")

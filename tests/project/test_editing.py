@@ -1,4 +1,4 @@
-"""Requirements put into a project file and taken out of it: the rest of the file stays as it is."""
+"""Requirements are added to a project file and removed: the rest of the file is unchanged."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ OF_ONE_VALUE_ALONE = (
     "is none of",
     "what is locked is kept",
 )
-"""Of the mistakes in mistakes.toml those of a kind that a schema can tell."""
+"""The mistakes in mistakes.toml that a schema can detect."""
 
 
 def table_of(text: str) -> Any:
@@ -39,7 +39,7 @@ def table_of(text: str) -> Any:
 
 
 def keys_of(sentence: str) -> tuple[str, ...]:
-    """The key that a mistake is told of, and the tables that it is in."""
+    """The key of a mistake, and the tables that it is in."""
     return tuple(sentence.split(": ")[1].removeprefix("tool.envsolve.").split("."))
 
 

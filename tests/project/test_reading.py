@@ -1,4 +1,4 @@
-"""What a project says is read, and every mistake in it is told with its key and line."""
+"""A project is read, and every mistake in it is reported with its key and line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CASES: list[dict[str, Any]] = tomli.loads((Path(__file__).parent / "mistakes.tom
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["says"][0].rpartition(": ")[2][:40])
-def test_every_mistake_is_told_with_its_key_and_line(case: dict[str, Any], tmp_path: Path) -> None:
+def test_every_mistake_is_reported_with_its_key_and_line(case: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "pyproject.toml"
     file.write_text(case["text"], encoding="utf-8")
     with pytest.raises(UsageError) as raised:
@@ -152,7 +152,7 @@ def test_envsolve_toml_is_about_the_standard_tables_beside_it(tmp_path: Path) ->
     assert part.settings.requirements == ("torch",)
 
 
-def test_a_mistake_in_the_tables_beside_an_envsolve_toml_is_told_of_their_file(tmp_path: Path) -> None:
+def test_a_mistake_in_the_standard_tables_names_their_file(tmp_path: Path) -> None:
     text = 'project-dependencies = true\ndriver = "new"\noutputs = ["pylock.toml"]\n'
     (tmp_path / "envsolve.toml").write_text(text, encoding="utf-8")
     tables = '[project]\nname = "x"\n\ndependencies = ["numpy >> 2"]\n'

@@ -1,4 +1,4 @@
-"""What is put into a project file stands there as it was asked for, and everything else in it stays as it was."""
+"""Settings are written into a project file as given, and everything else in it is unchanged."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def without_project(document: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("newline", ["\n", "\r\n"], ids=["LF", "CRLF"])
-def test_the_table_is_what_is_asked_for_and_the_rest_is_what_it_was(text: str, newline: str) -> None:
+def test_the_table_has_the_values_and_the_rest_is_unchanged(text: str, newline: str) -> None:
     found = written(text.replace("\n", newline))
     document = tomli.loads(found)
     assert document["tool"]["envsolve"] == VALUES

@@ -34,7 +34,7 @@ def row(project: str, contents: dict[str, bytes], platform: str = "linux-64") ->
     return found
 
 
-def test_the_ptx_tells_the_toolkit_that_the_name_leaves_open() -> None:
+def test_the_ptx_has_the_toolkit_that_the_name_leaves_open() -> None:
     code = fat_binary((50, 90, 100, 120), (100,), isa=(8, 8))
     values = row("cupy-cuda12x", members("12.x", code, requires=CTK)).values
     assert (values["build"], values["package"]) == ("cuda12", "cupy-cuda12x")
@@ -43,7 +43,7 @@ def test_the_ptx_tells_the_toolkit_that_the_name_leaves_open() -> None:
     assert (values["cuda_libraries"], values["extras"]) == ("dependencies", ["ctk"])
 
 
-def test_before_the_extra_nobody_brings_cuda() -> None:
+def test_before_the_extra_no_package_brings_cuda() -> None:
     values = row("cupy-cuda11x", members("11.2 - 11.8", fat_binary((35,), (90,), isa=(7, 8)), cudnn="8.8.1")).values
     assert (values["cuda"], values["cuda_requires"]) == ("11.8", ">=11.2,<12")
     assert (values["cuda_libraries"], values["cudnn"], values["glibc"]) == ("none", "8.8.1", "2.17")

@@ -1,4 +1,4 @@
-"""Architecture lists, wherever the stream of bytes is cut, and the C library that is asked for."""
+"""Architecture lists, wherever the stream of bytes is cut, and the required C library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.scripts.wheels import noise
 
 
 def _cut(data: bytes, sizes: list[int]) -> Iterator[bytes]:
-    """``data`` in pieces of ``sizes``, which begin anew at their end."""
+    """``data`` in pieces of ``sizes``, which are repeated."""
     place = number = 0
     while place < len(data):
         size = sizes[number % len(sizes)]

@@ -122,6 +122,6 @@ def test_kernels_that_differ_do_not_speak_for_the_plugin(
     assert "sass" not in gpu.values
 
 
-def test_a_jax_whose_jaxlib_is_gone_has_no_rows(index: ServedIndex, rows_of: RowsOf, reader: JaxReader) -> None:
+def test_a_jax_without_its_jaxlib_has_no_rows(index: ServedIndex, rows_of: RowsOf, reader: JaxReader) -> None:
     index.add(jax_wheels()[0])
     assert rows_of(reader, "0.7.0") == []

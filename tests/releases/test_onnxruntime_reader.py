@@ -1,4 +1,4 @@
-"""ONNX Runtime's wheels: the CUDA provider tells what the small files do not."""
+"""ONNX Runtime's wheels: the CUDA provider has what the small files lack."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_extras_ask_for_the_libraries() -> None:
     assert (values["sass"], values["ptx"]) == (["6.0", "9.0"], ["9.0"])
 
 
-def test_the_ptx_tells_the_toolkit_where_no_file_does() -> None:
+def test_the_ptx_has_the_toolkit_if_no_file_does() -> None:
     provider = {LINUX: b"\0libcublas.so.11\0libcudnn.so.8\0" + fat_binary((37, 80), (37, 80), isa=(7, 4))}
     found = row("onnxruntime-gpu", provider)
     assert (found.values["build"], found.values["cuda"], found.values["cuda_libraries"]) == ("cuda11", "11.4", "none")

@@ -1,4 +1,4 @@
-"""PaddlePaddle's wheels: what version.py says, and the machine code of one large library."""
+"""PaddlePaddle's wheels: the content of version.py, and the machine code of one large library."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_every_platform_has_a_row_of_its_own(index: ServedIndex, rows_of: RowsOf
     assert all("cuda" not in row.values and "sass" not in row.values for row in rows[1:])
 
 
-def test_libraries_asked_for_on_linux_only_are_inside_the_wheel_for_windows(
+def test_libraries_required_only_on_linux_are_inside_the_wheel_for_windows(
     index: ServedIndex, rows_of: RowsOf, reader: PyTorchReader
 ) -> None:
     index.add(torch_wheel(tags=f"cp312-cp312-{WINDOWS}"))

@@ -1,4 +1,4 @@
-"""Wheels read over the connection of locks: the same as the scripts read, less with a limit, and kept by their hash."""
+"""Wheels read over the connection of locks: the same as by the scripts, less with a limit, and cached by their hash."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_wheel_is_read_in_full_or_without_its_large_members(
     assert whole["read"][-1] == "torch/lib/libtorch_python.so"
 
 
-def test_what_was_read_is_kept_and_does_for_those_who_want_less(
+def test_observations_are_cached_and_used_for_smaller_requests(
     server: IndexServer, fetcher: HttpFetcher, cuda_releases: CudaReleases, tmp_path: Path
 ) -> None:
     whole = reading(fetcher, tmp_path, cuda_releases)(wheel_at(server))

@@ -11,9 +11,9 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.releases.requirements import (
     CudaReleases,
+    applies_on,
     extras,
     header,
-    holds_on,
     only_version,
     requirements,
     specifier_text,
@@ -40,7 +40,7 @@ from envsolve.releases.requirements import (
         ([], None),
     ],
 )
-def test_what_a_wheel_asks_for_is_told_in_toolkits(
+def test_requirements_of_a_wheel_become_toolkits(
     asked: list[str], admitted: str | None, cuda_releases: CudaReleases
 ) -> None:
     assert cuda_releases.admitted(requirements(asked)) == admitted
@@ -103,11 +103,11 @@ def test_only_an_exact_pin_names_a_version(specifier: str, version: str | None) 
 def test_a_marker_holds_on_the_platforms_it_names(marker: str, platforms: set[str]) -> None:
     (requirement,) = [it for extra in (None, "gpu") for it in requirements([f"thing; {marker}"], extra=extra)]
     known = ("linux-64", "linux-aarch64", "win-64", "osx-64", "osx-arm64")
-    assert {it for it in known if holds_on(requirement, it, ("3.9", "3.12"))} == platforms
+    assert {it for it in known if applies_on(requirement, it, ("3.9", "3.12"))} == platforms
 
 
 def test_a_requirement_without_a_marker_holds_everywhere() -> None:
-    assert all(holds_on(it, None, ()) for it in requirements(["numpy>=1.26"]))
+    assert all(applies_on(it, None, ()) for it in requirements(["numpy>=1.26"]))
 
 
 def test_requirements_of_an_extra_stand_apart() -> None:

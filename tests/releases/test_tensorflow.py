@@ -101,7 +101,7 @@ def test_windows_names_its_dlls_and_writes_its_lines_otherwise(
 @pytest.mark.parametrize(
     ("written", "cuda"), [("64_100", "10.0"), ("64_112", "11.2"), ("10.1", "10.1"), ("12.5.1", "12.5")]
 )
-def test_the_toolkit_is_told_by_its_minor(
+def test_the_toolkit_is_given_by_its_minor(
     written: str, cuda: str, index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
 ) -> None:
     index.add(tensorflow_wheel(info={**BUILD_INFO, "cuda_version": written}))
@@ -147,7 +147,7 @@ def test_what_a_wheel_does_not_say_is_left_to_the_file(
     assert not {"cuda", "cudnn", "sass", "ptx"} & set(row.values)
 
 
-def test_the_one_large_library_is_read_only_where_that_was_asked_for(
+def test_the_large_library_is_read_only_on_request(
     index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
 ) -> None:
     kernels = fat_binary(code(MACHINE_CODE, 35)) + noise(1 << 20) + fat_binary(code(MACHINE_CODE, 70), code(PTX, 70))
@@ -159,7 +159,7 @@ def test_the_one_large_library_is_read_only_where_that_was_asked_for(
     assert row.evidence[0].reference.endswith(member)
 
 
-def test_a_cpu_build_is_told_once_by_the_package_that_ships_it(
+def test_a_cpu_build_has_one_row_for_the_package_that_ships_it(
     index: ServedIndex, rows_of: RowsOf, reader: TensorFlowReader
 ) -> None:
     index.add(

@@ -1,4 +1,4 @@
-"""Random questions for the solver, drawn from what the shipped matrix names: hosts, requests, and an answer held."""
+"""Random questions for the solver, drawn from what the shipped matrix names: hosts, requests, and a locked answer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.release import Source
-from envsolve.model.request import FrameworkRequest, Held, Packages, Policy, Request, parse_framework
+from envsolve.model.request import FrameworkRequest, LockedVersions, Packages, Policy, Request, parse_framework
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion, LibcVersion
 
@@ -41,7 +41,7 @@ ANY = SpecifierSet()
 
 
 class Question(NamedTuple):
-    """What the solver is asked."""
+    """The input of the solver."""
 
     request: Request
     problem: Problem
@@ -171,10 +171,10 @@ def asked(framework: str, *, gpu: str, sources: tuple[Source, ...], glibc: str |
     return Question(Request(frameworks, sources=sources, platforms=(Platform.LINUX_64,)), problem)
 
 
-def held_of(solution: Solution) -> Held:
+def locked_versions_of(solution: Solution) -> LockedVersions:
     """What an environment holds that was made from an answer: a glob for a build string is made one that it matches."""
     packages = tuple(
         (release.package, str(release.full_version), release.build_string.replace("*", "0"))
         for release in (choice.release for choice in solution.choices)
     )
-    return Held(packages, str(solution.python), str(solution.toolkit.version) if solution.toolkit else None)
+    return LockedVersions(packages, str(solution.python), str(solution.toolkit.version) if solution.toolkit else None)

@@ -65,7 +65,7 @@ class Life(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """A build that a GPU does not rule out, and all that it leaves to be asked of the driver."""
+    """A build that a GPU does not rule out, and all requirements on the driver that it leaves."""
 
     build: Release
     machine_code: bool

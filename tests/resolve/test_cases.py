@@ -121,11 +121,11 @@ def test_the_environment_file_agrees(case: dict[str, Any], envsolve: Envsolve) -
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["name"] for case in CASES])
-def test_a_case_expects_nothing_that_nobody_compares(case: dict[str, Any]) -> None:
+def test_everything_that_a_case_expects_is_compared(case: dict[str, Any]) -> None:
     assert case.keys() <= CASE_KEYS
     assert case["expect"].keys() <= EXPECT_KEYS[case["expect"]["exit"]]
 
 
-def test_every_case_is_told_apart_by_its_name() -> None:
+def test_every_case_has_a_unique_name() -> None:
     names = [case["name"] for case in CASES]
     assert len(names) == len(set(names))

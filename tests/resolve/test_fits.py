@@ -25,7 +25,7 @@ from tests.matrix.tiny import tiny_matrix
 
 GPUS = (("3.7",), ("6.1",), ("7.0",), ("8.6",), ("9.0",), ("12.0",), ("12.1",), ("6.1", "12.0"), ("8.0", "10.3"))
 FRAMEWORKS = ("jax", "pytorch", "tensorflow")
-"""Each GPU is asked of one of them in the fast suite, and of all in the thorough one."""
+"""The fast suite tests each GPU with one of them, the thorough one with all."""
 DRIVERS = (None, "450.80.02", "470.256.02", "535.183.01", "570.26", "580.65.06", "616")
 
 
@@ -38,7 +38,7 @@ def listed(matrix: Matrix, filters: Filters) -> list[Release]:
 
 @pytest.fixture(scope="module")
 def solver(matrix: Matrix) -> Solver:
-    """One for all questions: what it learns is kept."""
+    """One for all questions, with its caches."""
     return Solver(matrix)
 
 
@@ -95,7 +95,7 @@ PTX_ONLY = ('sass = ["8.0", "9.0", "12.0f"]\nptx = ["12.0"]', 'sass = ["9.0"]\np
 
 
 def on_ampere(directory: Path, last_branch: int, driver: str | None = None, *, ptx_only: bool = False) -> list[str]:
-    """The tiny builds that are listed for an 8.0 whose last driver branch is ``last_branch``."""
+    """The tiny builds that are listed for an 8.0 with the last driver branch ``last_branch``."""
     matrix = tiny_matrix(directory, "cuda", AMPERE, f"{AMPERE}last_branch = {last_branch}\n")
     if ptx_only:
         path = directory / "thing.toml"

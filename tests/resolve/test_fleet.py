@@ -66,7 +66,7 @@ def test_drivers_between_the_same_limits_are_one_profile() -> None:
         machine("8.6", "535.183.01", windows=True),
     ],
 )
-def test_what_a_rule_tells_apart_stays_apart(other: Machine) -> None:
+def test_machines_that_a_rule_distinguishes_are_not_merged(other: Machine) -> None:
     assert len(profiles([machine("8.6", "535.183.01"), other], MATRIX.cuda)) == 2
 
 

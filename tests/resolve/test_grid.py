@@ -60,7 +60,7 @@ class Mismatch(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of a part of the grid, or of all of it; ``causes`` as the reference sees them, times in seconds."""
+    """The result of a part of the grid, or of all of it; ``causes`` as the reference sees them, times in seconds."""
 
     solvable: int
     causes: Counter[Cause]
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
 
     @property
     def cells(self) -> int:
-        """How many questions were asked."""
+        """The number of questions."""
         return self.solvable + self.causes.total()
 
 
@@ -83,12 +83,12 @@ def shipped() -> Matrix:
 
 @cache
 def solver_of(matrix: Matrix) -> Solver:
-    """The solver of a matrix, which serves every question: what it learns is kept."""
+    """The solver of a matrix, used for every question, with its caches."""
     return Solver(matrix)
 
 
 def ask(solver: Solver, part: Part, gpu: ComputeCapability, driver: DriverVersion | None) -> Stack | None:
-    """What the solver answers; the only place that knows how it is asked."""
+    """The solver's answer; the only call of it."""
     frameworks = (FrameworkRequest(part.framework, SpecifierSet()),)
     machine = Machine(driver, ((gpu, ""),), None, windows_driver=part.platform.is_windows)
     problem = Problem(frameworks, part.platform, (machine,), cpu=False, python=None, cuda=None)

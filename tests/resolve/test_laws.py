@@ -23,7 +23,7 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.release import CudaLibraries, Release, Source
-from envsolve.model.request import Held, Packages, Policy
+from envsolve.model.request import LockedVersions, Packages, Policy
 from envsolve.model.solution import Machine, Owner, Solution
 from envsolve.model.versions import CudaVersion, LibcVersion
 from envsolve.resolve.agreement import best_combination
@@ -50,7 +50,7 @@ from tests.resolve.drawn import (
     Question,
     asked,
     gpu_kinds,
-    held_of,
+    locked_versions_of,
     machines,
     questions,
     version_ranges,
@@ -69,7 +69,7 @@ def law(whole: int) -> Callable[[Callable[P, None]], Callable[P, None]]:
 
 
 def versions(solution: Solution) -> list[Version]:
-    """The chosen versions, in the order asked: what makes one answer newer than another."""
+    """The chosen versions, in the order requested: they decide which answer is newer."""
     return [choice.release.version for choice in solution.choices]
 
 
@@ -386,9 +386,9 @@ BY_ANOTHER_ORDER = (Policy.NEWEST_CUDA, Policy.WIDEST_GPU)
 @given(questions())
 def test_every_policy_has_an_answer_for_the_same_questions(question: Question) -> None:
     solvable = can_solve(question)
-    held = held_of(answer(question)) if solvable else Held((), "3.11", "12.4")
+    locked = locked_versions_of(answer(question)) if solvable else LockedVersions((), "3.11", "12.4")
     for policy in POLICIES:
-        solution = SOLVER.solve(*question.asking(prefer=policy, held=held))
+        solution = SOLVER.solve(*question.asking(prefer=policy, locked=locked))
         assert (solution is not None) is solvable, policy
 
 
@@ -424,43 +424,41 @@ def test_the_widest_stack_for_two_generations_serves_as_many_gpus_as_the_newest(
 
 @law(60)
 @given(questions())
-def test_an_answer_that_is_held_stays(question: Question) -> None:
+def test_a_locked_answer_stays(question: Question) -> None:
     before = answer(question)
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert builds(after) == builds(before)
     assert (after.python, after.toolkit) == (before.python, before.toolkit)
 
 
 @law(50)
 @given(questions(frameworks=(1, 1), sources=ONE_SOURCE), st.sampled_from(BY_ANOTHER_ORDER))
-def test_the_package_of_an_answer_that_is_held_stays_whatever_policy_chose_it(
-    question: Question, policy: Policy
-) -> None:
+def test_the_locked_package_stays_whatever_policy_chose_it(question: Question, policy: Policy) -> None:
     before = answer(question.asking(prefer=policy))
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
-    assert held_of(after).packages == held_of(before).packages
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
+    assert locked_versions_of(after).packages == locked_versions_of(before).packages
 
 
-def test_the_cuda_of_an_answer_that_is_held_stays() -> None:
+def test_the_cuda_of_a_locked_answer_stays() -> None:
     question = asked("cupy==12.2.0", gpu="8.9", sources=(Source.CONDA_FORGE,))
     before = answer(question.asking(prefer=Policy.WIDEST_GPU))
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert toolkit_of(after) == toolkit_of(before)
 
 
-def test_the_second_package_of_an_answer_that_is_held_stays() -> None:
+def test_the_second_package_of_a_locked_answer_stays() -> None:
     """CuPy's build strings on conda-forge do not name the CUDA, and jax has to go with the build that is taken."""
     first, second = (asked(name, gpu="8.9", sources=(Source.CONDA_FORGE,)) for name in ("cupy", "jax"))
     question = first.asking(frameworks=(*first.problem.frameworks, *second.problem.frameworks))
     before = answer(question.asking(prefer=Policy.WIDEST_GPU))
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert versions(after) == versions(before)
 
 
-def test_the_source_of_an_answer_that_is_held_stays() -> None:
+def test_the_source_of_a_locked_answer_stays() -> None:
     question = asked("jax", gpu="8.6", sources=())
     before = answer(question.asking(sources=(Source.CONDA_FORGE,)))
-    after = answer(question.asking(prefer=Policy.LOCKED, held=held_of(before)))
+    after = answer(question.asking(prefer=Policy.LOCKED, locked=locked_versions_of(before)))
     assert builds(after) == builds(before)
 
 
@@ -511,7 +509,7 @@ def searched(provider: Provider) -> Mapping[str, Candidate] | None:
     """What resolvelib finds without any help."""
     resolver: Resolver[Requirement, Candidate, str] = Resolver(provider, Patient())
     try:
-        return resolver.resolve(provider.asked, max_rounds=100_000).mapping
+        return resolver.resolve(provider.request_roots, max_rounds=100_000).mapping
     except ResolutionImpossible:
         return None
 

@@ -1,4 +1,4 @@
-"""The grid's comparison on matrices that nobody would ship, made from the shipped one by chance.
+"""The grid's comparison on matrices that no one would ship, made by random changes to the shipped one.
 
 They tell rules apart that shipped rows do not: code for one architecture or family alone, kernels that are PTX in part,
 toolkits without a driver that supports them in full, GPUs with other lives, versions in no order.
@@ -30,7 +30,7 @@ MINORS = ("3.9", "3.10", "3.11", "3.12")
 
 
 class MadeUp(Matrix):
-    """The shipped matrix with much of it changed by chance; the same seed makes the same changes."""
+    """The shipped matrix with many random changes; the same seed makes the same changes."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(find_matrix())
@@ -50,7 +50,7 @@ class MadeUp(Matrix):
 
     @cached_property
     def cudnn(self) -> tuple[CudnnRelease, ...]:
-        """Other code, where there is any."""
+        """Other code, if there is any."""
         return tuple(
             row._replace(code=self._one_in(3, None, self._code()), code_aarch64=self._one_in(3, self._code(), None))
             for row in self._true.cudnn

@@ -1,4 +1,4 @@
-"""What is said of releases that are newer than those taken is true: another source has them, or a driver would do."""
+"""Notes about newer releases are true: another source has them, or they need only a newer driver."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def asked(framework: str, gpu: str, driver: DriverVersion | None, version: str =
 
 
 def waiting(solution: Solution) -> list[tuple[str, str]]:
-    """The releases that are said to wait for a driver, and that driver."""
+    """The noted releases that need a newer driver, and that driver."""
     return [(match[2], match[3]) for note in solution.notes if (match := WAITS.fullmatch(note.text))]
 
 
@@ -78,7 +78,7 @@ def test_nothing_waits_where_the_driver_is_not_known() -> None:
     assert waiting(solution) == []
 
 
-def test_the_note_is_said_once(envsolve: Envsolve) -> None:
+def test_the_note_appears_once(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "12.0", "--driver", "570.86.10")
     assert result.err.count("note: a newer pytorch, 2.15.0, needs NVIDIA driver 580.65.06 or newer\n") == 1
 

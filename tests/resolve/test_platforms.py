@@ -1,4 +1,4 @@
-"""Several platforms at once: the same releases where there are any, and each platform's own build of them."""
+"""Several platforms at once: the same releases if possible, and each platform's own build of them."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_an_older_driver_on_one_platform_holds_the_other_back() -> None:
     assert [str(solution.toolkit.version.major if solution.toolkit else None) for solution in both][1] == "11"
 
 
-def test_where_no_version_fits_everywhere_each_platform_has_its_own_and_it_is_said() -> None:
+def test_if_no_version_fits_everywhere_each_platform_has_its_own_and_a_note_says_so() -> None:
     linux = part(Platform.LINUX_64, "tensorflow", gpu="12.0", driver="580.65.06")
     windows = part(Platform.WIN_64, "tensorflow", gpu="8.6")
     both = agreed([linux, windows], SOLVER)
@@ -75,7 +75,7 @@ def test_cpu_stacks_agree_on_platforms_without_cuda_too(platforms: tuple[Platfor
     assert all(solution.toolkit is None for solution in found)
 
 
-def test_what_was_asked_for_still_holds() -> None:
+def test_the_request_still_holds() -> None:
     asked = "pytorch<2.10"
     both = agreed([part(Platform.LINUX_64, asked), part(Platform.WIN_64, asked)], SOLVER)
     assert all(SpecifierSet("<2.10").contains(version) for version in versions(both))

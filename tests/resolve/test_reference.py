@@ -1,4 +1,4 @@
-"""The reference itself, against answers worked out by hand and against rules that no shipped row tells apart.
+"""The reference itself, against answers computed by hand and against rules that no shipped row distinguishes.
 
 The rows behind an answer are quoted, so that a change of the matrix shows which line of reasoning it broke.
 """

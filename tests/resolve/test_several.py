@@ -75,7 +75,7 @@ def expected(
     sources: Mapping[Source, int],
     of: Callable[[str, Platform], Mapping[Source, Shelf]] = shelves,
 ) -> Builds | None:
-    """What the reference says of these sources, of which one with a higher rank counts before a newer version."""
+    """The reference's result for these sources. A source with a higher rank counts before a newer version."""
     parts = None if cell.driver is None else cell.driver.parts
     offered = [of(name, cell.platform) for name in names]
     return best_together(offered, sources, cell.gpu, parts)
@@ -108,7 +108,7 @@ def _told(builds: Builds | None) -> str:
 
 
 def answered(names: tuple[str, ...], cell: Cell, sources: tuple[Source, ...]) -> Builds | None:
-    """What the solver says."""
+    """The solver's result."""
     frameworks = tuple(FrameworkRequest(name, SpecifierSet()) for name in names)
     machine = Machine(cell.driver, ((cell.gpu, ""),), None, windows_driver=cell.platform.is_windows)
     problem = Problem(frameworks, cell.platform, (machine,), cpu=False, python=None, cuda=None)
@@ -149,7 +149,7 @@ def test_the_questions_have_answers_of_all_three_kinds() -> None:
 
 
 def test_every_framework_is_the_newest_that_goes_with_those_before_it() -> None:
-    """CuPy 14.1.1 has a build for 13, which goes with ONNX Runtime 1.26.0, and one for 12, which R590 supports in full.
+    """CuPy 14.1.1 has a build for 13, which fits ONNX Runtime 1.26.0, and one for 12, which R590 supports in full.
 
     The second comes first, and with it no ONNX Runtime after 1.24.4 holds code for Blackwell.
     """

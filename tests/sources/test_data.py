@@ -64,10 +64,10 @@ def digits(value: str, major: int) -> str:
     return plain[:major] + ("." + plain[major:] if plain[major:] else "")
 
 
-def said_by(place: str, file: str, page: Page = Page("")) -> Table | None:  # noqa: B008 - a value
+def read_label(place: str, file: str, page: Page = Page("")) -> Table | None:  # noqa: B008 - a value
     """What a file on ``page`` says, as an example has it; None where envsolve does not use the file."""
     name, version, _, _ = parse_wheel_filename(file)
-    said = SOURCES[place].said_by(str(name), file.split("-")[1].partition("+")[2], page)
+    said = SOURCES[place].read_label(str(name), file.split("-")[1].partition("+")[2], page)
     if said is None:
         return None
     found = {key: value for key, value in said._asdict().items() if value}
@@ -180,9 +180,9 @@ def test_examples(name: str) -> None:
     for example in PLACES[name].get("example", []):
         label = example["file"].split("-")[1].partition("+")[2]
         if is_used(PLACES[name], example["package"], label):
-            assert said_by(name, example["file"]) == _as_used(PLACES[name], example)
+            assert read_label(name, example["file"]) == _as_used(PLACES[name], example)
         else:
-            assert said_by(name, example["file"]) is None
+            assert read_label(name, example["file"]) is None
 
 
 def _as_used(place: Table, example: Table) -> Table:
@@ -210,7 +210,7 @@ def test_names_made_from_a_matrix_are_read_back(name: str) -> None:
             )
             cuda, torch, abi = row["cuda"][0], row["torch"][-1], row["abi"][0]
             said = {"package": row["package"], "version": str(Version(row["version"])), "cuda": cuda}
-            assert said_by(name, file) == {**said, "torch": torch, "abi": abi}
+            assert read_label(name, file) == {**said, "torch": torch, "abi": abi}
 
 
 def page_of(page: Table) -> Page:
@@ -234,7 +234,7 @@ def read(page: Table, labels: Callable[[str], str] = lambda _: "") -> list[RawFi
 def test_pages(page: Table) -> None:
     place = PLACES[page["source"]]
     (listing,) = [it for it in place["listing"] if it["url"] == listing_of(page["source"], page["url"]).url]
-    wheels = [it for it in read(page) if said_by(page["source"], it[0], page_of(page)) is not None]
+    wheels = [it for it in read(page) if read_label(page["source"], it[0], page_of(page)) is not None]
     assert len(wheels) == page["wheels"]
     if listing["hashes"] == "all":
         assert all(re.fullmatch("[0-9a-f]{64}", dict(it[2])["sha256"]) for it in wheels)
@@ -246,7 +246,7 @@ def test_pages(page: Table) -> None:
         assert unquote(address).endswith("/" + found[0])
         assert page["row"].get("sha256") in (None, dict(found[2]).get("sha256"))
         about = {"package": page["package"], "version": parse_wheel_filename(found[0])[1].public}
-        assert said_by(page["source"], found[0], page_of(page)) == _as_used(place, {**about, **wanted})
+        assert read_label(page["source"], found[0], page_of(page)) == _as_used(place, {**about, **wanted})
 
 
 def test_no_page_is_forgotten() -> None:
@@ -268,5 +268,5 @@ def test_a_wheel_without_a_label_has_one_for_its_page() -> None:
     assert name == "llama_cpp_python-0.3.34+cu12.5-py3-none-manylinux_2_35_x86_64.whl"
     at = Page("https://example.org/torch-2.8.0_cu128.html", "12.8", "2.8.0")
     assert SOURCES["kaolin"].label_on(at, "kaolin") == "cu12.8torch2.8.0"
-    assert SOURCES["kaolin"].said_by("kaolin", "", at) == Labelled("12.8", "2.8.0")
+    assert SOURCES["kaolin"].read_label("kaolin", "", at) == Labelled("12.8", "2.8.0")
     assert SOURCES["natten"].label_on(at, "natten") == ""

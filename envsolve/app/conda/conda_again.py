@@ -20,8 +20,8 @@ from envsolve.app.solve.solving import notes_of, request_without_secrets
 from envsolve.app.status.lock_satisfies import differences, holds
 from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.session import Listed
-from envsolve.lockfile.lock import Asked, Lock
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.lock import Lock, RequestedSpec
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import VirtualPackage
@@ -63,7 +63,7 @@ def conda_again(
     as_recorded, _ = request_without_secrets(recorded)
     targets, solutions, notes = [], [], list(hidden)
     locks: dict[Platform, Lock] = {}
-    specs: dict[Platform, tuple[Asked, ...]] = {}
+    specs: dict[Platform, tuple[RequestedSpec, ...]] = {}
     is_recorded = True
     for target in targets_of(bare, matrix, environ):
         platform = target.problem.platform
@@ -92,13 +92,13 @@ def conda_again(
             return None
         again = zip(locks.items(), targets, solutions, strict=True)
         locks = {
-            platform: _made_for(as_recorded, lock, target, solution, matrix)._replace(asked=specs[platform])
+            platform: _made_for(as_recorded, lock, target, solution, matrix)._replace(requested=specs[platform])
             for (platform, lock), target, solution in again
         }
     return CondaAgain(locks, tuple(filter(None, solutions)), (*notes_of(targets, solutions), *notes), is_recorded)
 
 
-def _specs(lock: Lock, asked: CondaAsked, target: Target, solution: Solution | None) -> tuple[Asked, ...]:
+def _specs(lock: Lock, asked: CondaAsked, target: Target, solution: Solution | None) -> tuple[RequestedSpec, ...]:
     """The requests for conda and pip, where the channels have of it what ``lock`` has."""
     there = {it.name: (Listed(it.version, it.build, it.depends),) for it in lock.conda}
     found = split(asked, target.problem, solution, lambda _: there, frozenset())
@@ -112,13 +112,13 @@ def _made_for(request: Request, lock: Lock, target: Target, solution: Solution |
     lock = lock._replace(made=how, sources=sources_of(request))
     if solution is None:
         return lock
-    return lock._replace(stack=stack_of(solution, target.hosts, lock.versions), remarks=tuple(use_remarks(solution)))
+    return lock._replace(stack=stack_of(solution, target.hosts, lock.versions), remarks=tuple(usage_remarks(solution)))
 
 
 def _is_whole(lock: Lock) -> bool:
     """Whether it leaves nothing open, and says what it holds and what it was made for."""
     made = lock.made
-    return made is not None and not lock.open and None not in (made.packages_digest, made.asked_digest)
+    return made is not None and not lock.open and None not in (made.packages_digest, made.request_digest)
 
 
 def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
@@ -129,7 +129,7 @@ def _stack_again(target: Target, lock: Lock, matrix: Matrix) -> Solution | None:
     target = with_frameworks(target, [it.framework for it in lock.stack.frameworks if it.framework not in known])
     request = target.request
     if request.prefer is Policy.NEWEST_FRAMEWORK:
-        request = request._replace(prefer=Policy.LOCKED, held=held_in(lock))
+        request = request._replace(prefer=Policy.LOCKED, locked=held_in(lock))
     solution = Solver(matrix).solve(request, target.problem)
     if solution is None:
         return None

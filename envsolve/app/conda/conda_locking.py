@@ -155,7 +155,7 @@ class _Locking:
         held = self.parts.kept(target.problem.platform).stack
         if not held.packages or target.request.prefer is not Policy.NEWEST_FRAMEWORK:
             return target
-        return target._replace(request=target.request._replace(prefer=Policy.LOCKED, held=held))
+        return target._replace(request=target.request._replace(prefer=Policy.LOCKED, locked=held))
 
     def _not_there(self, targets: tuple[Target, ...]) -> UnsolvableError:
         """Why the channels have no stack: because there is none anywhere, or because they lack its packages."""

@@ -28,7 +28,7 @@ from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.answer import Answer
 from envsolve.lockfile.conda_specs import channel_name, channels_of, environment_name, with_conda_forge
 from envsolve.lockfile.lock import Lock, Made, conda_lock
-from envsolve.lockfile.remarks import use_remarks
+from envsolve.lockfile.remarks import usage_remarks
 from envsolve.lockfile.stack import stack_of
 from envsolve.matrix.load import Matrix
 from envsolve.model.conda import CondaPackage, VirtualPackage
@@ -191,7 +191,7 @@ class Parts:
             from envsolve.app.packages.conda_needs import companions
 
             asked = asked._replace(
-                conda=(*asked.conda, *companions(self.companions[platform], listed, target.request.asker))
+                conda=(*asked.conda, *companions(self.companions[platform], listed, target.request.requester))
             )
         question = self._question(platform, channels, [it.spec for it in asked.conda], virtual)
         question = question._replace(constraints=(*question.constraints, *asked.constraints))
@@ -205,7 +205,7 @@ class Parts:
         return lock._replace(
             stack=stack_of(solution, target.hosts, lock.versions),
             environment=environment_name(solution),
-            remarks=tuple(use_remarks(solution)),
+            remarks=tuple(usage_remarks(solution)),
         )
 
     def _opened(self, channels: Iterable[str]) -> tuple[str, ...]:
@@ -294,7 +294,7 @@ def made(
         max((matrix_date_of(it.problem, matrix) for it in targets), default=None),
         bool(targets) and pins_are_own(matrix, lock.pins, Platform(lock.platform)),
         exclude_newer,
-        asked_digest=asked.digest,
+        request_digest=asked.digest,
         options=options,
         evidence=evidence_of(lock, solution, matrix, {it.name: Origin.UNREAD for it in lock.pins if _is_unread(it)}),
     )
@@ -307,7 +307,7 @@ def _is_unread(pin: Pin) -> bool:
 
 def sources_of(request: Request) -> tuple[str, ...]:
     """The files that ask, or else the project, as a lock names them."""
-    own = (request.asker.file,) if request.asker.file else ()
+    own = (request.requester.file,) if request.requester.file else ()
     return tuple(name for name in request.packages.files if name != "-") or own
 
 

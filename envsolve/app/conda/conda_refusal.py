@@ -12,7 +12,7 @@ from typing import NamedTuple
 from envsolve.app.packages.conda_asked import is_environment_file
 from envsolve.app.request.command import way_out
 from envsolve.errors import ConflictStep, Hint, UnsolvableError
-from envsolve.lockfile.lock import Asked
+from envsolve.lockfile.lock import RequestedSpec
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem, Solution
@@ -52,7 +52,7 @@ class Unfit(NamedTuple):
 
     problem: Problem
     solution: Solution | None
-    asked: tuple[Asked, ...]
+    asked: tuple[RequestedSpec, ...]
     virtual_packages: tuple[VirtualPackage, ...]
     channels: tuple[str, ...]
     text: str
@@ -90,13 +90,13 @@ def not_on_channels(solution: Solution, channels: Sequence[str], request: Reques
     )
     cause = tuple(f"{choice.release.label}: {choice.release.reference}" for choice in solution.choices)
     hints = (
-        Hint(f"add the channel that has it with {request.asker.named('channels')}"),
+        Hint(f"add the channel that has it with {request.requester.name_of('channels')}"),
         *_python_lock("or use wheels", request),
     )
     return UnsolvableError("release-not-on-channel", message, cause, hints)
 
 
-def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[Asked]:
+def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[RequestedSpec]:
     """Why that is asked which the sentences speak of, and what was assumed of the machine."""
     words = {word for sentence in sentences for word in re.split(r"[\s,]+", sentence)}
     for it in unfit.asked:
@@ -104,10 +104,10 @@ def _reasons(unfit: Unfit, sentences: Sequence[str]) -> Iterator[Asked]:
             yield it
     for virtual in unfit.virtual_packages:
         if virtual.name in words:
-            yield Asked(str(virtual), "provided by the machine")
+            yield RequestedSpec(str(virtual), "provided by the machine")
 
 
-def _few(reasons: Sequence[Asked], sentences: Sequence[str]) -> tuple[str, ...]:
+def _few(reasons: Sequence[RequestedSpec], sentences: Sequence[str]) -> tuple[str, ...]:
     """The causes that say the most.
 
     What a person requires, what excludes it (rattler begins with the newest version, and lists other Pythons of it),
@@ -132,13 +132,13 @@ def _object(sentence: str) -> str:
     return "" if found is None else found[1]
 
 
-def _cause(asked: Asked) -> str:
+def _cause(asked: RequestedSpec) -> str:
     return f"{asked.spec}: {asked.reason}"
 
 
 def _hints(unfit: Unfit, request: Request, missing: Sequence[str]) -> Iterator[Hint]:
     if missing:
-        yield Hint(f"check the spelling, or add the channel that has it with {request.asker.named('channels')}")
+        yield Hint(f"check the spelling, or add the channel that has it with {request.requester.name_of('channels')}")
         return
     if unfit.solution is not None and any(it.release.source.channel for it in unfit.solution.choices):
         yield from _python_lock("try a Python lock: wheels have other dependencies", request)

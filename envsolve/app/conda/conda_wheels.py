@@ -29,11 +29,11 @@ from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.matrix.load import Matrix
-from envsolve.model.asker import Asker
 from envsolve.model.conda import CondaPackage
 from envsolve.model.note import Note
 from envsolve.model.package import Pin, Present
 from envsolve.model.request import Packages, Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.closure.resolve import Conflict, Found, Progress, end_of_search, found_for
 
@@ -50,13 +50,13 @@ class PipSide(NamedTuple):
     """What pip is to install: the requirements of ``wanted``, and the wheels of the stack, None without one.
 
     ``wanted`` has the user's constraints, too. Of the stack every build counts, those of conda as well: its bounds hold
-    for all packages. ``held`` are the versions of an existing lock, by name.
+    for all packages. ``locked`` are the versions of an existing lock, by name.
     """
 
     request: Request
     wanted: Given
     solution: Solution | None
-    held: Mapping[str, str] = {}
+    locked: Mapping[str, str] = {}
 
 
 class Wheels(NamedTuple):
@@ -100,7 +100,7 @@ class CondaWheels:
         target: Target,
         solution: Solution | None,
         wanted: Given | None,
-        held: Mapping[str, str],
+        locked: Mapping[str, str],
         progress: Progress,
     ) -> tuple[Sequence[CondaPackage], Wheels]:
         """What conda installs, by ``solve`` under constraints, and what pip for ``wanted`` and the wheels of a stack.
@@ -111,11 +111,11 @@ class CondaWheels:
         wanted = with_direct(wanted or given(Packages()), self._lines, target.request.format, holds, {})
         where = self.where = places(self._request, wanted, self._settings)
         request = target.request._replace(packages=self._request.packages)
-        side = PipSide(request, wanted, solution, held)
+        side = PipSide(request, wanted, solution, locked)
         constraints: list[str] = []
         packages = solve(())
         for _ in range(_MOST_ROUNDS):
-            interpreter = python_among(packages, target.problem, request.asker)
+            interpreter = python_among(packages, target.problem, request.requester)
             try:
                 return packages, wheels_beside(packages, side, interpreter, self._matrix, where, self._lines, progress)
             except UnsolvableError as error:
@@ -147,10 +147,10 @@ def wheels_beside(
     request, solution = asked.request, asked.solution
     wanted = for_interpreter(asked.wanted, interpreter)
     present = present_projects(packages)
-    _refuse_doubles(solution, present, request.asker)
+    _refuse_doubles(solution, present, request.requester)
     limits = limits_around(solution, wanted, matrix, present)
     question = question_around(solution, wanted, interpreter, request.packages, matrix, limits)
-    question = question._replace(held=asked.held, present=present)
+    question = question._replace(locked=asked.locked, present=present)
     try:
         indexes = indexes_for(solution, wanted, request.packages, where, lines)
         found = found_for(question, indexes, end_of_search(builds=request.packages.allow_builds), progress)
@@ -162,7 +162,7 @@ def wheels_beside(
     return Wheels(found.pins, notes, frameworks, _companions(found.pins, present))
 
 
-def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Asker) -> Interpreter:
+def python_among(packages: Iterable[CondaPackage], problem: Problem, requester: Requester) -> Interpreter:
     """The Python and the system that wheels have to suit.
 
     Raises UnsolvableError if conda installs no Python, or one that takes other wheels.
@@ -170,7 +170,9 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Aske
     python = next((it for it in packages if it.name == "python"), None)
     if python is None:
         message = "wheels need a Python, and conda installs none"
-        raise UnsolvableError("no-python", message, hints=(Hint(f"request one: {asker.saying('python', '3.12')}"),))
+        raise UnsolvableError(
+            "no-python", message, hints=(Hint(f"request one: {requester.setting('python', '3.12')}"),)
+        )
     if _OTHER_PYTHON.search(python.build):
         message = f"wheels are resolved for standard CPython only, and conda installs {python.version} {python.build}"
         raise UnsolvableError("python-not-supported", message)
@@ -178,7 +180,7 @@ def python_among(packages: Iterable[CondaPackage], problem: Problem, asker: Aske
     return Interpreter((major, minor, patch), problem.platform, glibc_of(problem))
 
 
-def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], asker: Asker) -> None:
+def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], requester: Requester) -> None:
     """Raise UnsolvableError if conda installs a framework whose wheel the stack has: it would be over its files."""
     for release in () if solution is None else (choice.release for choice in solution.choices):
         for name in (release.package, *rivals_of(release.framework)):
@@ -187,7 +189,7 @@ def _refuse_doubles(solution: Solution | None, present: Mapping[str, Present], a
                 raise UnsolvableError(
                     "packages-conflict",
                     f"conda installs {present[name]}, and pip would overwrite it with {wheel}",
-                    hints=(Hint(f"install both from conda: {asker.saying('sources', 'conda-forge')}"),),
+                    hints=(Hint(f"install both from conda: {requester.setting('sources', 'conda-forge')}"),),
                 )
 
 
@@ -216,13 +218,17 @@ def _companions(pins: Iterable[Pin], present: Mapping[str, Present]) -> frozense
 def _others(conflict: Conflict) -> list[str]:
     """What of conda would have to be another version, for the newest of the wheels that say so."""
     present = conflict.provider.world.present
-    unmet = [(ask, by) for ask, by in conflict.causes if ask.name in present and not ask.mask and ask.specifier]
+    unmet = [
+        (requirement, by)
+        for requirement, by in conflict.causes
+        if requirement.name in present and not requirement.mask and requirement.specifier
+    ]
     newest: dict[str, int] = {}
     for _, by in unmet:
         if by is not None:
             newest[by.name] = max(by.position, newest.get(by.name, 0))
     return [
-        f"{present[ask.name].package} {conda_versions(ask.specifier)}"
-        for ask, by in unmet
-        if not ask.specifier.startswith(" @") and (by is None or by.position == newest[by.name])
+        f"{present[requirement.name].package} {conda_versions(requirement.specifier)}"
+        for requirement, by in unmet
+        if not requirement.specifier.startswith(" @") and (by is None or by.position == newest[by.name])
     ]

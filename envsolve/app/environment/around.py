@@ -42,8 +42,7 @@ from envsolve.conda.names import present_projects
 from envsolve.create.changeable import require_changeable
 from envsolve.create.claims import claiming, is_claimed
 from envsolve.create.prefix import foreign_files, list_own_files
-from envsolve.create.tools import Network as InstallerNetwork
-from envsolve.create.tools import find_uv
+from envsolve.create.tools import InstallerNetwork, find_uv
 from envsolve.create.wheels import Wheels, install_wheels
 from envsolve.diagnose.environment import find_environment
 from envsolve.diagnose.environment.metadata import Packages
@@ -132,7 +131,7 @@ def lock_around(
     inventory = _inventory(asked, environ)
     python = asked.request.python
     if python is not None and inventory.python not in python:
-        message = f"{asked.prefix} has Python {inventory.python}, and {asked.request.asker} requires {python}"
+        message = f"{asked.prefix} has Python {inventory.python}, and {asked.request.requester} requires {python}"
         raise UsageError("contradictory-options", message, hints=(Hint("change one of them"),))
     found = _addition(asked, inventory, environ)
     needs, constraints = found.wanted.as_recorded
@@ -143,7 +142,7 @@ def lock_around(
         tuple(dict.fromkeys((*map(str, recorded.frameworks), *needs))),
         exclude_newer=recorded.packages.exclude_newer,
         notes=("without what the environment has that it was made around: install it there, with --no-deps",),
-        asked_digest=found.wanted.digest,
+        request_digest=found.wanted.digest,
         options=(*recorded_options(bare), *constraints, (AROUND, found.around)),
     )
     return this_platform(), found.lock._replace(made=made), found.notes
@@ -220,7 +219,7 @@ def _by_name(request: Request, installed: Mapping[str, str]) -> Iterator[tuple[N
         if known is not None:
             there = [name for name, framework in installed.items() if framework == it.framework]
             of_cpu = tuple(known.cpu_wheels) if request.wants_cpu else ()
-            yield Need((*there, *of_cpu, *known.wheels)[0], (), str(it.specifier), ""), str(request.asker)
+            yield Need((*there, *of_cpu, *known.wheels)[0], (), str(it.specifier), ""), str(request.requester)
 
 
 def _of_installers(environ: Mapping[str, str]) -> Given:
@@ -400,12 +399,12 @@ class _Around:
         packages, wanted, installed, fixed = self._asked.request.packages, self._wanted, self._installed, self._fixed
         limits = limits_around(solution, wanted, self._matrix, fixed)
         question = question_around(solution, wanted, self._interpreter, packages, self._matrix, limits)
-        asked = (it for it in question.asked if it[1] != THE_STACK or it[0].name not in fixed)
+        roots = (it for it in question.roots if it[1] != THE_STACK or it[0].name not in fixed)
         builds = {name: FRAMEWORK_OF_WHEEL[name] for name in installed.by_name if name in FRAMEWORK_OF_WHEEL}
         question = question._replace(
-            asked=(*asked, *installed.asked(fixed), *self._of_builds(fixed)),
+            roots=(*roots, *installed.asked(fixed), *self._of_builds(fixed)),
             limits=lambda name: () if name in fixed else limits(name),
-            held={
+            locked={
                 **self._asked.held,
                 **{name: it.version for name, it in installed.by_name.items() if name not in fixed},
             },
@@ -430,7 +429,7 @@ class _Around:
         """The requested packages that are not their newest version because of what is installed."""
         because = {it.name: it.because for it in found.pins}
         for it in found.behind:
-            reasons = tuple(dict.fromkeys((*it.held_by, *because[it.name])))[:_FEW]
+            reasons = tuple(dict.fromkeys((*it.limited_by, *because[it.name])))[:_FEW]
             why = " and ".join(reasons) or "it does not go with what is installed"
             way = f"require {it.name}>={it.newest} if that may change"
             note = Note("held-back", f"{it.name} {it.version} is used, not {it.newest}: {why}; {way}")

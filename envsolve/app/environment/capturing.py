@@ -32,7 +32,7 @@ from envsolve.index.fitting import Interpreter
 from envsolve.lockfile import constraints_txt
 from envsolve.lockfile.conda_locks import channels_of
 from envsolve.lockfile.formats import write_conda_lock, write_python_lock
-from envsolve.lockfile.lock import Asked, Lock, Made, conda_lock, wheels_lock
+from envsolve.lockfile.lock import Lock, Made, RequestedSpec, conda_lock, wheels_lock
 from envsolve.matrix import Matrix
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.finding import Finding, Severity
@@ -281,8 +281,8 @@ def _conda_lock(
 ) -> Lock:
     packages = environment.conda.packages
     asked = (
-        *(Asked(spec) for spec in environment.conda.requested),
-        *(Asked(spec, by_pip=True) for spec in wheels.requested),
+        *(RequestedSpec(spec) for spec in environment.conda.requested),
+        *(RequestedSpec(spec, by_pip=True) for spec in wheels.requested),
     )
     return conda_lock(packages, wheels.pins, environment.host.platform, virtual, asked)._replace(
         made=Made(__version__, command, tuple(it.spec for it in asked)),

@@ -25,7 +25,7 @@ from envsolve.diagnose.environment.shells import Shell
 from envsolve.errors import EnvsolveError, Hint, UsageError
 from envsolve.frameworks import FRAMEWORKS, Framework, frameworks_among
 from envsolve.lockfile import Answer
-from envsolve.lockfile.lock import Asked
+from envsolve.lockfile.lock import RequestedSpec
 from envsolve.lockfile.pip_specs import pip_specs
 from envsolve.lockfile.stack_requirements import stack_requirements
 from envsolve.matrix import Matrix
@@ -33,7 +33,7 @@ from envsolve.model.names import normalized
 from envsolve.model.need import parse_need
 from envsolve.model.note import Note
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Held, Packages, Policy, Request, parse_versions
+from envsolve.model.request import LockedVersions, Packages, Policy, Request, parse_versions
 from envsolve.model.solution import Solution
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
@@ -103,7 +103,7 @@ def _machine(scene: Scene, names: Sequence[str]) -> tuple[Request, list[str]]:
     """
     kind = "environment" if scene.inventory.is_conda else "requirements"
     builds = [it for it in scene.builds if it.name in names and it.cuda is not None]
-    here = Request((), gpus=("auto",), format=kind, prefer=Policy.LOCKED, held=_held(scene, builds))
+    here = Request((), gpus=("auto",), format=kind, prefer=Policy.LOCKED, locked=_held(scene, builds))
     if scene.host.capabilities or not builds:
         return here, []
     codes = [release.code for build in builds for release in build.releases[:1]]
@@ -117,12 +117,12 @@ def _machine(scene: Scene, names: Sequence[str]) -> tuple[Request, list[str]]:
     return here._replace(gpus=tuple(map(str, gpus)), cuda=one), [said]
 
 
-def _held(scene: Scene, builds: Sequence[Build]) -> Held:
+def _held(scene: Scene, builds: Sequence[Build]) -> LockedVersions:
     """The builds that stay if they run here."""
     packages = [(it.package.name, it.package.version, "") for it in builds if it.package is not None]
     packages += [(it.conda.name, it.conda.version, it.conda.build) for it in builds if it.conda is not None]
     cuda = next((str(it.cuda_version) for it in builds if it.cuda_version is not None), None)
-    return Held(tuple(packages), ".".join(scene.inventory.python.split(".")[:2]) or None, cuda)
+    return LockedVersions(tuple(packages), ".".join(scene.inventory.python.split(".")[:2]) or None, cuda)
 
 
 def _without_gpu(builds: Sequence[Build]) -> UsageError:
@@ -185,7 +185,7 @@ class _Planner:
         companions = tuple(self._companions(known))
         beside = Packages(requirements=tuple(sorted({it.name for it in companions})))
         request = request._replace(packages=beside)
-        plain = request._replace(prefer=Policy.NEWEST_FRAMEWORK, held=Held())
+        plain = request._replace(prefer=Policy.NEWEST_FRAMEWORK, locked=LockedVersions())
         solved = solve_request(request, self._matrix, self._environ, recorded=plain)
         of_pip = [it.name for it in self._of_pip(companions)]
         shell, prefix = self._scene.shell_kind, str(self._scene.inventory.prefix)
@@ -199,11 +199,13 @@ class _Planner:
         mine = [it for it in self._scene.packages.by_name.values() if frameworks_among([it.name])]
         yield from (it for it in dict.fromkeys((*mine, *companions)) if it.is_wheel and not it.is_of_conda)
 
-    def _answer(self, target: Target, solution: Solution, beside: tuple[Asked, ...]) -> Answer:
+    def _answer(self, target: Target, solution: Solution, beside: tuple[RequestedSpec, ...]) -> Answer:
         date, own = matrix_date_of(target.problem, self._matrix), stack_is_own(self._matrix, solution)
-        return Answer(solution, target.hosts, self._environment.plan, date, __version__, own_matrix=own, asked=beside)
+        return Answer(
+            solution, target.hosts, self._environment.plan, date, __version__, own_matrix=own, requested=beside
+        )
 
-    def _beside(self, solution: Solution) -> Iterator[Asked]:
+    def _beside(self, solution: Solution) -> Iterator[RequestedSpec]:
         """What is installed and goes with the frameworks of ``solution``, and bounds on what they break with."""
         have = self._scene.packages.by_name
         said = {normalized(Requirement(spec).name) for spec, _ in pip_specs(solution)}
@@ -211,12 +213,12 @@ class _Planner:
             for package in self._companions(frameworks_among([release.package])):
                 if package.name not in said:
                     said.add(package.name)
-                    yield Asked(self._companion(package, release), f"goes with {release.package}", by_pip=True)
+                    yield RequestedSpec(self._companion(package, release), f"goes with {release.package}", by_pip=True)
             for need in constraints_of(release, self._matrix.build_facts):
                 if need.name in have and need.name not in said:
                     said.add(need.name)
                     why = f"{release.package} {release.version} does not work with other versions"
-                    yield Asked(str(need), why, by_pip=True)
+                    yield RequestedSpec(str(need), why, by_pip=True)
 
     def _companions(self, frameworks: Sequence[Framework]) -> Iterator[Package]:
         """The installed packages that are nothing without one of ``frameworks``, and no part of one."""
@@ -254,7 +256,7 @@ class _Planner:
             for it in facts
         )
 
-    def _in_place(self, solution: Solution, beside: Sequence[Asked]) -> Iterator[str]:
+    def _in_place(self, solution: Solution, beside: Sequence[RequestedSpec]) -> Iterator[str]:
         """The commands that apply a plan in the environment: first away with what pip would leave as it is."""
         shell = self._scene.shell_kind
         stay = sorted(self._left_by_pip(solution, beside))
@@ -263,7 +265,7 @@ class _Planner:
         words = pip_command("install", ["-r", self._file], self._scene)
         yield shell.joined([*words, *(["--index-strategy", "unsafe-best-match"] if words[0] == "uv" else [])])
 
-    def _left_by_pip(self, solution: Solution, beside: Sequence[Asked]) -> Iterator[str]:
+    def _left_by_pip(self, solution: Solution, beside: Sequence[RequestedSpec]) -> Iterator[str]:
         """The packages that are in the way: another build of a version that is requested, and rivals for its module.
 
         To pip 2.6.0+cpu is 2.6.0, so it leaves that. A rival takes files of its own with it when it goes.

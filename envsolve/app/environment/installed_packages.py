@@ -92,8 +92,11 @@ class InstalledPackages:
 
     def in_the_way(self, conflict: Conflict, fixed: Collection[str]) -> set[str]:
         """What of the ``fixed`` packages has no part in an answer."""
-        asks = [ask for ask, _ in conflict.causes]
-        names = {*(it.name for it in asks), *(self._of_label[it.origin] for it in asks if it.origin in self._of_label)}
+        requirements = [requirement for requirement, _ in conflict.causes]
+        names = {
+            *(it.name for it in requirements),
+            *(self._of_label[it.origin] for it in requirements if it.origin in self._of_label),
+        }
         return names & set(fixed)
 
 

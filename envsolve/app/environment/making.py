@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 from envsolve.create.activation import forget, write_library_path, write_variables, write_xla_flags
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.record import LOCKS
-from envsolve.create.tools import Network, find_uv
+from envsolve.create.tools import InstallerNetwork, find_uv
 from envsolve.frameworks import FRAMEWORKS
 from envsolve.host.machine import this_platform
 from envsolve.matrix.load import Matrix
@@ -44,7 +44,7 @@ class CreateRequest(NamedTuple):
     prefix: str
     lock: Path
     request: str
-    network: Network
+    network: InstallerNetwork
     session: Callable[[], AbstractContextManager[Session]]
     text: str | None = None
     python: SpecifierSet | None = None

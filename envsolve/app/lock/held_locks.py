@@ -17,7 +17,7 @@ from envsolve.model.host import Platform
 from envsolve.model.lock_format import PLATFORM
 from envsolve.model.names import normalized
 from envsolve.model.reference import AddressKind, kind_of
-from envsolve.model.request import Held, Packages
+from envsolve.model.request import LockedVersions, Packages
 from envsolve.model.versions import minor_of
 
 if TYPE_CHECKING:
@@ -71,14 +71,14 @@ def platforms_in(path: Path) -> tuple[str, ...]:
     return ()
 
 
-def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
+def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> LockedVersions:
     """The stack in ``lock``, without the packages or frameworks that are ``upgraded``; nothing without a lock.
 
     Of a package of conda it names the build, or the pattern of builds; of a wheel, whose version may be that of several
     builds, the one that envsolve recorded. The Python and CUDA of a framework without its pin would hold it back.
     """
     if lock is None:
-        return Held()
+        return LockedVersions()
     gone = {normalized(name) for name in upgraded}
     recorded = {} if lock.stack is None else {normalized(it.package): it for it in lock.stack.frameworks}
 
@@ -92,10 +92,10 @@ def held_in(lock: Lock | None, upgraded: Collection[str] = ()) -> Held:
     ]
     stays = tuple(it for it in packages if not is_gone(it[0], gone))
     if any(framework_of_name(it[0]) is not None and is_gone(it[0], gone) for it in packages):
-        return Held(tuple(it for it in stays if framework_of_name(it[0]) is not None))
+        return LockedVersions(tuple(it for it in stays if framework_of_name(it[0]) is not None))
     versions = lock.versions
     cuda = next((versions[name] for name in _CUDA if name in versions), lock.stack and lock.stack.cuda)
-    return Held(stays, minor_of(versions.get("python", lock.python)), minor_of(cuda), tuple(_commits(lock)))
+    return LockedVersions(stays, minor_of(versions.get("python", lock.python)), minor_of(cuda), tuple(_commits(lock)))
 
 
 def _commits(lock: Lock) -> Iterator[tuple[str, str]]:
@@ -112,21 +112,21 @@ def is_gone(name: str, gone: Collection[str]) -> bool:
     return normalized(name) in gone or framework_of_name(name) in gone
 
 
-def held_by_answer(there: LockFor, packages: Packages) -> Callable[[Platform], Held]:
+def held_by_answer(there: LockFor, packages: Packages) -> Callable[[Platform], LockedVersions]:
     """The stack in an answer, as far as its packages are to stay."""
-    return lambda platform: Held() if packages.upgrade else held_in(there(platform), packages.upgraded)
+    return lambda platform: LockedVersions() if packages.upgrade else held_in(there(platform), packages.upgraded)
 
 
-def held_in_python_lock(lock: Lock | None) -> tuple[tuple[Pin, ...], Held]:
+def held_in_python_lock(lock: Lock | None) -> tuple[tuple[Pin, ...], LockedVersions]:
     """The pins of a Python lock, and the stack among them; nothing where there is no lock."""
     pins = () if lock is None else tuple(pin for pin in lock.pins if pin.index_url is not None)
-    return (pins, held_in(lock)) if pins else ((), Held())
+    return (pins, held_in(lock)) if pins else ((), LockedVersions())
 
 
 class Kept(NamedTuple):
     """What stays of a conda lock: the stack, name, version and build of conda packages, and versions of wheels."""
 
-    stack: Held = Held()
+    stack: LockedVersions = LockedVersions()
     conda: tuple[tuple[str, str, str], ...] = ()
     wheels: Mapping[str, str] = {}
 

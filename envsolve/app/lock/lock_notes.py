@@ -99,7 +99,7 @@ class Notes:
             if it.name not in of_stack and months < _FEW_MONTHS:
                 continue
             age = f" is {months:.0f} months older than" if months >= _FEW_MONTHS else " is used, not"
-            because, command = " and ".join(it.held_by[:_MOST_REASONS]), None
+            because, command = " and ".join(it.limited_by[:_MOST_REASONS]), None
             if not because:
                 refused = self._refusal_of_newest(it, is_of_stack=it.name in of_stack)
                 because = "newer ones do not fit" if refused is None else said(refused)
@@ -167,17 +167,17 @@ class Notes:
 
     def _overridden(self) -> Iterator[Note]:
         """Overrides without effect, requirements that overrides replaced and the lock does not meet, how to install."""
-        asker, found = self._request.asker, self._resolved.found
+        requester, found = self._request.requester, self._resolved.found
         used = {need.name for need, _ in self._wanted.replaced} | {need.name for _, need in found.replaced}
         used |= {pin.name for pin in found.pins}
         for unused in (it for it in self._wanted.overrides if it.name not in used):
-            option = asker.saying("overrides", without_secrets(str(unused)))
+            option = requester.setting("overrides", without_secrets(str(unused)))
             note = Note("override-unused", f"{option} has no effect: nothing requires {unused.name}")
             yield note.about(name=unused.name)
         for who, need, version in self._replaced:
             required = without_secrets(str(need))
             installed = f"{need.name} {version}" if version else f"{need.name} is not installed"
-            text = f"{who} requires {required}, replaced by {asker.named('overrides')}: {installed}"
+            text = f"{who} requires {required}, replaced by {requester.name_of('overrides')}: {installed}"
             yield Note("overridden", text).about(by=who, name=need.name, required=required, version=version)
         if self._replaced and self._request.format == "requirements":
             text = "pip refuses requirements that overrides replace: install with"

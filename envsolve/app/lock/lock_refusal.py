@@ -17,12 +17,12 @@ from envsolve.errors import ConflictStep, Hint, Refused, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS, OWN_INDEX, rivals_of
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
-from envsolve.model.asker import Asker
 from envsolve.model.need import Need, parse_need
 from envsolve.model.package import Pin
 from envsolve.model.reference import gives_address
 from envsolve.model.release import Release, Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.bounds import THE_STACK
 from envsolve.resolve.closure.explain import (
@@ -34,7 +34,7 @@ from envsolve.resolve.closure.explain import (
     versions,
     without_gpu_code,
 )
-from envsolve.resolve.closure.provider import Ask
+from envsolve.resolve.closure.provider import Requirement
 from envsolve.resolve.closure.releases import Unfit
 from envsolve.resolve.closure.resolve import Conflict
 
@@ -52,11 +52,11 @@ def packages_refusal(
 ) -> UnsolvableError:
     """The error for ``conflict``, met with ``solution`` as the stack."""
     nowhere = list(_nowhere(conflict))
-    lacking = [*(ask for ask in missing(conflict) if ask.origin), *nowhere]
+    lacking = [*(requirement for requirement in missing(conflict) if requirement.origin), *nowhere]
     causes = list(dict.fromkeys(_of_folders(lacking, conflict, solution, request.packages))) or explain(conflict)
     stack = _with(solution, ())
     target = f"Python {interpreter.full_version} on {interpreter.platform}"
-    unknown = [name for name in _unknown(conflict) if name not in {ask.name for ask in nowhere}]
+    unknown = [name for name in _unknown(conflict) if name not in {requirement.name for requirement in nowhere}]
     present = conflict.provider.world.present
     beside = [name for name in contested(conflict) if name in present]
     is_of_conda = any(present[name].requires is None for name in beside)
@@ -93,7 +93,7 @@ def packages_refusal(
         *(() if rivals else _hints(reasons, unknown, lacking, without_code, request, solution)),
         *_how_to_compile(unfit, solution),
         *_glibc_hints(conflict, request),
-        *(_hash_hints(unfit, solution, beside, request.asker) if code == "hash-mismatch" else ()),
+        *(_hash_hints(unfit, solution, beside, request.requester) if code == "hash-mismatch" else ()),
     )
     error = refusal(code, message, causes, hints)
     error.refused = tuple(_refused(conflict, code, message))
@@ -118,7 +118,11 @@ def _refused(conflict: Conflict, code: str, message: str) -> Iterator[Refused]:
     """The requirements of a user that nothing meets which can be installed, but no frameworks."""
     if code not in ("package-not-found", "no-wheel"):
         return
-    direct = {ask.name: ask.origin for ask, parent in conflict.causes if parent is None and ask.origin != THE_STACK}
+    direct = {
+        requirement.name: requirement.origin
+        for requirement, parent in conflict.causes
+        if parent is None and requirement.origin != THE_STACK
+    }
     for name, origin in direct.items():
         if origin and name not in FRAMEWORK_OF_WHEEL:
             yield Refused(name, place_of(origin, name), "is on no index" if code == "package-not-found" else message)
@@ -135,10 +139,10 @@ def rank_of(conflict: Conflict, refused: UnsolvableError) -> tuple[bool, ...]:
 
     What an index lacks of the stack, what no one requested, and what another Python has say less.
     """
-    is_asked = any(ask.origin not in ("", THE_STACK) for ask, _ in conflict.causes)
+    is_requested = any(requirement.origin not in ("", THE_STACK) for requirement, _ in conflict.causes)
     about = {Unfit.OTHER_PLATFORM, Unfit.OTHER_PYTHON}
     is_about_python = any(about & reasons_of(name, conflict).keys() for name in contested(conflict))
-    return refused.code == NOT_ON_INDEX, not is_asked, is_about_python
+    return refused.code == NOT_ON_INDEX, not is_requested, is_about_python
 
 
 def stranger_refusal(release: Release, stranger: Pin, request: Request) -> UnsolvableError:
@@ -148,7 +152,7 @@ def stranger_refusal(release: Release, stranger: Pin, request: Request) -> Unsol
     """
     folder = without_secrets(index_of(release, request.packages) or "").rstrip("/")
     build = release.full_version.local
-    named = request.asker.named("pytorch-index-url")
+    named = request.requester.name_of("pytorch-index-url")
     return refusal(
         NOT_ON_INDEX,
         f"no package index has a {stranger.name} that works with torch {release.full_version}",
@@ -209,7 +213,7 @@ def _of_other_hashes(unfit: Mapping[str, Mapping[Unfit, str]], of_conda: Collect
 
 
 def _hash_hints(
-    unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None, of_conda: Collection[str], asker: Asker
+    unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None, of_conda: Collection[str], requester: Requester
 ) -> Iterator[Hint]:
     if of_conda:
         yield Hint(f"remove the hashes of {' and '.join(of_conda)}: the lock has those of the conda package")
@@ -218,7 +222,7 @@ def _hash_hints(
     yield Hint("remove --hash, or replace the hashes by those of this index")
     stack = {} if solution is None else {it.release.package: it.release.source for it in solution.choices}
     if any(stack.get(name) is Source.PYTORCH for name in unfit):
-        yield Hint(f"if the hashes are those of the builds on PyPI, use them: {asker.saying('sources', 'pypi')}")
+        yield Hint(f"if the hashes are those of the builds on PyPI, use them: {requester.setting('sources', 'pypi')}")
 
 
 def _how_to_compile(unfit: Mapping[str, Mapping[Unfit, str]], solution: Solution | None) -> Iterator[Hint]:
@@ -244,45 +248,47 @@ def _cannot_be_installed(unfit: Mapping[str, Mapping[Unfit, str]], target: str, 
     )
 
 
-def _lacking(asks: list[Ask]) -> tuple[str, str]:
-    asked = " and ".join(dict.fromkeys(versions(ask) for ask in asks))
-    if all(ask.origin == THE_STACK for ask in asks):
+def _lacking(requirements: list[Requirement]) -> tuple[str, str]:
+    asked = " and ".join(dict.fromkeys(versions(requirement) for requirement in requirements))
+    if all(requirement.origin == THE_STACK for requirement in requirements):
         return NOT_ON_INDEX, f"no package index has {asked}, the best build for this machine"
     return "version-not-found", f"no package index has {asked}"
 
 
-def _of_folders(lacking: list[Ask], conflict: Conflict, solution: Solution | None, packages: Packages) -> Iterator[str]:
+def _of_folders(
+    lacking: list[Requirement], conflict: Conflict, solution: Solution | None, packages: Packages
+) -> Iterator[str]:
     """The reasons for packages that a folder of PyTorch's index lacks, so that another index was queried."""
     indexes = conflict.provider.world.indexes
     releases = {it.release.package: it.release for it in (solution.choices if solution else ())}
-    for ask in lacking:
-        own = index_of(releases[ask.name], packages) if ask.name in releases else None
+    for requirement in lacking:
+        own = index_of(releases[requirement.name], packages) if requirement.name in releases else None
         folder = "" if own is None else without_secrets(own).rstrip("/")
-        if ask.releases is None:
-            yield f"{ask.origin} requires {versions(ask)}"
+        if requirement.releases is None:
+            yield f"{requirement.origin} requires {versions(requirement)}"
             yield (
-                f"{folder} does not have {ask.name}, and no other index has it"
+                f"{folder} does not have {requirement.name}, and no other index has it"
                 if folder
-                else f"no index other than PyTorch's has {ask.name}"
+                else f"no index other than PyTorch's has {requirement.name}"
             )
             continue
         if not folder:
             continue
-        project = ask.releases.project
+        project = requirement.releases.project
         other = indexes.index_url(project)
         if other != folder:
-            held = (
+            locked = (
                 " to ".join(dict.fromkeys((project.versions[0], project.versions[-1]))) if project.versions else "none"
             )
-            yield f"{ask.origin} requires {versions(ask)}"
-            yield f"{folder} does not have {ask.name}, and {other} has {held}"
+            yield f"{requirement.origin} requires {versions(requirement)}"
+            yield f"{folder} does not have {requirement.name}, and {other} has {locked}"
 
 
-def _nowhere(conflict: Conflict) -> Iterator[Ask]:
+def _nowhere(conflict: Conflict) -> Iterator[Requirement]:
     """What a stack asks for and no index that was asked knows, where a folder of PyTorch's index for another may."""
-    for ask, _ in conflict.causes:
-        if ask.origin == THE_STACK and ask.releases is None and ask.name in OWN_INDEX:
-            yield ask
+    for requirement, _ in conflict.causes:
+        if requirement.origin == THE_STACK and requirement.releases is None and requirement.name in OWN_INDEX:
+            yield requirement
 
 
 def _unknown(conflict: Conflict) -> list[str]:
@@ -293,18 +299,17 @@ def _rival_hints(conflict: Conflict, request: Request, solution: Solution | None
     """What to do where the build of a framework that is requested by name is not that of the stack."""
     for release in (choice.release for choice in (() if solution is None else solution.choices)):
         others = set(rivals_of(release.framework)) - {release.package}
-        framework = request.asker.saying("frameworks", release.framework)
-        for ask, parent in conflict.causes:
-            if ask.name not in others:
+        framework = request.requester.setting("frameworks", release.framework)
+        for requirement, parent in conflict.causes:
+            if requirement.name not in others:
                 continue
             if parent is None:
-                wanted = f"{release.package}{ask.specifier}"
-                yield Hint(
-                    f"require {wanted} instead of {versions(ask)} ({ask.origin}): it is the build for this machine"
-                )
+                wanted = f"{release.package}{requirement.specifier}"
+                instead = f"{versions(requirement)} ({requirement.origin})"
+                yield Hint(f"require {wanted} instead of {instead}: it is the build for this machine")
             else:
                 yield Hint(
-                    f"{parent.name} requires {ask.name} by that name: to install that build, request neither "
+                    f"{parent.name} requires {requirement.name} by that name: to install that build, request neither "
                     f"{framework} nor {release.package}"
                 )
 
@@ -325,23 +330,23 @@ def _framework_hints(names: list[str], request: Request) -> Iterator[Hint]:
             meant = FrameworkRequest(_MEANT[name], SpecifierSet(need.specifier))
             asked = (*(it for it in request.frameworks if it.framework != meant.framework), meant)
             meaning = request._replace(frameworks=asked, packages=request.packages._replace(requirements=rest))
-            command = None if request.asker.file else command_of(meaning)
-        yield Hint(f"request the framework with {request.asker.saying('frameworks', _MEANT[name])}", command)
+            command = None if request.requester.file else command_of(meaning)
+        yield Hint(f"request the framework with {request.requester.setting('frameworks', _MEANT[name])}", command)
 
 
 def _hints(
     reasons: set[Unfit],
     unknown: list[str],
-    lacking: list[Ask],
+    lacking: list[Requirement],
     without_code: str,
     request: Request,
     solution: Solution | None,
 ) -> Iterator[Hint]:
-    named = request.asker.named
+    named = request.requester.name_of
     of_pytorch = {
         it.release.package for it in (solution.choices if solution else ()) if it.release.source is Source.PYTORCH
     }
-    if of_pytorch & {*unknown, *(ask.name for ask in lacking)}:
+    if of_pytorch & {*unknown, *(requirement.name for requirement in lacking)}:
         yield Hint(f"name a PyTorch index or mirror that has this build with {named('pytorch-index-url')}")
         return
     if unknown:

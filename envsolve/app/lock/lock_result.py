@@ -30,7 +30,7 @@ from envsolve.model.need import Markers
 from envsolve.model.note import Note
 from envsolve.model.package import Pin
 from envsolve.model.release import PYTORCH_INDEX, CudaLibraries
-from envsolve.model.request import Request, spoken
+from envsolve.model.request import Request, versions_text
 from envsolve.model.solution import Solution
 from envsolve.resolve.stack import SHARED_DEPENDENCIES
 
@@ -104,7 +104,7 @@ class Result:
             matrix_date,
             answer is not None and answer.own_matrix,
             request.packages.exclude_newer,
-            asked_digest=now.digest,
+            request_digest=now.digest,
             options=(*recorded_options(bare), *constraints),
         )
         locked = wheels_lock(pins, interpreter, default, default_is_plain=self._where.is_plain)
@@ -139,7 +139,7 @@ class Result:
             return tuple(_of_default_builds(attempt))
         notes = [] if self._target.fell_to_cpu and not attempt.problem.cpu else list(self._target.notes)
         if self._request.python is None:
-            named = attempt.request.asker.named("python")
+            named = attempt.request.requester.name_of("python")
             text = f"locked for Python {solution.python} (use {named} to choose another version)"
             notes.append(Note(PYTHON_CHOSEN, text).about(python=str(solution.python)))
         notes += self._without_cuda(solution)
@@ -152,7 +152,7 @@ class Result:
             release = choice.release
             if release.cuda is None or release.cuda_libraries is not CudaLibraries.NONE:
                 continue
-            cudnn = f" and cuDNN {spoken(release.cudnn_requires)}" if release.cudnn_requires is not None else ""
+            cudnn = f" and cuDNN {versions_text(release.cudnn_requires)}" if release.cudnn_requires is not None else ""
             text = (
                 f"{release.package} {release.full_version} does not install CUDA: the machine needs "
                 f"CUDA {release.cuda}{cudnn} on its library path"
@@ -176,7 +176,7 @@ class Result:
         if beyond:
             names = ", ".join(beyond[:_FEW]) + (f" and {len(beyond) - _FEW} more" if len(beyond) > _FEW else "")
             text = f"glibc {interpreter.glibc} is assumed, and {names} cannot be installed with {COMMON_GLIBC}"
-            named = self._request.asker.named("glibc")
+            named = self._request.requester.name_of("glibc")
             yield Note("glibc-assumed", f"{text} (RHEL 8): set {named} to that of the machine")
 
 
@@ -210,5 +210,5 @@ def _of_default_builds(attempt: Attempt) -> Iterator[Note]:
             "which also run without a GPU and install CUDA libraries",
         )
     if any(it.framework in OWN_INDEX.values() for it in problem.frameworks):
-        naming = attempt.request.asker.saying("pytorch-index-url", PYTORCH_INDEX.rstrip("/"))
+        naming = attempt.request.requester.setting("pytorch-index-url", PYTORCH_INDEX.rstrip("/"))
         yield Note("index-of-cpu-builds", f"PyTorch's CPU builds are on its own index: {naming}")

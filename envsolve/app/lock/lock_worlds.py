@@ -22,7 +22,7 @@ from envsolve.app.packages.lock_indexes import Lines, Places
 from envsolve.app.packages.stack_in_search import StackInSearch
 from envsolve.app.packages.stack_wheels import Limits, files_for, index_of, is_lockable
 from envsolve.app.request.targets import glibc_of
-from envsolve.frameworks import ASKED_FOR_AS, FRAMEWORK_OF_WHEEL, OWN_INDEX
+from envsolve.frameworks import FRAMEWORK_OF_WHEEL, GPU_WHEEL_OF, OWN_INDEX
 from envsolve.index.client import Indexes
 from envsolve.index.extended import Elsewhere, More
 from envsolve.index.fitting import Interpreter
@@ -31,7 +31,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.need import Need
 from envsolve.model.reference import as_typed
 from envsolve.model.release import Release, Source
-from envsolve.model.request import Held, Packages, Request
+from envsolve.model.request import LockedVersions, Packages, Request
 from envsolve.model.solution import Problem
 from envsolve.resolve.closure.ages import days_of
 from envsolve.resolve.closure.bounds import THE_STACK
@@ -91,7 +91,7 @@ class Chosen(NamedTuple):
             metadata, direct = world.metadata(it.releases, it.fit.best), world.indexes.direct(it.name)
             if metadata.needs_build:
                 version, address = (it.version, "") if direct is None else (direct.version, as_typed(direct.requested))
-                askers = tuple(provider.askers_of(it.name))
+                askers = tuple(provider.required_by(it.name))
                 found.append(Unbuilt(it.name, version, address, askers, metadata.leads_to))
         return found
 
@@ -196,7 +196,9 @@ class Worlds:
         versions = {name: it.project.versions[found[name]] for name, it in releases.items() if it is not None}
         return versions | {row.package: str(self.builds[it][-1].version) for it, row in chosen.builds.items()}
 
-    def best(self, versions: Mapping[str, str], held: Held, end: float, progress: Progress | None) -> Chosen | None:
+    def best(
+        self, versions: Mapping[str, str], held: LockedVersions, end: float, progress: Progress | None
+    ) -> Chosen | None:
         """The best answer; None if there is none.
 
         Raises OutsideError, and UnsolvableError ``search-too-long`` where it is not found until ``end``.
@@ -244,7 +246,7 @@ class Worlds:
         minors = [".".join(map(str, it.world.wanted.interpreter.python[:2])) for it in self._candidates]
         return sorted(range(len(minors)), key=lambda number: minors[number] != python)
 
-    def _held_builds(self, held: Held) -> Iterator[tuple[str, str]]:
+    def _held_builds(self, held: LockedVersions) -> Iterator[tuple[str, str]]:
         for name, rows in self.builds.items():
             number = _held_among(rows, held)
             if number is not None:
@@ -365,14 +367,14 @@ def builds_of(solver: Solver, request: Request, problem: Problem) -> dict[str, t
     return {framework: tuple(reversed(rows.values())) for framework, rows in found.items()}
 
 
-def held_builds(solver: Solver, request: Request, problem: Problem, held: Held) -> dict[str, Release]:
+def held_builds(solver: Solver, request: Request, problem: Problem, held: LockedVersions) -> dict[str, Release]:
     """The builds of an existing lock by their framework, as far as they run on the machines."""
     builds = builds_of(solver, request, problem)
     numbers = {framework: _held_among(rows, held) for framework, rows in builds.items()}
     return {framework: builds[framework][number] for framework, number in numbers.items() if number is not None}
 
 
-def _held_among(rows: Sequence[Release], held: Held) -> int | None:
+def _held_among(rows: Sequence[Release], held: LockedVersions) -> int | None:
     for package, version, build in held.packages:
         for number, row in enumerate(rows):
             is_it = row.package == package and str(row.full_version) == version
@@ -384,8 +386,8 @@ def _held_among(rows: Sequence[Release], held: Held) -> int | None:
 def _under_each_name(row: Release) -> Iterator[Release]:
     """``row``, and the same under the name that others require it by, where it has one of its own for the CPU."""
     yield row
-    if row.package in ASKED_FOR_AS:
-        yield row._replace(package=ASKED_FOR_AS[row.package])
+    if row.package in GPU_WHEEL_OF:
+        yield row._replace(package=GPU_WHEEL_OF[row.package])
 
 
 def _lacks_wheels(world: World) -> bool:

@@ -27,7 +27,7 @@ def _outdated(
     """
     assert old.months is not None
     causes = () if refused is None else (refused.message, *(step.requirement for step in refused.conflict))
-    causes = (*old.held_by, f"{old.name} {old.version} has only a source distribution") if source else causes
+    causes = (*old.limited_by, f"{old.name} {old.version} has only a source distribution") if source else causes
     why = _asking_for(old.name, f">={old.newest}", "show why the newest does not fit", request)
     return refusal(
         "outdated",
@@ -66,7 +66,7 @@ def require_recent(
     them either. ``kept`` are the versions of an existing lock.
     """
     of_stack = {it.package for it in made.attempt.releases}
-    behind = (it for it in made.found.behind if not it.held_by and it.name not in of_stack)
+    behind = (it for it in made.found.behind if not it.limited_by and it.name not in of_stack)
     old = [it for it in behind if (it.months or 0) > _MANY_MONTHS and it.version != kept.get(it.name)]
     typed = [need for need, _ in (*wanted.needs, *wanted.constraints)]
     limited = {need.name for need in typed if is_limited(need.specifier)}

@@ -9,8 +9,8 @@ from envsolve.app.packages.asked_packages import Given
 from envsolve.app.request.refusal import refusal
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, FRAMEWORKS
-from envsolve.model.asker import Asker
 from envsolve.model.request import Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Problem
 from envsolve.resolve.solver import Solver
 
@@ -38,7 +38,7 @@ def stack_refusal(
         )
     error.hints = (*error.hints, *_cpu_hints(request, problem, solver, wanted, typed))
     if on_python and typed.python is None:
-        named = typed.asker.named("python")
+        named = typed.requester.name_of("python")
         error.hints = (Hint(f"the framework requirements depend on the Python version: choose one with {named}"),)
     return error
 
@@ -69,7 +69,7 @@ def _stack_refusal(request: Request, problem: Problem, solver: Solver, typed: Re
     if other is not None:
         return other
     if {it.framework for it in request.frameworks} != {it.framework for it in typed.frameworks}:
-        error = refusal(request._replace(asker=Asker()), problem, solver)
+        error = refusal(request._replace(requester=Requester()), problem, solver)
         error.hints = tuple(hint._replace(command=None) for hint in error.hints)
         return error
     return refusal(request, problem, solver)
@@ -83,12 +83,12 @@ def _build_of_other_kind(request: Request, problem: Problem) -> UnsolvableError 
         for clause in it.specifier
         if (local := clause.version.partition("+")[2]) and clause.operator in ("==", "===")
     )
-    for_cpu = request.asker.saying("gpus", "none")
+    for_cpu = request.requester.setting("gpus", "none")
     for spelled, local in asked:
         if problem.cpu and _CUDA_BUILD.fullmatch(local):
             code, kind = "gpu-build-without-gpu", "a CUDA build"
             why = f"{for_cpu} requests a CPU build" if request.wants_cpu else "no GPU was found or named"
-            way = f"name the target GPU with {request.asker.named('gpus')}"
+            way = f"name the target GPU with {request.requester.name_of('gpus')}"
         elif local == "cpu" and not problem.cpu:
             code, kind, why = "cpu-build-with-gpu", "a CPU build", "the request is for a GPU"
             way = f"use {for_cpu} for CPU builds"

@@ -256,7 +256,7 @@ class TargetLock:
         for it in self._problem.frameworks:
             if it.framework in requested:
                 package = FRAMEWORKS[it.framework].wheels[0]
-                yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.asker)
+                yield Need(package, (), str(it.specifier), ""), str(self._lock_request.request.requester)
 
     def _best(self, problem: Problem, lines: Lines) -> Resolved:
         """The best answer. Raises _LeftOutError if a build of it cannot be had, UnsolvableError, OutsideError."""
@@ -362,7 +362,7 @@ class TargetLock:
             more=self._more,
         )
         question = question._replace(
-            held={} if chosen is None else chosen.versions,
+            locked={} if chosen is None else chosen.versions,
             floors=floors or {},
             newest=newest or {},
             frameworks=[it.package for it in attempt.releases],

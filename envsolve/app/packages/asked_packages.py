@@ -16,10 +16,8 @@ from envsolve.boundary.files import FileError, read_bytes
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint, Refused, UsageError
 from envsolve.index.fitting import Interpreter
-from envsolve.index.requirement_file import Asked as AskedByFiles
-from envsolve.index.requirement_file import Line, place_of, read_requirement_file, refuse_all
+from envsolve.index.requirement_file import FileRequirements, Line, place_of, read_requirement_file, refuse_all
 from envsolve.lockfile.options import BUILD_CONSTRAINTS, CONSTRAINTS, Options
-from envsolve.model.asker import COMMAND_LINE
 from envsolve.model.host import Platform
 from envsolve.model.names import is_name, normalized
 from envsolve.model.need import Markers, Need, joined, parse_need, with_open_marker
@@ -39,6 +37,7 @@ from envsolve.model.reference import (
     unnamed,
 )
 from envsolve.model.request import Packages
+from envsolve.model.requester import COMMAND_LINE
 from envsolve.model.versions import parsed_version
 
 if TYPE_CHECKING:
@@ -137,13 +136,13 @@ class Given(NamedTuple):
         return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
-def given(packages: Packages, beside: AskedByFiles | None = None) -> Given:
+def given(packages: Packages, beside: FileRequirements | None = None) -> Given:
     """Everything that ``packages`` requires, and what files of other kinds ask for ``beside``.
 
     Raises UsageError if it cannot be read, or no lock can hold it.
     """
     places = chain(packages.places, repeat(COMMAND_LINE))
-    asked = AskedByFiles(tuple(map(Line, packages.requirements, places))) + (beside or AskedByFiles())
+    asked = FileRequirements(tuple(map(Line, packages.requirements, places))) + (beside or FileRequirements())
     for name in packages.files:
         asked += read_requirement_file(name)
     for name in packages.constraints:
@@ -173,7 +172,7 @@ def given(packages: Packages, beside: AskedByFiles | None = None) -> Given:
 
 def build_constraints_in(files: Iterable[str]) -> tuple[str, ...]:
     """What files say of the versions of what builds require, each once. Raises UsageError if one cannot be read."""
-    asked = AskedByFiles()
+    asked = FileRequirements()
     for name in files:
         asked += read_requirement_file(name, constraint=True)
     mistakes = list(asked.mistakes)

@@ -199,7 +199,7 @@ class WheelAudit:
 
     def _like_the_next(self, pin: Pin, known: Sequence[BuildFacts]) -> Iterator[BuildFacts]:
         """What is known of the next newer release that was read, else of the newest, for one that was not."""
-        oldest = {first for it in known if it.are_of_cuda and (first := _first_of(it)) is not None}
+        oldest = {first for it in known if it.are_about_cuda and (first := _first_of(it)) is not None}
         newer = [it for it in oldest if it > Version(pin.version)]
         next_one = min(newer) if newer else max(oldest, default=None)
         if next_one is not None:

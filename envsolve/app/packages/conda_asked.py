@@ -24,7 +24,7 @@ from envsolve.conda.specs import conda_versions, specifier_of
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import FRAMEWORK_OF_CONDA
 from envsolve.lockfile.conda_specs import conda_specs
-from envsolve.lockfile.lock import MAIN, Asked
+from envsolve.lockfile.lock import MAIN, RequestedSpec
 from envsolve.lockfile.options import Options
 from envsolve.model.cuda_packages import CUDA_PACKAGES
 from envsolve.model.host import Platform
@@ -50,7 +50,7 @@ class CondaAsked(NamedTuple):
     are not of the main one.
     """
 
-    conda: tuple[Asked, ...] = ()
+    conda: tuple[RequestedSpec, ...] = ()
     python: Given | None = None
     channels: tuple[str, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
@@ -87,8 +87,8 @@ class Split(NamedTuple):
     files of constraints, which hold for what comes in.
     """
 
-    conda: tuple[Asked, ...]
-    by_pip: tuple[Asked, ...] = ()
+    conda: tuple[RequestedSpec, ...]
+    by_pip: tuple[RequestedSpec, ...] = ()
     python: Given | None = None
     needs_pip: bool = False
     elsewhere: frozenset[str] = frozenset()
@@ -105,7 +105,7 @@ def asked_on(packages: Packages, platform: Platform) -> CondaAsked:
     if not packages.are_named:
         return CondaAsked()
     files = list(_environments(packages, platform))
-    asked = [it for file in files for it in file.asked]
+    asked = [it for file in files for it in file.requested]
     python = _python(packages, files)
     return CondaAsked(
         conda=tuple(it for it in asked if not it.by_pip and parse_match_spec(it.spec).name not in packages.exclude),
@@ -130,7 +130,7 @@ def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
     else:
         files = list(_environments(packages, platform))
         found = dict(_python(packages, files).excluded)
-        names = {parse_match_spec(it.spec).name for file in files for it in file.asked if not it.by_pip}
+        names = {parse_match_spec(it.spec).name for file in files for it in file.requested if not it.by_pip}
         origin = next((f"-r {name}" for name in packages.files if is_environment_file(name)), "")
         found |= {it: place_of(origin, it) for it in packages.exclude if it in names}
     for name in packages.exclude:
@@ -145,7 +145,7 @@ def excluded_notes(request: Request, platform: Platform) -> Iterator[Note]:
 def refuse_overrides(request: Request) -> None:
     """Raise UsageError if a file whose packages conda may install is to have overrides."""
     if request.packages.overrides:
-        named = request.asker.named("overrides")
+        named = request.requester.name_of("overrides")
         message = f"the format {request.format!r} does not support {named}"
         why = "conda solves with the requirements in its packages, and pip with those in the wheels"
         instead = request._replace(format="requirements", channels=())
@@ -195,13 +195,13 @@ def _opened(channel: str, file: EnvironmentFile) -> str:
 def _python(packages: Packages, files: Sequence[EnvironmentFile]) -> Given:
     """The requirements of Python: as typed, in files of pip's, and in the pip sections of files of conda's."""
     from envsolve.app.packages.asked_packages import given
-    from envsolve.index.requirement_file import Asked as AskedOfPip
+    from envsolve.index.requirement_file import FileRequirements
 
     of_pip = tuple(name for name in packages.files if not is_environment_file(name))
-    return given(packages._replace(files=of_pip), sum((it.pip for it in files), AskedOfPip()))
+    return given(packages._replace(files=of_pip), sum((it.pip for it in files), FileRequirements()))
 
 
-def _categories(asked: Sequence[Asked]) -> Mapping[str, str]:
+def _categories(asked: Sequence[RequestedSpec]) -> Mapping[str, str]:
     """The category of each Python requirement that is not of the main one."""
     from envsolve.model.need import parse_need
 
@@ -268,11 +268,11 @@ def split(
         from envsolve.app.packages.conda_needs import split_needs
 
         found = split_needs(asked, asked.python, problem, solution, listed, anyway)
-    stack = [Asked(*it, of_stack=True) for it in conda_specs(solution)] if solution else []
+    stack = [RequestedSpec(*it, of_stack=True) for it in conda_specs(solution)] if solution else []
     if solution is None and (found.conda or found.by_pip or problem.python is not None):
         versions = conda_versions(str(problem.python or ""))
-        stack.append(Asked(f"python {versions}".strip(), "runs the requested packages"))
+        stack.append(RequestedSpec(f"python {versions}".strip(), "runs the requested packages"))
     needs_pip = bool(found.by_pip) or any(it.release.source.is_wheel for it in (solution.choices if solution else ()))
     if needs_pip:
-        stack.append(Asked("pip", "installs the wheels"))
+        stack.append(RequestedSpec("pip", "installs the wheels"))
     return found._replace(conda=(*stack, *asked.conda, *found.conda), needs_pip=needs_pip)

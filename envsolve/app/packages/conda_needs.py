@@ -23,10 +23,10 @@ from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UnsolvableError
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.index.requirement_file import PIP_SECTION
-from envsolve.lockfile.lock import MAIN, Asked
-from envsolve.model.asker import Asker
+from envsolve.lockfile.lock import MAIN, RequestedSpec
 from envsolve.model.need import Markers, Need, parse_need
 from envsolve.model.release import Source
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Problem, Solution
 
 
@@ -87,11 +87,11 @@ def split_needs(
         spec = as_conda(need, found, of_stack) if is_for_conda(need, origin) else None
         category, reason = asked.categories.get(need.name, MAIN), f"requested by {origin}"
         if spec is not None:
-            conda.append(Asked(spec, reason, category))
+            conda.append(RequestedSpec(spec, reason, category))
             continue
         if companion and solution is not None:
-            raise _no_companion(need, solution.request.asker, None if is_for_conda(need, origin) else origin)
-        by_pip.append(Asked(str(need), reason, category, by_pip=True))
+            raise _no_companion(need, solution.request.requester, None if is_for_conda(need, origin) else origin)
+        by_pip.append(RequestedSpec(str(need), reason, category, by_pip=True))
         left.append((need, origin))
         if is_for_conda(need, origin) and as_conda(need, found, None) is not None:
             elsewhere.add(need.name)
@@ -118,7 +118,7 @@ def _refuse_hashes_of_conda(hashed: Collection[str], solution: Solution | None) 
                 (f"{names[0]} is required with file hashes (--hash), and the stack has {release.label}",),
                 (
                     Hint(f"remove the hashes of {names[0]}: the lock has those of the conda package"),
-                    Hint(f"or use the wheel: {_of_wheels(solution.request.asker)}"),
+                    Hint(f"or use the wheel: {_of_wheels(solution.request.requester)}"),
                 ),
             )
 
@@ -137,7 +137,7 @@ def _is_companion(name: str, solution: Solution | None) -> bool:
     return any(it.release.framework == framework and not it.release.source.is_wheel for it in choices)
 
 
-def companions(names: frozenset[str], listed: Listing, asker: Asker) -> Iterator[Asked]:
+def companions(names: frozenset[str], listed: Listing, requester: Requester) -> Iterator[RequestedSpec]:
     """What wheels need of PyTorch's family, as conda has it, for a PyTorch that conda installs.
 
     Raises UnsolvableError if no channel has it.
@@ -147,22 +147,22 @@ def companions(names: frozenset[str], listed: Listing, asker: Asker) -> Iterator
         need = parse_need(name)
         spec = as_conda(need, found, None)
         if spec is None:
-            raise _no_companion(need, asker)
-        yield Asked(spec, "required by wheels; its own wheels need the wheel of PyTorch")
+            raise _no_companion(need, requester)
+        yield RequestedSpec(spec, "required by wheels; its own wheels need the wheel of PyTorch")
 
 
-def _no_companion(need: Need, asker: Asker, wheel_for: str | None = None) -> UnsolvableError:
+def _no_companion(need: Need, requester: Requester, wheel_for: str | None = None) -> UnsolvableError:
     """``wheel_for`` is who wants a wheel of it, whatever the channels have."""
     who = f"no channel has {need}" if wheel_for is None else f"{wheel_for} requires a wheel of {need.name}"
     message = f"{who}, and its wheels are built against PyTorch's wheels, not conda's build"
-    hint = Hint(f"use a PyTorch wheel too: {_of_wheels(asker)}")
+    hint = Hint(f"use a PyTorch wheel too: {_of_wheels(requester)}")
     if wheel_for is None:
         return UnsolvableError("no-companion", message, hints=(hint,))
     return UnsolvableError("no-companion", message, hints=(Hint(f"install {need.name} with conda"), hint))
 
 
-def _of_wheels(asker: Asker) -> str:
-    return f"{asker.saying('sources', Source.PYTORCH)}, or {asker.saying('sources', Source.PYPI)}"
+def _of_wheels(requester: Requester) -> str:
+    return f"{requester.setting('sources', Source.PYTORCH)}, or {requester.setting('sources', Source.PYPI)}"
 
 
 def may_be_conda(need: Need, origin: str) -> bool:

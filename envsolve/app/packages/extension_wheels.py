@@ -185,7 +185,7 @@ class ExtensionWheels:
                 made_up = source.label_on(page, name)
                 for position, version in enumerate(project.versions):
                     public, _, label = version.partition("+")
-                    said = source.said_by(name, "" if label == made_up else label, page)
+                    said = source.read_label(name, "" if label == made_up else label, page)
                     if (
                         said is None
                         or not limit.contains(version, prereleases=True)

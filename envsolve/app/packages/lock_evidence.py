@@ -104,7 +104,7 @@ def _of_release(release: Release) -> str:
 
 def _of_pin(pin: Pin, solution: Solution, matrix: Matrix) -> str | None:
     rows = matrix.build_rows(pin.name, solution.problem.platform)
-    known = [it for it in rows if it.covers(pin.version) and it.are_of_cuda]
+    known = [it for it in rows if it.covers(pin.version) and it.are_about_cuda]
     if not known:
         return None
     return Origin.READ_HERE if any(it.read_here for it in known) else Origin.MATRIX

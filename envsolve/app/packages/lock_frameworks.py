@@ -14,7 +14,7 @@ from envsolve.app.packages.asked_packages import Given
 from envsolve.app.packages.lock_indexes import Places
 from envsolve.app.request.targets import Target
 from envsolve.errors import Hint, Refused, UnsolvableError, UsageError
-from envsolve.frameworks import ASKED_FOR_AS, DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, DependentFramework
+from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL, GPU_WHEEL_OF, DependentFramework
 from envsolve.index.fitting import Interpreter
 from envsolve.index.requirement_file import place_of
 from envsolve.model.need import Markers, Need
@@ -100,7 +100,7 @@ def _with_extras(need: Need, request: Request, cuda: SpecifierSet | None) -> Spe
     for major in _cuda_asked_by(need):
         cuda = with_major(cuda, major)
         if request.wants_cpu:
-            message = f"{request.asker.saying('gpus', 'none')} requests the CPU and {need} CUDA: give one of them"
+            message = f"{request.requester.setting('gpus', 'none')} requests the CPU and {need} CUDA: give one of them"
             raise UsageError("contradictory-options", message)
     return cuda
 
@@ -210,9 +210,9 @@ def require_wheels_of_dependents(target: Target, wanted: Given, holds: Callable[
             hints = [Hint("lock it in WSL2, where it is Linux")] if problem.platform.is_windows else []
         elif problem.cpu and not target.fell_to_cpu:
             message = f"the wheels of {known.name} on the Python index need an NVIDIA GPU"
-            hints = [Hint(f"name the GPU with {request.asker.named('gpus')}")]
+            hints = [Hint(f"name the GPU with {request.requester.name_of('gpus')}")]
             if known.cpu_index is not None:
-                index = request.asker.saying("extra-index-urls", known.cpu_index)
+                index = request.requester.setting("extra-index-urls", known.cpu_index)
                 build = f"{known.name}==VERSION{_CPU_LABEL}"
                 hints.append(Hint(f"{known.title} has builds for the CPU elsewhere: '{build}' with {index}"))
         else:
@@ -256,7 +256,7 @@ def _sources(request: Request, where: Places) -> tuple[Source, ...]:
 def whole(solution: Solution) -> Solution:
     """``solution`` with the framework's own package where it has one for the CPU alone."""
     choices = (
-        choice._replace(release=release._replace(package=ASKED_FOR_AS.get(release.package, release.package)))
+        choice._replace(release=release._replace(package=GPU_WHEEL_OF.get(release.package, release.package)))
         for choice in solution.choices
         for release in [choice.release]
     )

@@ -213,7 +213,7 @@ def places(request: Request, given: Given, settings: IndexSettings) -> Places:
     """
     for key, url in (("index-url", request.index_url), *(("extra-index-urls", it) for it in request.extra_index_urls)):
         if url is not None:
-            _require_place(url, request.asker.named(key))
+            _require_place(url, request.requester.name_of(key))
     named = request.index_url or given.index_url
     if named is not None:
         settings = IndexSettings()
@@ -255,7 +255,7 @@ def name_index(error: OutsideError, request: Request, where: Places | None) -> N
         key, what = "pytorch-index-url", "use another PyTorch index, such as a mirror,"
     if where is not None and where.origin and _lies_below(error.address, where.default):
         error.cause = (*error.cause, f"that index is set in {where.origin}")
-    hint = Hint(f"{what} with {request.asker.named(key)}")
+    hint = Hint(f"{what} with {request.requester.name_of(key)}")
     error.hints = tuple(hint if it == ANOTHER_INDEX else it for it in error.hints)
 
 

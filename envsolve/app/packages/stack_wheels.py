@@ -18,7 +18,7 @@ from envsolve.frameworks import BUILT_WITH, FRAMEWORK_OF_WHEEL, OWN_INDEX, rival
 from envsolve.index.client import Indexes
 from envsolve.index.extended import More
 from envsolve.index.fitting import Interpreter
-from envsolve.lockfile.wheels import find_links_of, goes_by_folder
+from envsolve.lockfile.wheels import find_links_of, needs_direct_url
 from envsolve.matrix.load import Matrix
 from envsolve.model.build_facts import BuildFacts
 from envsolve.model.host import Platform
@@ -51,7 +51,7 @@ def needs_of(solution: Solution) -> Iterator[tuple[Need, str]]:
 
 def is_lockable(release: Release) -> bool:
     """Whether an index has the wheel under a version of its own, which alone a lock with hashes can ask for."""
-    return find_links_of(release) is None and not goes_by_folder(release)
+    return find_links_of(release) is None and not needs_direct_url(release)
 
 
 def index_of(release: Release, packages: Packages) -> str | None:
@@ -133,10 +133,10 @@ def question_around(
         sources = Sources.ANY if packages.allow_builds else Sources.NONE
     own = {it.package: it.framework for it in releases if it.source.is_wheel}
     return Question(
-        asked=(*(() if solution is None else needs_of(solution)), *wanted.needs),
+        roots=(*(() if solution is None else needs_of(solution)), *wanted.needs),
         wanted=files_for(wanted, interpreter, packages, sources, more),
         limits=limits,
-        held={},
+        locked={},
         judge=required_by_builds(matrix, interpreter.platform, places, own, rivals),
         virtual=places,
     )

@@ -16,7 +16,7 @@ from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.release import Release
-from envsolve.model.request import Held
+from envsolve.model.request import LockedVersions
 from envsolve.model.solution import Solution
 from envsolve.project import Project
 from envsolve.project.reading import PYPROJECT
@@ -128,7 +128,7 @@ def _possible(file: LockedFile, matrix: Matrix) -> Possible | None:
     locked = file.solution
     if locked is None:
         return None
-    free = locked.request._replace(prefer=file.asked.request.prefer, held=Held())
+    free = locked.request._replace(prefer=file.asked.request.prefer, locked=LockedVersions())
     best = Solver(matrix).solve(free, locked.problem)
     if best is None or not _is_newer(best, locked):
         return None

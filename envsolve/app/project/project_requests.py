@@ -17,10 +17,10 @@ from envsolve.app.solve.solving import framework_requests
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import split_dependent
 from envsolve.matrix.load import Matrix
-from envsolve.model.asker import Asker
 from envsolve.model.host import GpuStatus, Platform
 from envsolve.model.lock_format import PLATFORM, PYTHON_FORMATS, SOLVED_FORMATS, format_for_file, tool_of
 from envsolve.model.request import NamedHost, Packages, Request
+from envsolve.model.requester import Requester
 from envsolve.project import Machine, Output, Part, Project
 from envsolve.project.reading import refuse_value
 
@@ -129,7 +129,7 @@ def _request(project: Project, part: Part, matrix: Matrix, environ: Mapping[str,
             pytorch_index_url=settings.pytorch_index_url,
             places=(*settings.places, *(project.file.name for _ in dependent)),
         ),
-        asker=Asker(project.file.name, part.typed),
+        requester=Requester(project.file.name, part.typed),
     )
     if len(part.machines) == 1:
         machine = part.machines[0]

@@ -9,10 +9,10 @@ from contextlib import suppress
 from envsolve.boundary.secrets import without_secrets
 from envsolve.errors import Hint
 from envsolve.lockfile.options import UNRECORDED, Options
-from envsolve.model.asker import key_of
 from envsolve.model.need import parse_need
 from envsolve.model.reference import editable_folder
-from envsolve.model.request import Audit, Policy, Request, spoken
+from envsolve.model.request import Audit, Policy, Request, versions_text
+from envsolve.model.requester import key_of
 
 _FILE_OF = {"requirements": "requirements.txt", "pylock": "pylock.toml", "conda-lock": "conda-lock.yml"}
 
@@ -35,7 +35,7 @@ def command_of(request: Request) -> str:
 
 def way_out(text: str, instead: Request, asked: Request, kind: str | None = None) -> Hint:
     """``text`` with how ``instead`` is requested: by a command, or by what changes in a project that has ``asked``."""
-    if not asked.asker.file:
+    if not asked.requester.file:
         return Hint(text, command_of(instead), kind)
     changes = [] if instead.hosts != asked.hosts else list(_changes(instead, asked))
     return Hint(f"{text}: {' and '.join(changes)}" if changes else text, kind=kind)
@@ -49,18 +49,18 @@ def _changes(instead: Request, asked: Request) -> Iterator[str]:
         if found == before[option]:
             continue
         if option == "--format":
-            yield from (asked.asker.saying("outputs", _FILE_OF[it]) for it in found if it in _FILE_OF)
+            yield from (asked.requester.setting("outputs", _FILE_OF[it]) for it in found if it in _FILE_OF)
         elif found:
             dependent = _dependent(instead) if option == "--framework" else ()
-            yield asked.asker.saying(key, *found, *dependent)
+            yield asked.requester.setting(key, *found, *dependent)
         else:
-            yield f"without {asked.asker.named(key)}"
+            yield f"without {asked.requester.name_of(key)}"
     if instead.packages.allow_builds and not asked.packages.allow_builds:
-        yield asked.asker.saying("allow-builds")
+        yield asked.requester.setting("allow-builds")
     if instead.packages.extensions and not asked.packages.extensions:
-        yield asked.asker.saying("extensions")
+        yield asked.requester.setting("extensions")
     if instead.packages.pre and not asked.packages.pre:
-        yield asked.asker.saying("pre")
+        yield asked.requester.setting("pre")
 
 
 def _dependent(request: Request) -> Iterator[str]:
@@ -105,8 +105,8 @@ def _options(request: Request) -> Iterator[tuple[str, Iterable[str]]]:
     yield "--constraint", request.packages.constraints
     yield "--override", request.packages.overrides
     yield "--build-constraint", request.packages.build_constraints
-    yield "--python", () if request.python is None else (spoken(request.python),)
-    yield "--cuda", () if request.cuda is None else (spoken(request.cuda),)
+    yield "--python", () if request.python is None else (versions_text(request.python),)
+    yield "--cuda", () if request.cuda is None else (versions_text(request.cuda),)
     yield "--driver", () if request.driver is None else (str(request.driver),)
     yield "--glibc", () if request.glibc is None else (str(request.glibc),)
     yield "--gpu", request.gpus

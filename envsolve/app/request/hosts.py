@@ -9,10 +9,10 @@ from envsolve.app.request.overrides import CONDA_CUDA, UV_DRIVER, overridden, re
 from envsolve.errors import UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import CudaTable
-from envsolve.model.asker import Asker
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform
 from envsolve.model.request import Request
+from envsolve.model.requester import Requester
 
 
 def detected_host(matrix: Matrix, environ: Mapping[str, str], *, thorough: bool) -> Host:
@@ -54,18 +54,18 @@ def read_hosts(request: Request, matrix: Matrix) -> tuple[Host, ...]:
 
 
 def _named_host(request: Request, matrix: Matrix, environ: Mapping[str, str]) -> Host:
-    platform, named = request.platform or this_platform(), request.asker.named("gpus")
+    platform, named = request.platform or this_platform(), request.requester.name_of("gpus")
     if request.wants_cpu:
         here = Host(platform=platform, status=GpuStatus.NO_GPU, origin={"gpus": named})
         return here if platform is not this_platform() else _with_own_glibc(here)
     gpus: dict[Gpu, int] = {}
     for text in request.gpus:
-        gpu = _named_gpu(text, matrix, request.asker)
+        gpu = _named_gpu(text, matrix, request.requester)
         gpus[gpu] = gpus.get(gpu, 0) + 1
     counted = tuple(gpu._replace(count=count) for gpu, count in gpus.items())
     host = Host(platform=platform, gpus=counted, origin={"gpus": named})
     if request.driver is not None:
-        return with_driver(host, request.driver, request.asker.named("driver"))
+        return with_driver(host, request.driver, request.requester.name_of("driver"))
     return overridden(host, matrix.cuda, {name: environ[name] for name in (UV_DRIVER, CONDA_CUDA) if environ.get(name)})
 
 
@@ -75,13 +75,13 @@ def _with_own_glibc(host: Host) -> Host:
     return host._replace(glibc=this_glibc())
 
 
-def _named_gpu(text: str, matrix: Matrix, asker: Asker) -> Gpu:
+def _named_gpu(text: str, matrix: Matrix, requester: Requester) -> Gpu:
     try:
         capability = ComputeCapability.parse(text)
     except ValueError:
-        model = matrix.gpus.find(text, partial(asker.saying, "gpus"))
+        model = matrix.gpus.find(text, partial(requester.setting, "gpus"))
         return Gpu(model.name, model.capabilities[0])
-    require_known(capability, matrix.cuda, asker.named("gpus"))
+    require_known(capability, matrix.cuda, requester.name_of("gpus"))
     return Gpu(None, capability)
 
 
@@ -121,7 +121,7 @@ def _for_platform(host: Host, request: Request) -> Host:
         return host
     if host.origin.get("driver") in (UV_DRIVER, CONDA_CUDA):
         return host
-    naming = f"give the target's driver with {request.asker.named('driver')}"
+    naming = f"give the target's driver with {request.requester.name_of('driver')}"
     note = f"the driver of this {host.platform} machine is ignored for {target}: {naming}"
     kept = {key: value for key, value in host.origin.items() if key not in ("driver", "driver_cuda")}
     return host._replace(driver=None, driver_cuda=None, origin=kept, notes=(*host.notes, note))

@@ -27,7 +27,7 @@ def refusal(request: Request, problem: Problem, solver: Solver) -> UnsolvableErr
     error = _refusal(request, problem, solver)
     if problem.cpu and problem.platform.has_cuda and not request.hosts and request.gpus in ((), ("auto",)):
         error.cause = (*error.cause, "no NVIDIA GPU was found: the request is for the CPU")
-        error.hints = (Hint(f"to solve for a GPU, name it with {request.asker.named('gpus')}"), *error.hints)
+        error.hints = (Hint(f"to solve for a GPU, name it with {request.requester.name_of('gpus')}"), *error.hints)
     return error
 
 
@@ -84,7 +84,7 @@ def _machines_in(minimal: Sequence[Constraint]) -> list[int]:
 def _hint(way: WayOut, asked: Request) -> Hint:
     """The way out as typed; where a driver has to be installed on another host, its file has to be written again."""
     if way.on and (any(it.name == way.on[0] for it in asked.named_hosts) or machine_of(way.on[0]) is not None):
-        return Hint(f"{way.text}; then set it with {asked.asker.named('driver')}", kind=way.kind)
+        return Hint(f"{way.text}; then set it with {asked.requester.name_of('driver')}", kind=way.kind)
     if way.on and not Path(way.on[0]).exists():  # FILE:NODE
         return Hint(f"{way.text}; then list the nodes again", kind=way.kind)
     if way.on:

@@ -15,11 +15,11 @@ from envsolve.app.request.overrides import CONDA_CUDA, UV_DRIVER, with_driver, w
 from envsolve.errors import Hint, UnsolvableError, UsageError
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.tables import CudaTable
-from envsolve.model.asker import Asker
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import ASSUMED_GLIBC, Gpu, GpuStatus, Host, Platform
 from envsolve.model.note import Note
 from envsolve.model.request import Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Machine, Problem
 from envsolve.model.versions import LibcVersion
 
@@ -95,11 +95,13 @@ def _parts_by_platform(request: Request, matrix: Matrix) -> Iterator[tuple[Reque
         yield request, hosts
         return
     for stranger in (host for host in hosts if host.platform not in platforms):
-        raise _contradicts_host_file(platforms, stranger, request.asker)
+        raise _contradicts_host_file(platforms, stranger, request.requester)
     for platform in platforms:
         here = [(name, host) for name, host in zip(request.hosts, hosts, strict=True) if host.platform is platform]
         if not here:
-            message = f"{request.asker.saying('platforms', platform)} has no machine: no host file has that platform"
+            message = (
+                f"{request.requester.setting('platforms', platform)} has no machine: no host file has that platform"
+            )
             raise UsageError("contradictory-options", message, hints=(Hint("give a host file for it, or omit it"),))
         part = request._replace(platforms=(platform,), hosts=tuple(name for name, _ in here))
         yield part, tuple(host for _, host in here)
@@ -108,7 +110,7 @@ def _parts_by_platform(request: Request, matrix: Matrix) -> Iterator[tuple[Reque
 def _target(
     request: Request, hosts: tuple[Host, ...], matrix: Matrix, environ: Mapping[str, str], answer: str
 ) -> Target:
-    hosts = tuple(with_driver(host, request.driver, request.asker.named("driver")) for host in hosts)
+    hosts = tuple(with_driver(host, request.driver, request.requester.name_of("driver")) for host in hosts)
     hosts = tuple(with_known_cuda(with_named_gpus(host, matrix), matrix.cuda) for host in hosts)
     platform = _platform(request, hosts)
     hosts = tuple(_with_glibc(host, platform, request) for host in hosts)
@@ -119,10 +121,10 @@ def _target(
         _require_identified(host, request, matrix.cuda)
     notes = [
         *(Note("host", text) for host in hosts for text in host.notes),
-        *_platform_notes(hosts, platform, matrix.cuda, request.asker),
+        *_platform_notes(hosts, platform, matrix.cuda, request.requester),
     ]
     if looked and cpu:
-        notes.append(_cpu_note(hosts[0], environ, answer, request.asker))
+        notes.append(_cpu_note(hosts[0], environ, answer, request.requester))
     problem = Problem(
         frameworks=request.frameworks,
         platform=platform,
@@ -157,7 +159,7 @@ def glibc_of(problem: Problem) -> LibcVersion | None:
 
 
 def _check_contradictions(request: Request) -> None:
-    said = request.asker.saying
+    said = request.requester.setting
 
     def refuse(message: str) -> UsageError:
         return UsageError("contradictory-options", message)
@@ -167,14 +169,16 @@ def _check_contradictions(request: Request) -> None:
     if "auto" in request.gpus and len(request.gpus) > 1:
         raise refuse(f"{said('gpus', 'auto')} uses this machine's GPUs and cannot be combined with others")
     if request.hosts and request.gpus:
-        both = f"{request.asker.named('hosts')} and {request.asker.named('gpus')}"
+        both = f"{request.requester.name_of('hosts')} and {request.requester.name_of('gpus')}"
         raise refuse(f"{both} both name GPUs: give one of them")
     for key, value in (("driver", request.driver), ("cuda", request.cuda)):
         if request.wants_cpu and value is not None:
-            about = request.asker.named(key)
+            about = request.requester.name_of(key)
             raise refuse(f"{said('gpus', 'none')} requests the CPU and {about} a GPU: give one of them")
     if request.glibc is not None and request.platforms and not any(it.is_linux for it in request.platforms):
-        raise refuse(f"{request.asker.named('glibc')} applies only to Linux, and the target is {request.platforms[0]}")
+        raise refuse(
+            f"{request.requester.name_of('glibc')} applies only to Linux, and the target is {request.platforms[0]}"
+        )
 
 
 def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
@@ -182,7 +186,7 @@ def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
     if request.platform is not None:
         other = next((host for host in hosts if request.hosts and host.platform is not request.platform), None)
         if other is not None:
-            raise _contradicts_host_file((request.platform,), other, request.asker)
+            raise _contradicts_host_file((request.platform,), other, request.requester)
         return request.platform
     if len(platforms) > 1:
         names = ", ".join(sorted(platforms))
@@ -192,8 +196,8 @@ def _platform(request: Request, hosts: tuple[Host, ...]) -> Platform:
     return platforms.pop()
 
 
-def _contradicts_host_file(platforms: Sequence[Platform], other: Host, asker: Asker) -> UsageError:
-    named = asker.saying("platforms", " and ".join(platforms))
+def _contradicts_host_file(platforms: Sequence[Platform], other: Host, requester: Requester) -> UsageError:
+    named = requester.setting("platforms", " and ".join(platforms))
     message = f"{named} contradicts the host file, which is for {other.platform}"
     return UsageError("contradictory-options", message)
 
@@ -204,7 +208,7 @@ def _falls_to_cpu(hosts: tuple[Host, ...], request: Request) -> bool:
     Raises UsageError if some hosts have GPUs and others none.
     """
     without = [host for host in hosts if not host.gpus and host.status in (GpuStatus.NO_HARDWARE, GpuStatus.NO_GPU)]
-    stating = (request.asker.named("driver"), UV_DRIVER, CONDA_CUDA, OF_LOCK)
+    stating = (request.requester.name_of("driver"), UV_DRIVER, CONDA_CUDA, OF_LOCK)
     stated = any(host.origin.get("driver") in stating for host in hosts)
     if stated or request.cuda is not None or not without:
         return False
@@ -231,12 +235,14 @@ def _hosts_differ(hosts: Sequence[Host], without: Sequence[Host], request: Reque
     return UsageError("hosts-differ", message, hints=tuple(way_out(text, part, request) for part in parts))
 
 
-def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, asker: Asker) -> Iterator[Note]:
+def _platform_notes(
+    hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable, requester: Requester
+) -> Iterator[Note]:
     """What the numbers of an environment do not say of its machines: where a GB10 is, and how a Jetson gets CUDA."""
     capabilities = sorted({capability for host in hosts for capability in host.capabilities})
     if platform is not Platform.LINUX_AARCH64 and GB10 in capabilities:
         text = f"compute capability {GB10} is the DGX Spark's GB10, a linux-aarch64 machine"
-        naming = asker.saying("platforms", Platform.LINUX_AARCH64)
+        naming = requester.setting("platforms", Platform.LINUX_AARCH64)
         text = f"{text}, but this environment is for {platform}: use {naming} to make one for it"
         yield Note("platform-of-gb10", text)
     for capability in capabilities:
@@ -247,10 +253,10 @@ def _platform_notes(hosts: tuple[Host, ...], platform: Platform, cuda: CudaTable
             yield Note("driver-of-jetson", text)
 
 
-def _cpu_note(host: Host, environ: Mapping[str, str], answer: str, asker: Asker) -> Note:
+def _cpu_note(host: Host, environ: Mapping[str, str], answer: str, requester: Requester) -> Note:
     if host.origin.get("gpus") == CONDA_CUDA and environ.get(CONDA_CUDA) == "":
         return Note("no-gpu", f"{CONDA_CUDA} is empty, which means no CUDA: {answer}")
-    text = f"no NVIDIA GPU was found: {answer}; use {asker.named('gpus')} to solve for a GPU"
+    text = f"no NVIDIA GPU was found: {answer}; use {requester.name_of('gpus')} to solve for a GPU"
     return Note("no-gpu", text)
 
 
@@ -297,7 +303,7 @@ _BLOCKED = {
 def _machines(host: Host, request: Request, cuda: CudaTable, platform: Platform, *, cpu: bool) -> Iterator[Machine]:
     """The machine of a host; GPUs named without a driver that no driver drives together are in several."""
     machine = _machine(host, cuda, platform, cpu=cpu)
-    named = host.origin.get("gpus") == request.asker.named("gpus") and machine.driver is None
+    named = host.origin.get("gpus") == request.requester.name_of("gpus") and machine.driver is None
     if not named or not _apart(machine, cuda):
         yield machine
         return
@@ -317,7 +323,7 @@ def _with_glibc(host: Host, platform: Platform, request: Request) -> Host:
     if not platform.is_linux:
         return host._replace(glibc=None)
     if request.glibc is not None:
-        return with_origin(host._replace(glibc=request.glibc), "glibc", request.asker.named("glibc"))
+        return with_origin(host._replace(glibc=request.glibc), "glibc", request.requester.name_of("glibc"))
     if host.glibc is not None and host.platform is platform:
         return host
     return with_origin(host._replace(glibc=ASSUMED_GLIBC), "glibc", _ASSUMED)

@@ -20,7 +20,7 @@ from envsolve.model.fact import Fact
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import PYTHON_FORMATS
 from envsolve.model.note import Note
-from envsolve.model.request import FrameworkRequest, Held, Request, parse_framework
+from envsolve.model.request import FrameworkRequest, LockedVersions, Request, parse_framework
 from envsolve.model.solution import Problem, Solution
 from envsolve.resolve.solver import Solver, source_groups
 
@@ -55,7 +55,7 @@ class Solved(NamedTuple):
         return tuple(dict.fromkeys(fact for solution in self.solutions for fact in solution.because))
 
 
-HeldOn = Callable[[Platform], Held]
+HeldOn = Callable[[Platform], LockedVersions]
 """What an earlier answer holds for a platform, for the policy that keeps it."""
 
 
@@ -142,7 +142,7 @@ def _with_packages_beside(answer: Answer, target: Target, lock: Lock | None = No
     from envsolve.app.solve.unpinned import beside_stack
 
     more = beside_stack(target, answer.solution, lock)
-    return answer._replace(asked=more.asked, variables=more.variables), list(more.notes(target.request))
+    return answer._replace(requested=more.asked, variables=more.variables), list(more.notes(target.request))
 
 
 def _alternatives(target: Target, solution: Solution, solver: Solver) -> Iterator[Solution]:
@@ -170,7 +170,7 @@ def stacks_of(
         targets = tuple(map(_with_packages, targets_of(request, matrix, environ)))
         if held_on is not None:
             targets = tuple(
-                target._replace(request=target.request._replace(held=held_on(target.problem.platform)))
+                target._replace(request=target.request._replace(locked=held_on(target.problem.platform)))
                 for target in targets
             )
         return (targets, *solutions_of(targets, solver))
@@ -218,7 +218,7 @@ def notes_of(targets: Sequence[Target], solutions: Sequence[Solution | None]) ->
     """What to note of each target and its stack, if there is one."""
     request = targets[0].request
     if request.packages.extensions and request.format not in PYTHON_FORMATS:
-        said = request.asker.saying("extensions")
+        said = request.requester.setting("extensions")
         text = f"{said} is ignored: only Python locks have wheels that are on no index, and they go with PyTorch's own"
         yield Note("extensions-ignored", text, command_of(request._replace(format="pylock")))
     for target, solution in zip(targets, solutions, strict=True):

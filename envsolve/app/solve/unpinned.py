@@ -22,7 +22,7 @@ from envsolve.conda.names import conda_names
 from envsolve.conda.specs import conda_versions
 from envsolve.errors import Hint, UsageError
 from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.lock import Asked, Lock
+from envsolve.lockfile.lock import Lock, RequestedSpec
 from envsolve.lockfile.restriction import require_sources
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.names import normalized
@@ -41,9 +41,9 @@ class Beside(NamedTuple):
     ``chosen`` are those whose version a lock has chosen; an installer chooses the others.
     """
 
-    asked: tuple[Asked, ...] = ()
+    asked: tuple[RequestedSpec, ...] = ()
     variables: tuple[tuple[str, str], ...] = ()
-    chosen: tuple[Asked, ...] = ()
+    chosen: tuple[RequestedSpec, ...] = ()
 
     def notes(self, request: Request) -> Iterator[Note]:
         """A note that the versions are not chosen yet, with the command that pins them."""
@@ -54,7 +54,9 @@ class Beside(NamedTuple):
             installer, lock = ("pip", "requirements") if is_pips else ("conda", "conda-lock")
             installer = "pixi" if request.format == "pixi" else installer
             ignored = (
-                "" if request.packages.exclude_newer is None else f", not by {request.asker.named('exclude-newer')}"
+                ""
+                if request.packages.exclude_newer is None
+                else f", not by {request.requester.name_of('exclude-newer')}"
             )
             text = f"{installer} chooses the versions of {few} later{ignored}: a lock pins them now"
             hint = way_out(text, request._replace(format=lock), request)
@@ -128,13 +130,13 @@ def beside_stack(target: Target, solution: Solution, lock: Lock | None = None) -
     return Beside(both, asked.variables, tuple(it for it in chosen if it is not None))
 
 
-def _exact(lock: Lock) -> Iterator[tuple[str, Asked]]:
+def _exact(lock: Lock) -> Iterator[tuple[str, RequestedSpec]]:
     """Each package of ``lock`` as a requirement of this version, or of this file where no index has it."""
     for it in lock.conda:
-        yield it.name, Asked(f"{it.name} =={it.version}")
+        yield it.name, RequestedSpec(f"{it.name} =={it.version}")
     for pin in lock.pins:
         need = f"{pin.name} @ {pin.files[0].url}" if pin.index_url is None else f"{pin.name}=={pin.version}"
-        yield pin.name, Asked(need, by_pip=True)
+        yield pin.name, RequestedSpec(need, by_pip=True)
 
 
 def _name_of(spec: str) -> str:
@@ -143,7 +145,7 @@ def _name_of(spec: str) -> str:
     return "" if found is None else normalized(found[0])
 
 
-def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterator[Asked]:
+def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterator[RequestedSpec]:
     if asked.python is None:
         return
     found = for_target(asked.python, Markers(interpreter_of(target.problem, solution).marker_values()))
@@ -155,6 +157,6 @@ def _of_python(asked: CondaAsked, target: Target, solution: Solution) -> Iterato
     for need, origin in needs.items():
         reason = f"requested by {origin}"
         if by_pip or not may_be_conda(need, origin):
-            yield Asked(named(need.url) if is_unnamed(need) else str(need), reason, by_pip=True)
+            yield RequestedSpec(named(need.url) if is_unnamed(need) else str(need), reason, by_pip=True)
         else:
-            yield Asked(f"{conda_names(need.name)[0]} {conda_versions(need.specifier)}".strip(), reason)
+            yield RequestedSpec(f"{conda_names(need.name)[0]} {conda_versions(need.specifier)}".strip(), reason)

@@ -21,15 +21,15 @@ from envsolve.boundary.secrets import without_secrets
 from envsolve.conda.names import conda_names
 from envsolve.conda.specs import specifier_of
 from envsolve.frameworks import FRAMEWORK_OF_WHEEL
-from envsolve.lockfile.lock import Asked, Lock, Made
+from envsolve.lockfile.lock import Lock, Made, RequestedSpec
 from envsolve.lockfile.options import AROUND, CONSTRAINTS, OVERRIDES
-from envsolve.model.asker import COMMAND_LINE, Asker
 from envsolve.model.host import Platform
 from envsolve.model.lock_format import CONDA_FORMATS, PYTHON_FORMATS
 from envsolve.model.match_spec import parse_match_spec
 from envsolve.model.need import Need, parse_need
 from envsolve.model.note import Note
 from envsolve.model.request import Request
+from envsolve.model.requester import COMMAND_LINE, Requester
 
 _OF_FILES: Mapping[str, tuple[str, ...] | None] = {
     **dict.fromkeys(("index-url", "extra-index-urls", "pytorch-index-url", "channels")),
@@ -84,7 +84,7 @@ def differences(lock: Lock, request: Request, target: Target) -> tuple[Differenc
     )
 
 
-def holds(lock: Lock, wanted: Iterable[Asked]) -> bool:
+def holds(lock: Lock, wanted: Iterable[RequestedSpec]) -> bool:
     """Whether packages in ``lock`` meet all that is ``wanted``, of the stack too."""
     installed = packages_in(lock, Platform(lock.platform))
     conda = _of_conda((it for it in wanted if not it.by_pip), installed)
@@ -137,7 +137,7 @@ def _of_requirements(lock: Lock, made: Made, request: Request, asked: CondaAsked
     digest = python.digest if request.format in PYTHON_FORMATS else asked.digest
     beside = any((asked.categories, python.hashed, python.index_url, python.extra_index_urls))
     is_other = request.format in CONDA_FORMATS and dict(asked.variables) != dict(lock.variables)
-    if made.asked_digest not in (None, digest) and (beside or is_other or not found):
+    if made.request_digest not in (None, digest) and (beside or is_other or not found):
         text = "requirement files have other hashes, indexes, variables or categories"
         yield Difference(Note("files-changed", text), is_met=None)
 
@@ -179,7 +179,7 @@ def _compared(kind: str, wanted: Sequence[_Wanted], recorded: Sequence[str]) -> 
         yield Difference(note, True if kind == "constraint" else None)
 
 
-def _of_conda(asked: Iterable[Asked], installed: Iterable[Installed]) -> Iterator[_Wanted]:
+def _of_conda(asked: Iterable[RequestedSpec], installed: Iterable[Installed]) -> Iterator[_Wanted]:
     for it in asked:
         spec = parse_match_spec(it.spec)
         found = tuple(package for package in installed if package.build is not None and package.name == spec.name)
@@ -218,7 +218,7 @@ def _of_options(lock: Lock, made: Made, request: Request, asked: CondaAsked) -> 
         else:  # a lock does not tell a key of the project from an option that stood for it once
             values = () if old == ("true",) else old
             code = "option-removed"
-            text = f"locked with {Asker().saying(key, *values)}, which the project does not have"
+            text = f"locked with {Requester().setting(key, *values)}, which the project does not have"
         is_met = True if _OF_FILES.get(key, new) == new else None
         if key == "python" and request.python is not None and not _admits(request.python, lock.python):
             is_met, text = False, f"{text}, and the lock file is for Python {lock.python}"

@@ -1,4 +1,4 @@
-"""What the laws look at: every file as it was read, and as it stands in the TOML."""
+"""The input of laws: every file as values and as TOML."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RawRow = Mapping[str, object]
 
 
 class Facts(NamedTuple):
-    """The whole matrix. ``documents`` holds each file by its name; ``today`` is the latest date on Earth."""
+    """The whole matrix. ``documents`` are its files by name. ``today`` is the latest date on Earth."""
 
     documents: Mapping[str, Document]
     frameworks: tuple[FrameworkTable, ...]
@@ -32,7 +32,7 @@ class Facts(NamedTuple):
 
     @property
     def releases(self) -> Iterator[tuple[str, Release]]:
-        """Every build with the name of its file."""
+        """Yield every build with the name of its file."""
         return ((table.name, release) for table in self.frameworks for release in table.releases)
 
     @property
@@ -67,36 +67,36 @@ def gather(matrix: Matrix, today: date) -> Facts:
 
 
 def breach(file: str, row: str, what: str) -> str:
-    """One row that breaks a law, as it is printed."""
+    """Return the text for a row that breaks a law."""
     return f"{file}.toml: {row}: {what}"
 
 
 def named(release: Release) -> str:
-    """How a breach names a build."""
+    """Return the name of a build in the text of a breach."""
     return f"release {release.version} ({release.source}, {release.build}, {release.platform})"
 
 
 def raw_rows(document: Document, table: str) -> list[RawRow]:
-    """The rows of an array of tables as they stand in the file."""
+    """Return the rows of an array of tables as in the file."""
     rows = document.get(table, [])
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
 
 
 def every_row(document: Document) -> Iterator[tuple[str, RawRow]]:
-    """Every row of every array of tables, with its place as ``release[3]``."""
+    """Yield every row of every array of tables, with its place as ``release[3]``."""
     for table in document:
         for number, row in enumerate(raw_rows(document, table), 1):
             yield f"{table}[{number}]", row
 
 
 def raw_evidence(document: Document) -> Mapping[str, RawRow]:
-    """The ``[evidence.<id>]`` tables as they stand in the file."""
+    """Return the ``[evidence.<id>]`` tables as in the file."""
     tables = document.get("evidence", {})
     found = tables.items() if isinstance(tables, dict) else ()
     return {name: row for name, row in found if isinstance(row, dict)}
 
 
 def texts(row: RawRow, key: str) -> list[str]:
-    """A list of strings as it stands in a row; empty if it is absent."""
+    """Return a list of strings in a row; empty if it is absent."""
     value = row.get(key, [])
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []

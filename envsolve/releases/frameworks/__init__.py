@@ -14,7 +14,7 @@ from envsolve.releases.requirements import CudaReleases
 
 
 def readers(matrix: Matrix) -> dict[str, Reader]:
-    """Every reader by its name."""
+    """Return every reader by name."""
     cuda_releases = CudaReleases(matrix.components)
     known: list[Reader] = [
         TensorFlowReader(cuda_releases),

@@ -1,8 +1,8 @@
-"""CuPy: its kernels are compiled at run time; what it holds ready is in the fat binaries of a few of its modules.
+"""CuPy: kernels are compiled at run time; precompiled code is in the fat binaries of a few of its modules.
 
-All modules with device code are compiled with one list of architectures, so the smallest, the random generator, is
-read for them, and its PTX for the toolkit that compiled it: the wheel itself says no more than ``12.x``. METADATA
-describes for which CUDA the wheel is, ``_wheel.json`` the cuDNN that it was compiled with, up to CuPy 13.
+All modules with device code are compiled with one list of architectures. So only the smallest, the random generator, is
+read, and its PTX has the toolkit that compiled it: the wheel itself only says ``12.x``. METADATA has the CUDA versions
+that the wheel is for, ``_wheel.json`` the cuDNN that it was compiled with, up to CuPy 13.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from envsolve.releases.requirements import CudaReleases, extras, header, require
 from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
 _ONE_CUDA = ("117", "116", "115", "114", "113", "112", "111", "110", "102")
-"""Wheels of old are for one toolkit each, which their name tells."""
+"""Old wheels are for one toolkit each, which is in their name."""
 _DEVICE_CODE = re.compile(r"/_generator_api\.[\w.-]+\.(so|pyd)$")
 _MEANT_FOR = re.compile(r"wheel \(precompiled binary\) package for CUDA (\d+)\.(\d+|x)(?: [~-] [\d.x]+)?\.")
 _LIBRARIES = "ctk"
-"""The extra that asks for the CUDA libraries, from CuPy 14 on."""
+"""The extra with the CUDA libraries, from CuPy 14 on."""
 
 
 class CupyReader:
@@ -46,7 +46,7 @@ class CupyReader:
         self._cuda_releases = cuda_releases
 
     def observe(self, wheel: OpenWheel) -> Observation:
-        """CUDA, device code and requirements of one wheel."""
+        """Return CUDA, device code and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
         meant = _MEANT_FOR.search(metadata)
@@ -59,7 +59,7 @@ class CupyReader:
         return seen if member is None else seen | observed_code(wheel.chunks(member))
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """One row for every platform of each project."""
+        """Yield a row for every platform of each project."""
         for project in self.releases_of:
             for platform in listing.platforms(project, version):
                 wheels = listing.wheels(project, version, platform)
@@ -93,18 +93,18 @@ class CupyReader:
 
 
 def _only(seen: Observation) -> str | None:
-    """The one toolkit a wheel is for: those for Jetson under CUDA 10.2 hold no PTX that would tell."""
+    """The only toolkit that a wheel is for. Those for Jetson with CUDA 10.2 have no PTX that would tell."""
     meant = seen.get("meant_for", [])
     return meant[0] if len(meant) == 1 and not meant[0].endswith("x") else None
 
 
 def _range_of(text: str) -> str:
-    """What a description says after ``CUDA``: ``12.x.``, ``11.4.``, ``11.2 ~ 11.x.``."""
+    """The text after ``CUDA`` in a description: ``12.x.``, ``11.4.``, ``11.2 ~ 11.x.``."""
     return text.partition(" CUDA ")[2]
 
 
 def _specifier(meant: list[str]) -> str:
-    """``==11.4``, ``>=12.0,<13`` for 12.x, ``>=11.2,<12`` for 11.2 and later of its major."""
+    """The specifier ``==11.4``, ``>=12.0,<13`` for 12.x, or ``>=11.2,<12`` for 11.2 and later of its major."""
     major, _, minor = meant[0].partition(".")
     if minor == "x":
         return f">={major}.0,<{int(major) + 1}"

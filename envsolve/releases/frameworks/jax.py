@@ -1,7 +1,7 @@
-"""JAX: the extras of jax name jaxlib and the CUDA plugin; the plugin's own libraries say CUDA, cuDNN and architectures.
+"""JAX: the extras of jax require jaxlib and the CUDA plugin; the plugin's libraries have CUDA, cuDNN and architectures.
 
 A GPU install is three wheels of one build: jaxlib, jax-cudaNN-plugin and jax-cudaNN-pjrt. The plugin's ``_versions.so``
-holds the versions it was compiled with, its small kernels (``_linalg.so``, ``_prng.so``) the architectures.
+has the versions it was compiled with, its small kernels (``_linalg.so``, ``_prng.so``) the architectures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FIRST_LONG_CUDNN = 9
 
 
 class _Extra(NamedTuple):
-    """What one extra of jax asks for."""
+    """The requirements of one extra of jax."""
 
     name: str
     jaxlib: SpecifierSet
@@ -39,9 +39,9 @@ class _Extra(NamedTuple):
 
 
 class JaxReader:
-    """Reads jax, jaxlib and the CUDA plugins. ``matrix`` knows which CUDA and cuDNN versions exist.
+    """Reads jax, jaxlib and the CUDA plugins. ``matrix`` has the existing CUDA and cuDNN versions.
 
-    Of the numbers in a plugin only those of known versions are kept: ``edition`` changes with what is known.
+    Of the numbers in a plugin only those of existing versions count. So ``edition`` changes with the known versions.
     """
 
     name = "jax"
@@ -63,7 +63,7 @@ class JaxReader:
         self.edition = f"jax-2-{_digest([*self._cuda.values(), *self._cudnn.values()])}"
 
     def observe(self, wheel: OpenWheel) -> Observation:
-        """Requirements of any of the wheels; versions and architectures of a plugin."""
+        """Return the requirements of any of the wheels, and versions and architectures of a plugin."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {
             "requires": header(metadata, "Requires-Dist"),
@@ -82,7 +82,7 @@ class JaxReader:
         return seen
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """CPU rows for every platform that jaxlib has, GPU rows for every extra whose wheels are there."""
+        """Yield CPU rows for every platform of jaxlib, and GPU rows for every extra whose wheels exist."""
         wheel = listing.wheels("jax", version)[0]
         seen = read(wheel)
         yield from self._cpu_rows(wheel, seen, listing)
@@ -93,8 +93,8 @@ class JaxReader:
                 yield from (row for row in rows if row is not None)
 
     def _cpu_rows(self, wheel: WheelFile, seen: Observation, listing: Listing) -> Iterator[ReadRow]:
-        base = _asked(requirements(seen["requires"]), "jaxlib")
-        wanted = base or _asked(requirements(seen["requires"], extra="cpu"), "jaxlib")
+        base = _requirement_on(requirements(seen["requires"]), "jaxlib")
+        wanted = base or _requirement_on(requirements(seen["requires"], extra="cpu"), "jaxlib")
         jaxlib = None if wanted is None else _newest(listing, "jaxlib", wanted.specifier)
         if jaxlib is None:
             return
@@ -120,23 +120,26 @@ class JaxReader:
         if not all(parts):
             return None
         file = parts[1][0]
-        held = read(file)
+        observed = read(file)
         values = _common(*jax, platform, extra.name, parts)
         values["glibc"] = max((it for it in (values["glibc"], glibc_of(pjrt)) if isinstance(it, str)), key=Version)
-        asked = [*extra.cuda, *(it for name in _own_extras(held) for it in requirements(held["requires"], extra=name))]
-        values |= self._cuda_values(held, asked, extra.name)
-        evidence = (evidence_of(*jax), evidence_of(file, held))
+        required = [
+            *extra.cuda,
+            *(it for name in _own_extras(observed) for it in requirements(observed["requires"], extra=name)),
+        ]
+        values |= self._cuda_values(observed, required, extra.name)
+        evidence = (evidence_of(*jax), evidence_of(file, observed))
         return ReadRow(values, {}, evidence) if values["pythons"] else None
 
-    def _cuda_values(self, held: Observation, asked: list[Requirement], extra: str) -> dict[str, Value]:
-        cudnn = next((it for it in asked if it.name.startswith("nvidia-cudnn")), None)
+    def _cuda_values(self, observed: Observation, required: list[Requirement], extra: str) -> dict[str, Value]:
+        cudnn = next((it for it in required if it.name.startswith("nvidia-cudnn")), None)
         values: dict[str, Value] = {"extras": [extra], "cuda_libraries": "dependencies"}
         for fact in ("cuda", "cudnn"):
-            if len(held.get(fact, ())) == 1:
-                values[fact] = first(held, fact)
-        if held.get("sass"):
-            values |= {"sass": held["sass"], "ptx": held["ptx"]}
-        admitted = self._cuda_releases.admitted(asked)
+            if len(observed.get(fact, ())) == 1:
+                values[fact] = first(observed, fact)
+        if observed.get("sass"):
+            values |= {"sass": observed["sass"], "ptx": observed["ptx"]}
+        admitted = self._cuda_releases.admitted(required)
         if admitted is not None:
             values["cuda_requires"] = admitted
         if cudnn is not None:
@@ -148,7 +151,7 @@ class JaxReader:
 def _common(
     wheel: WheelFile, seen: Observation, platform: str, build: str, parts: list[list[WheelFile]]
 ) -> dict[str, Value]:
-    """The fields of any row; Pythons are those that every part was shipped for and that jax admits."""
+    """The fields of any row. Pythons are those that every part has wheels for and that jax admits."""
     admitted = SpecifierSet(first(seen, "requires_python") or "")
     shared = [set(pythons_of(part)) for part in parts]
     pythons = [python for python in pythons_of(parts[0]) if all(python in one for one in shared)]
@@ -165,29 +168,29 @@ def _common(
 
 
 def _extra(name: str, seen: Observation) -> _Extra | None:
-    """What an extra asks for; None if it brings no plugin (before 0.4.23 jaxlib itself was the CUDA build)."""
-    asked = requirements(seen["requires"], extra=name)
-    plugin = _asked(asked, f"jax-{name}-plugin")
+    """The requirements of an extra, or None if it has no plugin (before 0.4.23 jaxlib itself was the CUDA build)."""
+    required = requirements(seen["requires"], extra=name)
+    plugin = _requirement_on(required, f"jax-{name}-plugin")
     if plugin is None:
         return None
-    specifiers = [it.specifier for it in (*requirements(seen["requires"]), *asked) if it.name == "jaxlib"]
+    specifiers = [it.specifier for it in (*requirements(seen["requires"]), *required) if it.name == "jaxlib"]
     jaxlib = SpecifierSet(",".join(str(specifier) for specifier in specifiers))
-    return _Extra(name, jaxlib, plugin, tuple(it for it in asked if it.name.startswith("nvidia-")))
+    return _Extra(name, jaxlib, plugin, tuple(it for it in required if it.name.startswith("nvidia-")))
 
 
-def _own_extras(held: Observation) -> list[str]:
-    """The extra of the plugin that brings the CUDA libraries: ``with-cuda``, ``with-cuda12`` of old."""
-    return [name for name in extras(held["requires"]) if name.startswith("with-cuda")]
+def _own_extras(observed: Observation) -> list[str]:
+    """The extra of the plugin with the CUDA libraries: ``with-cuda``, formerly ``with-cuda12``."""
+    return [name for name in extras(observed["requires"]) if name.startswith("with-cuda")]
 
 
-def _asked(asked: list[Requirement], name: str) -> Requirement | None:
-    return next((it for it in asked if canonicalize_name(it.name) == name), None)
+def _requirement_on(required: list[Requirement], name: str) -> Requirement | None:
+    return next((it for it in required if canonicalize_name(it.name) == name), None)
 
 
 def _newest(
     listing: Listing, project: str, specifier: SpecifierSet, platform: str | None = None, *, also: str | None = None
 ) -> Version | None:
-    """The newest version that ``specifier`` takes, with wheels for ``platform`` of it and of ``also``."""
+    """The newest version in ``specifier`` with wheels for ``platform`` of it and of ``also``."""
     return next(
         (
             version
@@ -205,11 +208,11 @@ def _digest(versions: list[str]) -> str:
 
 
 def _agreed(lists: list[tuple[str, ...]]) -> list[str]:
-    """What all kernels hold; nothing where they differ, since then one library does not speak for the plugin."""
+    """The code in all kernels; empty if they differ, because then one library does not represent the plugin."""
     return list(lists[0]) if lists and all(one == lists[0] for one in lists) else []
 
 
 def _cudnn_number(version: Version) -> tuple[int, str]:
-    """A cuDNN version as ``CUDNN_VERSION`` writes it, 8904 for 8.9.4 and from 9 on 90101 for 9.1.1, and as we do."""
+    """A cuDNN version as in ``CUDNN_VERSION``, 8904 for 8.9.4 and from 9 on 90101 for 9.1.1, and as in the matrix."""
     major, minor, patch = (*version.release, 0, 0)[:3]
     return (10000 if major >= _FIRST_LONG_CUDNN else 1000) * major + 100 * minor + patch, f"{major}.{minor}.{patch}"

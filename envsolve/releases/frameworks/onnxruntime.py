@@ -1,8 +1,8 @@
-"""ONNX Runtime: a small file says CUDA, from 1.20 on; everything else is in the library of the CUDA provider.
+"""ONNX Runtime: a small file has the CUDA version, from 1.20 on; all else is in the library of the CUDA provider.
 
-That library has 100 to 270 MB in the wheel and is read whole: its fat binaries hold the machine code, its PTX tells the
-toolkit where no file does, and among its strings are the libraries it loads, which tell the majors of CUDA and cuDNN.
-The extras ``cuda`` and ``cudnn`` ask for them, from 1.21 on.
+That library has 100 to 270 MB in the wheel and is read completely. Its fat binaries have the machine code, its PTX has
+the toolkit if no file does, and its strings have the libraries that it loads, with the majors of CUDA and cuDNN. The
+extras ``cuda`` and ``cudnn`` require these, from 1.21 on.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ class OnnxRuntimeReader:
         self._cuda_releases = cuda_releases
 
     def observe(self, wheel: OpenWheel) -> Observation:
-        """CUDA, cuDNN, device code and requirements of one wheel."""
+        """Return CUDA, cuDNN, device code and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
-        said = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
-        cuda = next((match[1] for match in said if match is not None), None)
+        matches = (_CUDA.search(wheel.text(ending) or "") for ending in _SAYS_CUDA)
+        cuda = next((match[1] for match in matches if match is not None), None)
         provider = next((name for ending in _PROVIDER if (name := wheel.find(ending)) is not None), None)
         if provider is None:
             return seen | {"cuda": [cuda]} if cuda is not None else seen
@@ -54,7 +54,7 @@ class OnnxRuntimeReader:
         return seen | names.majors | ({"cuda": [cuda]} if cuda is not None else {})
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """One row for every platform of both projects."""
+        """Yield a row for every platform of both projects."""
         for project in self.projects:
             for platform in listing.platforms(project, version):
                 wheels = listing.wheels(project, version, platform)
@@ -82,14 +82,17 @@ class OnnxRuntimeReader:
         return ReadRow(values, defaults, (evidence_of(file, seen),))
 
     def _libraries(self, seen: Observation) -> dict[str, Value]:
-        """What the extras ask for; empty without them, and in 1.27, whose extras name packages that are not there."""
+        """The requirements of the extras.
+
+        They are empty without extras, and in 1.27, whose extras name missing packages.
+        """
         if not set(_EXTRAS) <= extras(seen["requires"]):
             return {}
-        asked = [it for extra in _EXTRAS for it in requirements(seen["requires"], extra=extra)]
-        admitted = self._cuda_releases.admitted(asked)
+        required = [it for extra in _EXTRAS for it in requirements(seen["requires"], extra=extra)]
+        admitted = self._cuda_releases.admitted(required)
         if admitted is None:
             return {}
-        cudnn = next(it for it in asked if it.name.startswith("nvidia-cudnn"))
+        cudnn = next(it for it in required if it.name.startswith("nvidia-cudnn"))
         return {
             "cuda_requires": admitted,
             "cuda_libraries": "dependencies",

@@ -1,7 +1,7 @@
-"""PaddlePaddle: ``version.py`` says CUDA and cuDNN, from 2.2 on; the machine code is in one library of 200 to 450 MB.
+"""PaddlePaddle: ``version.py`` has CUDA and cuDNN, from 2.2 on; machine code is in one library of 200 to 450 MB.
 
-Its fat binaries begin some 150 MB into the library, and each holds everything it was compiled for: they are read up to
-a number of them. For Linux the rest is read for the symbols of glibc: manylinux1, in the name, promises too much.
+Its fat binaries begin some 150 MB into the library, and each has all targets that it was compiled for, so only a number
+of them is read. For Linux the rest is read for the glibc symbols, because manylinux1 in the name promises too much.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _VERSION_FILES = ("paddle/version/__init__.py", "paddle/version.py")
 _STATED = re.compile(r"^(cuda|cudnn)_version +=[ ]'(\d[\d.]*)'", re.MULTILINE)
 _KERNELS = re.compile(r"/(libpaddle|core_avx)\.(so|pyd)$")
 _ENOUGH = 40
-"""Fat binaries after which the library holds no target that was not seen; each source file has them all."""
+"""The number of fat binaries to read. Each source file has all targets."""
 _GPU, _CPU = "paddlepaddle-gpu", "paddlepaddle"
 
 
@@ -40,11 +40,11 @@ class PaddlePaddleReader:
     releases_of: tuple[str, ...] = projects
 
     def observe(self, wheel: OpenWheel) -> Observation:
-        """CUDA, cuDNN, machine code and requirements of one wheel."""
+        """Return CUDA, cuDNN, machine code and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
-        said = next((text for file in _VERSION_FILES if (text := wheel.text(file)) is not None), "")
-        stated = dict(_STATED.findall(said))
+        content = next((text for file in _VERSION_FILES if (text := wheel.text(file)) is not None), "")
+        stated = dict(_STATED.findall(content))
         if "cuda" not in stated:
             return seen
         seen |= {name: [version] for name, version in stated.items()}
@@ -62,7 +62,7 @@ class PaddlePaddleReader:
         return seen
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """One row for every platform of both projects."""
+        """Yield a row for every platform of both projects."""
         for project in self.projects:
             for platform in listing.platforms(project, version):
                 wheels = listing.wheels(project, version, platform)

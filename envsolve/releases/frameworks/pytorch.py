@@ -1,9 +1,10 @@
 """PyTorch, on the default index and on its own.
 
-``version.py`` says CUDA, Requires-Dist the libraries, libtorch_python the list of architectures.
+``version.py`` has CUDA, Requires-Dist the libraries, libtorch_python the list of architectures.
 
-The list (``sm_75 sm_80 ...``) is a string in the read-only data of libtorch_python, some 5 MB into the wheel's member;
-reading stops there. 1.0 to 1.5 have no such string: the fat binaries of a small library of caffe2 are read instead.
+The list (``sm_75 sm_80 ...``) is a string in the read-only data of libtorch_python, some 5 MB into the wheel's member,
+and reading stops there. 1.0 to 1.5 have no such string, so the fat binaries of a small library of caffe2 are read
+instead.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from envsolve.releases.device_code import GlibcWatch, find_flags, targets_of_fla
 from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Value, evidence_of, first, highest
 from envsolve.releases.requirements import (
     CudaReleases,
+    applies_on,
     header,
-    holds_on,
     only_version,
     requirements,
     specifier_text,
@@ -33,16 +34,16 @@ _BUILDS = (
     *("cpu", "cu92", "cu100", "cu101", "cu102", "cu110", "cu111", "cu113", "cu115", "cu116", "cu117", "cu118"),
     *("cu121", "cu124", "cu126", "cu128", "cu129", "cu130", "cu132"),
 )
-"""The folders of PyTorch's index that held a release. A new one goes in here."""
+"""The directories of PyTorch's index with a release. Add new ones here."""
 _BUILD = re.compile(r"cpu|cu\d+")
 _FLAGS_LIBRARIES = ("torch/lib/libtorch_python.so", "torch/lib/torch_python.dll")
 _SYSTEM_LIBRARIES = re.compile(r"torch/lib/lib(gomp|c10)[-.\w]*\.so[.\d]*$")
-"""Small libraries that come along and ask the system for the newest symbols; the OpenMP runtime for those of 2.17."""
+"""Small libraries in the wheel that require the newest system symbols; the OpenMP runtime those of 2.17."""
 _SMALL_CUDA_LIBRARIES = ("torch/lib/libcaffe2_detectron_ops_gpu.so", "torch/lib/caffe2_detectron_ops_gpu.dll")
 
 
 class PyTorchReader:
-    """Reads torch from the default index: the CUDA build for Linux, CPU builds for the others."""
+    """Reads torch from the default index: the CUDA build for Linux, CPU builds for other platforms."""
 
     name = "pytorch"
     endpoints: tuple[str, ...] = ()
@@ -57,7 +58,7 @@ class PyTorchReader:
         self._cuda_releases = cuda_releases
 
     def observe(self, wheel: OpenWheel) -> Observation:
-        """CUDA, architectures and requirements of one wheel."""
+        """Return CUDA, architectures and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
         match = _CUDA.search(wheel.text("torch/version.py") or "")
@@ -66,7 +67,7 @@ class PyTorchReader:
         seen["cuda"] = [match[1]]
         glibc = GlibcWatch()
         targets = _targets(wheel)
-        if _tag_says_too_little(wheel.file):
+        if _tag_is_too_vague(wheel.file):
             for name in filter(_SYSTEM_LIBRARIES.search, wheel.members):
                 deque(glibc.passing(wheel.chunks(name)), maxlen=0)
         if targets is not None:
@@ -76,13 +77,13 @@ class PyTorchReader:
         return seen
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """One row for every platform."""
+        """Yield a row for every platform."""
         for platform in listing.platforms("torch", version):
             wheels = listing.wheels("torch", version, platform)
             yield self.row(wheels, read(wheels[0]))
 
     def row(self, wheels: list[WheelFile], seen: Observation) -> ReadRow:
-        """The row of one release on one platform."""
+        """Return the row of one release on one platform."""
         cuda = first(seen, "cuda")
         values: dict[str, Value] = {
             "version": wheels[0].version.public,
@@ -101,13 +102,13 @@ class PyTorchReader:
         values: dict[str, Value] = {"cuda": cuda}
         if "sass" in seen:
             values |= {"sass": seen["sass"], "ptx": seen["ptx"]}
-        asked = [it for it in requirements(seen["requires"]) if holds_on(it, file.platform, file.pythons)]
-        cudnn = next((it for it in asked if it.name.startswith("nvidia-cudnn")), None)
+        required = [it for it in requirements(seen["requires"]) if applies_on(it, file.platform, file.pythons)]
+        cudnn = next((it for it in required if it.name.startswith("nvidia-cudnn")), None)
         if cudnn is None:
             return values | {"cuda_libraries": "bundled", "cuda_requires": f"=={cuda}"}
         return values | {
             "cuda_libraries": "dependencies",
-            "cuda_requires": self._cuda_releases.admitted(asked) or f"=={cuda}",
+            "cuda_requires": self._cuda_releases.admitted(required) or f"=={cuda}",
             "cudnn": only_version(cudnn.specifier),
             "cudnn_requires": specifier_text(cudnn.specifier),
             "cudnn_package": str(canonicalize_name(cudnn.name)),
@@ -115,10 +116,10 @@ class PyTorchReader:
 
 
 class PyTorchIndexReader(PyTorchReader):
-    """Reads torch from PyTorch's own index: one folder for each build, which the local version names as well.
+    """Reads torch from PyTorch's own index: one directory for each build, which is also the local version.
 
-    A wheel without a local version (the default build up to 1.8.0) does not say which folder it is of: such rows are
-    written by hand.
+    A wheel without a local version (the default build up to 1.8.0) does not say which directory it is from. Such rows
+    are written by hand.
     """
 
     name = "pytorch-index"
@@ -126,13 +127,13 @@ class PyTorchIndexReader(PyTorchReader):
     source = "pytorch"
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """One row for every platform of a build; none for a version that names no build."""
+        """Yield a row for every platform of a build; none for a version without a build."""
         if _BUILD.fullmatch(version.local or ""):
             yield from super().rows(version, listing, read)
 
 
-def _tag_says_too_little(file: WheelFile) -> bool:
-    """Whether a tag promises an older system than PyTorch was built on, or none; the library's symbols say more."""
+def _tag_is_too_vague(file: WheelFile) -> bool:
+    """Whether a tag is for an older system than PyTorch was built on, or none. The library's symbols are more exact."""
     linux = (file.platform or "").startswith("linux")
     return linux and (file.glibc is None or Version(file.glibc) < Version("2.17"))
 

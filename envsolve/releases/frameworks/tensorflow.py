@@ -1,7 +1,7 @@
-"""TensorFlow: ``build_info.py`` says CUDA, cuDNN and architectures; the extra ``and-cuda`` says the libraries.
+"""TensorFlow: ``build_info.py`` has CUDA, cuDNN and architectures; the extra ``and-cuda`` has the libraries.
 
-Before 2.3 the text holds no architectures: 1.x wheels have small CUDA libraries under contrib, whose fat binaries are
-read; 2.0 to 2.2 have one library of 400 MB and more, read only with ``--deep``.
+Before 2.3 that file has no architectures. Wheels of 1.x have small CUDA libraries under contrib, whose fat binaries are
+read. 2.0 to 2.2 have one library of 400 MB and more, which is read only with ``--deep``.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from envsolve.releases.reader import Observation, OpenWheel, Read, ReadRow, Valu
 from envsolve.releases.requirements import (
     PARSING,
     CudaReleases,
+    applies_on,
     header,
-    holds_on,
     only_version,
     requirements,
     specifier_text,
@@ -29,7 +29,7 @@ from envsolve.releases.requirements import (
 from envsolve.releases.wheels import Listing, WheelFile, glibc_of, pythons_of
 
 _SIDE_PACKAGES = ("tensorflow-intel", "tensorflow-cpu-aws", "tensorflow-macos", "tensorflow-aarch64")
-"""From 2.9 to 2.15 some wheels are empty and ask for one of these in the same version."""
+"""From 2.9 to 2.15 some wheels are empty and require the same version of one of these."""
 _CONTRIB_CUDA = ("contrib/rnn/python/ops/_gru_ops.so", "contrib/rnn/python/ops/_lstm_ops.so")
 _LINKED = {
     "cuda_version": re.compile(r"libcudart\.so\.(\d+\.\d+)"),
@@ -37,7 +37,7 @@ _LINKED = {
 }
 _ALL_KERNELS = re.compile(r"/_pywrap_tensorflow_internal\.(so|pyd)$")
 _ENOUGH = 40
-"""Fat binaries after which a large library holds no target that was not seen; each source file has them all."""
+"""The number of fat binaries of a large library to read. Each source file has all targets."""
 _ASSIGNMENT = re.compile(r"(\w+) = (.+)")
 _ORDERED = re.compile(r"collections\.OrderedDict\((.*)\)")
 
@@ -58,7 +58,7 @@ class TensorFlowReader:
         self._cuda_releases = cuda_releases
 
     def observe(self, wheel: OpenWheel) -> Observation:
-        """CUDA, cuDNN, architectures and requirements of one wheel."""
+        """Return CUDA, cuDNN, architectures and requirements of one wheel."""
         metadata = wheel.text(".dist-info/METADATA") or ""
         seen: Observation = {"requires": header(metadata, "Requires-Dist")}
         text = wheel.text("python/platform/build_info.py")
@@ -82,7 +82,7 @@ class TensorFlowReader:
         return seen
 
     def rows(self, version: Version, listing: Listing, read: Read) -> Iterator[ReadRow]:
-        """A row for every platform of each of the three packages."""
+        """Yield a row for every platform of each of the three packages."""
         for project in self.releases_of:
             for platform in listing.platforms(project, version):
                 wheels = listing.wheels(project, version, platform)
@@ -141,8 +141,8 @@ def _cpu_row(wheels: list[WheelFile], seen: Observation, listing: Listing) -> It
     values = _common(wheels, "cpu")
     file = wheels[0]
     if "is_cuda_build" not in seen:
-        asked = [it for it in requirements(seen["requires"]) if it.name in _SIDE_PACKAGES]
-        side = next((it.name for it in asked if holds_on(it, file.platform, file.pythons)), None)
+        required = [it for it in requirements(seen["requires"]) if it.name in _SIDE_PACKAGES]
+        side = next((it.name for it in required if applies_on(it, file.platform, file.pythons)), None)
         if side is None:
             return
         there = pythons_of(listing.wheels(side, file.version, file.platform))
@@ -153,13 +153,13 @@ def _cpu_row(wheels: list[WheelFile], seen: Observation, listing: Listing) -> It
 
 
 def _is_doubled(project: str, platform: str, version: Version, listing: Listing) -> bool:
-    """Whether the other package ships the same CPU build for this platform; one row is enough."""
+    """Whether the other package ships the same CPU build for this platform. One row is enough."""
     other = "tensorflow-cpu" if platform in ("linux-64", "win-64") else "tensorflow"
     return project != other and bool(listing.wheels(other, version, platform))
 
 
 def _build_info(text: str) -> dict[str, object]:
-    """The assignments of ``build_info.py``: a dictionary of its own from 2.3 on, single names before."""
+    """The assignments in ``build_info.py``: a dictionary from 2.3 on, separate names before."""
     info: dict[str, object] = {}
     for line in text.splitlines():
         match = _ASSIGNMENT.fullmatch(line.strip())
@@ -179,14 +179,14 @@ def _build_info(text: str) -> dict[str, object]:
 
 
 def _dictionary(value: object) -> dict[str, object]:
-    """A dictionary, or the pairs of one."""
+    """A dictionary, or the one made of pairs."""
     if isinstance(value, dict | list):
         return dict(value)
     raise ValueError(f"build_info.py holds no dictionary: {value!r}")
 
 
 def _cuda_minor(text: str) -> str:
-    """``11.2`` from ``11.2``, ``64_112`` (Windows) or ``12.5.1``."""
+    """The minor ``11.2`` from ``11.2``, ``64_112`` (Windows) or ``12.5.1``."""
     if text.startswith("64_"):
         digits = text.removeprefix("64_")
         return f"{digits[:-1]}.{digits[-1]}"
@@ -212,7 +212,7 @@ def _small_cuda_library(wheel: OpenWheel) -> bytes | None:
 
 
 def _linked(wheel: OpenWheel) -> dict[str, object]:
-    """CUDA and cuDNN by the names of the libraries that TensorFlow 1.13 links to; later ones open them at run time.
+    """CUDA and cuDNN by the names of the libraries that TensorFlow 1.13 links to. Later ones open them at run time.
 
     Up to 10.2 the file name of the CUDA runtime has the minor.
     """

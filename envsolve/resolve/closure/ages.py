@@ -11,9 +11,11 @@ _SECONDS_OF_A_DAY = 86400
 
 
 def days_of(releases: Releases) -> list[float]:
-    """The day on which each version, or a higher one, was there first; what has no date is as old as the next.
+    """Return the first day on which each version or a higher one existed.
 
-    So a late patch of an old line does not look new. A pre-release is as old as the version after it.
+    A version without a date is as old as the next.
+
+    So a late patch of an old line does not look new, and a pre-release is as old as the version after it.
     """
     found: list[float] = []
     day = float("inf")

@@ -1,12 +1,12 @@
-"""A search that misses no answer and gives none that is wrong, where resolvelib 1.2 does either in rare cases.
+"""A resolvelib search that finds every answer and no wrong ones, where resolvelib 1.2 fails in rare cases.
 
-Where to go back to from a conflict: resolvelib goes back to a pick whose requirements are named in the conflict that it
-began with. It looks neither at what left no other version of a project on the way back nor at what earlier versions of
-it failed for, and so skips picks of which another version would have helped. Here every project remembers what its
-versions failed for, and what bounds it counts as well (conflict-directed backjumping, Prosser 1993).
+Backjumping: after a conflict, resolvelib goes back to a pick whose requirements are part of the conflict it began with.
+It ignores what excluded the other versions of a project on the way back, and why its earlier versions failed. So it
+skips picks of which another version would have helped. Here every project remembers why its versions failed, and what
+limits it counts as well (conflict-directed backjumping, Prosser 1993).
 
-What is picked: a pick that does not meet a later requirement loses its own requirements, and where the later one goes
-again, resolvelib takes it for picked without them. Here it has to be picked again.
+Picks: a pick that does not meet a later requirement loses its own requirements. If the later requirement disappears
+again, resolvelib treats the pick as made, but without its requirements. Here it has to be picked again.
 """
 
 from __future__ import annotations
@@ -18,27 +18,30 @@ from resolvelib import ResolutionImpossible
 from resolvelib.resolvers import Criterion, RequirementInformation, Resolution
 from resolvelib.structs import State
 
-from envsolve.resolve.closure.provider import Ask, Pick
+from envsolve.resolve.closure.provider import Pick, Requirement
 
-Cause = RequirementInformation[Ask, Pick]
+Cause = RequirementInformation[Requirement, Pick]
 
 
 _STATES_TO_GO_BACK = 3
-"""The root, what stood before the last pick, and what stands after it."""
+"""The root, the state before the last pick, and the state after it."""
 
 
-class BackjumpingResolution(Resolution[Ask, Pick, str]):
-    """As the module says; it also remembers whether a pin meets its requirements, which is asked in every round."""
+class BackjumpingResolution(Resolution[Requirement, Pick, str]):
+    """The search that the module describes.
+
+    It also remembers whether a pick meets its requirements, which resolvelib checks in every round.
+    """
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._optimistic_backjumping_ratio = 0.0
         self._blamed: dict[str, set[str]] = {}
-        """What the versions of a project failed for."""
-        self._verdicts: dict[str, tuple[Criterion[Ask, Pick], Pick, bool]] = {}
+        """The projects because of which versions of a project failed."""
+        self._verdicts: dict[str, tuple[Criterion[Requirement, Pick], Pick, bool]] = {}
 
     def _backjump(self, causes: list[Cause]) -> bool:
-        """Go back to the last pick that has a part in a conflict, and leave its version out; False if there is none.
+        """Go back to the last pick that is part of a conflict, and exclude its version. Return False if there is none.
 
         Raises ResolutionImpossible.
         """
@@ -61,8 +64,8 @@ class BackjumpingResolution(Resolution[Ask, Pick, str]):
             blamed |= self._behind((it for it, versions in left_out if versions), self.state)
         return False
 
-    def _last_of(self, blamed: set[str], causes: Sequence[Cause]) -> tuple[str, Pick, State[Ask, Pick, str]]:
-        """The last pick of something that is blamed, which is taken back with all that came after it."""
+    def _last_of(self, blamed: set[str], causes: Sequence[Cause]) -> tuple[str, Pick, State[Requirement, Pick, str]]:
+        """The last pick of a blamed project. It is undone together with everything after it."""
         while self._states:
             broken = self._states.pop()
             if not broken.mapping or not self._states:
@@ -72,29 +75,29 @@ class BackjumpingResolution(Resolution[Ask, Pick, str]):
                 return name, candidate, broken
         raise ResolutionImpossible(list(causes))
 
-    def _behind(self, names: Iterable[str], state: State[Ask, Pick, str]) -> set[str]:
-        """What leaves no other version of ``names``: who bounds them, and what their versions failed for before."""
+    def _behind(self, names: Iterable[str], state: State[Requirement, Pick, str]) -> set[str]:
+        """The projects that exclude other versions of ``names``, by a limit or because versions failed with them."""
         found: set[str] = set()
         for name in names:
             found |= self._blamed.get(name, set())
-            found.update(self._who_asks(name, state))
+            found.update(self._parents(name, state))
         return found
 
-    def _who_asks(self, name: str, state: State[Ask, Pick, str]) -> Iterator[str]:
-        """The picks that ask for a project, and for one with an extra those that ask for it without."""
+    def _parents(self, name: str, state: State[Requirement, Pick, str]) -> Iterator[str]:
+        """The picks that require a project. For a project with an extra, also those that require it without."""
         for identifier in {name, name.partition("[")[0]} & state.criteria.keys():
             for _, parent in state.criteria[identifier].information:
                 if parent is not None:
                     yield parent.identifier
 
     def _remove_information_from_criteria(
-        self, criteria: dict[str, Criterion[Ask, Pick]], parents: Collection[str]
+        self, criteria: dict[str, Criterion[Requirement, Pick]], parents: Collection[str]
     ) -> None:
         super()._remove_information_from_criteria(criteria, parents)
         for name in parents:
             self.state.mapping.pop(name, None)
 
-    def _is_current_pin_satisfying(self, name: str, criterion: Criterion[Ask, Pick]) -> bool:
+    def _is_current_pin_satisfying(self, name: str, criterion: Criterion[Requirement, Pick]) -> bool:
         pin = self._states[-1].mapping.get(name)
         if pin is None:
             return False

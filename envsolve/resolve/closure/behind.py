@@ -1,4 +1,4 @@
-"""How far behind the newest release what was requested is, and what holds it there."""
+"""How far requested packages are behind their newest release, and why."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envsolve.frameworks import FRAMEWORK_OF_WHEEL, OWN_INDEX
 from envsolve.model.need import is_limited, specifier_of
 from envsolve.model.versions import LibcVersion, parsed_version
 from envsolve.resolve.closure.ages import days_of
-from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.provider import Pick, Provider, Requirement
 from envsolve.resolve.closure.releases import Fit, Unfit, descending
 from envsolve.resolve.closure.settle import Reached
 from envsolve.resolve.closure.virtual import VirtualReleases
@@ -23,50 +23,55 @@ _A_YEAR = 12
 
 
 class Behind(NamedTuple):
-    """A project whose newest release was not taken.
+    """A project whose newest release was not chosen.
 
-    ``months`` lie between the two, None if the index gives no dates. ``held_by`` says what requires an older one, as
-    ``vllm 0.21.0 requires torch==2.11.0``, the stack and what was requested first; nothing where newer ones do not go
-    with the rest.
+    ``months`` is the time between the two releases, None if the index has no dates. ``limited_by`` says what requires
+    the older one, such as ``vllm 0.21.0 requires torch==2.11.0``, the stack and the request first. It is empty if newer
+    ones conflict only with everything else taken together.
     """
 
     name: str
     version: str
     newest: str
     months: float | None
-    held_by: tuple[str, ...]
+    limited_by: tuple[str, ...]
     floor: Mapping[str, int]
-    """What a search for the newest is held to."""
+    """The minimum versions for a search for the newest."""
     is_of_stack: bool = False
-    """Whether the stack or the GPU excludes newer ones, and not only what others require."""
+    """Whether the stack or the GPU excludes newer versions, and not only other packages."""
 
 
 def behind(picks: Mapping[str, Pick], reached: Reached, newest: Mapping[str, str], limits: Limits) -> Iterator[Behind]:
-    """The projects of ``newest``, which are their newest versions, of which an older one is picked.
+    """Yield the projects of ``newest``, a map to their newest versions, of which an older version was picked.
 
-    What is released with a framework, as torchvision with PyTorch, follows it and is no reason for its age.
+    A package that is released with a framework, as torchvision with PyTorch, follows it and is no reason for its age.
     """
     for name, version in newest.items():
         pick = picks.get(name)
         if pick is None or not _is_older(pick.version, version):
             continue
         position = pick.releases.position(version)
-        held = dict.fromkeys(it.because for it in limits(name) if it.because and not _is_within(it, pick, position))
-        of_stack = bool(held)
-        held |= dict.fromkeys(
-            f"{by} {picks[by].version} requires {ask}"
-            for ask, by in sorted((it for asks in reached.values() for it in asks), key=lambda it: it[1] not in newest)
-            if ask.name == name and by not in ("", name) and not _is_virtual(picks[by]) and not _admits(ask, version)
+        reasons = dict.fromkeys(it.because for it in limits(name) if it.because and not _is_within(it, pick, position))
+        of_stack = bool(reasons)
+        reasons |= dict.fromkeys(
+            f"{by} {picks[by].version} requires {requirement}"
+            for requirement, by in sorted(
+                (it for requirements in reached.values() for it in requirements), key=lambda it: it[1] not in newest
+            )
+            if requirement.name == name
+            and by not in ("", name)
+            and not _is_virtual(picks[by])
+            and not _admits(requirement, version)
             if not (name in FRAMEWORK_OF_WHEEL and by in OWN_INDEX)
         )
         floor = {} if position is None else {name: position}
-        yield Behind(name, pick.version, version, _months(pick, position), tuple(held), floor, of_stack)
+        yield Behind(name, pick.version, version, _months(pick, position), tuple(reasons), floor, of_stack)
 
 
 def beyond_glibc(
     picks: Mapping[str, Pick], provider: Provider, names: Iterable[str]
 ) -> Iterator[tuple[str, str, LibcVersion]]:
-    """The newest version of each project that a newer C library alone would allow, and the glibc that it needs."""
+    """Yield the newest version of each project that needs only a newer C library, and that glibc version."""
     fitting = provider.world.fitting
     for name in names:
         pick = picks.get(name)
@@ -83,7 +88,7 @@ def beyond_glibc(
 
 
 def _is_older(version: str, other: str) -> bool:
-    """Whether one version comes before another; two builds of one version are alike."""
+    """Whether a version is before another. Two builds of one version are equal."""
     one, another = (parsed_version(it.partition("+")[0]) for it in (version, other))
     return one is not None and another is not None and one < another
 
@@ -101,14 +106,14 @@ def _months(pick: Pick, position: int | None) -> float | None:
         return None
     days = days_of(pick.releases)
     found = (days[position] - days[pick.position]) / DAYS_OF_A_MONTH
-    return found if 0 <= found < inf else None  # neither where a version has no date
+    return found if 0 <= found < inf else None  # not finite if a version has no date
 
 
 class Unlimited(NamedTuple):
-    """A package that was released ``months`` before the ``framework`` beside it and sets no upper limit on that.
+    """A package that was released ``months`` before the ``framework`` next to it and sets no upper limit on it.
 
-    ``then`` is the version of the framework that was the newest when the package was released. ``is_outgrown`` says
-    that newer versions of the package do set one: what admitted everything then is known to be wrong now.
+    ``then`` is the newest version of the framework at the time of the package's release. ``is_outgrown`` is true if
+    newer versions of the package do set a limit: then admitting every version is known to be wrong now.
     """
 
     name: str
@@ -126,12 +131,17 @@ def unlimited(
     packages: Collection[str],
     provider: Provider,
 ) -> Iterator[Unlimited]:
-    """Those of ``newest`` that are over a year older than one of ``packages``, on which they set no upper limit."""
-    asked = {(by, ask.name): ask for asks in reached.values() for ask, by in asks if ask.name in packages}
+    """Yield packages of ``newest`` that are over a year older than a package in ``packages`` and do not limit it."""
+    found = {
+        (by, requirement.name): requirement
+        for requirements in reached.values()
+        for requirement, by in requirements
+        if requirement.name in packages
+    }
     pairs = ((name, it) for name in newest for it in packages if name in picks and name not in packages and it in picks)
     for name, framework in pairs:
-        ask, pick, other = asked.get((name, framework)), picks[name], picks[framework]
-        if _is_virtual(pick) or (ask is not None and is_limited(ask.specifier)):
+        requirement, pick, other = found.get((name, framework)), picks[name], picks[framework]
+        if _is_virtual(pick) or (requirement is not None and is_limited(requirement.specifier)):
             continue
         day, days = days_of(pick.releases)[pick.position], days_of(other.releases)
         months = (days[other.position] - day) / DAYS_OF_A_MONTH
@@ -139,13 +149,13 @@ def unlimited(
         if not (_A_YEAR < months < inf and earlier):
             continue
         is_outgrown = _limits(pick, newest[name], framework, provider)
-        if ask is not None or is_outgrown:
+        if requirement is not None or is_outgrown:
             then = other.releases.project.versions[earlier[-1]]
             yield Unlimited(name, pick.version, framework, months, then, is_outgrown)
 
 
 def _limits(pick: Pick, version: str, framework: str, provider: Provider) -> bool:
-    """Whether ``version`` of what is picked sets an upper limit on the framework, as far as its metadata can be had."""
+    """Whether ``version`` of the picked project sets an upper limit on the framework, if its metadata is available."""
     position = pick.releases.position(version)
     fit = None if position is None else pick.releases.fit(position)
     if not isinstance(fit, Fit):
@@ -157,14 +167,14 @@ def _limits(pick: Pick, version: str, framework: str, provider: Provider) -> boo
 
 
 def months_of(pick: Pick) -> float:
-    """How many months a version is older than the newest release of its project; 0 where there are no dates."""
+    """Return how many months a version is older than the newest release of its project; 0 without dates."""
     days = [it for it in days_of(pick.releases) if it != float("inf")]
     day = days_of(pick.releases)[pick.position]
     return max(0.0, (max(days) - day) / DAYS_OF_A_MONTH) if days and day != float("inf") else 0.0
 
 
-def _admits(ask: Ask, version: str) -> bool:
+def _admits(requirement: Requirement, version: str) -> bool:
     try:
-        return specifier_of(ask.specifier).contains(version, prereleases=True)
+        return specifier_of(requirement.specifier).contains(version, prereleases=True)
     except ValueError:
         return True

@@ -1,8 +1,8 @@
-"""What a stack demands of the packages around it, beyond what their own metadata says.
+"""What a stack requires of the packages around it, beyond their own metadata.
 
-Metadata leave the libraries of a GPU build floating: pip takes the newest, whatever GPU and driver there are. Here
-every such package is bounded by what was solved: its CUDA major, the toolkit, a cuDNN and an NCCL with code for the
-GPUs, and one package only of those that install the same module.
+Metadata leaves the libraries of a GPU build open: pip takes the newest, whatever the GPU and the driver. Here every
+such package is limited by the solved stack: its CUDA major, the toolkit, a cuDNN and an NCCL with code for the GPUs. Of
+packages that install the same module, only one is allowed.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ from envsolve.model.versions import CudaVersion
 from envsolve.resolve.closure.world import Limit
 
 THE_STACK = "the stack"
-"""Where the builds of a stack are requested."""
+"""The origin of requirements of a stack's builds."""
 NEVER = "<0.dev0"
-"""A specifier that no version lies in."""
+"""A specifier that no version meets."""
 _MAJOR_IN_NAME = re.compile(r"-cu(?:da)?(\d\d)(?:\d|x)?(?=-|\Z)")
-"""nvidia-cudnn-cu12, jax-cuda12-plugin, cupy-cuda12x, cupy-cuda112."""
+"""Matches nvidia-cudnn-cu12, jax-cuda12-plugin, cupy-cuda12x, cupy-cuda112."""
 _FIRST_WITHOUT_SUFFIX = 13
-"""From CUDA 13 on NVIDIA's toolkit packages carry no -cuNN."""
+"""From CUDA 13 on, the names of NVIDIA's toolkit packages have no -cuNN."""
 _OF_THE_MAJOR = ("cuda-toolkit", "cuda-bindings", "cuda-python")
-"""Packages whose own major is that of CUDA."""
+"""Packages with the same major version as CUDA."""
 _COMPILERS = ("nvidia-cuda-nvrtc", "nvidia-nvvm", "nvidia-cuda-nvcc")
-"""Those that make PTX. nvJitLink and nvPTXCompiler make machine code, which every driver of the major runs
+"""Packages that make PTX. nvJitLink and nvPTXCompiler make machine code, which every driver of the major runs
 (https://docs.nvidia.com/cuda/nvjitlink)."""
 _ASSEMBLER = "nvidia-cuda-nvcc-cu"
-"""ptxas for CUDA 11 and 12, which makes machine code: frameworks ask for a newer one than the libraries they were built
+"""ptxas for CUDA 11 and 12, which makes machine code. Frameworks require a newer one than the libraries they were built
 with."""
 _FIRST_NCCL_WITHOUT_MAXWELL = "2.28.3"
 _PASCAL = ComputeCapability(6, 0)
@@ -47,11 +47,11 @@ _NONE = CudaVersion(0, 0)
 
 
 FactsOf = Callable[[str], tuple[BuildFacts, ...]]
-"""What is known of the builds of a package, by its name."""
+"""Returns what is known about the builds of a package, by its name."""
 
 
 def constraints_of(release: Release, facts_of: FactsOf) -> Iterator[Need]:
-    """The packages that the wheel of ``release`` breaks with in other versions, which its metadata do not say."""
+    """Yield limits on packages with which the wheel of ``release`` breaks and which its metadata does not state."""
     yield from map(parse_need, release.constraints)
     for facts in facts_of(release.package):
         if facts.covers(str(release.version)):
@@ -59,16 +59,16 @@ def constraints_of(release: Release, facts_of: FactsOf) -> Iterator[Need]:
 
 
 def cuda_major_of(name: str) -> int | None:
-    """The CUDA that a package is for by its name; None if that does not say."""
+    """Return the CUDA major in a package name, or None if the name has none."""
     named = _MAJOR_IN_NAME.search(name)
     return None if named is None else int(named[1])
 
 
 def may_stand_beside(name: str, major: int, facts_of: FactsOf) -> bool:
-    """Whether a package with a CUDA in its name may stand in a stack of CUDA ``major``, where nothing else is known.
+    """Whether a package with a CUDA major in its name fits a stack of CUDA ``major``, if nothing else is known.
 
-    Not one for a newer CUDA, which may need a newer driver, nor a framework's part for another one. Else the libraries
-    of an older CUDA have names of their own (libcublas.so.12); where they have not, the matrix has a place for them.
+    A package for a newer CUDA may need a newer driver, so it does not fit, nor does another framework's part. Libraries
+    of an older CUDA have different names (libcublas.so.12). For those that do not, the matrix has a place.
     """
     named = cuda_major_of(name)
     if any(it.cuda is not None for it in facts_of(name)):
@@ -82,7 +82,7 @@ def may_stand_beside(name: str, major: int, facts_of: FactsOf) -> bool:
 def without_code(
     name: str, gpus: Collection[ComputeCapability], cuda: CudaVersion, drivers: Drivers, facts_of: FactsOf
 ) -> Iterator[tuple[BuildFacts, str]]:
-    """The builds of a package without code for one of ``gpus`` in a stack of ``cuda``, each with a sentence on it."""
+    """Yield the builds of a package without code for one of ``gpus`` in a stack of ``cuda``, each with a sentence."""
     looked_into = [it for it in facts_of(name) if it.code is not None]
     lacking = [(it, it.without_code_for(gpus, cuda, drivers.compile)) for it in looked_into]
     of_all = all(gpu is not None for _, gpu in lacking)
@@ -94,7 +94,7 @@ def without_code(
 
 
 def _lack(facts: BuildFacts, gpu: ComputeCapability, cuda: CudaVersion, drivers: Drivers) -> str:
-    """Half a sentence on builds that do not run on ``gpu``."""
+    """Half a sentence about builds that do not run on ``gpu``."""
     if facts.without_code_for([gpu], cuda) is not None:
         return f"has no code for compute capability {gpu}"
     has = f"has only PTX of CUDA {facts.ptx_cuda} for compute capability {gpu}"
@@ -102,9 +102,10 @@ def _lack(facts: BuildFacts, gpu: ComputeCapability, cuda: CudaVersion, drivers:
 
 
 class Drivers(NamedTuple):
-    """What all drivers of a problem can do; None if one is unknown.
+    """What all drivers of a problem support, None if one is unknown.
 
-    They ``run`` machine code of a CUDA up to this major, and ``compile`` PTX of toolkits up to this one.
+    ``run`` is the newest CUDA major whose machine code they run. ``compile`` is the newest toolkit whose PTX they
+    compile.
     """
 
     run: int | None = None
@@ -112,7 +113,7 @@ class Drivers(NamedTuple):
 
 
 def drivers_of(problem: Problem, table: CudaTable) -> Drivers:
-    """What the drivers of ``problem`` can do."""
+    """Return what the drivers of ``problem`` support."""
     known = [(it.driver, it.windows_driver) for it in problem.machines if it.driver is not None]
     if not known or len(known) < len(problem.machines):
         return Drivers()
@@ -126,15 +127,15 @@ def drivers_of(problem: Problem, table: CudaTable) -> Drivers:
 
 
 def _have_no_code(facts: BuildFacts, known: Iterable[BuildFacts], gpus: Iterable[ComputeCapability]) -> bool:
-    """Whether the versions of ``facts`` have no code for one of ``gpus``, whatever the CUDA, as far as is ``known``."""
+    """Whether, as far as ``known``, the versions of ``facts`` have no code for one of ``gpus``, whatever the CUDA."""
     public = str(facts.versions).removeprefix("==").partition("+")[0]
-    alike = [it for it in known if it.versions == facts.versions or (facts.are_of_name and it.covers(public))]
+    alike = [it for it in known if it.versions == facts.versions or (facts.are_from_file_name and it.covers(public))]
     codes = [it.code for it in alike if it.code is not None]
     return any(all(it.runs_as(gpu) is None for it in codes) for gpu in gpus)
 
 
 def _excluding(facts: BuildFacts, because: str, labelled: frozenset[str]) -> Limit:
-    """The builds with ``facts`` may not be taken, except for ``labelled`` ones that were built elsewhere.
+    """A limit that excludes the builds with ``facts``, except ``labelled`` ones, which were built elsewhere.
 
     Facts that name a label are about that build.
     """
@@ -143,11 +144,12 @@ def _excluding(facts: BuildFacts, because: str, labelled: frozenset[str]) -> Lim
 
 
 class Bounds:
-    """The limits that ``solution`` sets, by the name of a package; looked up as packages turn up.
+    """The limits that ``solution`` sets on packages by name, computed on demand.
 
-    ``table`` and ``components`` give toolkits and their parts, which are read where they are needed. ``rivals`` are,
-    for each package of the stack, those that install the same module. ``facts_of`` says what builds need that their
-    metadata do not say; ``with_stack`` are packages whose builds come from where the stack does, all for its CUDA.
+    ``table`` and ``components`` contain toolkits and their parts, which are read only if needed. ``rivals`` maps each
+    package of the stack to packages that install the same module. ``facts_of`` returns requirements of builds that
+    metadata does not state. ``with_stack`` are packages whose builds come from the source of the stack and are all for
+    its CUDA.
     """
 
     def __init__(
@@ -170,7 +172,7 @@ class Bounds:
         self._known: dict[str, tuple[Limit, ...]] = {}
 
     def of(self, name: str) -> tuple[Limit, ...]:
-        """What the stack demands of the package ``name``."""
+        """Return the limits of the stack on the package ``name``."""
         if name not in self._known:
             self._known[name] = tuple(self._worked_out(name))
         return self._known[name]
@@ -204,7 +206,10 @@ class Bounds:
             yield from self._of_nccl()
 
     def _of_releases(self, name: str) -> Iterator[Limit]:
-        """What the matrix knows of a wheel and its own metadata do not say; of conda builds it speaks conda's names."""
+        """What the matrix knows about a wheel and its metadata does not state.
+
+        Rows for conda builds use conda's names.
+        """
         wheels = (choice.release for choice in self._solution.choices if choice.release.source.is_wheel)
         for release in wheels:
             for need in constraints_of(release, self._facts_of):
@@ -212,11 +217,11 @@ class Bounds:
                     yield Limit(need.specifier, f"{release.package} {release.version} breaks without {need}")
 
     def _of_builds(self, name: str, cuda: CudaVersion) -> Iterator[Limit]:
-        """Versions of a package whose builds are for another CUDA, driver or GPU."""
+        """Exclude versions of a package whose builds are for another CUDA, driver or GPU."""
         if name in self._with_stack:
             return
         known = self._facts_of(name)
-        labelled = frozenset(str(it.versions).removeprefix("==") for it in known if it.are_of_name)
+        labelled = frozenset(str(it.versions).removeprefix("==") for it in known if it.are_from_file_name)
         for facts, because in without_code(name, self._solution.problem.gpus, cuda, self._drivers, self._facts_of):
             limit = _excluding(facts, because, labelled)
             yield limit._replace(is_of_gpu=_have_no_code(facts, known, self._solution.problem.gpus))
@@ -228,7 +233,7 @@ class Bounds:
                 yield _excluding(facts, f"{name}{facts.versions} {too_old}", labelled)
 
     def _driver_is_too_old(self, facts: BuildFacts) -> str | None:
-        """Half a sentence on a runtime that is part of a build and newer than the driver, or than the stack's CUDA."""
+        """Half a sentence about a runtime that is part of a build and too new for the driver or the stack's CUDA."""
         toolkit = self._solution.toolkit
         if facts.linked_cuda is None or toolkit is None:
             return None
@@ -240,7 +245,7 @@ class Bounds:
         return None if fits else f"has the runtime of CUDA {facts.linked_cuda} linked in, {limit}"
 
     def lost(self, name: str, version: str) -> Iterator[str]:
-        """What a version of a package loses, as its builds are for another CUDA, driver or GPU."""
+        """Yield what a version of a package lacks because its builds are for another CUDA, driver or GPU."""
         toolkit = self._solution.toolkit
         if toolkit is None or name in self._with_stack:
             return
@@ -256,10 +261,10 @@ class Bounds:
                 yield f"{name} {version} {too_old}: {facts.loss}"
 
     def _follows_toolkit(self, name: str) -> bool:
-        """Whether a package must not be newer than the stack's toolkit: a compiler, where it makes PTX on the machine.
+        """Whether a package must not be newer than the stack's toolkit: a compiler that makes PTX on the machine.
 
-        A driver reads PTX only up to its own CUDA, while it runs the machine code of its whole major: the libraries of
-        a newer toolkit of that major do (https://docs.nvidia.com/deploy/cuda-compatibility, minor-version).
+        A driver reads PTX only up to its own CUDA, but runs the machine code of its whole major. So the libraries of a
+        newer toolkit of that major are fine (https://docs.nvidia.com/deploy/cuda-compatibility, minor-version).
         """
         if not name.startswith(_COMPILERS):
             return False
@@ -272,7 +277,7 @@ class Bounds:
 
     @cached_property
     def _toolkit_parts(self) -> Mapping[str, Version]:
-        """The parts of the stack's toolkit with the newest version that some release of it holds."""
+        """The parts of the stack's toolkit, each with the newest version in any release of the toolkit."""
         assert self._solution.toolkit is not None
         cuda = self._solution.toolkit.version
         found = [
@@ -300,7 +305,7 @@ class Bounds:
         return frozenset(normalized(part.package) for release in releases for part in release.components)
 
     def _of_part(self, name: str) -> Limit:
-        """At most what the toolkit holds: what compiles at run time must not be newer than the driver can read."""
+        """Limit a part to the toolkit's version: a run-time compiler must not be newer than the driver can read."""
         assert self._solution.toolkit is not None
         cuda = self._solution.toolkit.version
         newest = self._toolkit_parts[name]
@@ -320,7 +325,7 @@ class Bounds:
         yield Limit(f"<{after}", f"the matrix knows the GPUs of cuDNN up to {known.major}.{known.minor}")
 
     def _of_nccl(self) -> Iterator[Limit]:
-        """NCCL for CUDA 12 holds code for 5.x up to 2.27.7 (fat binaries of its 31 wheels, libraries.toml)."""
+        """NCCL for CUDA 12 has code for 5.x up to 2.27.7 (fat binaries of its 31 wheels, libraries.toml)."""
         oldest = min(self._solution.problem.gpus, default=_PASCAL)
         if oldest < _PASCAL:
             because = f"NCCL {_FIRST_NCCL_WITHOUT_MAXWELL} has no code for compute capability {oldest}"

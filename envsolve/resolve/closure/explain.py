@@ -1,4 +1,4 @@
-"""Why no versions of some packages fit: who requires what, and how that came into the request, in sentences."""
+"""Explain why no versions of some packages fit: who requires what, and how that package came into the request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from operator import and_, or_
 from envsolve.errors import OutsideError
 from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.bounds import THE_STACK
-from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.provider import Pick, Provider, Requirement
 from envsolve.resolve.closure.releases import Releases, Unfit, descending
 from envsolve.resolve.closure.resolve import Conflict
 from envsolve.resolve.closure.virtual import VirtualReleases
@@ -27,31 +27,31 @@ class _Kind(Enum):
     """What a sentence is about."""
 
     REQUEST = auto()
-    """What a person requires."""
+    """A requirement of the user."""
     PACKAGE = auto()
-    """What another package requires."""
+    """A requirement of another package."""
     FILES = auto()
     """Why versions cannot be installed: Python, platform, C library, hashes."""
     STACK = auto()
-    """What the stack for the GPU requires."""
+    """A requirement of the stack for the GPU."""
     GPU = auto()
-    """A limit that the GPU sets."""
+    """A limit set by the GPU."""
     LIMIT = auto()
-    """A limit that a constraint file or the stack sets."""
+    """A limit set by a constraint file or the stack."""
     PATH = auto()
     """How a package came into the request."""
     KNOWN = auto()
-    """What the error's message says already."""
+    """What the error's message already says."""
 
 
 _Sentence = tuple[_Kind, str]
 
 
 def explain(conflict: Conflict) -> list[str]:
-    """Every reason for ``conflict``, each once.
+    """Return every reason for ``conflict``, each once.
 
-    The first three say the most: what a person requires, what another package requires, and the fact behind it. Where
-    one of these is missing, the next of the others is among them.
+    The first three are the most important: a requirement of the user, a requirement of another package, and the fact
+    behind it. If one of these is missing, another reason takes its place.
     """
     texts: dict[_Kind, list[str]] = {kind: [] for kind in _Kind}
     for kind, text in dict.fromkeys(_sentences(conflict)):
@@ -64,15 +64,15 @@ def explain(conflict: Conflict) -> list[str]:
 
 
 def between_packages(conflict: Conflict) -> list[str]:
-    """What other packages require that conflicts, the first of it."""
+    """Return the first conflicting requirements of packages."""
     return [text for kind, text in dict.fromkeys(_sentences(conflict)) if kind is _Kind.PACKAGE][:_FEW]
 
 
 def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
     provider = conflict.provider
-    groups: dict[tuple[str, str], list[tuple[Ask, Pick | None]]] = {}
-    for ask, parent in conflict.causes:
-        groups.setdefault((parent.name if parent else "", ask.name), []).append((ask, parent))
+    groups: dict[tuple[str, str], list[tuple[Requirement, Pick | None]]] = {}
+    for requirement, parent in conflict.causes:
+        groups.setdefault((parent.name if parent else "", requirement.name), []).append((requirement, parent))
     for (_, name), group in sorted(groups.items(), key=_strictness):
         for kind, text in _requirements(group, provider):
             yield kind, text + _installed(name, provider)
@@ -83,44 +83,51 @@ def _sentences(conflict: Conflict) -> Iterator[_Sentence]:
         yield from ((_Kind.FILES, text) for text in _unfit(name, conflict))
 
 
-def _strictness(of_project: tuple[tuple[str, str], list[tuple[Ask, Pick | None]]]) -> tuple[int, bool]:
-    """How many versions the requirements of a person leave: few say the most, as of others those that leave none."""
-    asks = [ask for ask, parent in of_project[1] if parent is None and ask.origin != THE_STACK]
-    leave_some = all(ask.mask for ask, _ in of_project[1])
-    return min((ask.mask.bit_count() for ask in asks), default=0), leave_some
+def _strictness(of_project: tuple[tuple[str, str], list[tuple[Requirement, Pick | None]]]) -> tuple[int, bool]:
+    """How many versions the user's requirements leave.
+
+    Few are better reasons, and so are requirements that leave none.
+    """
+    requirements = [
+        requirement for requirement, parent in of_project[1] if parent is None and requirement.origin != THE_STACK
+    ]
+    leave_some = all(requirement.mask for requirement, _ in of_project[1])
+    return min((requirement.mask.bit_count() for requirement in requirements), default=0), leave_some
 
 
-def missing(conflict: Conflict) -> list[Ask]:
-    """The requirements that no version of a known project meets, whatever else is required."""
+def missing(conflict: Conflict) -> list[Requirement]:
+    """Return the requirements that no version of a known project meets, whatever else is required."""
     return [
-        ask
-        for ask, parent in conflict.causes
-        if ask.releases is not None
-        and ask.name not in conflict.provider.world.present
-        and not ask.mask
-        and (parent is None or parent.name != ask.name)
+        requirement
+        for requirement, parent in conflict.causes
+        if requirement.releases is not None
+        and requirement.name not in conflict.provider.world.present
+        and not requirement.mask
+        and (parent is None or parent.name != requirement.name)
     ]
 
 
 def contested(conflict: Conflict) -> list[str]:
-    """The projects that no version was left of."""
-    return list(dict.fromkeys(ask.name for ask, _ in conflict.causes))
+    """Return the projects of which no version was left."""
+    return list(dict.fromkeys(requirement.name for requirement, _ in conflict.causes))
 
 
-def _requirements(group: list[tuple[Ask, Pick | None]], provider: Provider) -> Iterator[_Sentence]:
-    """What is required of one project by versions of another one, or by the request."""
+def _requirements(group: list[tuple[Requirement, Pick | None]], provider: Provider) -> Iterator[_Sentence]:
+    """What versions of another project, or the request, require of one project."""
     found = list(dict.fromkeys(parent.version for _, parent in group if parent is not None))
     if len(found) > _FEW:
-        ask, parent = group[0]
+        requirement, parent = group[0]
         assert parent is not None
-        wanted = f"{versions(ask)}{_because(ask, parent, provider)}"
-        kind = _Kind.KNOWN if isinstance(ask.releases, VirtualReleases) else _Kind.PACKAGE
+        wanted = f"{versions(requirement)}{_because(requirement, parent, provider)}"
+        kind = _Kind.KNOWN if isinstance(requirement.releases, VirtualReleases) else _Kind.PACKAGE
         yield kind, f"{parent.name} {found[-1]} to {found[0]} require other versions, such as {wanted}"
         return
-    askers: dict[tuple[str, str], list[str]] = {}
-    for ask, parent in group:
-        askers.setdefault((versions(ask), ask.origin), []).append("" if parent is None else parent.version)
-    for (wanted, origin), of in askers.items():
+    parents: dict[tuple[str, str], list[str]] = {}
+    for requirement, parent in group:
+        parents.setdefault((versions(requirement), requirement.origin), []).append(
+            "" if parent is None else parent.version
+        )
+    for (wanted, origin), of in parents.items():
         parent = group[0][1]
         if parent is None:
             yield _Kind.STACK if origin == THE_STACK else _Kind.REQUEST, f"{origin} requires {wanted}"
@@ -131,44 +138,47 @@ def _requirements(group: list[tuple[Ask, Pick | None]], provider: Provider) -> I
             yield kind, f"{parent.name} {' and '.join(dict.fromkeys(of))} requires {wanted}{because}"
 
 
-def _because(ask: Ask, parent: Pick, provider: Provider) -> str:
-    """Why a package has a requirement that is not in its metadata; "" if it is."""
+def _because(requirement: Requirement, parent: Pick, provider: Provider) -> str:
+    """Why a package has a requirement that is not in its metadata; "" if it is in there."""
     needs = provider.world.needs(parent.releases, parent.fit.best, parent.extra) or ()
-    found = (it.because for it in needs if (it.name, it.specifier) == (ask.name, ask.specifier))
+    found = (it.because for it in needs if (it.name, it.specifier) == (requirement.name, requirement.specifier))
     return next((f", as {it}" for it in found if it), "")
 
 
-def versions(ask: Ask) -> str:
-    """The requirement as text; a stack requires one build exactly, which a person writes as a version."""
-    if isinstance(ask.releases, VirtualReleases):
-        return f"{ask.name} for itself"
-    specifier = ask.specifier.replace("===", "==") if ask.origin == THE_STACK else ask.specifier
-    return f"{ask.identifier}{specifier}"
+def versions(requirement: Requirement) -> str:
+    """Return the requirement as text. A stack requires one exact build, which is written as a version."""
+    if isinstance(requirement.releases, VirtualReleases):
+        return f"{requirement.name} for itself"
+    specifier = requirement.specifier.replace("===", "==") if requirement.origin == THE_STACK else requirement.specifier
+    return f"{requirement.identifier}{specifier}"
 
 
 def _path(pick: Pick, provider: Provider) -> Iterator[_Sentence]:
-    """How ``pick`` came into the request, from it outwards."""
+    """How ``pick`` came into the request, from the pick outwards."""
     for _ in range(_LONGEST_PATH):
-        asked = provider.asked_by.get(pick.identifier)
-        if asked is None:
+        first = provider.first_parent.get(pick.identifier)
+        if first is None:
             return
-        ask, parent = asked
+        requirement, parent = first
         if parent is None:
-            yield _Kind.KNOWN if ask.origin == THE_STACK else _Kind.REQUEST, f"{ask.origin} requires {versions(ask)}"
+            yield (
+                _Kind.KNOWN if requirement.origin == THE_STACK else _Kind.REQUEST,
+                f"{requirement.origin} requires {versions(requirement)}",
+            )
             return
         if parent.name != pick.name:
-            yield _Kind.PATH, f"{parent.name} {parent.version} requires {versions(ask)}"
+            yield _Kind.PATH, f"{parent.name} {parent.version} requires {versions(requirement)}"
         pick = parent
 
 
 def _required(name: str, conflict: Conflict) -> int:
-    """The versions that requirements admit, all of them if possible: those of one package may each want another."""
-    masks = [ask.mask or -1 for ask, _ in conflict.causes if ask.name == name]
+    """The versions that requirements admit, all together if possible: versions of one package may differ in them."""
+    masks = [requirement.mask or -1 for requirement, _ in conflict.causes if requirement.name == name]
     return reduce(and_, masks, -1) or reduce(or_, masks)
 
 
 def _limits(name: str, conflict: Conflict) -> Iterator[_Sentence]:
-    """The limits on what no version is left of that exclude something of what is required."""
+    """The limits on contested projects that exclude a required version."""
     world, releases = conflict.provider.world, _releases(name, conflict)
     for limit in world.limits(name):
         if releases is None or _required(name, conflict) & releases.mask("") & ~limit.admitted(releases):
@@ -177,7 +187,7 @@ def _limits(name: str, conflict: Conflict) -> Iterator[_Sentence]:
 
 
 def without_gpu_code(conflict: Conflict) -> list[str]:
-    """The projects of which the stack excludes every version that is required, as none runs on the GPU."""
+    """Return the projects of which every required version is excluded because it does not run on the GPU."""
     found = []
     for name in contested(conflict):
         releases = _releases(name, conflict)
@@ -201,7 +211,7 @@ def _installed(name: str, provider: Provider) -> str:
 
 
 def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
-    """What keeps versions in the range from being installed, where that is what leaves none."""
+    """Why versions in the range cannot be installed, if that leaves none."""
     releases = _releases(name, conflict)
     if releases is None:
         yield f"no package index has {name}"
@@ -209,18 +219,18 @@ def _unfit(name: str, conflict: Conflict) -> Iterator[str]:
     for unfit, version in reasons_of(name, conflict).items():
         needed = _needed_glibc(version, releases, conflict) if unfit is Unfit.NEWER_GLIBC else None
         if needed is not None:
-            held = conflict.provider.world.wanted.interpreter.glibc
-            yield f"{name} {version} needs glibc {needed}, and the target has {held}"
+            glibc = conflict.provider.world.wanted.interpreter.glibc
+            yield f"{name} {version} needs glibc {needed}, and the target has {glibc}"
             continue
         yield f"{name} {version}: {unfit}"
         if unfit is Unfit.OTHER_HASHES and name not in conflict.provider.world.present:
             yield from _hashes(version, releases, conflict)
-    if name not in conflict.provider.world.virtual and any(ask.name == name for ask in missing(conflict)):
+    if name not in conflict.provider.world.virtual and any(it.name == name for it in missing(conflict)):
         yield _on_index(releases, conflict)
 
 
 def glibc_needed_in(conflict: Conflict) -> LibcVersion | None:
-    """The C library that would do for the newest versions of what is contested; None if that is not what lacks."""
+    """Return the C library that the newest versions of contested projects need, or None if that is not the reason."""
     found = []
     for name in contested(conflict):
         releases, version = _releases(name, conflict), reasons_of(name, conflict).get(Unfit.NEWER_GLIBC)
@@ -237,7 +247,7 @@ def _needed_glibc(version: str, releases: Releases, conflict: Conflict) -> LibcV
 
 
 def _hashes(version: str, releases: Releases, conflict: Conflict) -> Iterator[str]:
-    """The hashes that the index has of a version, for the first few files."""
+    """The index's hashes of a version, for the first few files."""
     where = conflict.provider.world.indexes.index_url(releases.project) or "the address"
     position = releases.position(version)
     for file in () if position is None else releases.project.files(position)[:_FEW]:
@@ -246,33 +256,33 @@ def _hashes(version: str, releases: Releases, conflict: Conflict) -> Iterator[st
 
 
 def _on_index(releases: Releases, conflict: Conflict) -> str:
-    """What the index has, if no version is in range: the first index that knows a name is the only one used."""
+    """What the index has, if no version is in range. Only the first index that has a project is used for it."""
     there = releases.project.versions
     where = conflict.provider.world.indexes.index_url(releases.project) or "the file"
     if not there:
         return f"{where} has no version of {releases.project.name}"
-    held = " to ".join(dict.fromkeys((there[0], there[-1])))
-    return f"{where} has {releases.project.name} {held}, and no other index is used for it"
+    listed = " to ".join(dict.fromkeys((there[0], there[-1])))
+    return f"{where} has {releases.project.name} {listed}, and no other index is used for it"
 
 
 def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
-    """Why nothing that everyone admits can be installed, each reason with the newest version it is about.
+    """Return why no version that every requirement admits can be installed, each reason with its newest version.
 
-    Empty where something can, or where nothing is admitted.
+    The result is empty if a version can be installed, or if no version is admitted.
     """
     releases = _releases(name, conflict)
     if releases is None:
         return {}
     mask = conflict.provider.root_mask(name)
-    asks = [ask for ask, _ in conflict.causes if ask.name == name]
-    for ask in asks:
-        if ask.mask & mask:
-            mask &= ask.mask
-    pins = conflict.provider.is_pinned(name, asks)
+    requirements = [requirement for requirement, _ in conflict.causes if requirement.name == name]
+    for requirement in requirements:
+        if requirement.mask & mask:
+            mask &= requirement.mask
+    pins = conflict.provider.is_pinned(name, requirements)
     reasons: dict[Unfit, str] = {}
     for position in islice(descending(mask), _LOOKED_AT):
         with suppress(OutsideError):
-            unfit = conflict.provider.unfit(releases, position, asks, pins=pins)
+            unfit = conflict.provider.unfit(releases, position, requirements, pins=pins)
             if unfit is None:
                 return {}
             reasons.setdefault(unfit, releases.project.versions[position])
@@ -282,4 +292,4 @@ def reasons_of(name: str, conflict: Conflict) -> dict[Unfit, str]:
 
 
 def _releases(name: str, conflict: Conflict) -> Releases | None:
-    return next((ask.releases for ask, _ in conflict.causes if ask.name == name), None)
+    return next((requirement.releases for requirement, _ in conflict.causes if requirement.name == name), None)

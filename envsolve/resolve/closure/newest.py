@@ -1,16 +1,16 @@
-"""Which answer is the best: the packages that the request names count, each at its newest.
+"""Find the best answer: the one with the newest versions of the requested packages.
 
 A resolver finds *an* answer. The best one is found by resolving several times, each time within floors: no requested
 package may be older than its floor.
 
-1. In windows that grow (the newest alone, 6, 18, 36 and 60 months, any age) the worlds are tried from the newest
-   Python, and the first answer counts. A world is a platform and a Python; one of a Python younger than a year is the
-   last resort. Worlds in which packages may be built from source come after those of wheels alone.
-2. Then the requested packages are upgraded one after the other, without downgrading an earlier one: those that depend
-   on a framework first, then frameworks, then the others, by name within a rank, so that the order of a command line
-   decides nothing.
+1. Windows of growing length (only the newest, 6, 18, 36 and 60 months, any age) are tried in turn. In each window the
+   worlds are tried from the newest Python on, and the first answer counts. A world is a platform and a Python. A world
+   of a Python younger than a year is the last resort. Worlds in which packages may be built from source come after
+   those of wheels alone.
+2. Then the requested packages are upgraded one by one, without downgrading an earlier one: first those that depend on a
+   framework, then frameworks, then the others, by name within a rank. So the order of the command line does not matter.
 
-How old a version is counts from the newest that some world has (:func:`envsolve.resolve.closure.ages.days_of`).
+The age of a version counts from the newest version in any world (:func:`envsolve.resolve.closure.ages.days_of`).
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from envsolve.resolve.closure.behind import DAYS_OF_A_MONTH
 from envsolve.resolve.closure.provider import Pick, Provider
 from envsolve.resolve.closure.resolve import (
     SHORT,
-    Asked,
     Conflict,
     Progress,
+    Root,
     TimeUpError,
     TooLongError,
     resolved_and_built,
@@ -36,13 +36,13 @@ from envsolve.resolve.closure.world import World
 
 _MONTHS = (0, 6, 18, 36, 60)
 Positions = Mapping[str, int]
-"""Versions of projects, each by its position."""
+"""Versions of projects, each given by its position."""
 
 
 class Answer(NamedTuple):
-    """The best answer: the world that it is in, by its number, what is picked there by name, and by whom.
+    """The best answer: the number of its world, the picks in it by name, and the provider that found them.
 
-    ``undecided`` are the names of which a newer version was still looked for when the time was over.
+    ``undecided`` are the names for which the search for a newer version was cut off by the time limit.
     """
 
     world: int
@@ -52,27 +52,27 @@ class Answer(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """A world to look for answers in, and its requirements. ``is_last_resort``: only where no other has an answer.
+    """A world to search, and its requirements. ``is_last_resort`` means: only if no other world has an answer.
 
-    ``is_needed`` says whether it can have an answer that those before it have not.
+    ``is_needed`` returns whether the world can have an answer that the worlds before it do not have.
     """
 
     world: World
-    requirements: Sequence[Asked]
+    requirements: Sequence[Root]
     is_last_resort: bool = False
     is_needed: Callable[[], bool] = lambda: True
 
     @property
     def names(self) -> frozenset[str]:
-        """The projects that are required: markers leave out some of those in the request."""
+        """The required projects. Markers exclude some of those in the request."""
         return frozenset(need.name for need, _ in self.requirements)
 
 
 class Ages(NamedTuple):
-    """How old the candidates of a virtual project are.
+    """The ages of the candidates of a virtual project.
 
-    ``days`` is what :func:`envsolve.resolve.closure.ages.days_of` says of other projects. From the position ``newest``
-    on they are of the newest version.
+    ``days`` is what :func:`envsolve.resolve.closure.ages.days_of` returns for other projects. From the position
+    ``newest`` on, candidates belong to the newest version.
     """
 
     newest: int
@@ -80,11 +80,11 @@ class Ages(NamedTuple):
 
 
 class Newest:
-    """Looks for the best answer in ``worlds`` until ``end``, a moment of the monotonic clock.
+    """Searches ``worlds`` for the best answer until ``end``, a time of the monotonic clock.
 
-    ``named`` are the requested packages; the floors of windows are for those in ``windowed``. ``rank`` gives the order
-    in which they are upgraded. ``virtual`` says how old the candidates of virtual projects are. ``held`` are versions
-    of an existing lock, which stay where they fit.
+    ``named`` are the requested packages; floors of windows apply to those in ``windowed``. ``rank`` gives the order of
+    upgrades. ``virtual`` has the ages of the candidates of virtual projects. ``locked`` are versions of an existing
+    lock, which are preferred if they fit.
     """
 
     def __init__(
@@ -95,12 +95,12 @@ class Newest:
         rank: Callable[[], Sequence[str]],
         virtual: Mapping[str, Ages],
         end: float,
-        held: Mapping[str, str] | None = None,
+        locked: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._worlds = worlds
         self._named = named
-        self._held = held or {}
+        self._locked = locked or {}
         self._progress = progress
         self._of_newest: Conflict | None = None
         """Why the newest versions of all requested packages do not fit together, in the first world."""
@@ -108,7 +108,7 @@ class Newest:
         """Why a world has no answer of any age, by the number of the world."""
         self._last: list[Provider | None] = [None for _ in worlds]
         self._hopeless: list[list[Positions]] = [[] for _ in worlds]
-        """The floors that a world has no answer within; it has none within higher ones either."""
+        """Floors for which a world has no answer. It has none for higher floors either."""
         self._rank = rank
         self._virtual = virtual
         self._days: dict[str, Sequence[float]] = {}
@@ -119,9 +119,9 @@ class Newest:
         self._windowed = [it for it in windowed if it in self._newest]
 
     def answer(self) -> Answer | None:
-        """The best answer; None if there is none.
+        """Return the best answer, or None if there is none.
 
-        Raises OutsideError, and UnsolvableError ``search-too-long`` where the time is over before there is any.
+        Raises OutsideError, and UnsolvableError ``search-too-long`` if the time ends before there is any answer.
         """
         try:
             for months in (*_MONTHS, None):
@@ -142,7 +142,7 @@ class Newest:
         return [] if self._of_newest is None else between_packages(self._of_newest)
 
     def _improved(self, found: Answer, floors: Positions, months: int | None) -> Answer:
-        """``found`` with whatever can be newer, in the order of ranks."""
+        """``found`` with newer versions where possible, in the order of ranks."""
         kept = dict(floors)
         could_be = (it for it in self._named if it in self._newest and it in found.picks)
         if all(found.picks[it].position >= self._newest[it] for it in could_be):
@@ -159,7 +159,7 @@ class Newest:
         return found
 
     def _newer(self, name: str, found: Answer, kept: Positions, months: int | None) -> Answer | None:
-        """An answer with a newer version of ``name``, first by whole windows."""
+        """An answer with a newer version of ``name``. Whole windows are tried first."""
         if name not in found.picks or name not in self._newest:
             return None
         have = found.picks[name].position
@@ -191,7 +191,7 @@ class Newest:
             provider, picks = resolved_and_built(
                 lambda: self._provider(number, floors), self._end, self._progress, most_rounds=most_rounds, narrows=True
             )
-        except (Conflict, TooLongError) as error:  # what takes long may be quick in another window
+        except (Conflict, TooLongError) as error:  # a slow search may be fast in another window
             if isinstance(error, Conflict):
                 self._of_newest = self._of_newest or error
                 if is_last:
@@ -201,16 +201,16 @@ class Newest:
         return Answer(number, picks, provider)
 
     def _provider(self, number: int, floors: Positions) -> Provider:
-        """The next search in a world, which begins with what the last one there learned."""
+        """A new search in a world, which starts with what the previous search there learned."""
         world, requirements, *_ = self._worlds[number]
-        provider = Provider(world, requirements, self._held, floors)
+        provider = Provider(world, requirements, self._locked, floors)
         if (last := self._last[number]) is not None:
             provider.learn_from(last)
         self._last[number] = provider
         return provider
 
     def _can_be(self, name: str, floor: int, world: World) -> bool:
-        """Whether ``world`` has a version of ``name`` that is not below ``floor``, whatever else is required."""
+        """Whether ``world`` has a version of ``name`` at ``floor`` or above, whatever else is required."""
         releases = world.releases(name)
         if releases is None:
             return True
@@ -218,7 +218,7 @@ class Newest:
         return world.newest(releases, mask, prereleases=True) is not None
 
     def _floor(self, name: str, months: int | None) -> int:
-        """The first version that is no older than that, counted from the newest."""
+        """The first version that is at most ``months`` older than the newest."""
         newest = self._newest[name]
         if months is None:
             return 0
@@ -229,9 +229,10 @@ class Newest:
         return next((it for it, day in enumerate(days[: newest + 1]) if day >= oldest), newest)
 
     def _base(self, name: str, position: int) -> int:
-        """The first of the versions that differ from the one at ``position`` by their local label alone.
+        """The first of the versions that differ from the one at ``position`` only by their local label.
 
-        A label says what a build is for, ``+cu130torch2.12``, and not that it is newer than one with another label.
+        A label says what a build is for, such as ``+cu130torch2.12``, and not that it is newer than one with another
+        label.
         """
         releases = None if name in self._virtual else self._worlds[0].world.releases(name)
         return position if releases is None else releases.first(releases.project.versions[position])
@@ -246,7 +247,7 @@ class Newest:
 
 
 def newest_positions(worlds: Iterable[Candidates], names: Iterable[str]) -> dict[str, int]:
-    """Of each project the newest version that people admit and that can be had in some world."""
+    """Return the newest version of each project that the user admits and that some world has."""
     found: dict[str, int] = {}
     names = tuple(names)
     for it in worlds:

@@ -1,7 +1,7 @@
-"""Compiled wheels from before NumPy 2: what their metadata do not say of NumPy.
+"""Compiled wheels from before NumPy 2: a limit on NumPy that their metadata lacks.
 
-What was compiled with NumPy 1 crashes beside NumPy 2 (NumPy 2.0.0 release notes, ABI changes). Until its first
-pre-release no one could compile with NumPy 2, and most wheels of that time set no upper bound.
+A module compiled with NumPy 1 crashes with NumPy 2 (NumPy 2.0.0 release notes, ABI changes). Before NumPy 2's first
+pre-release no one could compile with it, and most wheels of that time set no upper limit.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _NUMPY = "numpy"
 
 
 def numpy_for(file: RawFile, needs: tuple[Need, ...]) -> tuple[Need, ...]:
-    """``numpy<2`` for a wheel with extension modules that ``needs`` NumPy, is that old and says no more.
+    """Return ``numpy<2`` for an old wheel with extension modules that requires NumPy without an upper limit.
 
-    Nothing where the index gives no upload times.
+    The result is empty if the index has no upload times.
     """
     uploaded = file[4]
     own = [need for need in needs if need.name == _NUMPY]
@@ -27,5 +27,5 @@ def numpy_for(file: RawFile, needs: tuple[Need, ...]) -> tuple[Need, ...]:
 
 
 def _has_modules(name: str) -> bool:
-    """Whether a file is a wheel for the ABI of a Python: it has extension modules, or could be for any Python."""
+    """Whether a file is a wheel for a Python ABI: it has extension modules, or could be for any Python."""
     return name.endswith(".whl") and name.split("-")[-2] != "none"

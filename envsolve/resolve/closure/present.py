@@ -1,7 +1,7 @@
-"""Projects that conda installs, as a resolver sees them: one version each, with nothing to fetch and nothing to choose.
+"""Projects that conda installs, as the resolver sees them: one version each, with nothing to fetch or choose.
 
-What such a project requires is conda's business. Its version is as conda writes it; one that Python cannot read
-(``9e``, ``1.0_3``) lies in no specifier and is good for a requirement without one.
+Conda handles the requirements of such a project. Its version is as conda writes it. A version that Python cannot parse
+(``9e``, ``1.0_3``) lies in no specifier, and meets only a requirement without one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _THERE = Fit(_NO_FILE, (), is_yanked=False)
 
 
 class PresentReleases(Releases):
-    """The one version of a project that is there."""
+    """The one installed version of a project."""
 
     __slots__ = ("_is_readable",)
 
@@ -38,7 +38,7 @@ class PresentReleases(Releases):
         return self._is_readable and super().is_prerelease(position)
 
     def fit(self, position: int) -> Fit | Unfit:
-        """It is installed already, whatever files an index has; where hashes are requested, nothing proves it."""
+        """Return a Fit, whatever files an index has. If hashes are required, nothing proves them, so it is Unfit."""
         return Unfit.OTHER_HASHES if self._fitting.wanted.hashes.get(self.project.name) is not None else _THERE
 
     def _worked_out(self, specifier: str) -> int:
@@ -48,10 +48,10 @@ class PresentReleases(Releases):
 
 
 def releases_of(present: Mapping[str, Present], fitting: Fitting) -> Iterator[tuple[str, Releases]]:
-    """The releases of each project that is there, by its normalized name."""
+    """Yield the releases of each present project, by its normalized name."""
     return ((name, PresentReleases(name, it.version, fitting)) for name, it in present.items())
 
 
 def specifier_of(need: Need) -> str:
-    """What ``need`` asks of a project that is there: one file by its address is never what conda installs."""
+    """Return what ``need`` requires of a present project. A requirement on a file's address is never met by conda."""
     return f"{_BY_ADDRESS}{without_secrets(need.url.partition('#')[0])}" if need.url else need.specifier

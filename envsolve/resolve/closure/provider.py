@@ -1,9 +1,9 @@
-"""What resolvelib asks about packages.
+"""The resolvelib provider for packages.
 
-Policy, in this order: what an existing lock holds, then the newest version with a wheel, then, where builds are
-allowed, the newest with source. Pre-releases only where a requirement names one, or where a project has nothing else,
-as uv has it: never because the final releases do not fit. Yanked versions only where they are pinned (PEP 592), which
-an existing lock does too.
+Versions are preferred in this order: the locked version, the newest version with a wheel, and, if builds are allowed,
+the newest with source. Pre-releases count only if a requirement names one, or if a project has nothing else, as in uv;
+never because the final releases do not fit. Yanked versions count only if they are pinned (PEP 592), which an existing
+lock does as well.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from resolvelib.resolvers import RequirementInformation
 
 
-class Ask:
+class Requirement:
     """A requirement: versions of a project, or of a project with an extra.
 
-    ``origin`` says where a person wrote it, "" for one of a package. ``mask`` holds the versions in its range.
+    ``origin`` is where the user wrote it, "" for a requirement of a package. ``mask`` contains the versions in its
+    range.
     """
 
     __slots__ = ("extra", "identifier", "mask", "name", "origin", "releases", "specifier")
@@ -54,65 +55,69 @@ class Pick:
 
     @property
     def version(self) -> str:
-        """As the index writes it."""
+        """The version as the index writes it."""
         return self.releases.project.versions[self.position]
 
     def __repr__(self) -> str:
         return f"{self.identifier}=={self.version}"
 
 
-class Provider(AbstractProvider[Ask, Pick, str]):
-    """Answers resolvelib from ``world``. ``held`` are the versions of an existing lock, by name.
+class Provider(AbstractProvider[Requirement, Pick, str]):
+    """Answers resolvelib from ``world``. ``locked`` are the versions of an existing lock, by name.
 
-    ``floors`` are the first versions that may be taken of projects, by their positions. With floors the search is one
-    of several, so that an extra which people requested is not given up either.
+    ``floors`` are the positions of the oldest versions of projects that may be used. With floors, the search is one of
+    several, so a requested extra is never dropped either.
     """
 
     def __init__(
         self,
         world: World,
         roots: Sequence[tuple[Need, str]],
-        held: Mapping[str, str],
+        locked: Mapping[str, str],
         floors: Mapping[str, int] | None = None,
     ) -> None:
         self.world = world
-        self._held = held
+        self._locked = locked
         self._floors = floors or {}
         self._picks: dict[tuple[str, str, int], Pick] = {}
-        self._asks: dict[tuple[str, str, str], Ask] = {}
-        self._dependencies: dict[int, tuple[Ask, ...]] = {}
+        self._requirements: dict[tuple[str, str, str], Requirement] = {}
+        self._dependencies: dict[int, tuple[Requirement, ...]] = {}
         self._dead: dict[tuple[str, str, int, int, int], bool] = {}
         self._dead_masks: dict[str, int] = {}
         self._unmet: dict[tuple[str, int], tuple[Fit, Need]] = {}
-        """What the dead versions died of."""
+        """Why the dead versions are dead: a requirement that cannot be met."""
         self._passed: dict[str, int] = {}
         self._tried: dict[str, int] = {}
         self.refused = 0
-        """How many candidates did not go with what was picked already: from the first on, dead ends are looked for."""
+        """How many candidates conflicted with earlier picks. Dead ends are searched from the first on."""
         self.contested: set[str] = set()
-        """What took part in a conflict: decided as soon as it is met, so that the next one shows early."""
+        """Projects that were part of a conflict. They are decided as early as possible, so that the next conflict shows
+        early."""
         self.conflicts = Counter[str]()
-        """How many conflicts each project took part in."""
+        """How many conflicts each project was part of."""
         self.rejected: set[str] = set()
-        """The projects of which a version was refused for what it requires."""
+        """The projects of which a version was refused because of its requirements."""
         self.troubled: set[str] = set()
-        """The projects whose versions did not go together; dead ends are looked for among them alone."""
-        self.roots = _telling([ask for need, origin in roots for ask in self._of_need(need, origin)])
+        """The projects whose versions conflicted. Dead ends are searched only among them."""
+        self.roots = _distinct([requirement for need, origin in roots for requirement in self._of_need(need, origin)])
         self._root_masks: dict[str, int] = {}
-        self.asked_by: dict[str, tuple[Ask, Pick | None]] = {}
-        """Who first requested each, in the last round: the way from a conflict back to the request."""
-        self._roots_of: dict[str, list[Ask]] = {}
-        for ask in self.roots:
-            self._roots_of.setdefault(ask.name, []).append(ask)
-        self._root_prereleases = {ask.name for ask in self.roots if _names_prerelease(ask.specifier)}
+        self.first_parent: dict[str, tuple[Requirement, Pick | None]] = {}
+        """The first requirement on each project in the last round, and its package: the path from a conflict to the
+        request."""
+        self._roots_of: dict[str, list[Requirement]] = {}
+        for requirement in self.roots:
+            self._roots_of.setdefault(requirement.name, []).append(requirement)
+        self._root_prereleases = {
+            requirement.name for requirement in self.roots if _names_prerelease(requirement.specifier)
+        }
 
     def learn_from(self, other: Provider) -> None:
-        """Take over from a search in the same world what makes trouble there, whatever its floors were."""
+        """Reuse what a search in the same world learned about conflicts, whatever its floors were."""
         self.refused, self.contested, self.conflicts = other.refused, set(other.contested), other.conflicts.copy()
         self.rejected, self.troubled = set(other.rejected), set(other.troubled)
 
-    def identify(self, requirement_or_candidate: Ask | Pick) -> str:
-        """The project, with the extra where there is one."""
+    def identify(self, requirement_or_candidate: Requirement | Pick) -> str:
+        """Return the project, with the extra if there is one."""
         return requirement_or_candidate.identifier
 
     def get_preference(
@@ -120,30 +125,30 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         identifier: str,
         resolutions: Mapping[str, Pick],
         candidates: Mapping[str, Iterator[Pick]],
-        information: Mapping[str, Iterator[RequirementInformation[Ask, Pick]]],
-        backtrack_causes: Sequence[RequirementInformation[Ask, Pick]],
+        information: Mapping[str, Iterator[RequirementInformation[Requirement, Pick]]],
+        backtrack_causes: Sequence[RequirementInformation[Requirement, Pick]],
     ) -> tuple[bool, bool, bool, str]:
-        """Of those that conflict: what one version is left of first, then what people requested, then by name.
+        """Order identifiers: those with one version left first, then what was requested, then by name.
 
-        Virtual projects and what is decided with them come last, since others decide on them, but not where they are in
-        one conflict after the other.
+        Virtual projects and what is decided with them come last, since others determine them, unless they are part of
+        one conflict after another.
         """
-        asks = [it.requirement for it in information[identifier]]
+        requirements = [it.requirement for it in information[identifier]]
         name = identifier.partition("[")[0]
-        is_pinned = any(ask.mask & (ask.mask - 1) == 0 for ask in asks)
-        is_asked = any(ask.origin for ask in asks)
+        is_pinned = any(requirement.mask & (requirement.mask - 1) == 0 for requirement in requirements)
+        is_requested = any(requirement.origin for requirement in requirements)
         is_late = (name in self.world.virtual or name in self.world.late) and self.conflicts[name] < _MANY_CONFLICTS
-        return is_late, not is_pinned, not is_asked, identifier
+        return is_late, not is_pinned, not is_requested, identifier
 
     def narrow_requirement_selection(
         self,
         identifiers: Iterable[str],
         resolutions: Mapping[str, Pick],
         candidates: Mapping[str, Iterator[Pick]],
-        information: Mapping[str, Iterator[RequirementInformation[Ask, Pick]]],
-        backtrack_causes: Sequence[RequirementInformation[Ask, Pick]],
+        information: Mapping[str, Iterator[RequirementInformation[Requirement, Pick]]],
+        backtrack_causes: Sequence[RequirementInformation[Requirement, Pick]],
     ) -> Iterable[str]:
-        """The next in the order they were met, but first those that took part in a conflict before."""
+        """Return the next identifiers in the order they were met, but first those that were part of a conflict."""
         if self.contested:
             found = [identifier for identifier in identifiers if identifier in self.contested]
             if found:
@@ -153,24 +158,24 @@ class Provider(AbstractProvider[Ask, Pick, str]):
     def find_matches(
         self,
         identifier: str,
-        requirements: Mapping[str, Iterator[Ask]],
+        requirements: Mapping[str, Iterator[Requirement]],
         incompatibilities: Mapping[str, Iterator[Pick]],
     ) -> Callable[[], Iterator[Pick]] | tuple[()]:
-        """The versions that all requirements admit, best first."""
-        asks = list(requirements[identifier])
-        if not asks:  # what was abandoned requested it, and resolvelib looks at it all the same
+        """Return the versions that meet all requirements, best first."""
+        own = list(requirements[identifier])
+        if not own:  # resolvelib also asks about projects that only abandoned picks require
             name, _, extra = identifier.partition("[")
-            asks = [self._ask(name, extra.removesuffix("]"), "", "")]
-        first = asks[0]
+            own = [self._requirement(name, extra.removesuffix("]"), "", "")]
+        first = own[0]
         if first.extra:
-            asks += requirements[first.name]
+            own += requirements[first.name]
         releases = first.releases
         if releases is None:
             return ()
         dead = self._dead_masks.get(first.name, 0) | self._dead_masks.get(first.identifier, 0)
         mask = self.root_mask(first.name) & ~dead
-        for ask in asks:
-            mask &= ask.mask
+        for requirement in own:
+            mask &= requirement.mask
         excluded = 0
         for pick in incompatibilities[identifier]:
             excluded |= 1 << pick.position
@@ -178,101 +183,108 @@ class Provider(AbstractProvider[Ask, Pick, str]):
             return ()
         if excluded:
             self._go_on_from(releases, excluded)
-        pins = self.is_pinned(first.name, asks)
-        stages = self._stages(releases, asks)
+        pins = self.is_pinned(first.name, own)
+        stages = self._stages(releases, own)
         return lambda: self._candidates(first, mask, excluded, stages, pins=pins)
 
-    def is_satisfied_by(self, requirement: Ask, candidate: Pick) -> bool:
+    def is_satisfied_by(self, requirement: Requirement, candidate: Pick) -> bool:
         """Whether the version is in the range."""
         return requirement.mask >> candidate.position & 1 == 1
 
-    def get_dependencies(self, candidate: Pick) -> tuple[Ask, ...]:
-        """What the version requires, with its extra. Raises OutsideError."""
+    def get_dependencies(self, candidate: Pick) -> tuple[Requirement, ...]:
+        """Return the requirements of the version, with its extra. Raises OutsideError."""
         known = self._dependencies.get(id(candidate))
         if known is None:
             known = self._dependencies[id(candidate)] = self._worked_out(candidate)
         return known
 
     def root_mask(self, name: str) -> int:
-        """The versions of a project that people and the stack allow, whatever packages require."""
+        """Return the versions of a project that the user and the stack allow, whatever packages require."""
         if name not in self._root_masks:
             releases = self.world.releases(name)
             mask = 0 if releases is None else self.world.limited(releases) >> (low := self._floors.get(name, 0)) << low
-            for ask in self._roots_of.get(name, ()):
-                mask &= ask.mask
+            for requirement in self._roots_of.get(name, ()):
+                mask &= requirement.mask
             self._root_masks[name] = mask
         return self._root_masks[name]
 
     def bound_root(self, name: str, mask: int) -> bool:
-        """Allow ``mask`` alone of a project, as every answer has it; whether that leaves less."""
+        """Allow only ``mask`` of a project, as every answer requires; return whether that excludes a version."""
         before = self.root_mask(name)
         self._root_masks[name] = before & mask
         if before & ~mask:
             self._dead.clear()
         return before & ~mask != 0
 
-    def dead_ends(self, asks: Iterable[Ask]) -> Iterator[tuple[Ask, Pick]]:
-        """The requirements that nothing meets, of versions that ``asks`` admit, and of those that these admit."""
-        waiting, seen = list(asks), set[str]()
+    def dead_ends(self, requirements: Iterable[Requirement]) -> Iterator[tuple[Requirement, Pick]]:
+        """Yield the requirements that no version meets, each with the version that has it.
+
+        Versions that ``requirements`` admit are searched first, then versions that the requirements found admit.
+        """
+        waiting, seen = list(requirements), set[str]()
         while waiting:
-            ask = waiting.pop(0)
-            if ask.name in seen or ask.releases is None:
+            requirement = waiting.pop(0)
+            if requirement.name in seen or requirement.releases is None:
                 continue
-            seen.add(ask.name)
-            for position in descending(ask.mask & self.root_mask(ask.name)):
-                if (ask.name, position) in self._unmet:
-                    fit, need = self._unmet[ask.name, position]
-                    unmet = self._ask(need.name, "", need.specifier, "")
-                    yield unmet, Pick(ask.name, "", ask.releases, position, fit)
+            seen.add(requirement.name)
+            for position in descending(requirement.mask & self.root_mask(requirement.name)):
+                if (requirement.name, position) in self._unmet:
+                    fit, need = self._unmet[requirement.name, position]
+                    unmet = self._requirement(need.name, "", need.specifier, "")
+                    yield unmet, Pick(requirement.name, "", requirement.releases, position, fit)
                     waiting.append(unmet)
 
-    def askers_of(self, name: str) -> list[str]:
-        """Who first requested a project in the last round: packages, or where a person wrote it."""
-        asked = self.asked_by.get(name)
-        if asked is None:
+    def required_by(self, name: str) -> list[str]:
+        """Return who first required a project in the last round: packages, or where the user wrote it."""
+        first = self.first_parent.get(name)
+        if first is None:
             return []
-        ask, parent = asked
-        return [ask.origin if parent is None else parent.name]
+        requirement, parent = first
+        return [requirement.origin if parent is None else parent.name]
 
     def ruled_out_above(self, pick: Pick) -> tuple[str, Need] | None:
-        """The newest version after ``pick`` that is a dead end, as far as was looked, and what it died of."""
+        """Return the newest version after ``pick`` known to be a dead end, and the requirement that cannot be met."""
         name = pick.name
         positions = [position for known, position in self._unmet if known == name and position > pick.position]
         if not positions:
             return None
         return pick.releases.project.versions[max(positions)], self._unmet[name, max(positions)][1]
 
-    def is_met_by_present(self, ask: Ask) -> bool:
-        """Whether ``ask`` is on a project that is there, in a version that it and all limits admit."""
-        if ask.name not in self.world.present or ask.releases is None:
+    def is_met_by_present(self, requirement: Requirement) -> bool:
+        """Whether ``requirement`` is on a present project, in a version that it and all limits admit."""
+        if requirement.name not in self.world.present or requirement.releases is None:
             return False
-        return bool(ask.mask & self.world.limited(ask.releases)) and isinstance(ask.releases.fit(0), Fit)
+        return bool(requirement.mask & self.world.limited(requirement.releases)) and isinstance(
+            requirement.releases.fit(0), Fit
+        )
 
-    def refuse(self, pick: Pick, ask: Ask) -> None:
-        """Remember what ``pick`` was refused for, where no other answer is possible: what is there stays as it is."""
-        if ask.name in self.world.present:
-            need = Need(ask.name, (), ask.specifier, "")
+    def refuse(self, pick: Pick, requirement: Requirement) -> None:
+        """Remember that ``pick`` was refused because of a present project. Present projects never change."""
+        if requirement.name in self.world.present:
+            need = Need(requirement.name, (), requirement.specifier, "")
             self._unmet.setdefault((pick.name, pick.position), (pick.fit, need))
 
-    def _worked_out(self, pick: Pick) -> tuple[Ask, ...]:
+    def _worked_out(self, pick: Pick) -> tuple[Requirement, ...]:
         needs = self.world.needs(pick.releases, pick.fit.best, pick.extra)
         if needs is None or not (needs or self._may_be_empty(pick)):
             return (self._impossible(pick),)
         self.world.look_ahead(needs)
-        asks = [ask for need in needs for ask in self._of_need(need, "")]
+        requirements = [requirement for need in needs for requirement in self._of_need(need, "")]
         if pick.extra:
-            same = Ask(pick.name, "", "", pick.releases)
+            same = Requirement(pick.name, "", "", pick.releases)
             same.specifier, same.mask = f"=={pick.version}", 1 << pick.position
-            asks.insert(0, same)
-        return tuple(asks)
+            requirements.insert(0, same)
+        return tuple(requirements)
 
     def _may_be_empty(self, pick: Pick) -> bool:
-        """Whether an extra that brings nothing here may be taken for what was requested.
+        """Whether an extra without requirements here may be used for what was requested.
 
-        Not where it brings something on another Python, nor where the newest version has that extra and this one none:
-        old releases would be taken for what they lack.
+        It may not if it has requirements on another Python, or if the newest version has that extra and this one does
+        not. Otherwise old releases would be chosen for what they lack.
         """
-        if not self._floors or not any(ask.extra == pick.extra != "" for ask in self._roots_of.get(pick.name, ())):
+        if not self._floors or not any(
+            requirement.extra == pick.extra != "" for requirement in self._roots_of.get(pick.name, ())
+        ):
             return True
         known = self.world.knows_extra(pick.releases, pick.fit.best, pick.extra)
         if known is not None:
@@ -281,54 +293,59 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         fit = None if newest is None else pick.releases.fit(newest)
         return not isinstance(fit, Fit) or self.world.knows_extra(pick.releases, fit.best, pick.extra) is None
 
-    def _impossible(self, pick: Pick) -> Ask:
-        """What a version requires whose metadata cannot be used: another version than itself."""
-        ask = Ask(pick.name, pick.extra, "", pick.releases)
-        ask.specifier, ask.mask = f"!={pick.version}", 0
-        return ask
+    def _impossible(self, pick: Pick) -> Requirement:
+        """The requirement of a version whose metadata cannot be used: another version of itself."""
+        requirement = Requirement(pick.name, pick.extra, "", pick.releases)
+        requirement.specifier, requirement.mask = f"!={pick.version}", 0
+        return requirement
 
-    def _of_need(self, need: Need, origin: str) -> list[Ask]:
+    def _of_need(self, need: Need, origin: str) -> list[Requirement]:
         specifier = need.specifier
         if need.url and need.name in self.world.present:
             from envsolve.resolve.closure.present import specifier_of
 
             specifier = specifier_of(need)
-        return [self._ask(need.name, extra, specifier, origin) for extra in ("", *need.extras)]
+        return [self._requirement(need.name, extra, specifier, origin) for extra in ("", *need.extras)]
 
-    def _ask(self, name: str, extra: str, specifier: str, origin: str) -> Ask:
+    def _requirement(self, name: str, extra: str, specifier: str, origin: str) -> Requirement:
         key = (name, extra, specifier)
         if origin:
-            return Ask(name, extra, specifier, self.world.releases(name), origin)
-        known = self._asks.get(key)
+            return Requirement(name, extra, specifier, self.world.releases(name), origin)
+        known = self._requirements.get(key)
         if known is None:
-            known = self._asks[key] = Ask(name, extra, specifier, self.world.releases(name))
+            known = self._requirements[key] = Requirement(name, extra, specifier, self.world.releases(name))
         return known
 
     def _candidates(
-        self, ask: Ask, mask: int, excluded: int, stages: tuple[bool | None, ...], *, pins: bool
+        self, requirement: Requirement, mask: int, excluded: int, stages: tuple[bool | None, ...], *, pins: bool
     ) -> Iterator[Pick]:
-        assert ask.releases is not None
+        assert requirement.releases is not None
         anything = False
         for prereleases in stages:
             if anything:
                 return
-            for position, fit in self._fitting(ask.releases, mask, prereleases, pins=pins):
-                if self.refused and self._is_dead(ask.releases, position, fit, ask.extra, self._depth):
-                    self._dead_masks[ask.identifier] = self._dead_masks.get(ask.identifier, 0) | 1 << position
-                    self.passed_over(ask.releases, position)
+            for position, fit in self._fitting(requirement.releases, mask, prereleases, pins=pins):
+                if self.refused and self._is_dead(requirement.releases, position, fit, requirement.extra, self._depth):
+                    self._dead_masks[requirement.identifier] = (
+                        self._dead_masks.get(requirement.identifier, 0) | 1 << position
+                    )
+                    self.passed_over(requirement.releases, position)
                     continue
                 anything = True
                 if not excluded >> position & 1:
-                    yield self._pick(ask.name, ask.extra, ask.releases, position, fit)
+                    yield self._pick(requirement.name, requirement.extra, requirement.releases, position, fit)
 
     def passed_over(self, releases: Releases, position: int) -> None:
-        """One more version that does not do: the metadata of those before it are fetched at once, more each time."""
+        """Count one more unsuitable version. The metadata of the versions before it is fetched in growing batches."""
         name = releases.project.name
         count = self._passed[name] = self._passed.get(name, 0) + 1
         self._ahead(releases, position, count, further=False)
 
     def _go_on_from(self, releases: Releases, excluded: int) -> None:
-        """The same after a conflict took versions back; what those before them require is fetched as well."""
+        """The same after a conflict excluded versions.
+
+        The requirements of the versions before them are fetched as well.
+        """
         count = excluded.bit_count()
         if self._tried.get(releases.project.name, 0) < count:
             self._tried[releases.project.name] = count
@@ -346,40 +363,40 @@ class Provider(AbstractProvider[Ask, Pick, str]):
     def _fitting(
         self, releases: Releases, mask: int, prereleases: bool | None, *, pins: bool
     ) -> Iterator[tuple[int, Fit]]:
-        """Positions in ``mask`` with what can be installed of them: the held one, then wheels, then sources."""
-        held = self._held_position(releases, mask)
+        """Positions in ``mask`` that can be installed: the locked one, then wheels, then sources."""
+        locked = self._locked_position(releases, mask)
         self.world.lacks_wheels |= not self.world.wanted.sources and releases.newest_is_source(mask)
         kinds = [releases.fit, *([releases.source_fit] if self.world.wanted.sources else [])]
         wheels = 0
         for fit_of in kinds:
             rest = mask & ~wheels
-            order = descending(rest) if held is None else (held, *(it for it in descending(rest) if it != held))
+            order = descending(rest) if locked is None else (locked, *(it for it in descending(rest) if it != locked))
             for position in order:
                 if prereleases is not None and releases.is_prerelease(position) is not prereleases:
                     continue
                 fit = fit_of(position)
-                if isinstance(fit, Fit) and (pins or position == held or not fit.is_yanked):
+                if isinstance(fit, Fit) and (pins or position == locked or not fit.is_yanked):
                     wheels |= 1 << position
                     yield position, fit
 
-    def _held_position(self, releases: Releases, mask: int) -> int | None:
-        version = self._held.get(releases.project.name)
+    def _locked_position(self, releases: Releases, mask: int) -> int | None:
+        version = self._locked.get(releases.project.name)
         position = None if version is None else releases.position(version)
         return position if position is not None and mask >> position & 1 else None
 
     def with_extra(self, pick: Pick, extra: str) -> Pick:
-        """The same version with ``extra``, "" for none."""
+        """Return the same version with ``extra``, "" for none."""
         return self._pick(pick.name, extra, pick.releases, pick.position, pick.fit)
 
-    def in_order(self, asks: Sequence[Ask]) -> Iterator[Pick]:
-        """The versions of a project that all ``asks`` admit, best first, whether they are dead or not."""
-        name, releases = asks[0].name, asks[0].releases
+    def in_order(self, requirements: Sequence[Requirement]) -> Iterator[Pick]:
+        """Yield the versions of a project that meet all ``requirements``, best first, dead ones included."""
+        name, releases = requirements[0].name, requirements[0].releases
         assert releases is not None
         mask = self.root_mask(name)
-        for ask in asks:
-            mask &= ask.mask
-        for prereleases in self._stages(releases, asks):
-            for position, fit in self._fitting(releases, mask, prereleases, pins=self.is_pinned(name, asks)):
+        for requirement in requirements:
+            mask &= requirement.mask
+        for prereleases in self._stages(releases, requirements):
+            for position, fit in self._fitting(releases, mask, prereleases, pins=self.is_pinned(name, requirements)):
                 yield self._pick(name, "", releases, position, fit)
 
     def _pick(self, name: str, extra: str, releases: Releases, position: int, fit: Fit) -> Pick:
@@ -390,22 +407,22 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
     @property
     def _depth(self) -> int:
-        """How far dead ends are looked for: the more is refused, the further."""
+        """How deep dead ends are searched: the more was refused, the deeper."""
         return 1 if self.refused < _FEW_REFUSED else 2
 
     def _is_dead(self, releases: Releases, position: int, fit: Fit, extra: str, depth: int) -> bool:
-        """Whether a version with ``extra`` requires what can never be, within the bounds of people and of the stack.
+        """Whether a version with ``extra`` can never have its requirements met, within the limits of user and stack.
 
-        It holds for the whole resolution, so what is found once is never tried again. ``depth`` says how far it goes:
-        with 1 a requirement that no version meets, with 2 one that only versions meet which are dead with 1.
+        The result holds for the whole resolution, so it is computed once. ``depth`` is the depth of the search: with 1,
+        a requirement that no version meets; with 2, also one that only versions meet which are dead with depth 1.
         """
         key = (releases.project.name, extra, position, depth, len(self.troubled))
         if key not in self._dead:
-            self._dead[key] = False  # what requires itself in a circle is not dead for that
-            with suppress(OutsideError):  # what cannot be read is not dead: its error comes when it is picked
+            self._dead[key] = False  # a circular requirement does not make it dead
+            with suppress(OutsideError):  # unreadable is not dead: the error is raised when it is picked
                 needs = self.world.needs(releases, fit.best, extra)
-                asked = () if needs is None else (need for need in needs if need.name in self.troubled)
-                unmet = next((need for need in asked if not self._can_be_met(need, depth)), None)
+                known = () if needs is None else (need for need in needs if need.name in self.troubled)
+                unmet = next((need for need in known if not self._can_be_met(need, depth)), None)
                 self._dead[key] = needs is None or unmet is not None
                 if unmet is not None:
                     self._unmet.setdefault((releases.project.name, position), (fit, unmet))
@@ -418,7 +435,7 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         mask = releases.mask(need.specifier) & self.root_mask(need.name)
         if need.name not in self.rejected:
             depth = 1
-        every = (  # others may pin what is yanked, or a pre-release
+        every = (  # other packages may pin yanked versions or pre-releases
             it for prereleases in (False, True) for it in self._fitting(releases, mask, prereleases, pins=True)
         )
         if depth <= 1:
@@ -429,15 +446,15 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         )
 
     def _reading_ahead(self, releases: Releases, fits: Iterator[tuple[int, Fit]]) -> Iterator[tuple[int, Fit]]:
-        """``fits``, whose metadata are fetched at once, more each time that those before did not do."""
+        """``fits``, with their metadata fetched in batches that grow as versions turn out unsuitable."""
         count = 1
         while batch := list(islice(fits, count)):
             self.world.prepare(releases, [fit.best for _, fit in batch[1:]], further=False)
             yield from batch
             count = min(2 * count, _BATCH)
 
-    def _stages(self, releases: Releases, asks: Iterable[Ask]) -> tuple[bool | None, ...]:
-        """Which versions are tried: all together where a person requested a pre-release, else final ones first."""
+    def _stages(self, releases: Releases, requirements: Iterable[Requirement]) -> tuple[bool | None, ...]:
+        """Which versions are tried: all together if the user requested a pre-release, else final ones first."""
         name = releases.project.name
         if (
             self.world.wanted.prereleases
@@ -446,16 +463,22 @@ class Provider(AbstractProvider[Ask, Pick, str]):
         ):
             return (None,)
         return (
-            (False, True) if not releases.has_final or any(_names_prerelease(it.specifier) for it in asks) else (False,)
+            (False, True)
+            if not releases.has_final or any(_names_prerelease(it.specifier) for it in requirements)
+            else (False,)
         )
 
-    def is_pinned(self, name: str, asks: Iterable[Ask]) -> bool:
-        """Whether ``asks``, or a person's limit, admit a single version of a project."""
-        return any(map(is_pin, (*(ask.specifier for ask in asks), *self._limits_of_people(name))))
+    def is_pinned(self, name: str, requirements: Iterable[Requirement]) -> bool:
+        """Whether ``requirements``, or a limit of the user, admit a single version of a project."""
+        return any(
+            map(is_pin, (*(requirement.specifier for requirement in requirements), *self._limits_of_people(name)))
+        )
 
-    def unfit(self, releases: Releases, position: int, asks: Iterable[Ask], *, pins: bool) -> Unfit | None:
-        """Why a version that ``asks`` admit cannot be taken by itself; None if it can. Raises OutsideError."""
-        if releases.is_prerelease(position) and self._stages(releases, asks) == (False,):
+    def unfit(
+        self, releases: Releases, position: int, requirements: Iterable[Requirement], *, pins: bool
+    ) -> Unfit | None:
+        """Return why an admitted version cannot be used by itself, or None if it can. Raises OutsideError."""
+        if releases.is_prerelease(position) and self._stages(releases, requirements) == (False,):
             return Unfit.PRERELEASE
         return self.world.unfit(releases, position, pins=pins)
 
@@ -465,17 +488,18 @@ class Provider(AbstractProvider[Ask, Pick, str]):
 
 _FEW_REFUSED = 4
 _MANY_CONFLICTS = 32
-"""After these a project that others decide on is decided as early as any: each of them is tried in vain before it."""
+"""After these, a project that others determine is decided as early as any. Otherwise each of them is tried in vain
+first."""
 _BATCH = 16
-"""Metadata files fetched at once where one version after the other does not do."""
+"""The number of metadata files fetched at once when one version after another is unsuitable."""
 
 
-def _telling(asks: Iterable[Ask]) -> list[Ask]:
-    """``asks`` without those that ask for no other versions than one before them, from the same place."""
-    distinct: dict[tuple[str, str, int, bool, bool], Ask] = {}
-    for ask in asks:
-        wanted = (ask.mask, is_pin(ask.specifier), _names_prerelease(ask.specifier))
-        distinct.setdefault((ask.identifier, ask.origin, *wanted), ask)
+def _distinct(requirements: Iterable[Requirement]) -> list[Requirement]:
+    """``requirements`` without those that admit the same versions as an earlier one from the same origin."""
+    distinct: dict[tuple[str, str, int, bool, bool], Requirement] = {}
+    for requirement in requirements:
+        wanted = (requirement.mask, is_pin(requirement.specifier), _names_prerelease(requirement.specifier))
+        distinct.setdefault((requirement.identifier, requirement.origin, *wanted), requirement)
     return list(distinct.values())
 
 
@@ -488,5 +512,5 @@ def is_pin(specifier: str) -> bool:
 def _names_prerelease(specifier: str) -> bool:
     try:
         return bool(specifier_of(specifier).prereleases)
-    except ValueError:  # of a virtual project, or of one that is there
+    except ValueError:  # of a virtual or a present project
         return False

@@ -1,7 +1,7 @@
-"""The versions of one project as a resolver sees them: which lie in a specifier, and what of each can be installed.
+"""The versions of one project as the resolver sees them: which lie in a specifier, and what can be installed of each.
 
-Sets of versions are bits of a number, one for each position in ascending order: what several requirements admit in
-common is one ``&``.
+Sets of versions are the bits of a number, one bit for each position in ascending order. The versions that several
+requirements admit are the ``&`` of their numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from envsolve.model.versions import LibcVersion, parsed_version
 
 
 class Unfit(StrEnum):
-    """Why nothing of a version can be installed."""
+    """Why no file of a version can be installed."""
 
     NO_FILE = "the index has no file for it"
     OTHER_PLATFORM = "it has no wheel for this Python and platform"
@@ -40,7 +40,7 @@ class Unfit(StrEnum):
 
 
 class Fit(NamedTuple):
-    """What the target can install of one version: the file an installer takes, and all that it could."""
+    """What the target can install of one version: the file that an installer chooses, and all candidates."""
 
     best: RawFile
     files: tuple[RawFile, ...]
@@ -48,22 +48,21 @@ class Fit(NamedTuple):
 
 
 class Sources(IntEnum):
-    """Which versions may be taken as source distributions."""
+    """Which versions may be used as source distributions."""
 
     NONE = 0
     WITHOUT_WHEELS = 1
-    """Those that have no wheel at all: one for another Python may be had with that Python."""
+    """Only those without any wheel. A version with a wheel for another Python can be used with that Python."""
     ANY = 2
 
 
 class Wanted(NamedTuple):
-    """What files have to suit. ``newest_upload`` is a moment in RFC 3339, in UTC.
+    """What files must fit. ``newest_upload`` is a time in RFC 3339, in UTC.
 
-    ``hashes`` are those that alone the files of some projects may have, by the name of the project. With
-    ``as_if_built`` what only a build tells is taken for nothing until something is built. With ``prereleases`` a
-    pre-release is as good as another. ``overridden`` are the projects on which packages' own requirements are replaced:
-    with the extras that are added, or None if they require nothing of it. The source of projects in ``wheels_only``
-    does not count.
+    ``hashes`` are the only allowed hashes of some projects, by project name. With ``as_if_built``, metadata that needs
+    a build counts as empty until something is built. With ``prereleases``, a pre-release is as good as a final release.
+    ``overridden`` are the projects on which packages' own requirements are replaced: with the extras that are added, or
+    None if the requirement is dropped. Source distributions of projects in ``wheels_only`` do not count.
     """
 
     interpreter: Interpreter
@@ -77,7 +76,7 @@ class Wanted(NamedTuple):
 
 
 class Fitting:
-    """Which files suit a target; what was worked out for one file serves the next with the same tags."""
+    """Which files fit a target. Results are reused for files with the same tags."""
 
     def __init__(self, wanted: Wanted) -> None:
         self.wanted = wanted
@@ -86,7 +85,7 @@ class Fitting:
         self._supports: dict[str, bool] = {"": True}
 
     def of(self, project: str, files: tuple[RawFile, ...]) -> Fit | Unfit:
-        """What of ``files``, all of one version of ``project``, can be installed."""
+        """Return what can be installed of ``files``, all of one version of ``project``."""
         if not files:
             return Unfit.NO_FILE
         files = self._allowed(project, files)
@@ -112,12 +111,12 @@ class Fitting:
         return Unfit.OTHER_PLATFORM if any(file[0].endswith(".whl") for file in files) else Unfit.SOURCE_ONLY
 
     def needed_glibc(self, files: Iterable[RawFile]) -> LibcVersion | None:
-        """The oldest glibc with which one of the wheels among ``files`` can be installed; None if none can."""
+        """Return the oldest glibc with which one of the wheels in ``files`` can be installed, or None if none can."""
         wheels = (file[0] for file in files if file[0].endswith(".whl") and self.supports(file[5]))
         return min((it for wheel in wheels if (it := self._ranks.needed_glibc(wheel)) is not None), default=None)
 
     def of_source(self, project: str, files: tuple[RawFile, ...]) -> Fit | Unfit:
-        """What of ``files`` can be built."""
+        """Return what can be built of ``files``."""
         if project in self.wanted.wheels_only:
             return Unfit.SOURCE_ONLY
         files, there = self._allowed(project, files), bool(files)
@@ -130,12 +129,12 @@ class Fitting:
         return Fit(fitting[0], fitting, fitting[0][6] is not None) if fitting else Unfit.SOURCE_ONLY
 
     def _allowed(self, project: str, files: tuple[RawFile, ...]) -> tuple[RawFile, ...]:
-        """Those of ``files`` with a hash that is requested; all where none is."""
+        """The files with a required hash, or all if no hash is required."""
         allowed = self.wanted.hashes.get(project)
         return files if allowed is None else tuple(file for file in files if not allowed.isdisjoint(file[2]))
 
     def supports(self, requires_python: str | None) -> bool:
-        """Whether the target's Python is in a range such as ``>=3.9``; one that cannot be read excludes nothing."""
+        """Whether the target's Python is in a range such as ``>=3.9``. An invalid range excludes nothing."""
         text = requires_python or ""
         if text not in self._supports:
             try:
@@ -145,20 +144,20 @@ class Fitting:
         return self._supports[text]
 
     def is_for_another_python(self, file: RawFile) -> bool:
-        """Whether a file is a wheel for this platform, and for some Python 3."""
+        """Whether a file is a wheel for this platform and for some Python 3."""
         return file[0].endswith(".whl") and self._ranks.may_be_had(file[0])
 
     def _rank(self, file: RawFile) -> int | None:
         return self._ranks.of_wheel(file[0]) if file[0].endswith(".whl") else None
 
     def _is_old_enough(self, file: RawFile) -> bool:
-        """A file of which no one knows when it was uploaded may be too new."""
+        """Whether a file is older than the limit. A file without an upload time may be too new."""
         limit = self.wanted.newest_upload
         return limit is None or (file[4] is not None and _moment(file[4]) <= _moment(limit))
 
 
 def _build(file_name: str) -> tuple[int, str]:
-    """The build tag of a wheel, of which the highest is the one to take; one without a tag is lower than all others."""
+    """The build tag of a wheel. The highest is preferred, and no tag is lower than any."""
     _, _, *tag, _, _, _ = file_name.split("-")
     digits = re.match(r"\d*", tag[0] if tag else "")
     assert digits is not None
@@ -189,32 +188,32 @@ class Releases:
         self._parsed = [it for it in map(parsed_version, project.versions) if it is not None]
 
     def mask(self, specifier: str) -> int:
-        """The versions in ``specifier``, pre-releases included. Raises ValueError if it is no specifier."""
+        """Return the versions in ``specifier``, pre-releases included. Raises ValueError if it is not a specifier."""
         known = self._masks.get(specifier)
         if known is None:
             known = self._masks[specifier] = self._worked_out(specifier)
         return known
 
     def position(self, version: str) -> int | None:
-        """Where ``version`` stands, however it is spelled."""
+        """Return the position of ``version``, however it is spelled, or None."""
         wanted = parsed_version(version)
         place = 0 if wanted is None else bisect_left(self._parsed, wanted)
         return place if self._parsed[place : place + 1] == [wanted] else None
 
     def first(self, version: str) -> int:
-        """Where the first stands that is not older than ``version``, whatever its local label."""
+        """Return the first position that is not older than ``version``, whatever its local label."""
         wanted = parsed_version(version.partition("+")[0])
         return 0 if wanted is None else bisect_left(self._parsed, wanted)
 
     def fit(self, position: int) -> Fit | Unfit:
-        """What wheels of the version there can be installed."""
+        """Return which wheels of the version at ``position`` can be installed."""
         found = self._fits.get(position)
         if found is None:
             found = self._fits[position] = self._fitting.of(self.project.name, self.project.files(position))
         return found
 
     def source_fit(self, position: int) -> Fit | Unfit:
-        """What source of the version there can be built."""
+        """Return which source of the version at ``position`` can be built."""
         found = self._source_fits.get(position)
         if found is None:
             files = self.project.files(position)
@@ -222,34 +221,35 @@ class Releases:
         return found
 
     def wheel_for_another_python(self, version: str) -> RawFile | None:
-        """A wheel of ``version`` for the target's platform and some Python 3; None if there is none."""
+        """Return a wheel of ``version`` for the target's platform and some Python 3, or None."""
         position = self.position(version)
         files = () if position is None else self.project.files(position)
         return next(filter(self._fitting.is_for_another_python, files), None)
 
     def is_prerelease(self, position: int) -> bool:
-        """Whether the version there is a pre-release."""
+        """Whether the version at ``position`` is a pre-release."""
         return self._parsed[position].is_prerelease
 
     @property
     def has_final(self) -> bool:
-        """Whether any version is no pre-release."""
+        """Whether any version is a final release."""
         if self._has_final is None:
             self._has_final = not all(map(self.is_prerelease, range(len(self.project.versions))))
         return self._has_final
 
     @property
     def own(self) -> int:
-        """The versions that are not elsewhere (see envsolve.index.extended)."""
+        """The versions that are on an index, and not elsewhere (see envsolve.index.extended)."""
         return self.mask("") if not isinstance(self.project, ExtendedProject) else self._own_of(self.project)
 
     def _own_of(self, project: ExtendedProject) -> int:
         return sum(1 << it for it, version in enumerate(project.versions) if not project.is_elsewhere(version))
 
     def newest(self, mask: int, *, prereleases: bool = False, source: bool = False) -> int | None:
-        """The newest in ``mask`` that is not yanked and can be installed; a pre-release where there is nothing else.
+        """Return the newest version in ``mask`` that is not yanked and can be installed.
 
-        With ``source`` the newest that can be built.
+        A pre-release is returned only with ``prereleases`` or if there is nothing else. With ``source``, it is the
+        newest that can be built.
         """
         for wanted in (None,) if prereleases or not self.has_final else (False,):
             for position in descending(mask):
@@ -261,7 +261,7 @@ class Releases:
         return None
 
     def newest_is_source(self, mask: int) -> bool:
-        """Whether the newest final version in ``mask`` has only a source distribution, which counts."""
+        """Whether the newest final version in ``mask`` has only a source distribution that counts."""
         if self.project.name in self._fitting.wanted.wheels_only:
             return False
         newest = next((it for it in descending(mask) if not self.is_prerelease(it)), None)
@@ -276,9 +276,9 @@ class Releases:
 
 
 class DirectReleases(Releases):
-    """The one version at the address of a requirement: source is as good as a wheel, and its age does not count.
+    """The one version at the address of a requirement. Source is as good as a wheel, and its age does not count.
 
-    A version that only a build would tell meets every requirement.
+    If only a build could report the version, it meets every requirement.
     """
 
     __slots__ = ("_direct",)
@@ -305,7 +305,7 @@ class DirectReleases(Releases):
 
 
 def descending(mask: int) -> Iterator[int]:
-    """The positions in ``mask``, the highest first."""
+    """Yield the positions in ``mask``, the highest first."""
     while mask:
         position = mask.bit_length() - 1
         yield position

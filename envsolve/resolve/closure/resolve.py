@@ -21,7 +21,7 @@ from envsolve.model.versions import LibcVersion
 from envsolve.resolve.closure.backjumping import BackjumpingResolution
 from envsolve.resolve.closure.behind import Behind, Unlimited, behind, beyond_glibc, months_of, unlimited
 from envsolve.resolve.closure.bounds import THE_STACK
-from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.provider import Pick, Provider, Requirement
 from envsolve.resolve.closure.releases import Wanted
 from envsolve.resolve.closure.settle import Reached, settled
 from envsolve.resolve.closure.shared import narrow
@@ -29,30 +29,31 @@ from envsolve.resolve.closure.virtual import Virtual
 from envsolve.resolve.closure.world import Judge, Limits, World
 
 SHORT = 3000
-"""Rounds, of a search that is one of several and may as well have no answer."""
+"""The number of rounds for a search that is one of several and may have no answer."""
 _SECONDS = 60
 _SECONDS_WITH_BUILDS = 300
-"""How long an answer is looked for; building the metadata of one package takes some seconds."""
+"""The time limit of a search. Building the metadata of one package takes some seconds."""
 _FEW = 5
 _MANY_CONFLICTS = 8
-"""After these, and each time their number has doubled, a search looks for what every answer has in common."""
+"""After these, and each time their number has doubled, the search looks for what every answer has in common."""
 _TOO_MANY_CONFLICTS = 256
 _FEW_TO_READ = 2
-"""Metadata of a project that are fetched for that, up to too many conflicts: they cost more than most searches."""
+"""Metadata files of a project to fetch for that until there are too many conflicts. They cost more than most
+searches."""
 _MOST_CONTESTED = 200
-"""Projects in conflicts, after which the search only goes on."""
+"""After this number of projects in conflicts, the search only continues."""
 
-Asked = tuple[Need, str]
-"""A requirement, and where a person wrote it: ``-r requirements.in``."""
-Cause = RequirementInformation[Ask, Pick]
+Root = tuple[Need, str]
+"""A requirement, and where the user wrote it: ``-r requirements.in``."""
+Cause = RequirementInformation[Requirement, Pick]
 
 
 Progress = Callable[[int, str], None]
-"""Hears how many packages are picked, and the last of them."""
+"""Called with the number of packages picked, and the last of them."""
 
 
-class Conflict(Exception):  # noqa: N818 - an answer, not an error: whoever asked decides what it means
-    """No set of versions meets all requirements. ``causes`` are the last that did not go together."""
+class Conflict(Exception):  # noqa: N818 - an answer, not an error: the caller decides what it means
+    """No set of versions meets all requirements. ``causes`` are the last that could not be met together."""
 
     def __init__(self, causes: Iterable[Cause], provider: Provider) -> None:
         super().__init__("no set of versions meets all requirements")
@@ -61,11 +62,11 @@ class Conflict(Exception):  # noqa: N818 - an answer, not an error: whoever aske
 
 
 class TooLongError(Exception):
-    """A search did not end in the rounds that it had."""
+    """A search did not end within its rounds."""
 
 
 class TimeUpError(Exception):
-    """The clock ended a search, that of ``provider``."""
+    """The search of ``provider`` reached its time limit."""
 
     def __init__(self, provider: Provider) -> None:
         super().__init__("the time is over")
@@ -73,18 +74,19 @@ class TimeUpError(Exception):
 
 
 class Question(NamedTuple):
-    """A question to the search. ``held`` are the versions of an existing lock, which stay where they fit.
+    """The input of a search. ``locked`` are the versions of an existing lock, which are preferred if they fit.
 
-    ``present`` are the projects that are there already, by normalized name: what asks for one is met by its version or
-    not at all, and what it requires itself is met. ``judge`` says what metadata leave out, ``virtual`` are projects
-    that it speaks of and no index has. ``floors`` are the oldest versions that may be taken of projects. ``newest`` are
-    the newest versions of the requested packages, ``frameworks`` the packages of frameworks.
+    ``roots`` are the requirements. ``present`` are the projects that are installed already, by normalized name: a
+    requirement on one is met by its version or not at all, and its own requirements are met. ``judge`` adds what
+    metadata leaves out. ``virtual`` are projects in these requirements that no index has. ``floors`` are the oldest
+    versions of projects that may be used. ``newest`` are the newest versions of the requested packages, ``frameworks``
+    the packages of frameworks.
     """
 
-    asked: tuple[Asked, ...]
+    roots: tuple[Root, ...]
     wanted: Wanted
     limits: Limits
-    held: Mapping[str, str]
+    locked: Mapping[str, str]
     present: Mapping[str, Present] = {}
     judge: Judge | None = None
     virtual: tuple[Virtual, ...] = ()
@@ -94,13 +96,13 @@ class Question(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Every package that a question needs, by name, without what is present.
+    """Every package that a question needs, by name, without present ones.
 
-    ``bare`` are the required extras of what is present, with its name: conda knows no extras. ``behind`` is
-    requested packages that are not at their newest. ``read`` is what each package says of itself. ``beyond_glibc`` are
-    newer versions of requested packages, each with the C library it needs. ``months`` says how much older each of it is
-    than the newest release, wherever that runs, ``unlimited`` what of it is much older than the framework that it
-    admits. ``replaced`` are requirements in place of which an override counts, each with the package that has it.
+    ``bare`` are the required extras of present projects, with their names: conda has no extras. ``behind`` are
+    requested packages that are not at their newest version. ``read`` is the metadata of each package. ``beyond_glibc``
+    are newer versions of requested packages, each with the C library that it needs. ``months`` is how much older each
+    package is than its newest release for any platform. ``unlimited`` are packages that are much older than a framework
+    that they admit. ``replaced`` are requirements that an override replaces, each with the package that has it.
     """
 
     pins: tuple[Pin, ...]
@@ -114,17 +116,17 @@ class Found(NamedTuple):
 
 
 def found_for(question: Question, indexes: Indexes, end: float, progress: Progress | None = None) -> Found:
-    """Every package that the question needs.
+    """Return every package that the question needs.
 
-    Raises Conflict, OutsideError, and UnsolvableError ``search-too-long`` at ``end``, a moment of the monotonic clock.
+    Raises Conflict, OutsideError, and UnsolvableError ``search-too-long`` at ``end``, a time of the monotonic clock.
     """
     world = World(indexes, question.wanted, question.limits, question.present, question.virtual, question.judge)
     try:
-        asked = tuple(it for it in question.asked if world.markers.holds(it[0].marker))
-        world.look_ahead(tuple(need for need, _ in asked))
+        roots = tuple(it for it in question.roots if world.markers.holds(it[0].marker))
+        world.look_ahead(tuple(need for need, _ in roots))
         floors = _positions(question.floors, world)
         try:
-            provider, picks = resolved_and_built(lambda: Provider(world, asked, question.held, floors), end, progress)
+            provider, picks = resolved_and_built(lambda: Provider(world, roots, question.locked, floors), end, progress)
         except TimeUpError as error:
             raise too_long(error.provider) from None
         except Conflict as conflict:
@@ -135,8 +137,8 @@ def found_for(question: Question, indexes: Indexes, end: float, progress: Progre
 
 
 def failure_behind(conflict: Conflict) -> OutsideError | None:
-    """What failed of a project in a conflict, a file that is not there or a build; None if nothing did."""
-    world, names = conflict.provider.world, {ask.name for ask, _ in conflict.causes}
+    """Return the error of a project in a conflict, a missing file or a failed build, or None."""
+    world, names = conflict.provider.world, {requirement.name for requirement, _ in conflict.causes}
     failed = (*sorted(world.missing.items()), *sorted(world.failed_builds.items()))
     return next((error for (name, _), error in failed if name in names), None)
 
@@ -153,7 +155,7 @@ def finished(
     newest: Mapping[str, str],
     frameworks: Collection[str] = (),
 ) -> Found:
-    """What was picked as the packages of a lock, each as good as it can be beside the others. Raises OutsideError."""
+    """Return the picks as the packages of a lock, each the best version next to the others. Raises OutsideError."""
     picks, reached = settled(picks, provider)
     _require_files(picks, reached, provider)
     late = tuple(behind(picks, reached, newest, limits))
@@ -175,15 +177,15 @@ def resolved(
     most_rounds: int = sys.maxsize,
     narrows: bool = False,
 ) -> Mapping[str, Pick]:
-    """What is picked, by name, by a search that begins again whenever a conflict shows which projects to decide early.
+    """Return the picks by name. The search restarts when a conflict shows which projects to decide early.
 
-    What was learned of pages, metadata and dead ends stays, so that beginning again costs little. ``narrows`` makes a
-    search quicker and its conflicts poorer in causes (envsolve.resolve.closure.shared).
+    Pages, metadata and dead ends stay cached, so a restart costs little. ``narrows`` makes a search faster, and its
+    conflicts have fewer causes (envsolve.resolve.closure.shared).
 
     Raises Conflict, OutsideError, TooLongError after ``most_rounds``, and TimeUpError at ``end``.
     """
     while True:
-        provider.asked_by.clear()
+        provider.first_parent.clear()
         try:
             resolution = BackjumpingResolution(provider, _Counting(provider, end, progress, narrows=narrows))
             found = resolution.resolve(provider.roots, max_rounds=most_rounds).mapping
@@ -204,9 +206,9 @@ def resolved_and_built(
     most_rounds: int = sys.maxsize,
     narrows: bool = False,
 ) -> tuple[Provider, Mapping[str, Pick]]:
-    """What is picked when all that is picked has been built that only a build tells of; see :func:`resolved`.
+    """Return the picks after building every pick whose requirements only a build reports; see :func:`resolved`.
 
-    Nothing is built for a search that has no answer whatever a build tells.
+    Nothing is built for a search that has no answer whatever a build reports.
     """
     while True:
         provider = make_provider()
@@ -218,7 +220,7 @@ def resolved_and_built(
 
 
 def too_long(provider: Provider, because: Sequence[str] = ()) -> UnsolvableError:
-    """The error if the time is over before an answer is found.
+    """Return the error if the time ends before there is an answer.
 
     ``provider`` is that of the last search. ``because`` says why the newest versions conflict, if that is known.
     """
@@ -231,29 +233,41 @@ def too_long(provider: Provider, because: Sequence[str] = ()) -> UnsolvableError
 
 
 def end_of_search(*, builds: bool) -> float:
-    """The moment of the monotonic clock at which a search that begins now ends."""
+    """Return the time of the monotonic clock at which a search that starts now ends."""
     return monotonic() + (_SECONDS_WITH_BUILDS if builds else _SECONDS)
 
 
 def _require_files(picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> None:
-    """Raise OutsideError if a version would have been picked, had the index its file."""
+    """Raise OutsideError if a version would have been picked but the index does not have its file."""
     for (name, version), error in sorted(provider.world.missing.items()):
         pick = picks.get(name)
         position = None if pick is None else pick.releases.position(version)
         if pick is None or position is None or position <= pick.position:
             continue
-        masks = (ask.mask for asks in reached.values() for ask, by in asks if ask.name == name and by != name)
+        masks = (
+            requirement.mask
+            for requirements in reached.values()
+            for requirement, by in requirements
+            if requirement.name == name and by != name
+        )
         if all(mask >> position & 1 for mask in (provider.root_mask(name), *masks)):
             raise error
 
 
 def _whole(causes: Collection[Cause], provider: Provider) -> list[Cause]:
-    """``causes`` with what made an end of the versions they are about before these were tried."""
+    """``causes`` with the reasons why the versions they are about were excluded before they were tried."""
     found = list(causes)
-    found += [Cause(*it) for it in provider.dead_ends([ask for ask, _ in causes])]
-    names = {ask.name for ask, _ in found}
-    known = {id(ask) for ask, _ in found}
-    whole = [*found, *(Cause(ask, None) for ask in provider.roots if ask.name in names and id(ask) not in known)]
+    found += [Cause(*it) for it in provider.dead_ends([requirement for requirement, _ in causes])]
+    names = {requirement.name for requirement, _ in found}
+    known = {id(requirement) for requirement, _ in found}
+    whole = [
+        *found,
+        *(
+            Cause(requirement, None)
+            for requirement in provider.roots
+            if requirement.name in names and id(requirement) not in known
+        ),
+    ]
     return [it for it in whole if not provider.is_met_by_present(it.requirement)]
 
 
@@ -262,11 +276,15 @@ def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider, limit
     via: dict[str, set[str]] = {}
     requires: dict[str, set[str]] = {}
     unknown: dict[str, list[str]] = {}
-    for asks in reached.values():
-        name, extra, pick = asks[0][0].name, asks[0][0].extra, picks[asks[0][0].name]
-        askers = ((by if by not in world.virtual else THE_STACK) or ask.origin for ask, by in asks if by != name)
-        via.setdefault(name, set()).update(askers)
-        for _, by in asks:
+    for requirements in reached.values():
+        name, extra, pick = requirements[0][0].name, requirements[0][0].extra, picks[requirements[0][0].name]
+        requirers = (
+            (by if by not in world.virtual else THE_STACK) or requirement.origin
+            for requirement, by in requirements
+            if by != name
+        )
+        via.setdefault(name, set()).update(requirers)
+        for _, by in requirements:
             if by not in ("", name) and world.virtual.isdisjoint((by, name)):
                 requires.setdefault(by, set()).add(name)
         if extra and name not in world.present and not world.has_extra(pick.releases, pick.fit.best, extra):
@@ -279,17 +297,21 @@ def _pins(picks: Mapping[str, Pick], reached: Reached, provider: Provider, limit
 
 
 def _replaced(picks: Mapping[str, Pick], reached: Reached, world: World) -> Iterator[tuple[str, Need]]:
-    for ask in (asks[0][0] for asks in reached.values()):
-        pick = picks[ask.name]
-        if ask.name not in world.present and ask.name not in world.virtual:
-            needs = world.replaced(pick.releases, pick.fit.best, ask.extra)
+    for requirement in (requirements[0][0] for requirements in reached.values()):
+        pick = picks[requirement.name]
+        if requirement.name not in world.present and requirement.name not in world.virtual:
+            needs = world.replaced(pick.releases, pick.fit.best, requirement.extra)
             yield from ((f"{pick.name} {pick.version}", need) for need in needs)
 
 
 def _bare(reached: Reached, world: World) -> Iterator[tuple[str, str]]:
-    asks = (asks[0][0] for asks in reached.values())
+    requirements = (requirements[0][0] for requirements in reached.values())
     of_conda = {name for name, it in world.present.items() if it.requires is None}
-    yield from sorted((ask.name, ask.extra) for ask in asks if ask.extra and ask.name in of_conda)
+    yield from sorted(
+        (requirement.name, requirement.extra)
+        for requirement in requirements
+        if requirement.extra and requirement.name in of_conda
+    )
 
 
 def _pin(
@@ -316,12 +338,12 @@ def _pin(
 
 
 def _reasons(pick: Pick, provider: Provider, limits: Limits) -> Iterator[str]:
-    """The limits that keep newer versions away, those on what these require among them."""
+    """The limits that exclude newer versions, including limits on the requirements of these."""
     world = provider.world
     everything = pick.releases.mask("")
     for limit in limits(pick.name):
-        kept_away = everything & ~limit.admitted(pick.releases)
-        if limit.because and kept_away >> (pick.position + 1):
+        excluded = everything & ~limit.admitted(pick.releases)
+        if limit.because and excluded >> (pick.position + 1):
             yield limit.because
     ruled_out = provider.ruled_out_above(pick)
     if ruled_out is not None:
@@ -331,8 +353,8 @@ def _reasons(pick: Pick, provider: Provider, limits: Limits) -> Iterator[str]:
         yield from (f"{pick.name} {version} requires {need}: {it.because}" for it in limits(need.name) if it.because)
 
 
-class _Counting(BaseReporter[Ask, Pick, str]):
-    """Tells the provider what was refused, so that it looks for dead ends."""
+class _Counting(BaseReporter[Requirement, Pick, str]):
+    """Reports refused candidates to the provider, so that it searches for dead ends."""
 
     def __init__(self, provider: Provider, end: float, progress: Progress | None, *, narrows: bool) -> None:
         self._provider = provider
@@ -341,36 +363,38 @@ class _Counting(BaseReporter[Ask, Pick, str]):
         self._narrows = narrows
         self._conflicts = 0
 
-    def ending_round(self, index: int, state: State[Ask, Pick, str]) -> None:
-        """One more version is picked. Raises TimeUpError."""
+    def ending_round(self, index: int, state: State[Requirement, Pick, str]) -> None:
+        """Report one more picked version. Raises TimeUpError."""
         if monotonic() > self._end:
             raise TimeUpError(self._provider)
         if self._progress is not None:
             self._progress(len(state.mapping), next(reversed(state.mapping), ""))
 
-    def adding_requirement(self, requirement: Ask, parent: Pick | None) -> None:
-        """Remember who asked first."""
-        self._provider.asked_by.setdefault(requirement.identifier, (requirement, parent))
+    def adding_requirement(self, requirement: Requirement, parent: Pick | None) -> None:
+        """Remember which package first required each project."""
+        self._provider.first_parent.setdefault(requirement.identifier, (requirement, parent))
 
-    def rejecting_candidate(self, criterion: Criterion[Ask, Pick], candidate: Pick) -> None:
-        """One more candidate that does not go with what was picked."""
+    def rejecting_candidate(self, criterion: Criterion[Requirement, Pick], candidate: Pick) -> None:
+        """Count one more candidate that conflicts with the picks."""
         self._provider.refused += 1
         self._provider.rejected.add(candidate.name)
         *_, last = criterion.information
         self._provider.refuse(candidate, last.requirement)
         self._provider.passed_over(candidate.releases, candidate.position)
-        self._provider.troubled |= {candidate.name, *(ask.name for ask in criterion.iter_requirement())}
+        self._provider.troubled |= {candidate.name, *(requirement.name for requirement in criterion.iter_requirement())}
 
     def resolving_conflicts(self, causes: Collection[Cause]) -> None:
-        """A dead end. Begin again where it involves projects that were in none before."""
-        involved = {ask.identifier for ask, _ in causes} | {parent.identifier for _, parent in causes if parent}
-        names = {ask.name for ask, _ in causes} | {parent.name for _, parent in causes if parent}
+        """Handle a dead end. Restart if it involves projects that were in none before."""
+        involved = {requirement.identifier for requirement, _ in causes} | {
+            parent.identifier for _, parent in causes if parent
+        }
+        names = {requirement.name for requirement, _ in causes} | {parent.name for _, parent in causes if parent}
         self._provider.conflicts.update(names)
         self._conflicts += 1
         is_due = self._conflicts >= _MANY_CONFLICTS and self._conflicts & (self._conflicts - 1) == 0
-        if is_due:  # what requires them is to be decided early too: a framework may come last
-            askers = (self._provider.asked_by.get(it, (None, None))[1] for it in tuple(involved))
-            involved |= {it.identifier for it in askers if it is not None}
+        if is_due:  # decide the packages that require them early too: a framework may come last
+            parents = (self._provider.first_parent.get(it, (None, None))[1] for it in tuple(involved))
+            involved |= {it.identifier for it in parents if it is not None}
         is_new = not involved <= self._provider.contested and len(self._provider.contested) < _MOST_CONTESTED
         if is_new:
             self._provider.contested |= involved
@@ -382,4 +406,4 @@ class _Counting(BaseReporter[Ask, Pick, str]):
 
 
 class _Again(Exception):  # noqa: N818 - nothing is wrong
-    """The search is to begin again, with what was learned."""
+    """The search has to restart, with what was learned."""

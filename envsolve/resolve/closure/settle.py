@@ -1,8 +1,8 @@
-"""What a search leaves behind: packages that nothing needs, and versions that are older than they need be.
+"""Clean up after a search: remove packages that nothing needs, and update versions that are older than necessary.
 
-While it goes, the search takes a version back when a later one does not admit it. What the first had bounded was
-picked with that bound and stays, though nothing asks for it any more. Here such versions are put right, one after the
-other: never by another set of packages, only by a version that goes with all the others as they are.
+A search drops a version if a later one does not admit it. Projects that the dropped version limited were picked with
+that limit, and stay although nothing requires it any more. Here such versions are updated one by one: never with
+another set of packages, only to a version that fits all the others as they are.
 """
 
 from __future__ import annotations
@@ -10,23 +10,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from envsolve.errors import OutsideError
-from envsolve.resolve.closure.provider import Ask, Pick, Provider
+from envsolve.resolve.closure.provider import Pick, Provider, Requirement
 
-Reached = Mapping[str, list[tuple[Ask, str]]]
-"""What asks for each project, and for each extra of one, with the name of the package that asks."""
+Reached = Mapping[str, list[tuple[Requirement, str]]]
+"""The requirements on each project, and on each extra of one, with the name of the package that has them."""
 
 
 def settled(picks: Mapping[str, Pick], provider: Provider) -> tuple[Mapping[str, Pick], Reached]:
-    """``picks``, by name, with whatever can be a better version while all others stay, and what asks for each.
+    """Return ``picks`` with every version that can be better while all others stay, and the requirements on each.
 
-    What the request does not lead to any more is left out. Raises OutsideError.
+    Packages that the request no longer needs are left out. Raises OutsideError.
     """
     while True:
         reached = _reached(picks, provider)
-        picks = {ask.name: picks[ask.name] for asks in reached.values() for ask, _ in asks}
-        asks = _asks_by_name(reached)
+        picks = {
+            requirement.name: picks[requirement.name]
+            for requirements in reached.values()
+            for requirement, _ in requirements
+        }
+        requirements = _requirements_by_name(reached)
         better = next(
-            (it for name in sorted(picks) for it in _better(name, asks[name], picks, reached, provider)), None
+            (it for name in sorted(picks) for it in _better(name, requirements[name], picks, reached, provider)), None
         )
         if better is None:
             return picks, reached
@@ -34,31 +38,33 @@ def settled(picks: Mapping[str, Pick], provider: Provider) -> tuple[Mapping[str,
 
 
 def _reached(picks: Mapping[str, Pick], provider: Provider) -> Reached:
-    found: dict[str, list[tuple[Ask, str]]] = {}
-    waiting = [(ask, "") for ask in provider.roots]
+    found: dict[str, list[tuple[Requirement, str]]] = {}
+    waiting = [(requirement, "") for requirement in provider.roots]
     while waiting:
-        ask, by = waiting.pop()
-        if ask.identifier not in found:
-            pick = provider.with_extra(picks[ask.name], ask.extra)
-            waiting += ((it, ask.name) for it in provider.get_dependencies(pick))
-        found.setdefault(ask.identifier, []).append((ask, by))
+        requirement, by = waiting.pop()
+        if requirement.identifier not in found:
+            pick = provider.with_extra(picks[requirement.name], requirement.extra)
+            waiting += ((it, requirement.name) for it in provider.get_dependencies(pick))
+        found.setdefault(requirement.identifier, []).append((requirement, by))
     return found
 
 
-def _asks_by_name(reached: Reached) -> Mapping[str, list[Ask]]:
-    """What others ask of each project."""
-    found: dict[str, list[Ask]] = {}
-    for asks in reached.values():
-        found.setdefault(asks[0][0].name, []).extend(ask for ask, by in asks if by != ask.name)
+def _requirements_by_name(reached: Reached) -> Mapping[str, list[Requirement]]:
+    """The requirements of other packages on each project."""
+    found: dict[str, list[Requirement]] = {}
+    for requirements in reached.values():
+        found.setdefault(requirements[0][0].name, []).extend(
+            requirement for requirement, by in requirements if by != requirement.name
+        )
     return found
 
 
 def _better(
-    name: str, asks: Sequence[Ask], picks: Mapping[str, Pick], reached: Reached, provider: Provider
+    name: str, requirements: Sequence[Requirement], picks: Mapping[str, Pick], reached: Reached, provider: Provider
 ) -> Iterator[Pick]:
-    """The versions before the one that is picked, best first, that go with all other picks."""
-    extras = {ask.extra for ask in asks}
-    for pick in provider.in_order(asks):
+    """The versions that are better than the pick and fit all other picks, best first."""
+    extras = {requirement.extra for requirement in requirements}
+    for pick in provider.in_order(requirements):
         if pick.position == picks[name].position:
             return
         if not provider.world.needs_build(pick.releases, pick.fit.best) and _goes_with(
@@ -71,14 +77,17 @@ def _goes_with(pick: Pick, extras: set[str], picks: Mapping[str, Pick], reached:
     waiting, seen = list(extras), set(extras)
     while waiting:
         try:
-            asks = provider.get_dependencies(provider.with_extra(pick, waiting.pop()))
-        except OutsideError:  # what cannot be read is not better
+            requirements = provider.get_dependencies(provider.with_extra(pick, waiting.pop()))
+        except OutsideError:  # an unreadable version is not better
             return False
-        for ask in asks:
-            is_own = ask.name == pick.name  # its extras may be requested by itself alone
-            if not (is_own or ask.identifier in reached) or not ask.mask >> picks[ask.name].position & 1:
+        for requirement in requirements:
+            is_own = requirement.name == pick.name  # only the project itself may request its extras
+            if (
+                not (is_own or requirement.identifier in reached)
+                or not requirement.mask >> picks[requirement.name].position & 1
+            ):
                 return False
-            if is_own and ask.extra not in seen:
-                seen.add(ask.extra)
-                waiting.append(ask.extra)
+            if is_own and requirement.extra not in seen:
+                seen.add(requirement.extra)
+                waiting.append(requirement.extra)
     return True

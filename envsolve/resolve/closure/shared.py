@@ -1,8 +1,8 @@
-"""What every answer has in common: where a few versions are left of what must be there, what all of them require.
+"""What every answer has in common: if few versions of a required project are left, what all of them require.
 
-A search meets a conflict between two requested packages again and again, once for each way of meeting what
-lies between them. Where all versions of PyTorch that are left want nvJitLink 12.8, no answer has another one, and what
-wants a newer one is no candidate: known before anything is picked.
+A search meets a conflict between two requested packages again and again, once for each way to meet the requirements
+between them. If all remaining versions of PyTorch require nvJitLink 12.8, no answer has another one, and a package that
+requires a newer one is no candidate. This is known before anything is picked.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from envsolve.model.need import Need
 from envsolve.resolve.closure.releases import Fit, Releases, descending
 
 if TYPE_CHECKING:
-    from envsolve.resolve.closure.provider import Ask, Provider
+    from envsolve.resolve.closure.provider import Provider, Requirement
 
 _FEW = 32
-"""Versions that are left of a project, for which it is done."""
+"""The number of remaining versions of a project up to which this is done."""
 _MANY = 128
-"""The same of two projects in the request, of which each version is compared with each."""
+"""The same for two requested projects, where each version is compared with each."""
 
 
-def narrow(provider: Provider, asks: Iterable[Ask], to_read: int, end: float) -> bool:
-    """Bound what every answer has, as ``asks`` say, to versions whose requirements can be met; whether any is left out.
+def narrow(provider: Provider, requirements: Iterable[Requirement], to_read: int, end: float) -> bool:
+    """Exclude versions of required projects whose own requirements cannot be met; return whether any was excluded.
 
-    What all versions that are left of such a project require is in every answer as well, and bounded with them. A
-    project of which more than ``to_read`` versions have metadata that are still to be fetched is left alone. Nothing
-    more is looked at after ``end``, a moment of the monotonic clock.
+    ``requirements`` are those of every answer. What all remaining versions of such a project require is in every answer
+    as well, and narrowed with it. A project is skipped if more than ``to_read`` versions have metadata that is not
+    fetched yet. The search ends at ``end``, a time of the monotonic clock.
     """
-    asks = tuple(asks)
-    known = dict.fromkeys((ask.name, ask.extra) for ask in asks)
-    named = dict.fromkeys(ask.name for ask in asks)
+    requirements = tuple(requirements)
+    known = dict.fromkeys((requirement.name, requirement.extra) for requirement in requirements)
+    named = dict.fromkeys(requirement.name for requirement in requirements)
     is_settled = found = False
     while not is_settled:
         is_settled = True
@@ -55,10 +55,10 @@ _Masks = dict[tuple[str, str], int]
 
 
 def _that_have_partners(names: Iterable[str], provider: Provider, to_read: int) -> Iterator[tuple[str, int]]:
-    """Of each project the versions that go with some version of each other one, by what both require.
+    """For each project, the versions that fit some version of each other project, by what both require.
 
-    Packages that each pin the same others, as vLLM and SGLang do, have few pairs of versions that agree, or none. A
-    search would find that out pair by pair, each time by way of all that lies between.
+    Packages that each pin the same others, such as vLLM and SGLang, have few pairs of versions that fit, or none. A
+    search would find that out pair by pair, each time through everything between them.
     """
     tables = [(name, it) for name in names if (it := _table(name, provider, to_read)) is not None]
     for number, (name, table) in enumerate(tables):
@@ -73,7 +73,7 @@ def _that_have_partners(names: Iterable[str], provider: Provider, to_read: int) 
 
 
 def _table(name: str, provider: Provider, to_read: int) -> dict[int, _Masks] | None:
-    """What each version that is left of a project requires; None if that is not known, or there are many."""
+    """The requirements of each remaining version of a project, or None if they are unknown or too many."""
     releases = provider.world.releases(name)
     mask = provider.root_mask(name)
     if releases is None or not mask or mask.bit_count() > _MANY or not _is_read(releases, mask, provider, to_read):
@@ -88,7 +88,7 @@ def _agree(one: _Masks, other: _Masks) -> bool:
 
 
 def _is_read(releases: Releases, mask: int, provider: Provider, to_read: int) -> bool:
-    """Whether the metadata of the versions in ``mask`` are at hand, but for ``to_read``, which are fetched then."""
+    """Whether the metadata of the versions in ``mask`` is cached. Up to ``to_read`` missing ones are fetched."""
     world, fits = provider.world, (releases.fit(position) for position in descending(mask))
     files = [it.best for it in fits if isinstance(it, Fit) and not world.is_at_hand(releases, it.best)]
     if len(files) > to_read:
@@ -98,7 +98,7 @@ def _is_read(releases: Releases, mask: int, provider: Provider, to_read: int) ->
 
 
 def _bounds_of(name: str, extra: str, provider: Provider, to_read: int) -> Iterator[tuple[tuple[str, str], int]]:
-    """The versions of a project that can be with ``extra``, and those of projects that all of these require."""
+    """The versions of a project that can have ``extra``, and those of projects that all of these require."""
     releases = provider.world.releases(name)
     mask = provider.root_mask(name)
     if releases is None or not mask or mask.bit_count() > _FEW or not _is_read(releases, mask, provider, to_read):
@@ -116,7 +116,7 @@ def _bounds_of(name: str, extra: str, provider: Provider, to_read: int) -> Itera
 
 
 def _needs_of(releases: Releases, position: int, extra: str, provider: Provider) -> _Masks | None:
-    """The versions of projects that a version requires; None if that cannot be known."""
+    """The versions of projects that a version requires, or None if they are unknown."""
     never: _Masks = {(releases.project.name, ""): 0}
     fit = releases.fit(position)
     if not isinstance(fit, Fit):

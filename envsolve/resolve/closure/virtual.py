@@ -1,6 +1,7 @@
-"""Projects that no index has, such as the builds of a framework or the majors of CUDA, for a resolver to choose from.
+"""Projects that no index has, such as the builds of a framework or the majors of CUDA, for the resolver to choose from.
 
-Their candidates are numbered from 0, the best one last, as versions are; a set of them is a specifier of its own form.
+Their candidates are numbered from 0, the best one last, like versions. A set of candidates is written as a specifier of
+a special form.
 """
 
 from __future__ import annotations
@@ -13,23 +14,23 @@ from envsolve.model.need import Need
 from envsolve.resolve.closure.releases import Fit, Fitting, Releases, Unfit
 
 _SET = "&"
-"""What a specifier begins with that is a set of candidates, as the bits of a hexadecimal number."""
+"""The prefix of a specifier that is a set of candidates, as the bits of a hexadecimal number."""
 
 
 class Virtual(NamedTuple):
-    """A project whose candidates are made up; ``needs`` says what each of them requires, the best one last."""
+    """A made-up project. ``needs`` are the requirements of each of its candidates, the best one last."""
 
     name: str
     needs: tuple[tuple[Need, ...], ...]
 
 
 def among(name: str, candidates: Iterable[int]) -> Need:
-    """The requirement of one of ``candidates`` of the virtual project ``name``."""
+    """Return a requirement on one of ``candidates`` of the virtual project ``name``."""
     return Need(name, (), f"{_SET}{sum(1 << it for it in set(candidates)):x}", "")
 
 
 class VirtualReleases(Releases):
-    """The candidates of a virtual project, all of which can be had."""
+    """The candidates of a virtual project, all of which are available."""
 
     __slots__ = ()
 
@@ -38,7 +39,7 @@ class VirtualReleases(Releases):
         super().__init__(Project(virtual.name, "", {str(it): () for it in range(count)}), fitting)
 
     def fit(self, position: int) -> Fit | Unfit:
-        """See Releases; the file says no more than which candidate it is."""
+        """See Releases. The file only identifies the candidate."""
         return Fit(file_of(self.project.name, position), (), is_yanked=False)
 
     def source_fit(self, position: int) -> Fit | Unfit:
@@ -52,5 +53,5 @@ class VirtualReleases(Releases):
 
 
 def file_of(name: str, position: int) -> RawFile:
-    """What stands for the file of a candidate."""
+    """Return a stand-in for the file of a candidate."""
     return (f"{name} {position}", "", (), None, None, None, None, None)

@@ -1,4 +1,4 @@
-"""Threads that wait for indexes, so that the resolver does not."""
+"""Threads that wait for indexes, so that the resolver does not have to."""
 
 from __future__ import annotations
 
@@ -21,30 +21,32 @@ Made = TypeVar("Made")
 _AT_FIRST = 8
 _AT_LEAST = 4
 _WORK = 0.0008
-"""Seconds that a page and its metadata are worked on (measured: 0.5 to 2 ms)."""
+"""Seconds of processing for a page and its metadata (measured: 0.5 to 2 ms)."""
 Job = Callable[[], object]
 _ARENA_MAX = -8
 
 
 def _with_little_memory() -> None:
-    """Have all threads share two heaps.
+    """Make all threads share two heaps.
 
-    glibc gives each thread one of its own (mallopt(3), M_ARENA_MAX), and 48 threads that unpack a page each left 220 MB
-    behind; with two it is 110 MB, in the same time (measured on 411 packages).
+    glibc gives each thread its own heap (mallopt(3), M_ARENA_MAX). 48 threads that unpack a page each left 220 MB
+    behind; with two heaps it is 110 MB, in the same time (measured on 411 packages).
     """
     if sys.platform != "linux":
         return
     import ctypes
 
-    with suppress(OSError, AttributeError):  # a C library without it
+    with suppress(OSError, AttributeError):  # a C library without mallopt
         ctypes.CDLL(None).mallopt(_ARENA_MAX, 2)
 
 
 class Workers:
-    """At most ``most`` threads, started as jobs come. A job that an index fails is dropped: whoever needs it asks.
+    """At most ``most`` threads, started as jobs arrive.
 
-    How many there are depends on how long the quickest job took. Where an index answers at once, threads only take the
-    interpreter from each other, and a few do; where every answer takes its time, many wait at once.
+    A job that fails because of an index is dropped and retried on use.
+
+    The number of threads depends on the duration of the fastest job. If an index answers at once, threads only compete
+    for the interpreter, and a few are enough. If every answer takes its time, many threads wait at once.
     """
 
     def __init__(self, most: int) -> None:
@@ -56,27 +58,27 @@ class Workers:
         self._idle = 0
         self._lock = Lock()
         self.failure: Exception | None = None
-        """What went wrong in a job that should not have: a mistake of the program."""
+        """An unexpected exception in a job, which is a bug."""
 
     def submit(self, job: Job) -> None:
-        """Do ``job`` when a thread is free."""
+        """Run ``job`` when a thread is free."""
         if not self._threads:
             _with_little_memory()
         self._jobs.put(job)
         self._start_one()
 
     def close(self) -> None:
-        """Take no further jobs; those that run end by themselves."""
+        """Accept no further jobs. Running jobs end by themselves."""
         with self._lock:
             self._allowed = 0
-            with suppress(Empty):  # a thread may take the last one in between
+            with suppress(Empty):  # a thread may take the last job in between
                 while True:
                     self._jobs.get_nowait()
             for _ in range(self._threads):
                 self._jobs.put(None)
 
     def _start_one(self) -> bool:
-        """Start a thread where jobs wait for one and there may be another."""
+        """Start a thread if jobs are waiting and the limit allows it."""
         with self._lock:
             if self._idle >= self._jobs.qsize() or self._threads >= self._allowed:
                 return False
@@ -103,7 +105,7 @@ class Workers:
             self._learn(perf_counter() - start)
 
     def _learn(self, seconds: float) -> None:
-        """Allow as many threads as answers are waited for while one is worked on."""
+        """Allow as many threads as answers can be awaited while one is processed."""
         if seconds < self._quickest:
             with self._lock:
                 self._quickest = seconds
@@ -114,9 +116,9 @@ class Workers:
 
 
 def side_by_side(work: Callable[[Item], Made], items: Iterable[Item], most: int) -> list[Made]:
-    """What ``work`` makes of each item, ``most`` of them at a time. Raises what it raises.
+    """Return the results of ``work`` for each item, with up to ``most`` running at a time. Raises what ``work`` raises.
 
-    An interrupt waits for none of them, as it would in a ThreadPoolExecutor: a server may take a minute to answer.
+    An interrupt does not wait for any of them, as a ThreadPoolExecutor would: a server may take a minute to answer.
     """
     from concurrent.futures import Future
 

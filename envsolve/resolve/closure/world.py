@@ -1,8 +1,8 @@
-"""Everything a resolution knows of packages: releases by name, what each requires, and what it is asked ahead.
+"""Everything a resolution knows about packages: releases by name, requirements, and prefetched pages and metadata.
 
-Asking ahead: as soon as a requirement is met, threads fetch the page it needs, then the metadata of the version that
-will probably be taken, then the pages which that needs. On a network with 80 ms of delay this takes a seventh of the
-time (measured). It decides nothing: the resolver takes the same versions with and without.
+Prefetching: as soon as a requirement is met, threads fetch the page it needs, then the metadata of the version that
+will probably be chosen, then the pages which that needs. On a network with 80 ms of delay this takes a seventh of the
+time (measured). It has no influence on the result.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _CONNECTIONS = 48
 
 
 class Limit(NamedTuple):
-    """Versions that alone may be taken of a project, and the sentence that says why; "" if a person wrote it.
+    """The only versions of a project that may be used, and the reason as a sentence; "" if the user wrote the limit.
 
-    ``origin`` is where a person wrote it. What ``is_exclusion`` may not be taken, but for the versions that are
-    ``exempt``. What ``is_of_gpu`` is excluded since it does not run on the GPU.
+    ``origin`` is where the user wrote it. With ``is_exclusion`` the versions are those that may not be used, except the
+    ``exempt`` ones. ``is_of_gpu`` marks versions excluded because they do not run on the GPU.
     """
 
     specifier: str
@@ -45,7 +45,7 @@ class Limit(NamedTuple):
     is_of_gpu: bool = False
 
     def admitted(self, releases: Releases) -> int:
-        """The versions that may be taken."""
+        """Return the versions that may be used."""
         mask = releases.mask(self.specifier)
         if not self.is_exclusion:
             return mask
@@ -54,31 +54,33 @@ class Limit(NamedTuple):
         return releases.mask("") & ~mask
 
     def admits(self, version: str) -> bool:
-        """Whether ``version`` may be taken."""
+        """Whether ``version`` may be used."""
         is_in = SpecifierSet(self.specifier).contains(version, prereleases=True)
         return is_in is not self.is_exclusion or version in self.exempt
 
 
 Limits = Callable[[str], tuple[Limit, ...]]
-"""The limits of a project by its name."""
+"""Returns the limits of a project by its name."""
 Judge = Callable[[str, str, tuple[Need, ...]], tuple[Need, ...]]
-"""What a version of a project requires in truth, by its name, its version and what its metadata say."""
+"""Returns the real requirements of a version, given its project's name, the version and the requirements in its
+metadata."""
 
 
 class Known(NamedTuple):
-    """What worlds of one Python share: which wheels of a project suit it, and what was asked ahead."""
+    """What worlds of one Python share: which wheels of a project fit it, and what was prefetched."""
 
     releases: dict[str, Releases | None]
     visited: set[tuple[str, str, int]]
 
 
 class World:
-    """The packages of ``indexes`` for one target, and those that are ``present``, for which no index is asked.
+    """The packages of ``indexes`` for one target, and those that are ``present``, for which no index is used.
 
-    ``limits`` bound the versions of projects by name. ``virtual`` are projects that are in no index, and ``judge`` says
-    what the metadata of others leave out. Worlds that share ``alike`` read one wheel for all of a version, as uv does:
-    so much is enough to choose between them. What is ``late`` is decided after what requires it. Worlds of one Python
-    that share ``known`` look at each project once; only one that may take source in place of wheels has its own.
+    ``limits`` returns the limits on projects by name. ``virtual`` are projects that are in no index. ``judge`` corrects
+    the metadata of others. Worlds that share ``alike`` read the metadata of only one wheel per version, as uv does,
+    which is enough to choose between them. Projects in ``late`` are decided after the packages that require them.
+    Worlds of one Python that share ``known`` look at each project once. Only a world that may use source instead of
+    wheels has its own.
     """
 
     def __init__(
@@ -107,13 +109,13 @@ class World:
             self._releases.update(releases_of(present, self.fitting))
         self._needs: dict[tuple[str, str], tuple[Need, ...] | None] = {}
         self.missing: dict[tuple[str, str], OutsideError] = {}
-        """The errors for files that an index lists and does not have, by project and version: they are skipped."""
+        """Errors for files that an index lists but does not have, by project and version. Such files are skipped."""
         self.lacks_wheels = False
-        """Whether a project was looked at whose newest version is only source, and no source may be taken."""
+        """Whether the newest version of some project has only source, which is not allowed."""
         self.to_build: dict[str, str] = {}
-        """The newest version of each project of which only a build tells what it requires, and none was made."""
+        """The newest version of each project whose requirements only a build reports and that was not built."""
         self.failed_builds: dict[tuple[str, str], OutsideError] = {}
-        """The errors of builds that failed, by project and version."""
+        """Errors of failed builds, by project and version."""
         self.virtual = frozenset(it.name for it in virtual)
         self._judge = judge
         self._alike = alike
@@ -124,7 +126,7 @@ class World:
                 self._needs[identity(file_of(it.name, position)), ""] = needs
 
     def releases(self, name: str) -> Releases | None:
-        """The versions of a project; None if no index knows it. Raises OutsideError."""
+        """Return the versions of a project, or None if no index has it. Raises OutsideError."""
         if name in self._releases:
             return self._releases[name]
         project, direct = self.indexes.project(name), self.indexes.direct(name)
@@ -134,9 +136,10 @@ class World:
         return self._releases.setdefault(name, found)
 
     def newest(self, releases: Releases, mask: int, *, prereleases: bool = False) -> int | None:
-        """The newest of the versions in ``mask`` that can be had, from source where no wheel can, if that is allowed.
+        """Return the newest version in ``mask`` that is available: with a wheel, or from source if that is allowed.
 
-        No yanked one, and a pre-release only with ``prereleases``, where they are wanted or there is nothing else.
+        Yanked versions do not count, and pre-releases only with ``prereleases``, if they are requested or there is
+        nothing else.
         """
         prereleases = prereleases or self.wanted.prereleases
         found = releases.newest(mask, prereleases=prereleases)
@@ -147,16 +150,16 @@ class World:
         return found
 
     def limited(self, releases: Releases) -> int:
-        """The versions of a project that its limits admit."""
+        """Return the versions of a project that its limits admit."""
         mask = releases.mask("")
         for limit in self.limits(releases.project.name):
             mask &= limit.admitted(releases)
         return mask
 
     def needs(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...] | None:
-        """What a file requires on the target, with ``extra`` or by itself; None if its metadata is no good.
+        """Return the requirements of a file on the target, with ``extra`` or without.
 
-        Raises OutsideError.
+        The result is None if its metadata is unusable. Raises OutsideError.
         """
         name, key = releases.project.name, (identity(file), extra)
         if name in self.present:
@@ -167,7 +170,7 @@ class World:
         if metadata is None or (metadata.needs_build and not self.wanted.as_if_built):
             return None
         if metadata.needs_build:
-            return ()  # until it is built
+            return ()  # empty until it is built
         needs = self._worked_out(metadata, extra)
         if needs is not None and not extra:
             needs = (*needs, *numpy_for(file, needs))
@@ -177,7 +180,7 @@ class World:
         return self._needs.setdefault(key, needs)
 
     def _metadata_or_none(self, releases: Releases, file: RawFile) -> Metadata | None:
-        """The metadata of a file; None if they cannot be had, which is noted."""
+        """The metadata of a file, or None if it is unavailable, which is recorded."""
         name = releases.project.name
         version = version_of(name, file[0]) or ""
         if self._is_left_to_a_build(name, file) or (name, version) in self.failed_builds:
@@ -194,22 +197,22 @@ class World:
         return metadata
 
     def _is_left_to_a_build(self, name: str, file: RawFile) -> bool:
-        """Whether a file is source like a newer one that has to be built: it is not fetched to find out the same."""
+        """Whether a newer source distribution needs a build, so that fetching this one would bring nothing new."""
         return name in self.to_build and not file[0].endswith(".whl")
 
     def metadata(self, releases: Releases, file: RawFile) -> Metadata:
-        """What a file, or one like it, says of itself. Raises OutsideError."""
+        """Return the metadata of a file, or of an equivalent one. Raises OutsideError."""
         return self.indexes.metadata(releases.project, self._read_for(releases, file))
 
     def needs_build(self, releases: Releases, file: RawFile) -> bool:
-        """Whether only a build would tell what a file requires. Raises OutsideError."""
+        """Whether only a build reports the requirements of a file. Raises OutsideError."""
         is_source = releases.project.name not in self.virtual and not file[0].endswith(".whl")
         return is_source and self.metadata(releases, file).needs_build
 
     def build(self, files: Iterable[tuple[Releases, RawFile]]) -> bool:
-        """Build at once those of which only a build tells what they require, if allowed; whether more is known now.
+        """Build those files whose requirements only a build reports, if allowed; return whether more is known now.
 
-        Raises OutsideError, but not where a build fails: that file is not taken again.
+        Raises OutsideError, except for a failed build, whose file is not used again.
         """
         unbuilt = [it for it in files if self.needs_build(*it)]
         for it in unbuilt[1:]:
@@ -227,20 +230,22 @@ class World:
             return True
 
     def is_at_hand(self, releases: Releases, file: RawFile) -> bool:
-        """Whether nothing has to be fetched to know what a file requires."""
+        """Whether the requirements of a file are known without fetching anything."""
         return (
             releases.project.name in self.virtual
             or self.indexes.metadata_at_hand(releases.project, self._read_for(releases, file)) is not None
         )
 
     def reads_what_it_takes(self, releases: Releases, file: RawFile) -> bool:
-        """Whether the metadata that were read for ``file`` are those that count for it."""
+        """Whether the metadata read for ``file`` is that of the file itself."""
         return not file[0].endswith(".whl") or identity(self._read_for(releases, file)) == identity(file)
 
     def _read_for(self, releases: Releases, file: RawFile) -> RawFile:
-        """The file whose metadata is read for ``file``: of source, a wheel of its version for another Python, if any.
+        """The file whose metadata is read for ``file``.
 
-        uv takes source and wheels of a version to require the same as well; the wheel is had without a build.
+        For source, this is a wheel of its version for another Python, if any.
+
+        uv also assumes that source and wheels of a version have the same requirements. The wheel needs no build.
         """
         if file[0].endswith(".whl") and self._alike is None:
             return file
@@ -256,9 +261,9 @@ class World:
         return extra in map(normalized, declared) or bool(self.needs(releases, file, extra))
 
     def knows_extra(self, releases: Releases, file: RawFile, extra: str) -> bool | None:
-        """Whether ``extra`` of a file brings anything, on whatever system and Python; None if there is none.
+        """Whether ``extra`` adds a requirement on any system and Python, or None if the file has no such extra.
 
-        Of what is still to be built nothing is known: it counts as one that brings nothing here.
+        For a file that is not built yet nothing is known, so the extra counts as adding nothing.
         """
         metadata = self.metadata(releases, file)
         if metadata.needs_build:
@@ -268,7 +273,7 @@ class World:
         return False if extra in map(normalized, metadata.extras) else None
 
     def unfit(self, releases: Releases, position: int, *, pins: bool) -> Unfit | None:
-        """Why a version cannot be taken, whatever others require; None if it can. Raises OutsideError."""
+        """Return why a version cannot be used, whatever others require, or None if it can. Raises OutsideError."""
         fit = releases.fit(position)
         if isinstance(fit, Unfit):
             source = releases.source_fit(position) if self.wanted.sources else fit
@@ -288,7 +293,7 @@ class World:
         return Unfit.UNREADABLE if self.fitting.supports(metadata.requires_python) else Unfit.OTHER_PYTHON
 
     def replaced(self, releases: Releases, file: RawFile, extra: str) -> tuple[Need, ...]:
-        """What a file requires, with ``extra`` or by itself, that overrides replace. Raises OutsideError."""
+        """Return the requirements of a file, with ``extra`` or without, that overrides replace. Raises OutsideError."""
         if not self.wanted.overridden:
             return ()
         name = releases.project.name
@@ -309,9 +314,9 @@ class World:
         return found
 
     def _that_hold(self, needs: Iterable[Need], extra: str, anyway: Container[str] = ()) -> Iterator[Need]:
-        """The requirements of a file that count with ``extra``, or by itself; on projects of ``anyway`` always.
+        """The requirements of a file that apply with ``extra`` or without; those on ``anyway`` always apply.
 
-        An override replaces a requirement whatever its marker is, as in uv. Raises ValueError for what is no marker.
+        An override replaces a requirement whatever its marker is, as in uv. Raises ValueError for an invalid marker.
         """
         holds = self.markers.holds
         for need in needs:
@@ -322,7 +327,7 @@ class World:
                 yield need
 
     def _overridden(self, needs: Iterable[Need]) -> tuple[Need, ...]:
-        """``needs`` with what overrides leave of them: the limits of a project say which versions they admit."""
+        """``needs`` after overrides. The limits of a project contain the versions that its override admits."""
         overridden = self.wanted.overridden
         if not overridden:
             return tuple(needs)
@@ -335,7 +340,7 @@ class World:
         return tuple(found)
 
     def look_ahead(self, needs: tuple[Need, ...]) -> None:
-        """Have fetched what ``needs`` will probably need, and what that will need."""
+        """Prefetch what ``needs`` will probably need, and what that will need."""
         waiting = list(needs)
         while waiting:
             need = waiting.pop()
@@ -354,7 +359,7 @@ class World:
             self.workers.submit(lambda: self.look_ahead(self._fetched(need)))
 
     def _fetched(self, need: Need) -> tuple[Need, ...]:
-        """What ``need`` leads to, after its page and its metadata were fetched."""
+        """The requirements that follow from ``need``, after its page and its metadata were fetched."""
         releases = self.releases(need.name)
         return () if releases is None else self._after(need, releases)
 
@@ -365,7 +370,7 @@ class World:
         return tuple(it for extra in ("", *need.extras) for it in self.needs(releases, fit.best, extra) or ())
 
     def _next(self, need: Need) -> tuple[Need, ...]:
-        """The same without waiting: where metadata has to be fetched a thread does it."""
+        """The same without waiting. If metadata has to be fetched, a thread fetches it."""
         releases = self.releases(need.name)
         if releases is None:
             return ()
@@ -383,7 +388,7 @@ class World:
         return self._after(need, releases)
 
     def _probable(self, need: Need, releases: Releases) -> Fit | None:
-        """The version that a resolver without other requirements takes."""
+        """The version that a resolver without other requirements would choose."""
         try:
             mask = releases.mask(need.specifier) & self.limited(releases)
             position = releases.newest(mask & own if (own := releases.own) & mask else mask)
@@ -393,7 +398,7 @@ class World:
         return found if isinstance(found, Fit) else None
 
     def prepare(self, releases: Releases, files: list[RawFile], *, further: bool) -> None:
-        """Have the metadata of several files fetched at once; ``further``: and what each of them will need."""
+        """Prefetch the metadata of several files at once, and with ``further`` what each of them will need."""
         for file in () if releases.project.name in self.virtual else files:
             if not self.is_at_hand(releases, file):
                 self.workers.submit(partial(self._read, releases, file, further=further))
@@ -404,7 +409,7 @@ class World:
             self.look_ahead(needs)
 
     def close(self) -> None:
-        """End the threads. Raises what went wrong in one of them."""
+        """End the threads. Raises an unexpected exception of a thread."""
         self.workers.close()
         if self.workers.failure is not None:
             raise self.workers.failure

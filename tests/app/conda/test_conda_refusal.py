@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from envsolve.app.conda.conda_refusal import Unfit, conda_refusal, not_on_channels, sentences_in
-from envsolve.lockfile.lock import Asked
+from envsolve.lockfile.lock import RequestedSpec
 from envsolve.model.conda import VirtualPackage
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Packages, Request
@@ -18,7 +18,7 @@ _CONFLICTS = tomllib.loads((Path(__file__).parent / "conda_conflicts.toml").read
 _ASKED = (FrameworkRequest("tensorflow", SpecifierSet()),)
 
 
-def _unfit(text: str, *asked: Asked) -> Unfit:
+def _unfit(text: str, *asked: RequestedSpec) -> Unfit:
     problem = Problem(_ASKED, Platform.LINUX_64, (), cpu=False, python=None, cuda=None)
     return Unfit(problem, None, asked, (VirtualPackage("__cuda", "11.8"),), ("conda-forge",), text)
 
@@ -30,7 +30,10 @@ def test_a_conflict_is_told_in_sentences(case: dict[str, object]) -> None:
 
 def test_what_was_asked_is_told_with_its_reason_before_what_packages_require() -> None:
     text = next(str(case["text"]) for case in _CONFLICTS if case["name"] == "a driver that is too old")
-    asked = Asked("cuda-version=12.9", "runs from NVIDIA driver 525.60.13 on"), Asked("numpy", "requested by somebody")
+    asked = (
+        RequestedSpec("cuda-version=12.9", "runs from NVIDIA driver 525.60.13 on"),
+        RequestedSpec("numpy", "requested by somebody"),
+    )
     error = conda_refusal(_unfit(text, *asked), Request(_ASKED))
     assert error.code == "conda-packages-conflict"
     assert error.cause == (
@@ -45,7 +48,10 @@ def test_what_was_asked_is_told_with_its_reason_before_what_packages_require() -
 
 def test_what_a_person_requires_comes_first_and_then_what_excludes_it() -> None:
     text = next(str(case["text"]) for case in _CONFLICTS if case["name"] == "a further package")
-    asked = Asked("tensorflow=2.14.0", "sm_86 runs on 8.6"), Asked("numpy >=2", "requested by the command line")
+    asked = (
+        RequestedSpec("tensorflow=2.14.0", "sm_86 runs on 8.6"),
+        RequestedSpec("numpy >=2", "requested by the command line"),
+    )
     assert conda_refusal(_unfit(text, *asked), Request(_ASKED)).cause == (
         "numpy >=2: requested by the command line",
         "tensorflow 2.14.0 requires tensorflow-base ==2.14.0 cuda118py311h0476658_0",
@@ -55,7 +61,7 @@ def test_what_a_person_requires_comes_first_and_then_what_excludes_it() -> None:
 
 def test_a_package_that_no_channel_has_is_named_as_it_was_asked_for() -> None:
     text = "Cannot solve the request because of: No candidates were found for nosuchpackage >=3.\n"
-    asked = Asked("nosuchpackage >=3", "requested by environment.yml")
+    asked = RequestedSpec("nosuchpackage >=3", "requested by environment.yml")
     error = conda_refusal(_unfit(text, asked), Request(_ASKED))
     assert error.code == "conda-package-not-found"
     assert error.message == "conda-forge has no nosuchpackage >=3 for linux-64"
@@ -64,7 +70,7 @@ def test_a_package_that_no_channel_has_is_named_as_it_was_asked_for() -> None:
 
 def test_the_channel_that_a_spec_is_held_to_is_not_told_as_if_it_had_been_asked_for() -> None:
     text = 'Cannot solve the request because of: No candidates were found for python 3.15.*[channel="conda-forge"].\n'
-    error = conda_refusal(_unfit(text, Asked("python=3.15", "the newest")), Request(_ASKED))
+    error = conda_refusal(_unfit(text, RequestedSpec("python=3.15", "the newest")), Request(_ASKED))
     assert error.message == "conda-forge has no python 3.15.* for linux-64"
     assert error.cause == ("python=3.15: the newest",)
 
@@ -76,7 +82,7 @@ def test_how_the_usual_python_is_told_from_others_is_not_shown() -> None:
         "│  └─ python 3.13.1 conflicts with any installable versions previously reported\n"
         '└─ the constraint python [build="^.*(_cpython|_cp3[0-9]+|h[0-9a-f]+_[0-9]+)$"] cannot be fulfilled\n'
     )
-    error = conda_refusal(_unfit(text, Asked("python=3.13", "it was asked for")), Request(_ASKED))
+    error = conda_refusal(_unfit(text, RequestedSpec("python=3.13", "it was asked for")), Request(_ASKED))
     assert error.cause[0] == "python=3.13: it was asked for"
     assert any("no such python is standard CPython" in line for line in error.cause)
     assert "[build" not in "".join(error.cause)

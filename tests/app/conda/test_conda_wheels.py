@@ -16,12 +16,12 @@ from envsolve.app.request.targets import target_of
 from envsolve.errors import OutsideError, UnsolvableError
 from envsolve.index.settings import IndexSettings
 from envsolve.matrix import Matrix
-from envsolve.model.asker import Asker
 from envsolve.model.conda import CondaPackage
 from envsolve.model.host import Platform
 from envsolve.model.note import Note
 from envsolve.model.release import Source
 from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Machine, Problem, Solution
 from envsolve.model.versions import DriverVersion, LibcVersion
 from envsolve.resolve.solver import Solver
@@ -82,7 +82,7 @@ def beside(world: IndexServer, matrix: Matrix) -> Beside:
         asked = Packages(requirements, pytorch_index_url=f"{world.url}/whl", **more)  # type: ignore[arg-type]
         request = Request(frameworks=() if solution is None else solution.request.frameworks, packages=asked)
         side = PipSide(request, given(asked), solution, held or {})
-        interpreter = python_among(packages, PROBLEM if solution is None else solution.problem, request.asker)
+        interpreter = python_among(packages, PROBLEM if solution is None else solution.problem, request.requester)
         lines = Lines(Network(no_cache=True), IndexSettings(), {}, builds=asked.allow_builds)
         try:
             return wheels_beside(packages, side, interpreter, matrix, Places((), world.index_url, False, {}), lines)
@@ -294,20 +294,20 @@ def test_an_index_that_fails_is_told(beside: Beside) -> None:
 )
 def test_the_python_of_conda_is_the_one_wheels_suit(version: str, build: str, python: tuple[int, int, int]) -> None:
     among = [NUMPY, PYTHON._replace(version=version, build=build)]
-    assert python_among(among, PROBLEM, Asker()) == (python, Platform.LINUX_64, LibcVersion(2, 28))
+    assert python_among(among, PROBLEM, Requester()) == (python, Platform.LINUX_64, LibcVersion(2, 28))
 
 
 @pytest.mark.parametrize("build", ["h92d6c8b_2_cp313t", "0_73_pypy", "2_graalpy311_231_native"])
 def test_a_python_that_takes_other_wheels_is_refused(build: str) -> None:
     with pytest.raises(UnsolvableError) as caught:
-        python_among([PYTHON._replace(build=build)], PROBLEM, Asker())
+        python_among([PYTHON._replace(build=build)], PROBLEM, Requester())
     assert caught.value.code == "python-not-supported"
     assert build in caught.value.message
 
 
 def test_without_a_python_no_wheel_can_be_installed() -> None:
     with pytest.raises(UnsolvableError) as caught:
-        python_among([NUMPY], PROBLEM, Asker("pyproject.toml"))
+        python_among([NUMPY], PROBLEM, Requester("pyproject.toml"))
     assert caught.value.code == "no-python"
     assert caught.value.hints[0].text.endswith(': python = "3.12" in pyproject.toml')
 

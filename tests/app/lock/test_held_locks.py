@@ -11,7 +11,7 @@ from envsolve.app.lock.held_locks import held_in
 from envsolve.lockfile.reading import lock_at, lock_in
 from envsolve.matrix import Matrix
 from envsolve.model.host import Platform
-from envsolve.model.request import Held
+from envsolve.model.request import LockedVersions
 from tests.conftest import Envsolve
 from tests.lockfile.locks import rtx_3090
 
@@ -19,7 +19,7 @@ NEWER = ("-f", "pytorch", "-f", "tensorflow", "--gpu", "8.6", "--driver", "580.9
 OLDER = ("-f", "pytorch==2.9.*", "-f", "tensorflow", "--gpu", "8.6", "--driver", "580.65.06")
 
 
-def held_at(path: Path, platform: Platform = Platform.LINUX_64) -> Held:
+def held_at(path: Path, platform: Platform = Platform.LINUX_64) -> LockedVersions:
     """The stack in the file at ``path``."""
     return held_in(lock_at(path, platform))
 
@@ -107,7 +107,7 @@ def test_lines_that_say_nothing_are_passed_over(tmp_path: Path) -> None:
         "name: x\ndependencies:\n  - python=3.12\n  - numpy\n  - pytorch>=2\n  - strange one two three\n",
         encoding="utf-8",
     )
-    assert held_at(path) == Held(python="3.12")
+    assert held_at(path) == LockedVersions(python="3.12")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_of_an_answer_for_several_platforms_each_keeps_its_own_part(envsolve: En
     assert [held_at(path, Platform(name)).packages[0][::2] for name in ("linux-64", "win-64")] == [
         (package, f"{build}*") for package, build in builds
     ]
-    assert held_at(path, Platform.OSX_64) == Held()
+    assert held_at(path, Platform.OSX_64) == LockedVersions()
     assert envsolve("-f", "pytorch", "--prefer", "locked", *both).code == 0
     after = json.loads(path.read_text(encoding="utf-8"))["platforms"]
     assert [part["frameworks"] for part in after] == [part["frameworks"] for part in before]
@@ -190,7 +190,7 @@ def test_what_an_upgrade_names_is_let_go_with_the_python_and_the_cuda_of_its_sta
     lock = lock_in(PurePath("environment.yml"), text, Platform.LINUX_64)
     assert held_in(lock, ["numpy"]).packages == held_in(lock).packages[:1] + held_in(lock).packages[2:]
     assert held_in(lock, ["numpy"]).cuda == "12.9"
-    assert held_in(lock, ["PyTorch"]) == Held((("tensorflow", "2.19.1", ""),))
+    assert held_in(lock, ["PyTorch"]) == LockedVersions((("tensorflow", "2.19.1", ""),))
 
 
 def test_a_wheel_is_held_with_the_build_that_was_recorded(matrix: Matrix) -> None:

@@ -16,10 +16,10 @@ from envsolve.app.request.channel_order import WHEELS
 from envsolve.app.request.targets import Target
 from envsolve.conda.session import Listed
 from envsolve.errors import UnsolvableError
-from envsolve.lockfile.lock import Asked
-from envsolve.model.asker import Asker
+from envsolve.lockfile.lock import RequestedSpec
 from envsolve.model.host import Platform
 from envsolve.model.request import FrameworkRequest, Packages, Request
+from envsolve.model.requester import Requester
 from envsolve.model.solution import Machine, Problem
 
 PROBLEM = Problem((), Platform.LINUX_64, (Machine(None, (), None),), True, None, None)
@@ -76,7 +76,7 @@ def test_the_marker_of_a_framework_counts(
 
 def test_the_python_that_an_environment_names_decides_on_markers(tmp_path: Path) -> None:
     wanted = asked(tmp_path, file="torch; python_version < '3.13'")
-    wanted = wanted._replace(conda=(*wanted.conda, Asked("python 3.14.*", "asked for")))
+    wanted = wanted._replace(conda=(*wanted.conda, RequestedSpec("python 3.14.*", "asked for")))
     assert with_stack(target(), wanted, ()).request.frameworks == ()
 
 
@@ -110,5 +110,5 @@ def test_several_entries_of_one_wheel_leave_the_hashes_they_share(tmp_path: Path
 
 def test_where_no_channel_has_a_companion_the_way_out_is_a_key_of_the_project() -> None:
     with pytest.raises(UnsolvableError, match="no-companion") as refused:
-        tuple(companions(frozenset({"torchcodec"}), lambda _: {}, Asker("pyproject.toml")))
+        tuple(companions(frozenset({"torchcodec"}), lambda _: {}, Requester("pyproject.toml")))
     assert ': sources = ["pytorch"] in pyproject.toml, or sources = ["pypi"] in ' in refused.value.hints[0].text

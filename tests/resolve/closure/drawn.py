@@ -32,17 +32,17 @@ Pins = Mapping[str, str]
 
 
 class Drawn(NamedTuple):
-    """A world: requirements by project and version, and what is asked of it.
+    """A world: requirements by project and version, and the request.
 
     A requirement of the extra ends in ``; extra == 'x'``; every project has that extra.
     """
 
     projects: Mapping[str, Mapping[str, Sequence[str]]]
-    asked: tuple[str, ...]
+    requested: tuple[str, ...]
 
 
 class MemoryIndex:
-    """Fills the seam ``Fetcher`` with the pages and the metadata of a world. ``asked`` are the paths it was asked.
+    """A ``Fetcher`` with the pages and the metadata of a world. ``requested`` are the requested paths.
 
     ``uploaded`` says when, and ``tags`` for which Pythons a version is there, by project and version.
     """
@@ -53,7 +53,7 @@ class MemoryIndex:
         uploaded: Mapping[tuple[str, str], str] | None = None,
         tags: Mapping[tuple[str, str], str] | None = None,
     ) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
         self._answers: dict[str, bytes] = {}
         for name, versions in world.projects.items():
             files = []
@@ -69,7 +69,7 @@ class MemoryIndex:
 
     def fetch(self, url: str, headers: Mapping[str, str] | None = None, *, limit: int = PAGE_LIMIT) -> Response:
         """See Fetcher."""
-        self.asked.append(urlsplit(url).path)
+        self.requested.append(urlsplit(url).path)
         body = self._answers.get(urlsplit(url).path)
         return Response(404, {}, b"", url) if body is None else Response(200, {"content-type": JSON_TYPE}, body, url)
 
@@ -88,13 +88,13 @@ class NoShelf:
 def resolved(
     world: Drawn,
     *,
-    held: Pins | None = None,
-    asked: Sequence[str] | None = None,
+    locked: Pins | None = None,
+    requested: Sequence[str] | None = None,
     present: Mapping[str, Present] | None = None,
 ) -> Pins | None:
     """The pins that envsolve finds for a world; None where it finds none."""
     try:
-        found = answer_for(world, MemoryIndex(world), held=held, asked=asked, present=present)
+        found = answer_for(world, MemoryIndex(world), locked=locked, requested=requested, present=present)
     except Conflict:
         return None
     return {pin.name: pin.version for pin in found.pins}
@@ -104,19 +104,19 @@ def answer_for(
     world: Drawn,
     index: MemoryIndex,
     *,
-    held: Pins | None = None,
-    asked: Sequence[str] | None = None,
+    locked: Pins | None = None,
+    requested: Sequence[str] | None = None,
     present: Mapping[str, Present] | None = None,
     limits: Mapping[str, Limit] | None = None,
     urls: Sequence[str] = (URL,),
 ) -> Found:
     """Everything that envsolve finds for a world on ``index``, which all ``urls`` lead to. Raises Conflict."""
-    lines = world.asked if asked is None else asked
+    lines = world.requested if requested is None else requested
     question = Question(
-        asked=tuple((parse_need(line), "the command line") for line in lines),
+        roots=tuple((parse_need(line), "the command line") for line in lines),
         wanted=_TARGET,
         limits=lambda name: (limits[name],) if limits and name in limits else (),
-        held=held or {},
+        locked=locked or {},
         present=present or {},
     )
     return found_for(question, Indexes(urls, Pool(index, NoShelf(), FileMetadata())), inf)
@@ -158,5 +158,5 @@ def worlds(draw: st.DrawFn) -> Drawn:
     names = _NAMES[: draw(st.integers(4, 6))]
     of_version = _of_version(names)
     projects = {name: {it: draw(of_version) for it in _VERSIONS[: draw(st.integers(1, 4))]} for name in names}
-    asked = draw(st.lists(_requirements(names), min_size=1, max_size=3))
-    return Drawn(projects, tuple(asked))
+    requested = draw(st.lists(_requirements(names), min_size=1, max_size=3))
+    return Drawn(projects, tuple(requested))

@@ -1,4 +1,4 @@
-"""What a solution is, and whether there is one, said again with packaging alone and by trying everything."""
+"""What a solution is, and whether there is one, computed again with only packaging and by trying everything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ requirement = cache(Requirement)
 
 def solutions(world: Drawn) -> Iterator[Pins]:
     """Every set of pins that meets all requirements and holds nothing unneeded."""
-    yield from _completed(world, {}, [requirement(line) for line in world.asked], frozenset())
+    yield from _completed(world, {}, [requirement(line) for line in world.requested], frozenset())
 
 
 def _completed(world: Drawn, pins: Pins, open_: Sequence[Requirement], done: frozenset[_Need]) -> Iterator[Pins]:
@@ -42,7 +42,7 @@ def needs(world: Drawn, name: str, version: str, extra: str) -> list[Requirement
 def reached(world: Drawn, pins: Pins) -> dict[_Need, list[Requirement]]:
     """Everything that the request leads to, with what asks for it. Raises KeyError where a pin is missing."""
     found: dict[_Need, list[Requirement]] = {}
-    waiting = [requirement(line) for line in world.asked]
+    waiting = [requirement(line) for line in world.requested]
     while waiting:
         need = waiting.pop()
         for extra in ("", *need.extras):
@@ -55,7 +55,7 @@ def reached(world: Drawn, pins: Pins) -> dict[_Need, list[Requirement]]:
 def is_met(world: Drawn, pins: Pins) -> bool:
     """Whether ``pins`` are a solution; those that nothing needs do no harm here."""
     try:
-        asks = reached(world, pins)
+        requirements = reached(world, pins)
     except KeyError:
         return False
-    return all(need.specifier.contains(pins[name]) for (name, _), its in asks.items() for need in its)
+    return all(need.specifier.contains(pins[name]) for (name, _), its in requirements.items() for need in its)

@@ -49,13 +49,13 @@ def specifiers(limits: Bounds, name: str) -> list[str]:
 
 
 @pytest.mark.parametrize("gpu", ["5.2", "6.1", "7.0"])
-def test_a_cudnn_that_dropped_the_gpu_is_kept_away(gpu: str, matrix: Matrix) -> None:
+def test_a_cudnn_that_dropped_the_gpu_is_excluded(gpu: str, matrix: Matrix) -> None:
     limits = bounds(matrix, solution(matrix, "jax", gpu, "580.65.06"))
     assert specifiers(limits, "nvidia-cudnn-cu12") == ["<9.11"]
     assert f"no code for compute capability {gpu}" in limits.of("nvidia-cudnn-cu12")[0].because
 
 
-def test_an_nccl_that_dropped_maxwell_is_kept_away_from_it_alone(matrix: Matrix) -> None:
+def test_an_nccl_that_dropped_maxwell_is_excluded_only_for_it(matrix: Matrix) -> None:
     assert specifiers(bounds(matrix, solution(matrix, "jax", "5.2")), "nvidia-nccl-cu12") == ["<2.28.3"]
     assert specifiers(bounds(matrix, solution(matrix, "jax", "6.0")), "nvidia-nccl-cu12") == []
 
@@ -124,7 +124,7 @@ def test_builds_from_where_the_stack_is_from_are_for_its_gpus(matrix: Matrix) ->
     assert len(tables().of("x")) == 3
 
 
-def test_what_is_lost_is_said_of_cuda_gpu_and_driver(matrix: Matrix) -> None:
+def test_what_is_lost_is_reported_for_cuda_gpu_and_driver(matrix: Matrix) -> None:
     for facts, why in (
         ({"cuda": SpecifierSet("==13.*")}, "loads the libraries of CUDA 13"),
         ({"code": CODE}, "has no code for compute capability 6.1"),

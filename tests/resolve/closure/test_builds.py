@@ -42,13 +42,13 @@ def listed(server: IndexServer, path: str, backend: bytes) -> list[str]:
     return ["--index-url", shelf.index_url]
 
 
-def test_a_build_tells_what_the_package_requires(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
+def test_a_build_reports_what_the_package_requires(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
     result = envsolve(*listed(server, "/build/simple/", BACKEND), "--allow-builds", *words)
     assert result.code == 0, result.err
     assert [it["name"] for it in tomli.loads(result.out)["packages"]] == ["app", "part"]
 
 
-def test_what_a_build_told_is_kept_and_counts_without_leave_as_well(
+def test_the_metadata_of_a_build_is_cached_and_used_when_builds_are_not_allowed(
     server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     words = ["--cache-dir", str(tmp_path), *(it for it in words if it != "--no-cache")]
@@ -65,7 +65,7 @@ def test_without_leave_nothing_is_built(server: IndexServer, words: list[str], e
     assert result.err.startswith("error: needs-build\n")
 
 
-def test_a_build_that_fails_says_what_it_said_last(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
+def test_a_failed_build_reports_its_last_line(server: IndexServer, words: list[str], envsolve: Envsolve) -> None:
     result = envsolve(*listed(server, "/broken/simple/", BROKEN), "--allow-builds", *words)
     assert (result.code, result.out) == (3, "")
     assert result.err.startswith("error: build-failed\n")
@@ -161,7 +161,7 @@ def test_an_archive_that_only_leads_to_another_index_names_it(
     assert "--extra-index-url https://pypi.nvidia.com" in result.err
 
 
-def test_a_placeholder_whose_build_fails_names_the_index_too(
+def test_the_failed_build_of_a_placeholder_names_the_index(
     server: IndexServer, words: list[str], envsolve: Envsolve
 ) -> None:
     info = b"Metadata-Version: 2.1\nName: app\nVersion: 1.0\n\nThis is a placeholder from NVIDIA.\n"
@@ -175,14 +175,14 @@ def test_a_placeholder_whose_build_fails_names_the_index_too(
 
 
 def marking(mark: Path) -> dict[str, bytes]:
-    """The members of a source distribution whose build writes the file ``mark``."""
+    """The members of a source distribution. Its build writes the file ``mark``."""
     return {"pyproject.toml": PYPROJECT, "backend.py": f"open({str(mark)!r}, 'w').close()\n".encode() + BACKEND}
 
 
 def test_nothing_is_built_where_no_build_helps(
     server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
-    """app is looked at before late, whose requirement nothing meets."""
+    """app is read before late, which has a requirement that nothing meets."""
     mark = tmp_path / "ran"
     shelf = server.index("/hopeless/simple/")
     shelf.add("app", [sdist("app", "1.0", static=False, members=marking(mark))])
@@ -245,7 +245,7 @@ def test_a_lock_says_that_a_build_imports_a_framework_it_does_not_require(
 
 
 @pytest.mark.parametrize("told", [None, "0" * 64], ids=["no hash", "another hash"])
-def test_nothing_is_built_whose_hash_does_not_prove_it(
+def test_nothing_is_built_without_a_matching_hash(
     told: str | None, server: IndexServer, words: list[str], envsolve: Envsolve, tmp_path: Path
 ) -> None:
     mark = tmp_path / "ran"

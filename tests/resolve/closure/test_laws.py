@@ -58,7 +58,7 @@ def test_asking_twice_gives_the_same(world: Drawn) -> None:
 def test_the_order_of_the_lines_does_not_matter_where_nothing_conflicts(world: Drawn) -> None:
     pins = resolved(world)
     assume(pins is not None and is_newest(world, pins))
-    assert all(resolved(world, asked=lines) == pins for lines in permutations(world.asked))
+    assert all(resolved(world, requested=lines) == pins for lines in permutations(world.requested))
 
 
 def is_newest(world: Drawn, pins: Pins) -> bool:
@@ -71,8 +71,8 @@ def is_newest(world: Drawn, pins: Pins) -> bool:
 def test_a_lock_that_fits_stays_as_it_is(world: Drawn, data: st.DataObject) -> None:
     some = list(islice(solutions(world), 50))
     assume(some)
-    held = data.draw(st.sampled_from(some))
-    assert resolved(world, held=held) == held
+    locked = data.draw(st.sampled_from(some))
+    assert resolved(world, locked=locked) == locked
 
 
 @sometimes
@@ -80,8 +80,8 @@ def test_a_lock_that_fits_stays_as_it_is(world: Drawn, data: st.DataObject) -> N
 def test_a_lock_of_which_one_pin_is_let_go_is_still_a_solution(world: Drawn, data: st.DataObject) -> None:
     some = list(islice(solutions(world), 50))
     assume(some)
-    held = data.draw(st.sampled_from(some))
-    gone = data.draw(st.sampled_from(sorted(held)))
-    pins = resolved(world, held={name: version for name, version in held.items() if name != gone})
+    locked = data.draw(st.sampled_from(some))
+    gone = data.draw(st.sampled_from(sorted(locked)))
+    pins = resolved(world, locked={name: version for name, version in locked.items() if name != gone})
     assert pins is not None
     assert is_met(world, pins)

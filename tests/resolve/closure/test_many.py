@@ -1,4 +1,4 @@
-"""Thousands of requirements on one project cost no more than the versions that they tell apart."""
+"""Thousands of requirements on one project cost no more than the versions that they distinguish."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from envsolve.resolve.closure.provider import Ask, Provider
+from envsolve.resolve.closure.provider import Provider, Requirement
 from tests.resolve.closure.drawn import Drawn, resolved
 
 MANY = 5_000
@@ -19,11 +19,11 @@ def most(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     matches = Provider.find_matches
 
     def counting(
-        self: Provider, identifier: str, requirements: dict[str, Iterable[Ask]], incompatibilities: object
+        self: Provider, identifier: str, requirements: dict[str, Iterable[Requirement]], incompatibilities: object
     ) -> object:
-        held = {name: list(asks) for name, asks in requirements.items()}
-        seen.append(max(map(len, held.values())))
-        return matches(self, identifier, held, incompatibilities)  # type: ignore[arg-type]
+        lists = {name: list(it) for name, it in requirements.items()}
+        seen.append(max(map(len, lists.values())))
+        return matches(self, identifier, lists, incompatibilities)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Provider, "find_matches", counting)
     return seen

@@ -51,10 +51,10 @@ class Question(NamedTuple):
 
     @property
     def named(self) -> list[str]:
-        return sorted({requirement(line).name for line in self.drawn.asked})
+        return sorted({requirement(line).name for line in self.drawn.requested})
 
     def on(self, minor: int) -> Drawn:
-        """What is left of it for one Python."""
+        """The part of it for one Python."""
         projects = {
             name: {it: needs for it, needs in versions.items() if self._is_for(minor, name, it)}
             for name, versions in self.drawn.projects.items()
@@ -68,7 +68,7 @@ class Question(NamedTuple):
 
 @st.composite
 def contested(draw: st.DrawFn) -> Drawn:
-    """Three projects that are asked for by name, whose newer versions want older ones of each other."""
+    """Three projects requested by name. Newer versions of each require older ones of the others."""
     names = "abcd"
     bounds = st.sampled_from(("==1.0", "==2.0", "<2", "<3", "<4", ">=2", "!=4.0"))
     projects = {
@@ -106,10 +106,10 @@ def candidates(question: Question, virtual: Sequence[Virtual] = (), more: Sequen
     """A world for each Python, all over one index."""
     index = MemoryIndex(question.drawn, uploaded(question), question.tags)
     pool = Pool(index, NoShelf(), FileMetadata())
-    asked = [(need, "the command line") for need in (*map(parse_need, question.drawn.asked), *more)]
+    requested = [(need, "the command line") for need in (*map(parse_need, question.drawn.requested), *more)]
     for minor in PYTHONS:
         wanted = Wanted(Interpreter((3, minor, 0), Platform.LINUX_64))
-        yield Candidates(World(Indexes((URL,), pool), wanted, lambda _: (), {}, virtual), tuple(asked))
+        yield Candidates(World(Indexes((URL,), pool), wanted, lambda _: (), {}, virtual), tuple(requested))
 
 
 def newest(
@@ -142,7 +142,7 @@ def best_of_all(question: Question, named: Sequence[str] = ()) -> tuple[int, dic
 
 
 def _newest(question: Question, name: str) -> str | None:
-    lines = [it for line in question.drawn.asked if (it := requirement(line)).name == name]
+    lines = [it for line in question.drawn.requested if (it := requirement(line)).name == name]
     there = {version for minor in PYTHONS for version in question.on(minor).projects[name]}
     return max((it for it in there if all(line.specifier.contains(it) for line in lines)), default=None)
 
@@ -185,14 +185,16 @@ def test_what_every_answer_has_in_common_loses_none_of_them(question: Question) 
 
 @often
 @given(questions())
-def test_the_order_of_what_is_asked_decides_nothing(question: Question) -> None:
-    orders = list(permutations(question.drawn.asked))
-    answers = [found_for(question._replace(drawn=question.drawn._replace(asked=it)), question.named) for it in orders]
+def test_the_order_of_requirements_does_not_matter(question: Question) -> None:
+    orders = list(permutations(question.drawn.requested))
+    answers = [
+        found_for(question._replace(drawn=question.drawn._replace(requested=it)), question.named) for it in orders
+    ]
     assert all(it == answers[0] for it in answers)
 
 
 class Stack(NamedTuple):
-    """A question with a framework that goes with some packages and CUDAs, and whose builds run on some GPUs.
+    """A question with a framework that fits some packages and CUDAs, with builds that run on some GPUs.
 
     Builds are numbered from 0; ``wants`` are what each requires, its CUDA among them, ``running`` those that run.
     ``admitted`` are the builds that a version of a package goes with, if it does not go with all.
@@ -217,8 +219,8 @@ class Stack(NamedTuple):
         }
         builds = {f"{number + 1}.0": wants for number, wants in enumerate(self.wants)}
         projects |= {"framework": builds, "cuda": {"1.0": (), "2.0": ()}}
-        asked = (*drawn.asked, _but("framework", self.running))
-        return question._replace(drawn=drawn._replace(projects=projects, asked=asked))
+        requested = (*drawn.requested, _but("framework", self.running))
+        return question._replace(drawn=drawn._replace(projects=projects, requested=requested))
 
     def _of_framework(self, name: str, version: str) -> tuple[str, ...]:
         admitted = self.admitted.get((name, version))
@@ -238,13 +240,13 @@ class Stack(NamedTuple):
             Virtual("framework", tuple(tuple(map(_need_of, wants)) for wants in self.wants)),
             Virtual("cuda", ((), ())),
         )
-        asked = [(need, "the command line") for need in map(parse_need, question.drawn.asked)]
+        requested = [(need, "the command line") for need in map(parse_need, question.drawn.requested)]
         for minor in PYTHONS:
             there = self.as_packages.on(minor).projects["framework"]
             builds = [it for it in self.running if f"{it + 1}.0" in there]
             wanted = Wanted(Interpreter((3, minor, 0), Platform.LINUX_64))
             world = World(Indexes((URL,), pool), wanted, lambda _: (), {}, virtual, self.judge)
-            yield Candidates(world, (*asked, (among("framework", builds), "the stack")))
+            yield Candidates(world, (*requested, (among("framework", builds), "the stack")))
 
 
 def _but(name: str, admitted: frozenset[int]) -> str:
@@ -273,7 +275,7 @@ def stacks(draw: st.DrawFn) -> Stack:
 @often
 @given(stacks())
 def test_frameworks_packages_and_the_python_are_the_best_of_all_together(stack: Stack) -> None:
-    """As if the framework were a package whose every version is tried."""
+    """Treat the framework as a package of which every version is tried."""
     there = list(stack.worlds())
     days = [float(day) for day in stack.question.days.values()]
     ages = {"framework": Ages(max(stack.running, default=0), lambda: days)}
@@ -292,7 +294,7 @@ BASE = {"1.0": (), "2.0": (), "3.0": ()}
 
 
 def test_builds_of_a_framework_are_chosen_with_the_packages_around_them() -> None:
-    """The framework is a project of no index, whose builds require a package each, and a CUDA."""
+    """The framework is a project of no index; each of its builds requires a package and a CUDA."""
     builds = tuple((Need("base", (), f"=={it}", ""), among("cuda", [major])) for it, major in (("1.0", 0), ("2.0", 1)))
     virtual = (Virtual("framework", builds), Virtual("cuda", ((), ())))
     question = Question(Drawn({"app": APP, "base": BASE}, ("app",)), {})

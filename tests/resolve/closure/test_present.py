@@ -1,4 +1,4 @@
-"""Packages that conda installs: what asks for one is met by its version, or not at all, and no index is asked."""
+"""Packages that conda installs: their version meets a requirement or nothing does, and no index is queried."""
 
 from __future__ import annotations
 
@@ -26,21 +26,23 @@ FRAMES: Projects = {
 
 
 def beside(
-    asked: str | Sequence[str],
+    requested: str | Sequence[str],
     present: Mapping[str, Present] = NUMPY,
     projects: Projects = FRAMES,
     limits: Mapping[str, Limit] | None = None,
 ) -> Found:
     """What is found on an index of ``projects``, which knows nothing of those present."""
-    lines = (asked,) if isinstance(asked, str) else tuple(asked)
+    lines = (requested,) if isinstance(requested, str) else tuple(requested)
     world = Drawn(projects, lines)
     return answer_for(world, MemoryIndex(world), present=present, limits=limits)
 
 
-def refused(*asked: str, present: Mapping[str, Present] = NUMPY, limits: Mapping[str, Limit] | None = None) -> Conflict:
-    """The conflict that stands in the way of ``asked``."""
+def refused(
+    *requested: str, present: Mapping[str, Present] = NUMPY, limits: Mapping[str, Limit] | None = None
+) -> Conflict:
+    """The conflict for ``requested``."""
     with pytest.raises(Conflict) as caught:
-        beside(asked, present, limits=limits)
+        beside(requested, present, limits=limits)
     return caught.value
 
 
@@ -54,7 +56,7 @@ def test_what_is_present_is_named_by_those_that_need_it_and_is_no_pin_itself() -
     assert (pandas.requires, plots.requires) == (("numpy",), ("numpy", "pandas"))
 
 
-def test_a_version_that_is_held_back_by_what_is_present_says_so() -> None:
+def test_a_version_limited_by_a_present_package_says_so() -> None:
     pandas, _ = beside("plots").pins
     assert pandas.because == ("pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",)
     assert the_only(beside("pandas<3")).because == ()
@@ -65,12 +67,12 @@ def test_a_requirement_that_what_is_present_meets_leaves_nothing_to_install() ->
 
 
 @pytest.mark.parametrize("urls", [(URL,), (URL, "https://others.example.org/simple/")])
-def test_no_index_is_asked_for_what_is_present(urls: Sequence[str]) -> None:
+def test_no_index_is_queried_for_present_packages(urls: Sequence[str]) -> None:
     world = Drawn(FRAMES, ("numpy", "plots"))
     index = MemoryIndex(world)
     answer_for(world, index, present=NUMPY, urls=urls)
-    assert {path for path in index.asked if "numpy" in path} == set()
-    assert "/simple/pandas/" in index.asked
+    assert {path for path in index.requested if "numpy" in path} == set()
+    assert "/simple/pandas/" in index.requested
 
 
 def test_an_extra_that_does_not_go_with_what_is_present_holds_a_version_back() -> None:
@@ -109,25 +111,25 @@ def test_extras_are_noted_only_of_what_is_present() -> None:
     assert beside("plots[x]").bare == ()
 
 
-@pytest.mark.parametrize("asked", ["numpy>=2.4", "numpy!=1.26.*", "numpy==2.4"])
-def test_a_person_who_asks_for_another_version_is_told_which_one_conda_installs(asked: str) -> None:
-    assert explain(refused(asked)) == [f"the command line requires {asked}, and conda installs numpy 1.26.4"]
+@pytest.mark.parametrize("requested", ["numpy>=2.4", "numpy!=1.26.*", "numpy==2.4"])
+def test_a_request_for_another_version_names_the_one_that_conda_installs(requested: str) -> None:
+    assert explain(refused(requested)) == [f"the command line requires {requested}, and conda installs numpy 1.26.4"]
 
 
-def test_a_package_that_needs_another_version_is_told_with_the_way_to_the_request() -> None:
+def test_a_package_that_needs_another_version_is_named_with_the_path_to_the_request() -> None:
     assert explain(refused("pandas>=3")) == [
         "the command line requires pandas>=3",
         "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4",
     ]
 
 
-def test_what_what_is_present_meets_is_not_told() -> None:
+def test_requirements_that_present_packages_meet_are_not_mentioned() -> None:
     told = explain(refused("plots", "numpy>=1", "pandas==3.0"))
     assert "pandas 3.0 requires numpy>=2.4, and conda installs numpy 1.26.4" in told
     assert not [it for it in told if "numpy>=1" in it or "plots 1.0 requires numpy" in it]
 
 
-def test_many_versions_that_need_another_one_are_told_at_once() -> None:
+def test_many_versions_that_need_another_one_are_named_together() -> None:
     projects: Projects = {"app": {f"{number}.0": ["numpy>=2"] for number in range(1, 7)}}
     with pytest.raises(Conflict) as caught:
         beside("app", projects=projects)
@@ -182,7 +184,7 @@ def test_one_file_by_its_address_is_not_what_conda_installs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "asked", "is_met"),
+    ("version", "requested", "is_met"),
     [
         ("2.0.post1.dev0", "lib>=2", True),
         ("2.0.0rc1", "lib>=1", True),  # it is there, and nobody has to ask for pre-releases
@@ -199,10 +201,10 @@ def test_one_file_by_its_address_is_not_what_conda_installs() -> None:
         ("1.0_3", "lib[x]==1.0", False),
     ],
 )
-def test_a_version_as_conda_writes_it_meets_what_python_can_tell_of_it(version: str, asked: str, is_met: bool) -> None:
-    projects: Projects = {"app": {"1.0": [asked]}}
+def test_a_version_as_conda_writes_it_meets_what_python_can_compare(version: str, requested: str, is_met: bool) -> None:
+    projects: Projects = {"app": {"1.0": [requested]}}
     present = {"lib": Present(version, "lib")}
-    for lines in (["app"], [asked], ["app", asked]):
+    for lines in (["app"], [requested], ["app", requested]):
         if is_met:
             assert [pin.name for pin in beside(lines, present, projects).pins] == ["app"] * ("app" in lines)
         else:
@@ -211,11 +213,13 @@ def test_a_version_as_conda_writes_it_meets_what_python_can_tell_of_it(version: 
             assert f"and conda installs lib {version}" in " ".join(explain(caught.value))
 
 
-def test_a_lock_that_held_another_version_of_what_is_present_does_not_bring_it_back() -> None:
+def test_another_locked_version_of_a_present_package_is_not_restored() -> None:
     for version in ("1.26.4", "9e"):
         world = Drawn(FRAMES, ("pandas",))
         present = {"numpy": Present(version, "numpy")}
-        pins = resolved(world._replace(projects={"pandas": {"1.0": ["numpy"]}}), present=present, held={"numpy": "2.0"})
+        pins = resolved(
+            world._replace(projects={"pandas": {"1.0": ["numpy"]}}), present=present, locked={"numpy": "2.0"}
+        )
         assert pins == {"pandas": "1.0"}
 
 

@@ -1,4 +1,4 @@
-"""The same small worlds asked of uv: whether there is a solution is not a matter of taste."""
+"""The same small worlds resolved by uv: whether there is a solution must be the same."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def drawn(number: int) -> Drawn:
 
 def uv_solves(world: Drawn, index_url: str, folder: Path) -> bool:
     """Whether ``uv pip compile`` finds a solution."""
-    asked = folder / "requirements.in"
-    asked.write_text("\n".join([*world.asked, ""]), encoding="utf-8")
+    requested = folder / "requirements.in"
+    requested.write_text("\n".join([*world.requested, ""]), encoding="utf-8")
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_"))}
     words = ["pip", "compile", "--quiet", "--no-config", "--no-cache", "--default-index", index_url]
-    words += ["--python", sys.executable, str(asked)]
+    words += ["--python", sys.executable, str(requested)]
     done = subprocess.run(
         [uv.find_uv_bin(), *words], env=clean, cwd=folder, capture_output=True, text=True, check=False
     )

@@ -24,7 +24,7 @@ UPLOADED = "2024-06-01T12:00:00Z"
 
 
 class SmallWorld(NamedTuple):
-    """The packages of a case. ``second`` is the index that is asked where the first does not know a name."""
+    """The packages of a case. ``second`` is the index that is used if the first does not know a name."""
 
     first: Shelf
     second: Shelf
@@ -81,7 +81,7 @@ def words_of(case: Mapping[str, Any], world: SmallWorld, folder: Path) -> list[s
 
 
 def _target(case: Mapping[str, Any], folder: Path) -> list[str]:
-    """A machine without a GPU, whose C library is stated: not that of the machine the tests run on."""
+    """A machine without a GPU and with a given C library, not that of the machine that runs the tests."""
     platform = case.get("platform", "linux-64")
     if platform != "linux-64":
         return ["--platform", platform]

@@ -16,7 +16,7 @@ from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import DeviceCode
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.need import Need
-from envsolve.model.request import natural, spoken
+from envsolve.model.request import natural, versions_text
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
 
@@ -64,7 +64,7 @@ def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
             name=build.name,
             built_cuda=str(cuda),
             package_cuda=facts.cuda_text,
-            package_cuda_versions=spoken(facts.cuda),
+            package_cuda_versions=versions_text(facts.cuda),
             versions=_versions(it for it in others if it.go_with(cuda)),
         )
 

@@ -29,7 +29,7 @@ def missing_libraries(scene: Scene) -> Iterator[Finding]:
         known = loading.framework.libraries
         asked = {it.name: it for it in loading.lookups if _is_missing(it, loading, for_gpu=scene.for_gpu)}
         own = [name for name in asked if name in scene.files.own]
-        if known.preload is Preload.ASKED and own:
+        if known.preload is Preload.REQUESTED and own:
             evidence = (f"{name} is {scene.files.own[name]}" for name in own)
             call = loading.framework.framework.preload_call
             yield scene.finding(

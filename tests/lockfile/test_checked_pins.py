@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from envsolve.errors import OutsideError
-from envsolve.lockfile.sound_pins import sound_address
+from envsolve.lockfile.checked_pins import checked_address
 
 
 @pytest.mark.parametrize("path", ["./own", "./my project", "/home/ana/my own project", "./a-b c"])
 def test_a_path_with_single_spaces_stays(path: str) -> None:
-    assert sound_address(path) == path
+    assert checked_address(path) == path
 
 
 @pytest.mark.parametrize("path", ["./a  b", "./a --no-binary", "./a -e", "./a ", "./a#b", "./a;b", "./a\nb", "./$HOME"])
 def test_a_path_that_can_be_read_as_something_else_is_refused(path: str) -> None:
     with pytest.raises(OutsideError, match="cannot have in a path"):
-        sound_address(path)
+        checked_address(path)

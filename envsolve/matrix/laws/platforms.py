@@ -15,7 +15,7 @@ _LAST = CudaVersion(99, 0)
 
 
 def toolkits_stand_newest_first_and_once(facts: Facts) -> Iterator[str]:
-    """Rows of toolkits stand with the newest first, each version once."""
+    """Rows of toolkits are listed newest first, each version once."""
     rows = [CudaVersion.parse(str(row["version"])) for row in raw_rows(facts.documents["cuda"], "toolkit")]
     for above, below in pairwise(rows):
         if below >= above:
@@ -25,7 +25,7 @@ def toolkits_stand_newest_first_and_once(facts: Facts) -> Iterator[str]:
 def components_belong_to_a_known_toolkit(facts: Facts) -> Iterator[str]:
     """Every exact release in cuda_components.toml, and every patch of a component, is of a toolkit in cuda.toml.
 
-    Else a build that asks for its libraries would be offered a toolkit without driver floors.
+    Otherwise a build that requires its libraries could get a toolkit without driver floors.
     """
     named = [(str(release.version), release.cuda) for release in facts.components.releases]
     named += [(patch.package, patch.cuda) for patch in facts.components.patches]
@@ -37,7 +37,7 @@ def components_belong_to_a_known_toolkit(facts: Facts) -> Iterator[str]:
 def driver_floors_do_not_fall(facts: Facts) -> Iterator[str]:
     """The driver a toolkit needs is never older than the one an older toolkit needs, on Linux and on Windows.
 
-    A driver runs what older drivers run, so a newer toolkit cannot be content with less: such a row is a misread table.
+    A driver runs what older drivers run, so a newer toolkit cannot need less. Such a row is a misread table.
     """
     yield from _falls(facts, "floor", windows=False)
     yield from _falls(facts, "floor", windows=True)
@@ -46,14 +46,14 @@ def driver_floors_do_not_fall(facts: Facts) -> Iterator[str]:
 def full_drivers_do_not_fall(facts: Facts) -> Iterator[str]:
     """The driver that supports a toolkit in full is never older than the one for an older toolkit.
 
-    Each toolkit comes with a driver of its time. That it is not older than the toolkit's own floor is seen on loading.
+    Each toolkit comes with a driver of its time. Loading checks that it is not older than the toolkit's own floor.
     """
     yield from _falls(facts, "full", windows=False)
     yield from _falls(facts, "full", windows=True)
 
 
 def driver_branches_ascend_with_their_cuda(facts: Facts) -> Iterator[str]:
-    """Every branch of the driver is there once, and a newer one supports at least the CUDA of an older one."""
+    """Every branch of the driver is listed once, and a newer one supports at least the CUDA of an older one."""
     branches = sorted(facts.cuda.branches, key=lambda branch: branch.branch)
     for older, newer in pairwise(branches):
         where = f"driver_branch {newer.branch}"
@@ -68,7 +68,7 @@ def driver_branches_ascend_with_their_cuda(facts: Facts) -> Iterator[str]:
 def first_releases_belong_to_their_branch(facts: Facts) -> Iterator[str]:
     """The first release of a driver branch begins with its number, or on Windows with one before the next branch.
 
-    R580 goes on as 581 and 582 on Windows.
+    R580 continues as 581 and 582 on Windows.
     """
     newest = max((branch.branch for branch in facts.cuda.branches), default=0)
     for branch in facts.cuda.branches:
@@ -83,7 +83,7 @@ def first_releases_belong_to_their_branch(facts: Facts) -> Iterator[str]:
 
 
 def gpu_generations_begin_before_they_end(facts: Facts) -> Iterator[str]:
-    """A GPU generation is there once, and its first toolkit and driver branch are not newer than its last."""
+    """A GPU generation is listed once, and its first toolkit and driver branch are not newer than its last."""
     seen = set()
     for row in raw_rows(facts.documents["cuda"], "architecture"):
         where = f"architecture {row['capability']}"
@@ -104,7 +104,7 @@ def gpu_generations_begin_before_they_end(facts: Facts) -> Iterator[str]:
 def toolkits_compile_for_generations_of_their_time(facts: Facts) -> Iterator[str]:
     """A toolkit compiles for a generation exactly from its first_cuda to its last_cuda.
 
-    Both say the same of one compiler; where they differ one of them is wrong.
+    Both describe the same compiler, so if they differ one of them is wrong.
     """
     for row in raw_rows(facts.documents["cuda"], "architecture"):
         first, last = _toolkit(row, "first_cuda") or _FIRST, _toolkit(row, "last_cuda") or _LAST
@@ -119,7 +119,7 @@ def toolkits_compile_for_generations_of_their_time(facts: Facts) -> Iterator[str
 def capabilities_have_a_generation(facts: Facts) -> Iterator[str]:
     """Every compute capability in gpus.toml, pci_ids.toml and compiles_for has a row among the generations.
 
-    The generation says which drivers and toolkits serve the GPU: without it the GPU would count as unknown.
+    The generation says which drivers and toolkits support the GPU. Without it the GPU would count as unknown.
     """
     known = {life.capability for life in facts.cuda.architectures}
     for model in facts.gpus:
@@ -134,7 +134,7 @@ def capabilities_have_a_generation(facts: Facts) -> Iterator[str]:
 
 
 def a_product_stands_once(facts: Facts) -> Iterator[str]:
-    """A product name is there once, and its capability is one of its capabilities where several chips bore the name."""
+    """A product name is listed once, and its capability is one of its capabilities if several chips had the name."""
     seen = set()
     for row in raw_rows(facts.documents["gpus"], "gpu"):
         where = f"gpu {row['name']!r}"
@@ -147,7 +147,7 @@ def a_product_stands_once(facts: Facts) -> Iterator[str]:
 
 
 def cudnn_rows_stand_newest_first_and_once(facts: Facts) -> Iterator[str]:
-    """Rows of cuDNN stand with the newest first, each version once for a CUDA major."""
+    """Rows of cuDNN are listed newest first, each version once for a CUDA major."""
     rows = raw_rows(facts.documents["cudnn"], "release")
     keys = [(Version(str(row["version"])), row["cuda_major"]) for row in rows]
     for (above, _), (below, major) in pairwise(keys):
@@ -174,7 +174,7 @@ def cudnn_code_lies_in_the_vendors_range(facts: Facts) -> Iterator[str]:
 
 
 def cudnn_is_for_a_cuda_that_is_known(facts: Facts) -> Iterator[str]:
-    """Every cuDNN is for a CUDA major that cuda.toml holds."""
+    """Every cuDNN is for a CUDA major that cuda.toml has."""
     majors = {toolkit.version.major for toolkit in facts.cuda.toolkits}
     for row in facts.cudnn:
         if row.cuda_major not in majors:
@@ -199,7 +199,7 @@ PLATFORMS: tuple[Law, ...] = (
 
 
 def _toolkit(row: RawRow, key: str) -> CudaVersion | None:
-    """The CUDA version at ``key``; None if it is absent or none."""
+    """The CUDA version at ``key``, or None if it is absent or invalid."""
     try:
         return CudaVersion.parse(str(row[key]))
     except (KeyError, ValueError):

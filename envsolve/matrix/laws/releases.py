@@ -1,4 +1,4 @@
-"""Laws of the framework files: what a build says must fit the tables of CUDA and cuDNN, and the other rows."""
+"""Laws for the framework files: the facts about a build must fit the tables of CUDA and cuDNN, and the other rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from envsolve.model.release import CudaLibraries, CudnnRelease, KnownBad, Releas
 def toolkit_of_a_build_is_known(facts: Facts) -> Iterator[str]:
     """The CUDA a build was compiled with has a row in cuda.toml, and so has one that it runs with.
 
-    That row holds the driver floors for Linux and Windows, so without it no one can say which driver the build needs.
+    That row has the driver floors for Linux and Windows, without which the build's driver is unknown.
     """
     for file, release in facts.releases:
         if release.cuda is None:
@@ -30,25 +30,25 @@ def toolkit_of_a_build_is_known(facts: Facts) -> Iterator[str]:
 
 
 def cudnn_that_a_build_asks_for_is_known(facts: Facts) -> Iterator[str]:
-    """The cuDNN a build asks for has a row for its CUDA major, from where its installer takes it.
+    """The cuDNN a build requires has a row for its CUDA major, from where its installer takes it.
 
-    The solver chooses among these rows: without one the build could never be chosen.
+    The solver chooses among these rows, so without one the build could never be chosen.
     """
     for file, release in facts.releases:
         if release.cuda is None or release.cudnn_requires is None:
             continue
-        asked = f"cuDNN {release.cudnn_requires} for CUDA {release.cuda.major}"
+        needed = f"cuDNN {release.cudnn_requires} for CUDA {release.cuda.major}"
         fitting = [row for row in facts.cudnn if _fits(row, release)]
         if not fitting:
-            yield breach(file, named(release), f"{asked} is not in cudnn.toml")
+            yield breach(file, named(release), f"{needed} is not in cudnn.toml")
         elif _installs_cudnn(release) and not any(row.offered_by(release.source, release.platform) for row in fitting):
-            yield breach(file, named(release), f"{asked} is in cudnn.toml, but not from {release.source}")
+            yield breach(file, named(release), f"{needed} is in cudnn.toml, but not from {release.source}")
 
 
 def cudnn_a_build_was_compiled_with_is_known(facts: Facts) -> Iterator[str]:
     """The cuDNN a build was compiled with, as far as it is stated, begins the version of a row for its CUDA major.
 
-    A version that never existed for that CUDA is a misread one.
+    A version that never existed for that CUDA was misread.
     """
     known = {(row.cuda_major, row.version.release[:length]) for row in facts.cudnn for length in range(1, 5)}
     for file, release in facts.releases:
@@ -70,13 +70,14 @@ def machine_code_is_what_the_toolkit_compiles(facts: Facts) -> Iterator[str]:
 def ptx_is_what_the_toolkit_knows(facts: Facts) -> Iterator[str]:
     """PTX in a build is for capabilities that its toolkit knows, so never newer than the newest of them.
 
-    As for machine code; and a driver is trusted to compile PTX on the strength of that toolkit.
+    The reason is the same as for machine code. Also, a driver is expected to compile PTX because it supports that
+    toolkit.
     """
     yield from _beyond_the_compiler(facts, "ptx")
 
 
 def suffixed_code_is_what_the_toolkit_makes(facts: Facts) -> Iterator[str]:
-    """Architecture- and family-specific code (9.0a, 12.0f) is of a target that its toolkit has.
+    """Architecture- and family-specific code (9.0a, 12.0f) is for a target that its toolkit has.
 
     ptxas lists these targets one by one: 9.0a begins with CUDA 12.0, the families with 12.9.
     """
@@ -92,7 +93,7 @@ def suffixed_code_is_what_the_toolkit_makes(facts: Facts) -> Iterator[str]:
 def code_targets_are_listed_once_and_in_order(facts: Facts) -> Iterator[str]:
     """Lists of code targets ascend and name each target once.
 
-    So that two rows can be compared by eye, and a slip of the hand shows.
+    So rows can be compared by eye, and a typing mistake shows.
     """
     for file, release in facts.releases:
         for key, targets in (("sass", release.code.sass), ("ptx", release.code.ptx)):
@@ -110,9 +111,9 @@ def pythons_are_listed_once_and_in_order(facts: Facts) -> Iterator[str]:
 
 
 def releases_stand_newest_first(facts: Facts) -> Iterator[str]:
-    """Rows of a framework file stand with the newest version first.
+    """Rows of a framework file are listed newest version first.
 
-    Whoever adds a release adds it on top, and a missing one is seen as a gap.
+    A new release is added at the top, and a missing one shows as a gap.
     """
     for table in facts.frameworks:
         for above, below in pairwise(table.releases):
@@ -121,9 +122,9 @@ def releases_stand_newest_first(facts: Facts) -> Iterator[str]:
 
 
 def days_of_release_are_in_order(facts: Facts) -> Iterator[str]:
-    """Days of release are of versions of the file, not after ``updated``, and in the order of the versions.
+    """Days of release are for versions in the file, not after ``updated``, and in the order of the versions.
 
-    A patch comes after what it patches, and a series (2.14) of a major begins after the one before; 2.13.1 may follow
+    A patch comes after what it patches, and a series (2.14) of a major begins after the one before. 2.13.1 may follow
     2.14.0, as TensorFlow 1.15 followed 2.0.
     """
     for table in facts.frameworks:
@@ -148,7 +149,7 @@ def days_of_release_are_in_order(facts: Facts) -> Iterator[str]:
 def no_two_rows_are_one_build(facts: Facts) -> Iterator[str]:
     """No two rows share version, source, platform, build and package, unless no Python is in both.
 
-    An environment asks for a build by these: which of two it would get is chance.
+    An environment requires a build by these, so with two rows the choice would be arbitrary.
     """
     by_key: dict[tuple[object, ...], list[Release]] = {}
     for _, release in facts.releases:
@@ -164,7 +165,7 @@ def no_two_rows_are_one_build(facts: Facts) -> Iterator[str]:
 def companions_and_constraints_can_be_read(facts: Facts) -> Iterator[str]:
     """Companions name valid version specifiers, constraints valid requirements.
 
-    They are written into environments as they are, where pip or conda would fail on them.
+    They are written into environments unchanged, where pip or conda would fail on invalid ones.
     """
     for file, release in facts.releases:
         for package, versions in release.companions:
@@ -176,7 +177,7 @@ def companions_and_constraints_can_be_read(facts: Facts) -> Iterator[str]:
 
 
 def glibc_is_a_matter_of_linux(facts: Facts) -> Iterator[str]:
-    """Only builds for Linux name a glibc: elsewhere there is none."""
+    """Only builds for Linux name a glibc: other systems have none."""
     for file, release in facts.releases:
         if release.glibc is not None and not release.platform.value.startswith("linux-"):
             yield breach(file, named(release), f"names glibc {release.glibc}")
@@ -185,7 +186,7 @@ def glibc_is_a_matter_of_linux(facts: Facts) -> Iterator[str]:
 def known_bad_rows_mean_a_build(facts: Facts) -> Iterator[str]:
     """Every known_bad row covers at least one build of its file, and so does each source, build and platform it lists.
 
-    One that covers none warns no one: its versions or builds are misspelt, or its rows are gone.
+    A row that covers no build warns no one: its versions or builds are misspelt, or its rows are gone.
     """
     for table in facts.frameworks:
         for number, entry in enumerate(table.known_bad, 1):
@@ -201,7 +202,7 @@ def known_bad_rows_mean_a_build(facts: Facts) -> Iterator[str]:
 def platform_limits_mean_a_version_and_hold(facts: Facts) -> Iterator[str]:
     """Every platform_limit names a version of its file, and no GPU build there contradicts it.
 
-    The limit is what a user reads when nothing is found: it must be about something, and true.
+    Users read the limit if nothing is found, so it must apply to something, and be true.
     """
     for table in facts.frameworks:
         for number, limit in enumerate(table.platform_limits, 1):
@@ -217,7 +218,7 @@ def platform_limits_mean_a_version_and_hold(facts: Facts) -> Iterator[str]:
 def disagreements_mean_a_version(facts: Facts) -> Iterator[str]:
     """Every disagreement of a framework file names versions of that file.
 
-    It is shown beside the rows it is about.
+    It is shown next to the rows it is about.
     """
     for table in facts.frameworks:
         for number, entry in enumerate(table.disagreements, 1):
@@ -229,7 +230,7 @@ def disagreements_mean_a_version(facts: Facts) -> Iterator[str]:
 
 
 def names_mean_one_framework(facts: Facts) -> Iterator[str]:
-    """No name or alias stands for two frameworks."""
+    """No name or alias is used for two frameworks."""
     owners: dict[str, str] = {}
     for table in facts.frameworks:
         for name in (table.name, *table.aliases):
@@ -271,7 +272,7 @@ def _fits(row: CudnnRelease, release: Release) -> bool:
 
 
 def _installs_cudnn(release: Release) -> bool:
-    """Whether cuDNN comes with the package from a source whose offer cudnn.toml records."""
+    """Whether cuDNN is installed with the package from a source whose cuDNN releases are in cudnn.toml."""
     recorded = release.source.is_wheel or release.source is Source.CONDA_FORGE
     return recorded and release.cuda_libraries is CudaLibraries.DEPENDENCIES
 
@@ -301,7 +302,7 @@ def _reads(kind: type[SpecifierSet | Requirement], text: str) -> bool:
 
 
 def _one_by_one(entry: KnownBad) -> Iterator[tuple[str, KnownBad]]:
-    """The row with each word that it lists alone in its list."""
+    """The row once for each word in each of its lists, with only that word in the list."""
     yield from ((source.value, entry._replace(sources=(source,))) for source in entry.sources)
     yield from ((build, entry._replace(builds=(build,))) for build in entry.builds)
     yield from ((platform.value, entry._replace(platforms=(platform,))) for platform in entry.platforms)

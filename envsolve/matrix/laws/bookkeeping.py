@@ -1,4 +1,4 @@
-"""Laws of every file alike: evidence, dates, and the keys in which a row speaks about itself."""
+"""Laws for all files: evidence, dates, and the keys in which a row refers to itself."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def every_row_has_evidence(facts: Facts) -> Iterator[str]:
 def no_evidence_is_unused(facts: Facts) -> Iterator[str]:
     """Every piece of evidence is named by a row.
 
-    One that is not has lost its row, or the row its evidence.
+    Unused evidence has lost its row, or the row has lost its evidence.
     """
     for file, document in facts.documents.items():
         if file in _EVIDENCE_FOR_THE_WHOLE_FILE:
@@ -42,12 +42,12 @@ def no_evidence_is_unused(facts: Facts) -> Iterator[str]:
 def rows_speak_of_keys_they_have(facts: Facts) -> Iterator[str]:
     """``inferred`` names keys that are in the row, ``by_hand`` keys that rows of its table have.
 
-    A value that is not there was not inferred; that a key stays away can be decided by hand.
+    A missing value was not inferred, but leaving a key out can be decided by hand.
     """
     for file, document in facts.documents.items():
-        held = {name for _, row in every_row(document) for name in row}
+        keys = {name for _, row in every_row(document) for name in row}
         for where, row in every_row(document):
-            for key, known in (("inferred", set(row)), ("by_hand", held)):
+            for key, known in (("inferred", set(row)), ("by_hand", keys)):
                 absent = [name for name in texts(row, key) if name not in known]
                 if absent:
                     yield breach(file, f"{where}{_identity(row)}", f"{key} names {', '.join(absent)}, not in the row")
@@ -62,7 +62,7 @@ def what_is_set_by_hand_says_why(facts: Facts) -> Iterator[str]:
 
 
 def dates_are_not_in_the_future(facts: Facts) -> Iterator[str]:
-    """No date is later than today, and none is a day that does not exist."""
+    """No date is later than today, and every date exists."""
     for file, document in facts.documents.items():
         dated = [("updated", document.get("updated"))]
         dated += [(f"evidence.{name}.seen", row.get("seen")) for name, row in raw_evidence(document).items()]
@@ -77,7 +77,7 @@ def dates_are_not_in_the_future(facts: Facts) -> Iterator[str]:
 def evidence_is_not_newer_than_its_file(facts: Facts) -> Iterator[str]:
     """No evidence was seen after the day its file says it was updated.
 
-    That day is the matrix date in everything envsolve writes: it must not stay behind.
+    That day is the matrix date in everything that envsolve writes, so it must be current.
     """
     for file, document in facts.documents.items():
         updated = _day(document.get("updated"))
@@ -98,7 +98,7 @@ BOOKKEEPING: tuple[Law, ...] = (
 
 
 def _identity(row: object) -> str:
-    """What tells a row from its neighbours, where it has such keys."""
+    """What distinguishes a row from others, if it has such keys."""
     keys = ("version", "source", "build", "platform", "cuda_major", "name", "capability")
     found = [str(row[key]) for key in keys if key in row] if isinstance(row, dict) else []
     return f" ({', '.join(found)})" if found else ""

@@ -1,8 +1,8 @@
-"""Rows that were read strictly once, and without a mistake, are read quickly afterwards.
+"""Fast loading of rows that passed the strict check before.
 
-Checking every value of every row is most of what loading a framework costs. What passed is kept with the TOML's parsed
-form, one part for each platform, and its rows are built without asking again. The two ways of reading must give the
-same: a test compares them over every row of the shipped matrix.
+Checking every value of every row is most of the cost of loading a framework. Checked rows are cached in parsed form,
+one part for each platform, and are built from it without a check. Both ways must give the same result: a test compares
+them for every row of the shipped matrix.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _NOTHING: tuple[str, ...] = ()
 
 @cache
 def _code(sass: tuple[str, ...], ptx: tuple[str, ...]) -> DeviceCode:
-    """One object for all builds that hold the same code: what runs as it is worked out once."""
+    """One object for all builds with the same code, so that what it runs on is computed once."""
     return DeviceCode(tuple(map(read_target, sass)), tuple(map(read_target, ptx)))
 
 
 def part_of(document: Mapping[str, Any], platform: Platform) -> Document:
-    """What a request for ``platform`` needs of a framework's file that holds no mistakes."""
+    """Return the part of a valid framework file that a request for ``platform`` needs."""
     evidence = document["evidence"]
     order = list(EvidenceKind)
     days = {version: day for row in document.get("dates", []) for version, day in row.get("released", {}).items()}
@@ -59,7 +59,7 @@ def part_of(document: Mapping[str, Any], platform: Platform) -> Document:
 
 
 def evidence_of(part: Mapping[str, Any]) -> dict[str, Evidence]:
-    """The ``[evidence.<id>]`` tables of a part."""
+    """Return the ``[evidence.<id>]`` tables of a part."""
     return {
         name: Evidence(_KINDS[entry["kind"]], entry["reference"], entry["seen"], entry.get("sha256"))
         for name, entry in part["evidence"].items()
@@ -69,7 +69,7 @@ def evidence_of(part: Mapping[str, Any]) -> dict[str, Evidence]:
 def releases_of(
     framework: str, part: Mapping[str, Any], platform: Platform, known: Mapping[str, Evidence]
 ) -> tuple[Release, ...]:
-    """The ``[[release]]`` rows of a part."""
+    """Return the ``[[release]]`` rows of a part."""
     return tuple(_release(framework, row, platform, known) for row in part["release"])
 
 
