@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Protocol
 
-from envsolve.boundary.document import Document, Kept, read_document
+from envsolve.boundary.document import Document, TomlFile
 from envsolve.errors import MatrixError, UsageError
 from envsolve.findings.condition import Condition, Facts
 from envsolve.findings.entry import Entry
@@ -74,7 +74,7 @@ class Catalogue:
         """Every file by its name."""
         paths = sorted(self.directory.glob("*.toml"))
         try:
-            documents = {path.stem: read_document(path, Kept(path, wanted=self._shipped)) for path in paths}
+            documents = {path.stem: TomlFile(path, cached=self._shipped).content() for path in paths}
         except MatrixError as error:
             raise UsageError(INVALID, error.message, error.cause) from None
         for stem, document in documents.items():

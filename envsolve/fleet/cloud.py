@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envsolve.boundary.document import Kept, read_document
+from envsolve.boundary.document import TomlFile
 from envsolve.errors import Hint, UsageError
 from envsolve.fleet.node import Node
 from envsolve.model.host import Gpu, Host, Platform
@@ -50,7 +50,7 @@ def machine_of(argument: str) -> Node | None:
 def machine_types(cloud: str) -> Mapping[str, MachineType]:
     """The types of a cloud by their names in lower case."""
     path = _directory() / f"{cloud}.toml"
-    document: Any = read_document(path, Kept(path, wanted=True))
+    document: Any = TomlFile(path, cached=True).content()
     return {
         name.lower(): MachineType(name, Platform(it["platform"]), it["gpu"], count, it["source"])
         for it in document["series"]

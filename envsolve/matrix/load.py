@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from envsolve.boundary.document import WHOLE_DIRECTORY, Document, Kept, read_document
+from envsolve.boundary.document import WHOLE_DIRECTORY, Document, TomlFile
 from envsolve.boundary.user_directories import data_directory
 from envsolve.errors import MatrixError
 from envsolve.matrix.names import GpuNames, gpu_rows, read_pci_ids
@@ -107,8 +107,8 @@ class Matrix:
         self.directory = Path(directory) if directory else find_matrix()
         self.grows = not directory
         """Whether it has, or may get, rows beside those of its files: one that is named stays as it is."""
-        self._files: dict[str, Document] = {}
-        self._kept: dict[str, Kept] = {}
+        self._documents: dict[str, Document] = {}
+        self._files: dict[str, TomlFile] = {}
         self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}
         self._of_wheels: dict[str, tuple[BuildFacts, ...]] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
@@ -144,15 +144,15 @@ class Matrix:
         return self._frameworks[key]
 
     def _checked_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
-        """Read strictly; what holds no mistake is kept, to be read quickly from then on."""
+        """Read strictly, and cache a file without mistakes so that it can be read quickly from then on."""
         table = self._read(name, lambda document, mistakes: read_framework(name, document, platform, mistakes))
         if platform is not None:
-            self._forms_of(name).keep(platform.value, part_of(self._document(name), platform))
+            self._file(name).store_part(platform.value, part_of(self._document(name), platform))
         return table
 
     def _sound_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
-        """The table from what was kept, or None if nothing is."""
-        part = self._forms_of(name).form(platform.value)
+        """The table from the cache, or None if it is not cached."""
+        part = self._file(name).part(platform.value)
         return None if part is None else sound_framework(name, part, platform)
 
     @cached_property
@@ -302,18 +302,18 @@ class Matrix:
     def _path(self, name: str) -> Path:
         return self.directory / f"{name}.toml"
 
-    def _forms_of(self, name: str) -> Kept:
-        """What is kept of a file, as it was before it was read first: a later change is not taken for what was read."""
-        if name not in self._kept:
-            self._kept[name] = Kept(self._path(name), wanted=self.is_shipped)
-        return self._kept[name]
+    def _file(self, name: str) -> TomlFile:
+        """A file as it was before it was first read: a later change must not be cached as its content."""
+        if name not in self._files:
+            self._files[name] = TomlFile(self._path(name), cached=self.is_shipped)
+        return self._files[name]
 
     def _document(self, name: str) -> Document:
-        if name not in self._files:
-            document = read_document(self._path(name), self._forms_of(name))
+        if name not in self._documents:
+            document = self._file(name).content()
             require_schema(name, document)
-            self._files[name] = document
-        return self._files[name]
+            self._documents[name] = document
+        return self._documents[name]
 
 
 def _on(platform: Platform | None, facts: Iterable[BuildFacts]) -> tuple[BuildFacts, ...]:
