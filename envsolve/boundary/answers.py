@@ -79,7 +79,7 @@ class Answer(NamedTuple):
     tail: str
 
 
-class Asking:
+class ProgramRunner:
     """The programs that are asked now. Leaving the ``with`` block, for whatever reason, ends them."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Asking:
         for process in running:
             end_session(process)
 
-    def ask(self, command: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
+    def answer(self, command: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
         """Run ``command``, with the path of its answer as a last argument, for at most ``timeout`` seconds.
 
         It runs in an empty directory, where a library that the loader finds in the current one is not found by chance.
@@ -146,7 +146,7 @@ class Asking:
         return (Ending(flooded=True) if output.flooded else ending), tail
 
 
-def ask_python(
+def query_python(
     python: str | Path,
     value: str,
     environ: Mapping[str, str],
@@ -161,19 +161,19 @@ def ask_python(
     """
     command = [os.fspath(python), *options, "-c", _QUESTION.format(value)]
     try:
-        with Asking() as asking:
-            answer = asking.ask(command, environ, timeout)
+        with ProgramRunner() as runner:
+            answer = runner.answer(command, environ, timeout)
     except OSError as error:
         raise not_usable(python, f"cannot be run: {error.strerror or error}") from None
     if answer.ending.exit_code != 0 or answer.fault:
-        raise unanswered(python, answer)
+        raise no_answer(python, answer)
     try:
         return json_value(answer.content)
     except FileError as error:
         raise not_usable(python, f"gave an answer that cannot be read: {error.reason}") from None
 
 
-def unanswered(python: str | Path, answer: Answer) -> OutsideError:
+def no_answer(python: str | Path, answer: Answer) -> OutsideError:
     """The error that an interpreter gave no answer, with why and the last line that it printed."""
     last = tuple(line.strip() for line in answer.tail.splitlines() if line.strip())[-1:]
     cause = tuple(line[:_LONGEST_LINE] for line in last)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from envsolve.boundary.answers import ask_python
+from envsolve.boundary.answers import query_python
 from envsolve.errors import Hint, UsageError
 
 _ALLOWED_BY = ("PIP_BREAK_SYSTEM_PACKAGES", "UV_BREAK_SYSTEM_PACKAGES")
@@ -21,7 +21,7 @@ def require_changeable(python: Path, environ: Mapping[str, str], *, is_systems: 
     author of the image manages it, and pip's own variable allows it elsewhere.
     """
     asked = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
-    library, packages = (Path(str(it)) for it in _texts(ask_python(python, asked, environ)))
+    library, packages = (Path(str(it)) for it in _texts(query_python(python, asked, environ)))
     is_allowed = any(environ.get(name, "0") not in ("", "0", "false") for name in _ALLOWED_BY)
     is_container = any(map(os.path.exists, _CONTAINER_FILES))
     is_managed = is_systems and os.path.isfile(library / "EXTERNALLY-MANAGED")  # noqa: PTH113 - it never raises

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.boundary.answers import PATIENCE, ask_python
+from envsolve.boundary.answers import PATIENCE, query_python
 from envsolve.boundary.programs import find_program, is_system_text, run_program
 from envsolve.create.child import run
 from envsolve.errors import Hint, OutsideError
@@ -80,7 +80,7 @@ def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None = Non
 def runs(python: Path, environ: Mapping[str, str]) -> bool:
     """Whether the interpreter of an environment is there and starts."""
     try:
-        return ask_python(python, "True", environ) is True
+        return query_python(python, "True", environ) is True
     except OutsideError:
         return False
 
@@ -108,7 +108,7 @@ def _candidates(versions: SpecifierSet, environ: Mapping[str, str]) -> Iterator[
 def _query(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
     """What a program says of itself, if it is a CPython of ``versions`` with its lock: wheels are locked for that."""
     try:
-        facts = ask_python(program, _FACTS, environ)
+        facts = query_python(program, _FACTS, environ)
     except OutsideError:
         return None
     match facts:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.boundary.answers import Answer, Asking
+from envsolve.boundary.answers import Answer, ProgramRunner
 from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.boundary.programs import find_program, is_variable
 from envsolve.findings.catalogue import make_finding
@@ -126,8 +126,8 @@ def _with_scripts(environ: dict[str, str], prefix: Path) -> Activation:
         return Activation(environ)
     shell = find_program("bash", os.environ) or find_program("sh", os.environ) or "/bin/sh"
     try:
-        with Asking() as asking:
-            answer = asking.ask([shell, "-c", _SOURCE_ALL, sys.executable], environ, SECONDS)
+        with ProgramRunner() as runner:
+            answer = runner.answer([shell, "-c", _SOURCE_ALL, sys.executable], environ, SECONDS)
     except OSError as error:
         return Activation(environ, (_failed(prefix / SCRIPTS, f"{shell} cannot be run: {error.strerror}"),))
     names, _, left = answer.content.rpartition(b"\0")

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envsolve.boundary.answers import Answer, Asking, Ending, not_usable
+from envsolve.boundary.answers import Answer, Ending, ProgramRunner, not_usable
 from envsolve.boundary.files import FileError, json_value
 from envsolve.errors import Hint
 
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
         return [note[key] for note in self.notes if key in note]
 
 
-class Children(Asking):
+class Children(ProgramRunner):
     """The probes that run now. Leaving the ``with`` block, for whatever reason, ends them."""
 
     def run(
@@ -58,7 +58,7 @@ class Children(Asking):
         """
         started = time.perf_counter()
         try:
-            answer = self.ask([os.fspath(python), os.fspath(PROGRAM), probe, json.dumps(job)], environ, timeout)
+            answer = self.answer([os.fspath(python), os.fspath(PROGRAM), probe, json.dumps(job)], environ, timeout)
         except OSError as error:
             raised = not_usable(python, f"cannot be run: {error.strerror or error}")
             raised.hints = (Hint("name the interpreter of the environment with --python"),)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from envsolve.boundary.answers import PATIENCE, Answer, ask_python, not_usable, unanswered
+from envsolve.boundary.answers import PATIENCE, Answer, no_answer, not_usable, query_python
 from envsolve.boundary.programs import find_program, named_program
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.validation.child import Children, Outcome
@@ -57,7 +57,7 @@ def take_inventory(
     if outcome.result is None:
         if outcome.ending.exit_code is not None:
             _require_new_enough(python, environ, timeout)
-        raise _unanswered(python, outcome, environ)
+        raise _no_inventory(python, outcome, environ)
     try:
         return inventory_of(outcome.result)
     except ValueError as error:
@@ -67,7 +67,7 @@ def take_inventory(
 def _require_new_enough(python: Path, environ: Mapping[str, str], timeout: float) -> None:
     """Raise UsageError for a Python that does not understand the probes: one that is too old cannot say so itself."""
     try:
-        found = ask_python(python, "list(sys.version_info[:2])", environ, options=(), timeout=timeout)
+        found = query_python(python, "list(sys.version_info[:2])", environ, options=(), timeout=timeout)
     except OutsideError:
         return
     match found:
@@ -115,8 +115,8 @@ def _active(environ: Mapping[str, str]) -> list[Path]:
     return sorted(prefixes, key=place)
 
 
-def _unanswered(python: Path, outcome: Outcome, environ: Mapping[str, str]) -> OutsideError:
-    error = unanswered(python, Answer(b"", "", outcome.ending, outcome.tail))
+def _no_inventory(python: Path, outcome: Outcome, environ: Mapping[str, str]) -> OutsideError:
+    error = no_answer(python, Answer(b"", "", outcome.ending, outcome.tail))
     if outcome.error is not None:
         error.cause = (f"{outcome.error.get('type')}: {outcome.error.get('text')}",)
     if environ.get("PYTHONPATH"):
