@@ -225,8 +225,10 @@ class Catalogue:
         """The sentences that hold of a step that findings share, as one text, and their commands."""
         with self.reading("step", name):
             rows = [self._sentence(row, frozenset()) for row in self._steps[name]]
-        said = [row for row in rows if row.holds(facts)]
-        return " ".join(it.said(facts) for it in said), tuple(it for row in said for it in row.commands_said(facts))
+        sentences = [row for row in rows if row.holds(facts)]
+        return " ".join(it.filled(facts) for it in sentences), tuple(
+            it for row in sentences for it in row.filled_commands(facts)
+        )
 
     def rule(self, symptom: str) -> Rule | None:
         """The rule on a symptom, None if the catalogue has none."""
@@ -394,15 +396,15 @@ def make_finding(
     of_topic: Mapping[str, object] = {} if about is None or isinstance(about, str) else about.facts
     known = {"probed": True, **of_topic, **facts}.get
     it = entry.variant(known)
-    said = it.said(known)
+    words = it.words(known)
     return Finding(
         id=it.finding,
-        title=said.title,
+        title=words.title,
         severity=severity or it.severity,
-        cause=" ".join(filter(None, (said.cause, *seen))),
-        fix=said.fix,
-        commands=said.commands,
-        more=said.more,
+        cause=" ".join(filter(None, (words.cause, *seen))),
+        fix=words.fix,
+        commands=words.commands,
+        more=words.more,
         evidence=tuple(evidence),
         in_scope=it.in_scope,
         about=about if about is None or isinstance(about, str) else about.name,

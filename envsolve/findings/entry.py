@@ -68,33 +68,35 @@ class Entry(NamedTuple):
         """The first variant that holds, or the entry itself."""
         return next((it for it in self.variants if it.is_possible(facts)), self)
 
-    def said(self, facts: Facts) -> Words:
+    def words(self, facts: Facts) -> Words:
         """The words of the variant that holds."""
         it = self.variant(facts)
         fix = [step for step in it.fix if step.holds(facts)]
-        commands = [command for step in fix for command in step.commands_said(facts)]
-        commands += [command.said(facts) for command in it.commands if command.holds(facts)]
+        commands = [command for step in fix for command in step.filled_commands(facts)]
+        commands += [command.filled(facts) for command in it.commands if command.holds(facts)]
         return Words(
             title=_first(it.title, facts),
             cause=_all(it.cause, facts),
-            fix=" ".join(dict.fromkeys(step.said(facts) for step in fix)),
+            fix=" ".join(dict.fromkeys(step.filled(facts) for step in fix)),
             commands=tuple(dict.fromkeys(commands)),
             more=_all(it.more, facts),
             check=_first(it.check, facts),
             shows=_first(it.shows, facts),
-            facts=it.facts_said(facts),
+            facts=it.fact_texts(facts),
         )
 
-    def facts_said(self, facts: Facts) -> Mapping[str, str]:
+    def fact_texts(self, facts: Facts) -> Mapping[str, str]:
         """The facts that its sentences name, as text, where they are known."""
-        said = (sentence for sentence in (*self.title, *self.cause, *self.fix, *self.more) if sentence.holds(facts))
-        names = sorted({name for sentence in said for name in fields_of(sentence.text)})
+        sentences = (
+            sentence for sentence in (*self.title, *self.cause, *self.fix, *self.more) if sentence.holds(facts)
+        )
+        names = sorted({name for sentence in sentences for name in fields_of(sentence.text)})
         return {name: text for name in names if (text := shown(facts(name)))}
 
 
 def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:
-    return " ".join(it.said(facts) for it in sentences if it.holds(facts))
+    return " ".join(it.filled(facts) for it in sentences if it.holds(facts))
 
 
 def _first(sentences: tuple[Sentence, ...], facts: Facts) -> str:
-    return next((it.said(facts) for it in sentences if it.holds(facts)), "")
+    return next((it.filled(facts) for it in sentences if it.holds(facts)), "")

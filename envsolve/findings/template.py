@@ -43,13 +43,13 @@ class Sentence:
         """Whether it is to be said."""
         return self.when is None or self.when.holds(facts)
 
-    def said(self, facts: Facts) -> str:
+    def filled(self, facts: Facts) -> str:
         """The sentence with its fields filled in."""
         return filled(self.text, facts)
 
-    def commands_said(self, facts: Facts) -> tuple[str, ...]:
+    def filled_commands(self, facts: Facts) -> tuple[str, ...]:
         """Those of its commands that hold, with their fields filled in."""
-        return tuple(it.said(facts) for it in self.commands if it.holds(facts))
+        return tuple(it.filled(facts) for it in self.commands if it.holds(facts))
 
 
 def filled(text: str, facts: Facts) -> str:
