@@ -1,4 +1,4 @@
-"""Which GPUs the device code in a file is for: fat binaries, found in a stream of bytes or in bytes that are held.
+"""Which GPUs the device code in a file is for: fat binaries, found in a stream of bytes or in bytes in memory.
 
 A fat binary is NVIDIA's container of device code inside a library. Its header is not documented; the fields read here
 were taken from what cuobjdump prints of the same files and from the public description in VivekPanyam/cudaparsers:
@@ -151,15 +151,15 @@ def streamed_fat_binaries(chunks: Iterable[bytes], *, enough: int | None = None)
     yield from islice((it for it in found if it), enough)
 
 
-def held_fat_binaries(held: bytes | mmap, start: int, end: int) -> Iterator[set[Code]]:
-    """The code of each fat binary between two offsets of ``held``. Headers are read, the code between them is not."""
-    while (start := held.find(_MAGIC, start, end)) >= 0 and start + _CONTAINER.size <= end:
-        _, version, header, size = _CONTAINER.unpack_from(held, start)
+def fat_binaries_in(data: bytes | mmap, start: int, end: int) -> Iterator[set[Code]]:
+    """The code of each fat binary between two offsets of ``data``. Headers are read, the code between them is not."""
+    while (start := data.find(_MAGIC, start, end)) >= 0 and start + _CONTAINER.size <= end:
+        _, version, header, size = _CONTAINER.unpack_from(data, start)
         if version != 1 or header != _CONTAINER.size:
             start += len(_MAGIC)
             continue
         behind = start + header + size
-        yield set(_entries(held, start, min(behind, end)))
+        yield set(_entries(data, start, min(behind, end)))
         start = min(behind, end)
 
 
@@ -173,38 +173,38 @@ def targets_of_code(found: Iterable[Code]) -> DeviceTargets:
 
 
 def _streamed(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """Each fat binary, header and code. The stream is held only as far as one of them reaches."""
+    """Each fat binary, header and code. The stream is buffered only as far as one of them reaches."""
     pieces = iter(chunks)
-    held = b""
+    data = b""
     position = 0
     while True:
-        found = held.find(_MAGIC, position)
+        found = data.find(_MAGIC, position)
         if found < 0:
-            held = held[max(position, len(held) - len(_MAGIC) + 1) :]
+            data = data[max(position, len(data) - len(_MAGIC) + 1) :]
             position = 0
             piece = next(pieces, None)
             if piece is None:
                 return
-            held += piece
+            data += piece
             continue
-        held, position = held[found:], 0
-        held = _filled(held, _CONTAINER.size, pieces)
-        if len(held) < _CONTAINER.size:
+        data, position = data[found:], 0
+        data = _filled(data, _CONTAINER.size, pieces)
+        if len(data) < _CONTAINER.size:
             return
-        _, version, header, size = _CONTAINER.unpack_from(held)
+        _, version, header, size = _CONTAINER.unpack_from(data)
         if version != 1 or header != _CONTAINER.size:
             position = len(_MAGIC)
             continue
         if size > _LARGEST_CONTAINER:
             raise ValueError(f"a fat binary of {size} bytes is too large to be one")
-        held = _filled(held, header + size, pieces)
-        yield held[: header + size]
-        held = held[header + size :]
+        data = _filled(data, header + size, pieces)
+        yield data[: header + size]
+        data = data[header + size :]
 
 
-def _filled(held: bytes, wanted: int, pieces: Iterator[bytes]) -> bytes:
-    parts = [held]
-    length = len(held)
+def _filled(data: bytes, wanted: int, pieces: Iterator[bytes]) -> bytes:
+    parts = [data]
+    length = len(data)
     while length < wanted:
         piece = next(pieces, None)
         if piece is None:
@@ -214,16 +214,16 @@ def _filled(held: bytes, wanted: int, pieces: Iterator[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _entries(held: bytes | mmap, start: int, end: int) -> Iterator[Code]:
+def _entries(data: bytes | mmap, start: int, end: int) -> Iterator[Code]:
     """Each piece of code in the fat binary between two offsets."""
     position = start + _CONTAINER.size
     while position + _SMALLEST_ENTRY <= end:
-        kind, _, header, size = _ENTRY.unpack_from(held, position)
+        kind, _, header, size = _ENTRY.unpack_from(data, position)
         if kind not in (_PTX, _MACHINE_CODE, _INTERMEDIATE) or not _SMALLEST_ENTRY <= header <= _LARGEST_HEADER:
             return
-        minor, major, architecture = _DETAILS.unpack_from(held, position + _DETAILS_OFFSET)
+        minor, major, architecture = _DETAILS.unpack_from(data, position + _DETAILS_OFFSET)
         has_flags = _FLAGS_OFFSET + _FLAGS.size <= min(header, end - position)
-        flags = _FLAGS.unpack_from(held, position + _FLAGS_OFFSET)[0] if has_flags else 0
+        flags = _FLAGS.unpack_from(data, position + _FLAGS_OFFSET)[0] if has_flags else 0
         if kind != _INTERMEDIATE:
             yield Code(kind == _PTX, architecture, (major, minor), _feature_set(flags))
         position += header + size

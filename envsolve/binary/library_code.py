@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.binary.elf import opened_elf
-from envsolve.binary.fat_binary import CommonCode, held_fat_binaries
+from envsolve.binary.fat_binary import CommonCode, fat_binaries_in
 from envsolve.binary.unreadable import unreadable
 from envsolve.boundary.files import open_regular
 from envsolve.model.capability import CodeTarget, DeviceCode
@@ -31,11 +31,11 @@ def read_device_code(path: Path) -> DeviceCode:
     code = CommonCode()
     sections = _sections(path)
     if sections:
-        with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+        with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             if sys.platform != "win32":
-                held.madvise(mmap.MADV_RANDOM)  # reading ahead at each header would read all of the code
+                data.madvise(mmap.MADV_RANDOM)  # reading ahead at each header would read all of the code
             for start, end in sections:
-                for codes in held_fat_binaries(held, start, min(end, len(held))):
+                for codes in fat_binaries_in(data, start, min(end, len(data))):
                     code.add(codes)
     targets = code.targets
     return DeviceCode(tuple(map(CodeTarget.parse, targets.sass)), tuple(map(CodeTarget.parse, targets.ptx)))

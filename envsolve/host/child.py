@@ -50,7 +50,7 @@ class Ended(NamedTuple):
     too_large: bool = False
 
 
-def ask_child(question: Question, names: Sequence[str], environ: Mapping[str, str], seconds: float) -> Ended:
+def query_child(question: Question, names: Sequence[str], environ: Mapping[str, str], seconds: float) -> Ended:
     """Have a child answer ``question`` within ``seconds``. Then it and all that it started are ended.
 
     OSError passes where no child can be started.

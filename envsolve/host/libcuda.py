@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.host.library import ask_library
+from envsolve.host.library import query_library
 from envsolve.host.loader import cuda_candidates, load_first
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
@@ -31,12 +31,12 @@ class LibcudaProbe(NamedTuple):
 
     def read(self) -> Reading | None:
         """Return libcuda's facts, or the problem that keeps it from answering."""
-        return ask_library(self.machine, Source.LIBCUDA, libcuda_facts, cuda_candidates(self.machine))
+        return query_library(self.machine, Source.LIBCUDA, libcuda_facts, cuda_candidates(self.machine))
 
 
 def load_problem_of_libcuda(machine: Machine) -> SourceFailure | None:
     """What keeps libcuda from being loaded, which is less to ask than what it says."""
-    return ask_library(machine, Source.LIBCUDA, libcuda_loads, cuda_candidates(machine)).problem
+    return query_library(machine, Source.LIBCUDA, libcuda_loads, cuda_candidates(machine)).problem
 
 
 def libcuda_loads(names: Sequence[str]) -> Facts:

@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.host.library import ask_library
+from envsolve.host.library import query_library
 from envsolve.host.loader import load_first, nvml_candidates
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
@@ -30,7 +30,7 @@ class NvmlProbe(NamedTuple):
 
     def read(self) -> Reading | None:
         """Return NVML's facts, or the problem that keeps it from answering."""
-        return ask_library(self.machine, Source.NVML, nvml_facts, nvml_candidates(self.machine))
+        return query_library(self.machine, Source.NVML, nvml_facts, nvml_candidates(self.machine))
 
 
 def nvml_facts(names: Sequence[str]) -> Facts:

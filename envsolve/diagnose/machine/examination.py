@@ -23,7 +23,7 @@ from envsolve.diagnose.machine.library_path import (
 )
 from envsolve.diagnose.machine.nearest import nearest_the_cause
 from envsolve.diagnose.machine.presence import check_hardware, check_installed, check_other_drivers, check_undriven
-from envsolve.diagnose.machine.reported import check_reported, check_unasked
+from envsolve.diagnose.machine.reported import check_reported, check_unreadable
 from envsolve.diagnose.machine.survey import Surroundings, Survey
 from envsolve.diagnose.machine.system import (
     check_c_library,
@@ -103,7 +103,7 @@ CHECKS = (
     Check("overrides of other tools", check_overrides),
     Check("Jetson", check_jetson),
     Check("the toolkits", check_several),
-    Check("the sources of the detection", check_unasked),
+    Check("the sources of the detection", check_unreadable),
 )
 """Findings of one severity have this order: the system, the driver, what hides it, libraries, variables."""
 

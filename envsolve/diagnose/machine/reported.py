@@ -53,7 +53,7 @@ def check_reported(survey: Survey) -> Iterator[Finding]:
         )
 
 
-def check_unasked(survey: Survey) -> Iterator[Finding]:
+def check_unreadable(survey: Survey) -> Iterator[Finding]:
     """Sources of the detection that could not be asked, or gave unreadable answers."""
     lost = [(it.source, it.problem.text) for it in survey.host.readings if it.problem and it.problem.code in _NOT_ASKED]
     if lost:
