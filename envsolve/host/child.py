@@ -26,7 +26,7 @@ LARGEST_CHILD = 512 << 20
 """Bytes of memory that a child may take beyond those it starts with. Not address space: libcuda reserves much of it."""
 
 Facts = dict[str, object]
-Question = Callable[[Sequence[str]], Facts]
+Query = Callable[[Sequence[str]], Facts]
 """A function of a module that loads a library by the first of these names that loads, and asks it."""
 
 _LOOK_EVERY = 0.02
@@ -50,20 +50,20 @@ class Ended(NamedTuple):
     too_large: bool = False
 
 
-def query_child(question: Question, names: Sequence[str], environ: Mapping[str, str], seconds: float) -> Ended:
-    """Have a child answer ``question`` within ``seconds``. Then it and all that it started are ended.
+def query_child(query: Query, names: Sequence[str], environ: Mapping[str, str], seconds: float) -> Ended:
+    """Have a child answer ``query`` within ``seconds``. Then it and all that it started are ended.
 
     OSError passes where no child can be started.
     """
     if sys.platform == "win32":
-        finished = run_program(_new_interpreter(question, names), environ, seconds)
+        finished = run_program(_new_interpreter(query, names), environ, seconds)
         return Ended(finished.output.encode(), finished.exit_code)
     receiving, sending = os.pipe()
     try:
         if _has_one_thread():
-            process = _copy(sending, question, names)
+            process = _copy(sending, query, names)
         else:
-            process = _spawn(sending, _new_interpreter(question, names), environ)
+            process = _spawn(sending, _new_interpreter(query, names), environ)
         os.close(sending)
         try:
             return _watch(process, receiving, time.monotonic() + seconds)
@@ -73,14 +73,14 @@ def query_child(question: Question, names: Sequence[str], environ: Mapping[str, 
         os.close(receiving)
 
 
-def serve(answers: int, question: Question, names: Sequence[str]) -> NoReturn:
+def serve(answers: int, query: Query, names: Sequence[str]) -> NoReturn:
     """Be the child: write the answer to the descriptor ``answers``, and end without the driver's clean-up."""
     code = 1
     try:
         import json
 
         answers = _seclude(answers)
-        content = json.dumps(_answer(question, names)).encode() + b"\n"
+        content = json.dumps(_answer(query, names)).encode() + b"\n"
         while content:
             content = content[os.write(answers, content) :]
         code = 0
@@ -88,9 +88,9 @@ def serve(answers: int, question: Question, names: Sequence[str]) -> NoReturn:
         os._exit(code)
 
 
-def _answer(question: Question, names: Sequence[str]) -> Facts:
+def _answer(query: Query, names: Sequence[str]) -> Facts:
     try:
-        return question(names)
+        return query(names)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
         return {"problem": (Trouble.PROBE_FAILED, f"{type(error).__name__}: {error}", None)}
 
@@ -132,24 +132,24 @@ def _has_one_thread() -> bool:
         return False
 
 
-def _new_interpreter(question: Question, names: Sequence[str]) -> list[str]:
+def _new_interpreter(query: Query, names: Sequence[str]) -> list[str]:
     """The command of a new interpreter that serves. It imports from where this one does."""
     import json
 
     path = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - an empty one is the current directory
-    argument = json.dumps([path, question.__module__, question.__name__, list(names)])
+    argument = json.dumps([path, query.__module__, query.__name__, list(names)])
     return [sys.executable, "-I", "-c", _NEW_INTERPRETER, argument]
 
 
 if sys.platform != "win32":
 
-    def _copy(answers: int, question: Question, names: Sequence[str]) -> int:
+    def _copy(answers: int, query: Query, names: Sequence[str]) -> int:
         import ctypes  # noqa: F401 - here rather than in every copy
         import json  # noqa: F401
 
         process = os.fork()
         if process == 0:
-            serve(answers, question, names)
+            serve(answers, query, names)
         return process
 
     def _spawn(answers: int, command: list[str], environ: Mapping[str, str]) -> int:

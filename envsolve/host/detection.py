@@ -17,7 +17,7 @@ from envsolve.host.loader import find_nvidia_smi
 from envsolve.host.machine import Machine, this_glibc, this_platform
 from envsolve.host.nvml import NvmlProbe
 from envsolve.host.pci import PciProbe, PciTable
-from envsolve.host.probe import Probe, Source, ask
+from envsolve.host.probe import Probe, Source, read_probe
 from envsolve.host.trouble import Trouble
 from envsolve.model.host import Host, Platform, Reading, SourceFailure
 
@@ -55,12 +55,12 @@ def gather(machine: Machine, *, thorough: bool, pci_table: PciTable | None = Non
     """The readings of all sources that apply; the slow ones where they are wanted or needed."""
     machine.check()
     surroundings = surroundings_of(machine)
-    readings = _ask_all(cheap_probes(machine, pci_table))
+    readings = _read_all(cheap_probes(machine, pci_table))
     if machine.live and (thorough or _leaves_open(machine, readings, surroundings)):
         from envsolve.host.libcuda import LibcudaProbe
         from envsolve.host.nvidia_smi import NvidiaSmiProbe
 
-        readings += _ask_all((LibcudaProbe(machine), NvidiaSmiProbe(machine)))
+        readings += _read_all((LibcudaProbe(machine), NvidiaSmiProbe(machine)))
     return Evidence(readings, surroundings)
 
 
@@ -81,8 +81,8 @@ def cheap_probes(machine: Machine, pci_table: PciTable | None) -> tuple[Probe, .
     )
 
 
-def _ask_all(probes: Iterable[Probe]) -> tuple[Reading, ...]:
-    return tuple(reading for reading in map(ask, probes) if reading is not None)
+def _read_all(probes: Iterable[Probe]) -> tuple[Reading, ...]:
+    return tuple(reading for reading in map(read_probe, probes) if reading is not None)
 
 
 def _leaves_open(machine: Machine, readings: tuple[Reading, ...], surroundings: Surroundings) -> bool:

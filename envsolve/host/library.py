@@ -15,7 +15,7 @@ from envsolve.model.host import Gpu, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 if TYPE_CHECKING:
-    from envsolve.host.child import Ended, Question
+    from envsolve.host.child import Ended, Query
 
 T = TypeVar("T")
 
@@ -24,13 +24,13 @@ _MEMORY_SIZES = range(1 << 20, 1 << 50)
 """The bytes of memory that a GPU may have; other numbers are garbage."""
 
 
-def query_library(machine: Machine, source: Source, question: Question, names: Sequence[str]) -> Reading:
+def query_library(machine: Machine, source: Source, query: Query, names: Sequence[str]) -> Reading:
     """Ask the library that one of ``names`` loads; a child that crashed, hung or babbled is a problem."""
     problem = missing(names, machine.environ)
     if problem is None:
         from envsolve.host.child import query_child
 
-        ended = query_child(question, names, without_relative_entries(machine.environ), machine.timeout)
+        ended = query_child(query, names, without_relative_entries(machine.environ), machine.timeout)
         reading = reading_of(ended, source)
     else:
         reading = Reading(source, problem=problem)

@@ -42,7 +42,7 @@ def nvml_facts(names: Sequence[str]) -> Facts:
         calls = _Calls(import_module("pynvml"))
     except ImportError as error:
         return {"problem": SourceFailure(Trouble.BINDINGS_MISSING, f"nvidia-ml-py: {error}")}
-    calls.ask("nvmlInit")
+    calls.query("nvmlInit")
     if calls.problem is not None:
         return {"problem": calls.problem}
     driver, driver_cuda, gpus = _driver(calls), _driver_cuda(calls), _gpus(calls)
@@ -56,11 +56,11 @@ class _Calls:
         self.nvml = nvml
         self.problem: SourceFailure | None = None
 
-    def ask(self, function: str, *arguments: object) -> object | None:
+    def query(self, function: str, *arguments: object) -> object | None:
         """The function's answer, or None after an error that is worth reporting."""
         return self._call(function, arguments, optional=False)
 
-    def ask_optional(self, function: str, *arguments: object) -> object | None:
+    def query_optional(self, function: str, *arguments: object) -> object | None:
         """The function's answer, or None if this driver or this GPU does not offer it."""
         return self._call(function, arguments, optional=True)
 
@@ -75,32 +75,32 @@ class _Calls:
 
 
 def _driver(calls: _Calls) -> str | None:
-    answer = calls.ask("nvmlSystemGetDriverVersion")
+    answer = calls.query("nvmlSystemGetDriverVersion")
     return None if answer is None else _text(answer)
 
 
 def _driver_cuda(calls: _Calls) -> int | None:
     """The second version asks the libcuda that is installed; the first is all that drivers before R410 have."""
     for function in ("nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"):
-        answer = calls.ask_optional(function)
+        answer = calls.query_optional(function)
         if isinstance(answer, int):
             return answer
     return None
 
 
 def _gpus(calls: _Calls) -> list[tuple[object, ...]] | None:
-    count = calls.ask("nvmlDeviceGetCount")
+    count = calls.query("nvmlDeviceGetCount")
     if not isinstance(count, int):
         return None
-    handles = [calls.ask("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
+    handles = [calls.query("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
     return [_gpu(calls, handle) for handle in handles if handle is not None]
 
 
 def _gpu(calls: _Calls, handle: object) -> tuple[object, ...]:
-    name = calls.ask("nvmlDeviceGetName", handle)
-    capability = calls.ask("nvmlDeviceGetCudaComputeCapability", handle)
-    memory = getattr(calls.ask_optional("nvmlDeviceGetMemoryInfo", handle), "total", None)
-    modes = calls.ask_optional("nvmlDeviceGetMigMode", handle)
+    name = calls.query("nvmlDeviceGetName", handle)
+    capability = calls.query("nvmlDeviceGetCudaComputeCapability", handle)
+    memory = getattr(calls.query_optional("nvmlDeviceGetMemoryInfo", handle), "total", None)
+    modes = calls.query_optional("nvmlDeviceGetMigMode", handle)
     return (
         None if name is None else _text(name),
         *(capability if isinstance(capability, tuple) else (None, None)),

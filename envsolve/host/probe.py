@@ -35,7 +35,7 @@ class Probe(Protocol):
         """Return what this source says, or None if it does not apply."""
 
 
-def ask(probe: Probe) -> Reading | None:
+def read_probe(probe: Probe) -> Reading | None:
     """Read one source; whatever goes wrong in it becomes a reading, since one broken source must not end detection.
 
     Text of the driver, its programs and its files enters here. It becomes short lines that cannot steer a terminal.

@@ -135,7 +135,7 @@ def request_for(
     )
 
 
-class Asking(NamedTuple):
+class Query(NamedTuple):
     """A matrix with its solver, and what is asked of them: frameworks for one platform and one kind of files."""
 
     matrix: Matrix
@@ -166,16 +166,16 @@ class Asking(NamedTuple):
         )
 
 
-def by_driver(asking: Asking, kind: GpuKind, steps: Sequence[tuple[int, ...]]) -> list[tuple[int, Outcome]]:
+def by_driver(query: Query, kind: GpuKind, steps: Sequence[tuple[int, ...]]) -> list[tuple[int, Outcome]]:
     """The outcome for each driver, as the number of ``steps`` that have it in a row, the oldest driver first.
 
     Only the steps of this kind are solved: the solver prefers a CUDA that the driver supports in full, so that two
     drivers may have one answer and one between them another.
     """
-    own = set(driver_steps(kind, asking.matrix, asking.platform))
+    own = set(driver_steps(kind, query.matrix, query.platform))
     found: list[Outcome] = []
     for step in steps:
-        found.append(asking.outcome(kind, DriverVersion(step, DRIVER)) if step in own else found[-1])
+        found.append(query.outcome(kind, DriverVersion(step, DRIVER)) if step in own else found[-1])
     return [(len(list(same)), outcome) for outcome, same in groupby(found)]
 
 

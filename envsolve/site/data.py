@@ -16,7 +16,7 @@ from packaging.version import Version
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
-from envsolve.site.answers import Asking, Outcome, PatientSolver, Refusal, Stack, by_driver
+from envsolve.site.answers import Outcome, PatientSolver, Query, Refusal, Stack, by_driver
 from envsolve.site.machines import PLATFORMS, GpuKind, all_driver_steps, gpu_kinds
 
 KINDS = (("environment", "pixi"), ("requirements",))
@@ -55,10 +55,10 @@ def find_outcomes(part: Part) -> list[tuple[Case, Runs]]:
     solver.forget()
     found: list[tuple[Case, Runs]] = []
     for frameworks, formats in product(part.sets, KINDS):
-        asking = Asking(matrix, solver, frameworks, part.platform, formats)
+        query = Query(matrix, solver, frameworks, part.platform, formats)
         for kind in part.kinds:
-            runs = () if kind is None else by_driver(asking, kind, steps[part.platform])
-            found.append(((frameworks, part.platform, formats, kind), (*runs, (1, asking.outcome(kind, None)))))
+            runs = () if kind is None else by_driver(query, kind, steps[part.platform])
+            found.append(((frameworks, part.platform, formats, kind), (*runs, (1, query.outcome(kind, None)))))
     return found
 
 

@@ -56,7 +56,7 @@ def main(name: str, job: str, result_file: str) -> None:
         channel.note(loaded=loaded())
         channel.finish(result)
     except BaseException as error:
-        tell(error, channel)
+        report_error(error, channel)
     flush(sys.stdout)
     flush(sys.stderr)
     os._exit(0)
@@ -74,7 +74,7 @@ def end_with_parent() -> None:
             pass
 
 
-def tell(error: BaseException, channel: Channel) -> None:
+def report_error(error: BaseException, channel: Channel) -> None:
     """Say what went wrong; where the file of the probe takes nothing either, on stderr, and with another exit code."""
     try:
         channel.fail(error)
