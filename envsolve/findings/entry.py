@@ -1,4 +1,4 @@
-"""An entry of the catalogue: one finding, or one cause of it, in sentences that hold in some cases."""
+"""An entry of the catalogue: a finding or one of its causes, in sentences that each hold in some cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envsolve.model.finding import Severity
 
 
 class Words(NamedTuple):
-    """An entry as it is said of one case."""
+    """The words of an entry for one case."""
 
     title: str
     cause: str
@@ -24,14 +24,14 @@ class Words(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One finding, or one cause of it: what it means and what to do.
+    """A finding or one of its causes: what it means and what to do.
 
-    Of ``title``, ``check`` and ``shows`` the first that holds is said, of the others all. ``more`` are
-    details: background, other ways to fix it, warnings.
-    ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that shows which cause it is,
-    ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
-    several causes may share. ``seen`` are symptoms whose lines speak for it, and hold fields for it. ``remedy`` says
-    how the environment for the fix differs. ``number`` and ``error`` are the driver's error that it explains.
+    Of ``title``, ``check`` and ``shows`` the first sentence that holds is used, of the other fields all that hold.
+    ``more`` are details: background, other ways to fix it, warnings. ``when`` is the condition for it, ``unless`` the
+    condition that excludes it. ``check`` is the command that shows which cause it is, ``shows`` its output then.
+    ``solvable``: another environment can be the fix. ``finding`` is the public id, which several causes may share.
+    ``seen`` are symptoms whose lines are evidence for it and have fields for it. ``remedy`` says how the environment
+    for the fix differs. ``number`` and ``error`` are the driver error that it explains.
     """
 
     id: str
@@ -57,11 +57,11 @@ class Entry(NamedTuple):
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
-        """Everything that it can say."""
+        """All of its sentences."""
         return (*self.title, *self.cause, *self.fix, *self.commands, *self.more, *self.check, *self.shows)
 
     def is_possible(self, facts: Facts) -> bool:
-        """Whether nothing that is known rules it out."""
+        """Whether no known fact excludes it."""
         return (self.when is None or self.when.holds(facts)) and not (self.unless and self.unless.holds(facts))
 
     def variant(self, facts: Facts) -> Entry:
@@ -69,7 +69,7 @@ class Entry(NamedTuple):
         return next((it for it in self.variants if it.is_possible(facts)), self)
 
     def words(self, facts: Facts) -> Words:
-        """The words of the variant that holds."""
+        """The words for ``facts``, from the first variant that holds."""
         it = self.variant(facts)
         fix = [step for step in it.fix if step.holds(facts)]
         commands = [command for step in fix for command in step.filled_commands(facts)]
@@ -86,7 +86,7 @@ class Entry(NamedTuple):
         )
 
     def fact_texts(self, facts: Facts) -> Mapping[str, str]:
-        """The facts that its sentences name, as text, where they are known."""
+        """The known facts that its sentences name, as text."""
         sentences = (
             sentence for sentence in (*self.title, *self.cause, *self.fix, *self.more) if sentence.holds(facts)
         )

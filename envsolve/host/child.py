@@ -1,10 +1,10 @@
-"""Asking a library of the driver in a child process: it may crash, hang, exit, print or take all memory.
+"""Query a library of the driver in a child process: it may crash, hang, exit, print or use up all memory.
 
-It may do so as soon as it is loaded, so this process never loads it. The child has no input, its output is dropped, and
-it answers with one line of JSON through a pipe of its own.
+It may do so as soon as it is loaded, so this process never loads it. The child has no input, its output is discarded,
+and it answers with one line of JSON through a separate pipe.
 
-On Linux the child is a copy of this process, which costs a millisecond where a new interpreter costs thirty. A process
-with several threads is not copied: the copy could wait for a thread that it does not have, and a library that is in use
+On Linux the child is a fork of this process, which takes a millisecond; a new interpreter takes thirty. A process with
+several threads is not forked: the child could wait for a thread that it does not have, and a library that is in use
 here would not start again there.
 """
 
@@ -23,14 +23,14 @@ from envsolve.boundary.programs import GRACE, LONGEST_OUTPUT, run_program
 from envsolve.host.trouble import Trouble
 
 LARGEST_CHILD = 512 << 20
-"""Bytes of memory that a child may take beyond those it starts with. Not address space: libcuda reserves much of it."""
+"""Bytes of memory that a child may use beyond its initial size. Not address space: libcuda reserves much of it."""
 
 Facts = dict[str, object]
 Query = Callable[[Sequence[str]], Facts]
-"""A function of a module that loads a library by the first of these names that loads, and asks it."""
+"""A function of a module that queries the first library of these names that loads."""
 
 _LOOK_EVERY = 0.02
-"""Seconds between two looks at a child."""
+"""Seconds between two checks of a child."""
 _CHUNK = 1 << 16
 _NEW_INTERPRETER = (
     "import importlib, json, sys; sys.path[:], module, function, names = json.loads(sys.argv[1]); "
@@ -41,7 +41,7 @@ _NEW_INTERPRETER = (
 class Ended(NamedTuple):
     """What a child wrote, and how it ended.
 
-    ``exit_code`` is negative for a signal, and None if envsolve stopped the child, as it was ``too_large`` or took
+    ``exit_code`` is negative for a signal, and None if envsolve stopped the child because it was ``too_large`` or took
     too long.
     """
 
@@ -51,9 +51,9 @@ class Ended(NamedTuple):
 
 
 def query_child(query: Query, names: Sequence[str], environ: Mapping[str, str], seconds: float) -> Ended:
-    """Have a child answer ``query`` within ``seconds``. Then it and all that it started are ended.
+    """Run ``query`` in a child for at most ``seconds``. Then the child and everything it started are ended.
 
-    OSError passes where no child can be started.
+    Raises OSError if no child can be started.
     """
     if sys.platform == "win32":
         finished = run_program(_new_interpreter(query, names), environ, seconds)
@@ -74,7 +74,7 @@ def query_child(query: Query, names: Sequence[str], environ: Mapping[str, str], 
 
 
 def serve(answers: int, query: Query, names: Sequence[str]) -> NoReturn:
-    """Be the child: write the answer to the descriptor ``answers``, and end without the driver's clean-up."""
+    """Run as the child: write the answer to the descriptor ``answers``, and exit without the driver's clean-up."""
     code = 1
     try:
         import json
@@ -96,9 +96,9 @@ def _answer(query: Query, names: Sequence[str]) -> Facts:
 
 
 def _seclude(answers: int) -> int:
-    """Leave this process nothing of its parent's but ``answers``, which may get another number.
+    """Close everything that this process inherited except ``answers``, which may get another number.
 
-    In the root directory, relative entries of the library path find nothing of the user's current directory.
+    It also changes to the root directory: relative entries of the library path then find nothing of the user's.
     """
     if sys.platform != "win32":
         with contextlib.suppress(OSError):
@@ -117,7 +117,7 @@ def _seclude(answers: int) -> int:
 
 
 def _descriptors() -> list[int]:
-    """The open descriptors, where the system lists them."""
+    """The open descriptors, if the system lists them."""
     try:
         return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 - names are wanted
     except OSError:
@@ -125,7 +125,7 @@ def _descriptors() -> list[int]:
 
 
 def _has_one_thread() -> bool:
-    """Whether this process may be copied. Only Linux lists all threads, those that libraries started as well."""
+    """Whether this process may be forked. Only Linux lists all threads, including those that libraries started."""
     try:
         return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208 - names are wanted
     except OSError:
@@ -133,7 +133,7 @@ def _has_one_thread() -> bool:
 
 
 def _new_interpreter(query: Query, names: Sequence[str]) -> list[str]:
-    """The command of a new interpreter that serves. It imports from where this one does."""
+    """The command that starts a new interpreter as the child. It imports from the same place as this one."""
     import json
 
     path = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - an empty one is the current directory

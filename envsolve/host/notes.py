@@ -1,4 +1,4 @@
-"""What a person should know beside the facts: contradictions between sources, and why GPUs cannot be used."""
+"""Notes on a detection: contradictions between sources, and why GPUs cannot be used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from envsolve.model.host import Gpu, GpuStatus
 from envsolve.model.versions import DriverVersion
 
 _EVERYDAY = (Trouble.LIBRARY_MISSING, Trouble.NO_DEVICE)
-"""What sources say on any machine without a GPU; worth a note only where there is one."""
+"""Normal problems on any machine without a GPU; worth a note only if there is one."""
 
 _REASONS = {
     GpuStatus.NO_DRIVER: "an NVIDIA GPU is present and no NVIDIA driver is loaded",
@@ -26,7 +26,7 @@ _REASONS = {
 def notes_of(
     evidence: Evidence, status: GpuStatus, driver: DriverVersion | None, gpus: tuple[Gpu, ...]
 ) -> tuple[str, ...]:
-    """The sentences, the most important first and none twice."""
+    """The notes, the most important first, each once."""
     sentences = (
         *_reason(evidence, status),
         *_troubles(evidence, status),

@@ -1,6 +1,6 @@
 """NVML, NVIDIA's management library: the best single source, and the only module that imports nvidia-ml-py.
 
-It ignores CUDA_VISIBLE_DEVICES and needs no CUDA context. Machines without a driver never pay for the import: whether
+It ignores CUDA_VISIBLE_DEVICES and needs no CUDA context. Machines without a driver do not pay for the import: whether
 the library loads at all is tried first.
 """
 
@@ -29,12 +29,12 @@ class NvmlProbe(NamedTuple):
     name: str = Source.NVML
 
     def read(self) -> Reading | None:
-        """Return NVML's facts, or the problem that keeps it from answering."""
+        """Return NVML's facts, or the problem that prevents an answer."""
         return query_library(self.machine, Source.NVML, nvml_facts, nvml_candidates(self.machine))
 
 
 def nvml_facts(names: Sequence[str]) -> Facts:
-    """What NVML says, to be asked in a child process: ``driver``, ``driver_cuda``, ``gpus`` and ``problem``."""
+    """The facts from NVML: ``driver``, ``driver_cuda``, ``gpus`` and ``problem``; runs in a child process."""
     loaded = load_first(names)
     if isinstance(loaded, SourceFailure):
         return {"problem": loaded}
@@ -50,18 +50,18 @@ def nvml_facts(names: Sequence[str]) -> Facts:
 
 
 class _Calls:
-    """NVML's functions with their errors turned into values; the first one is kept as the problem to report."""
+    """NVML's functions with errors as values; the first one is stored as the problem to report."""
 
     def __init__(self, nvml: ModuleType) -> None:
         self.nvml = nvml
         self.problem: SourceFailure | None = None
 
     def query(self, function: str, *arguments: object) -> object | None:
-        """The function's answer, or None after an error that is worth reporting."""
+        """The function's answer; None after an error that is worth reporting."""
         return self._call(function, arguments, optional=False)
 
     def query_optional(self, function: str, *arguments: object) -> object | None:
-        """The function's answer, or None if this driver or this GPU does not offer it."""
+        """The function's answer; None if this driver or this GPU does not support it."""
         return self._call(function, arguments, optional=True)
 
     def _call(self, function: str, arguments: tuple[object, ...], *, optional: bool) -> object | None:
@@ -80,7 +80,7 @@ def _driver(calls: _Calls) -> str | None:
 
 
 def _driver_cuda(calls: _Calls) -> int | None:
-    """The second version asks the libcuda that is installed; the first is all that drivers before R410 have."""
+    """The second version of the call queries the installed libcuda; drivers before R410 only have the first one."""
     for function in ("nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"):
         answer = calls.query_optional(function)
         if isinstance(answer, int):
