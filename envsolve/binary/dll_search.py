@@ -28,7 +28,7 @@ _OF_THE_SYSTEM = ("api-ms-win-", "ext-ms-win-")
 
 
 class DllRule(StrEnum):
-    """How Windows comes to a file."""
+    """How Windows found a file."""
 
     LOADED = "already loaded"
     DLL_DIRECTORY = "directory of the DLL"
@@ -38,9 +38,9 @@ class DllRule(StrEnum):
 
 
 class DllLookup(NamedTuple):
-    """The answer for one DLL that ``requester`` needs.
+    """The result for one DLL that ``requester`` needs.
 
-    ``path`` is None if it is not found; ``on_path`` are then the files that PATH has, where Python does not look.
+    ``path`` is None if it is not found; ``on_path`` are then the files on PATH, where Python does not look.
     """
 
     name: str
@@ -54,7 +54,7 @@ class DllLookup(NamedTuple):
 
 
 class DllSearch:
-    """One process that loads DLLs, as far as finding them is concerned; ``path`` are the directories in PATH."""
+    """The DLL search of one process that loads DLLs; ``path`` are the directories in PATH."""
 
     def __init__(self, *, program: Path, system: Path, added: Sequence[Path] = (), path: Sequence[Path] = ()) -> None:
         self._program = program
@@ -65,9 +65,9 @@ class DllSearch:
         self._loaded: dict[str, Path] = {}
 
     def open(self, path: Path, *, delayed: bool = False) -> list[DllLookup]:
-        """Everything that the DLL at ``path`` brings along, breadth first; with ``delayed`` also what it loads later.
+        """Everything that the DLL at ``path`` loads, breadth first; with ``delayed`` also what it loads later.
 
-        What Windows itself brings is not followed. Raises UnreadableLibraryError if ``path`` is no DLL.
+        DLLs that belong to Windows are not followed. Raises UnreadableLibraryError if ``path`` is no DLL.
         """
         places = self._places(path.parent)
         waiting = [read_dll(path)]

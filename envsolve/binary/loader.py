@@ -1,17 +1,18 @@
-"""The dynamic loader of glibc, simulated: which file each library of a process comes from, without running anything.
+"""A simulation of glibc's dynamic loader: which file each library of a process comes from, without running anything.
 
-A name without a slash is looked up, in order (glibc ``elf/dl-load.c``, _dl_map_object; ld.so(8)):
+A name without a slash is searched, in order (glibc ``elf/dl-load.c``, _dl_map_object; ld.so(8)):
 
-1. among what is loaded: by a file name that was requested, or by soname
-2. in DT_RPATH of whoever asks, of what loaded that, and so on to the program; not where the asker has DT_RUNPATH
+1. among the loaded libraries: by a file name that was requested, or by soname
+2. in DT_RPATH of the requester, of the library that loaded it, and so on to the program; not if the requester has
+DT_RUNPATH
 3. in LD_LIBRARY_PATH, as it was when the process started
-4. in DT_RUNPATH of whoever asks
+4. in DT_RUNPATH of the requester
 5. in /etc/ld.so.cache
 6. in the default directories; neither here nor in a cached file there for a library linked with ``-z nodefaultlib``
 
-A file of another processor or word size is passed over, one that may not be read too; one that is no library ends the
-search with a failure. What a library needs is loaded breadth first. Not simulated: DT_AUXILIARY and DT_FILTER,
-LD_PRELOAD, and the legacy subdirectories ``tls`` and ``haswell``, which glibc 2.37 left behind.
+A file of another processor or word size is skipped, and so is one that may not be read; one that is no library ends the
+search with a failure. Dependencies are loaded breadth first. Not simulated: DT_AUXILIARY and DT_FILTER, LD_PRELOAD, and
+the legacy subdirectories ``tls`` and ``haswell``, which glibc 2.37 removed.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ Identity = tuple[int, int]
 
 
 class Libraries:
-    """The files of one ABI, each read once however many processes look at it."""
+    """The files of one ABI, each read once for all processes."""
 
     def __init__(self, system: LoaderSystem) -> None:
         self.system = system
         self._read: dict[Identity, SharedLibrary] = {}
 
     def read(self, path: Path) -> tuple[Identity, SharedLibrary]:
-        """The library at ``path`` and which file that is; raises UnreadableLibraryError."""
+        """The library at ``path`` and its identity. Raises UnreadableLibraryError."""
         try:
             facts = path.stat()
         except OSError as error:
@@ -50,10 +51,10 @@ class Libraries:
 
 
 class Process:
-    """A process that loads libraries one after the other, as far as its loader is concerned.
+    """The loader of a process that loads libraries one after the other.
 
-    ``library_path`` is LD_LIBRARY_PATH, ``directory`` the current directory. Each call answers for what was asked and
-    for all that this brings along; libraries of a call that fails are gone again afterwards, as with dlopen.
+    ``library_path`` is LD_LIBRARY_PATH, ``directory`` the current directory. Each call returns a lookup for the
+    requested library and for everything that it loads. As with dlopen, the libraries of a call that fails are unloaded.
     """
 
     def __init__(self, libraries: Libraries, *, library_path: str | None = None, directory: Path | None = None) -> None:
@@ -65,9 +66,10 @@ class Process:
         self.loaded: list[Loaded] = []
 
     def start(self, program: Path) -> list[Lookup]:
-        """Load a program, or a library in its place as ``ld.so --list`` does; what is missing stays missing.
+        """Load a program, or a library like ``ld.so --list`` does. Missing libraries are no error.
 
-        A program that runs knows its own path with all links followed: give it so. Raises UnreadableLibraryError.
+        A running program knows its own path with all links followed, so ``program`` must be that path. Raises
+        UnreadableLibraryError.
         """
         self._library_directories = entries(self._library_path, ":;", self._origin(str(program)), self._system)
         main = self._mapped(str(program), None)
@@ -77,7 +79,7 @@ class Process:
         return self._needed_by(main)
 
     def open(self, name: str, caller: str | None = None) -> list[Lookup]:
-        """What ``dlopen(name)`` answers when called from the loaded file ``caller``, or from the program."""
+        """The lookups of ``dlopen(name)``, called from the loaded file ``caller``, or from the program."""
         before = list(self.loaded)
         asking = next((it for it in before if it.path == caller), before[0])
         first, found = self._asked(name, asking)
@@ -87,7 +89,7 @@ class Process:
         return answers
 
     def _needed_by(self, root: Loaded) -> list[Lookup]:
-        """Everything that ``root`` brings along, breadth first."""
+        """Everything that ``root`` loads, breadth first."""
         answers = []
         waiting = [root]
         for asking in waiting:
@@ -120,7 +122,7 @@ class Process:
         return Lookup(name, asking.path, None, None, (), looked_in), None
 
     def _places(self, name: str, asking: Loaded) -> Iterator[Place]:
-        """Where ``name`` is looked for, in the order of the module's docstring."""
+        """The places where ``name`` is searched, in the order of the module's docstring."""
         if asking.library.runpath is None:
             for holder in self._chain(asking):
                 if holder.library.runpath is None:
@@ -135,7 +137,7 @@ class Process:
             yield self._place(Rule.DEFAULT, self._system.directories, name)
 
     def _chain(self, asking: Loaded) -> Iterator[Loaded]:
-        """Who asks, what had it loaded, and so on; last the program, whoever asks."""
+        """The requester, the library that loaded it, and so on; last the program, whatever the requester is."""
         main = self.loaded[0]
         holder: Loaded | None = asking
         seen = False
@@ -147,7 +149,7 @@ class Process:
             yield main
 
     def _taken(self, file: str, asking: Loaded) -> Loaded:
-        """The library in ``file``: newly loaded, or the one that is the same file."""
+        """The library in ``file``: newly loaded, or a loaded one that is the same file."""
         found = self._mapped(file, asking)
         same = next((it for it in self.loaded if it.identity == found.identity), None)
         if same is None:
@@ -171,7 +173,7 @@ class Process:
         return tuple(found.values())
 
     def _openable(self, place: Place, name: str) -> Iterator[str]:
-        """The files of ``place`` that open, up to a directory where links lead in a circle: glibc gives up there."""
+        """The files of ``place`` that can be opened, up to a directory with circular links, where glibc gives up."""
         for file in place.files:
             full = os.path.join(self._directory, file)  # noqa: PTH118 - some thousand times for an environment
             if os.access(full, os.R_OK):

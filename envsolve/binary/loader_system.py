@@ -1,7 +1,7 @@
-"""What the loader of a system has built in: its default directories, its cache, and the subdirectories it prefers.
+"""What is built into the loader of a system: default directories, cache, and preferred subdirectories.
 
-Since glibc 2.33 the loader tells this itself (``ld.so --list-diagnostics``). An older one knows no glibc-hwcaps, and
-its directories are those that distributions compile in.
+Since glibc 2.33 the loader reports this (``ld.so --list-diagnostics``). Older ones do not support glibc-hwcaps, and
+their directories are those that distributions compile in.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class LoaderSystem(NamedTuple):
 
 
 def loader_system(abi: Abi) -> LoaderSystem | None:
-    """The loader of this machine for programs of ``abi``; None if it has none that is known here."""
+    """The loader of this machine for programs of ``abi``; None if there is no known one."""
     known = _LOADERS.get((abi.machine, abi.bits))
     if known is None or not Path(known[0]).exists():
         return None
@@ -68,7 +68,7 @@ def _system(
 
 
 def _diagnostics(interpreter: str) -> dict[str, list[str]]:
-    """What the loader says about itself, by key, numbers in decimal; nothing where it is older than 2.33."""
+    """What the loader reports about itself, by key, with decimal numbers; empty if it is older than 2.33."""
     try:
         finished = run_program([interpreter, "--list-diagnostics"], {}, _TIMEOUT)
     except OSError:
@@ -82,7 +82,7 @@ def _diagnostics(interpreter: str) -> dict[str, list[str]]:
 
 
 def _usual_directories(processor: str) -> list[str]:
-    """As Debian and its children, or all others, compile them in."""
+    """The directories that Debian and its derivatives, or all others, compile in."""
     multiarch = f"{processor}-linux-gnu"
     if Path("/usr/lib", multiarch).is_dir():
         return [f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib", "/usr/lib"]

@@ -21,7 +21,7 @@ class DeviceNodesProbe(NamedTuple):
     name: str = Source.DEVICE_NODES
 
     def read(self) -> Reading | None:
-        """Return a problem if nodes are missing or this user cannot open them, otherwise None: nodes contain no facts."""
+        """Return a problem if nodes are missing or closed to this user, otherwise None: nodes contain no facts."""
         if not module_is_loaded(self.root):
             return None
         problem = self._problem()

@@ -100,7 +100,7 @@ class Evidence(NamedTuple):
 
     @property
     def gpus_on_bus(self) -> int | None:
-        """The number of NVIDIA GPUs on the PCI bus; None if unknown: the bus is unreadable, or this is WSL or a Jetson."""
+        """The number of NVIDIA GPUs on the PCI bus; None if unknown: an unreadable bus, WSL or a Jetson."""
         reading = self.of(Source.PCI)
         if reading is None or reading.gpus is None or self.surroundings.wsl or self.surroundings.l4t is not None:
             return None

@@ -1,4 +1,4 @@
-"""Running the checks of a machine, in order; one that fails says so and takes no other down."""
+"""Run the checks of a machine, in order; a check that fails is reported and does not affect the others."""
 
 from __future__ import annotations
 
@@ -49,19 +49,19 @@ from envsolve.model.finding import Finding
 
 
 class Check(NamedTuple):
-    """One check, and what it looks at, as a message names it."""
+    """One check, and the name of its subject in messages."""
 
     subject: str
     look: Callable[[Survey], Iterator[Finding]]
 
 
 class MachineReport(NamedTuple):
-    """The findings, the gravest first, and what was looked at, ready for JSON."""
+    """The findings, the most severe first, and what was checked, ready for JSON."""
 
     findings: tuple[Finding, ...]
     inventory: Mapping[str, object]
     checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What was looked at, in words, each with the ids of what it found."""
+    """The subjects of the checks, each with the ids of its findings."""
 
 
 CHECKS = (
@@ -105,13 +105,13 @@ CHECKS = (
     Check("the toolkits", check_several),
     Check("the sources of the detection", check_unreadable),
 )
-"""Findings of one severity have this order: the system, the driver, what hides it, libraries, variables."""
+"""The order of findings of the same severity: system, driver, what hides it, libraries, variables."""
 
 
 def examine_machine(surroundings: Surroundings, matrix: Matrix) -> MachineReport:
-    """Look at everything, without changing anything, without root and without starting a process.
+    """Run all checks, without changing anything, without root and without starting a process.
 
-    Raises MatrixError if the matrix cannot be read; whatever else fails becomes a finding.
+    Raises MatrixError if the matrix cannot be read; any other failure becomes a finding.
     """
     survey = Survey(surroundings, matrix)
     failures: list[str] = []
