@@ -18,7 +18,7 @@ from envsolve.validation.installed import is_of_driver
 
 _ENDS_THE_SEARCH = (Damage.EMPTY, Damage.NO_LIBRARY, Damage.TRUNCATED)
 _NEEDED = ("cuda", "nvidia-ml", "nvidia-ptxjitcompiler")
-"""What CUDA programs ask the driver for."""
+"""The driver libraries that CUDA programs need."""
 _MOST_NAMED = 20
 _IN_TOOLKITS = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "bin")
 
