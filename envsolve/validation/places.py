@@ -1,4 +1,4 @@
-"""Where a process runs, as far as it changes what to do about a driver, as facts for the catalogue."""
+"""Where a process runs, as far as it changes the advice on a driver; facts for the catalogue."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from envsolve.host.jetson import l4t_release
 from envsolve.host.wsl import is_wsl
 
 _CONTAINER_MARKS = (".dockerenv", "run/.containerenv", ".singularity.d", "var/run/secrets/kubernetes.io")
-"""Files that Docker, Podman, Apptainer and Kubernetes put into every container."""
+"""Files that Docker, Podman, Apptainer and Kubernetes create in every container."""
 
 
 class Place(StrEnum):
-    """One thing about where a process runs; several can hold."""
+    """A property of the place where a process runs; several can be true."""
 
     POSIX = "posix"
-    """Any Linux, WSL too: with a POSIX shell and the loader of Linux."""
+    """Any Linux, including WSL: with a POSIX shell and the loader of Linux."""
     LINUX = "linux"
-    """Linux with a kernel driver of its own: not WSL."""
+    """Linux with its own kernel driver: not WSL."""
     JETSON = "jetson"
     WSL = "wsl"
     WINDOWS = "windows"
@@ -29,7 +29,7 @@ class Place(StrEnum):
 
 
 def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
-    """Where this machine's processes run; ``root`` is the root of its files."""
+    """The places of this machine's processes; ``root`` is the root of its files."""
     if windows:
         return frozenset({Place.WINDOWS})
     places = {Place.POSIX, Place.WSL if is_wsl(root) else Place.LINUX}
@@ -41,8 +41,8 @@ def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
 
 
 def facts_of(places: Collection[Place] | None) -> dict[str, Any]:
-    """The facts of a check on where it runs.
+    """The facts of a check about where it runs.
 
-    Without ``places`` that is anywhere but on Windows.
+    Without ``places`` they are true for all places but Windows.
     """
     return {place.value: True for place in (set(Place) - {Place.WINDOWS} if places is None else places)}

@@ -126,7 +126,7 @@ class Loads:
 
     @cached_property
     def driver_directory(self) -> str | None:
-        """The only directory of LD_LIBRARY_PATH with the driver's CUDA library, if it is found only there; no stub counts."""
+        """The directory of LD_LIBRARY_PATH through which alone the driver's CUDA library is found; no stub counts."""
         found = next(_drivers(self.with_path), None)
         if found is None or real(os.path.dirname(found)) not in map(real, self.directories):  # noqa: PTH120 - text
             return None

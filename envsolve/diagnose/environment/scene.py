@@ -119,7 +119,7 @@ class Scene:
         }
 
     def finding(self, identifier: str, evidence: Iterable[str] = (), **said: Any) -> Finding:
-        """The finding of a check with the facts of every check and the first lines of ``evidence`` (``make_finding``)."""
+        """The finding of a check with the facts of all checks and the first lines of ``evidence``."""
         return make_finding(identifier, islice(evidence, _SHOWN), **{**self.facts, **said})
 
     @cached_property
