@@ -22,7 +22,7 @@ _GAP = "…"
 
 
 def pages(answers: Answers) -> Iterator[tuple[str, str]]:
-    """Every page with its address below the folder of the site."""
+    """Every page with its address in the directory of the site."""
     yield "index.html", _index(answers)
     yield "timeline.html", _timeline(answers)
     yield "extensions.html", _extensions(answers)
@@ -240,5 +240,5 @@ def _error(identifier: str, entries: list[Entry]) -> str:
 
 
 def _said(sentence: Sentence) -> str:
-    """A sentence of no case: a gap where it names a fact and has no other words for it."""
+    """A sentence without a case: a gap for each fact that has no other words."""
     return filled(sentence.text, lambda name: _GAP if f"{{{name}}}" in sentence.text else None)

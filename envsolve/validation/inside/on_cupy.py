@@ -1,7 +1,7 @@
 """CuPy, which compiles its kernels when they are first needed, so it depends on NVRTC and its headers like on cuBLAS.
 
-It has neither a CPU side nor gradients. Its bindings of cuDNN ended with CuPy 13, so no convolution here uses cuDNN: the one
-below is our own kernel, and tests that users' kernels compile and run.
+It has neither a CPU side nor gradients. Its bindings of cuDNN ended with CuPy 13, so no convolution here uses cuDNN:
+the one below is our own kernel, and tests that users' kernels compile and run.
 """
 
 from __future__ import annotations
