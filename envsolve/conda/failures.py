@@ -1,7 +1,7 @@
-"""What rattler says when a channel cannot be read, as errors for people. Loaded only where something went wrong.
+"""Errors for rattler's failures to read a channel. Imported only if something went wrong.
 
-rattler 0.28 raises one class for everything that goes wrong on the way to a channel, so that its words have to tell.
-Which of a channel's two folders they name is chance, and a token in an address stands in them.
+rattler 0.28 raises one class for everything that goes wrong with a channel, so its text has to be examined. Which of a
+channel's two subdirectories the text names is random, and it contains tokens of addresses.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _INPUT = {
 }
 _REFUSED = (401, 403)
 _OTHER_VERSION = ("ImportError", "AttributeError", "TypeError")
-"""What Python raises where py-rattler has not what the engine calls."""
+"""What Python raises if py-rattler lacks what the engine calls."""
 
 
 class Kind(NamedTuple):
-    """What went wrong: words of a tool that tell it, the code, the message, the way out."""
+    """A kind of failure: words in a tool's output that identify it, the code, the message, the fix."""
 
     words: tuple[str, ...]
     code: str
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(text: str, kinds: Iterable[Kind]) -> Kind | None:
-    """The first of ``kinds`` that ``text`` tells; None if it tells none."""
+    """The first of ``kinds`` whose words are in ``text``; None if there is none."""
     return next((it for it in kinds if any(word in text for word in it.words)), None)
 
 
@@ -131,7 +131,7 @@ def _of_status(status: int, channel: str, cause: tuple[str, ...]) -> OutsideErro
 
 
 def _channel_in(text: str, job: Mapping[str, Any]) -> str:
-    """The channel that rattler's words name, as it was requested; all of them where they name none."""
+    """The channel that rattler's text names, as it was requested; all channels if it names none."""
     addresses = _ADDRESS.findall(text)
     asked = [str(channel) for channel in job.get("channels", ())]
     scheme = _SCHEME.search(text)

@@ -1,7 +1,7 @@
-"""The other end of the process that installs conda packages: an environment at its place, or one error.
+"""The client of the process that installs conda packages: an environment in its place, or one error.
 
-Logins reach it apart from the addresses they open: so they stand in no record that rattler writes into the
-environment, and on no command line.
+Logins are passed separately from the addresses: so they are in no record that rattler writes into the environment, and
+on no command line.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from envsolve.conda.session import not_installed, receive, retries, send, timeou
 from envsolve.model.conda import CondaPackage
 
 _BUILD_NUMBER = re.compile(r"(?<!\d)\d{1,9}\Z")
-"""At the end of a build, by the convention of recipes; the package itself says it once it is there."""
+"""At the end of a build string, by the convention of recipes; an unpacked package has the number itself."""
 _LAST_LINES = 3
 
 
 class Installation(NamedTuple):
-    """What becomes the environment at ``prefix``, and how it is fetched.
+    """The packages of the environment at ``prefix``, and how they are fetched.
 
-    ``cache_directory`` is where packages are kept. ``logins`` are addresses of channels, bare and with what opens them.
-    ``again`` are installed packages that are installed once more.
+    ``cache_directory`` is where packages are cached. ``logins`` are addresses of channels, without and with their
+    login. ``again`` are installed packages to reinstall.
     """
 
     prefix: Path
@@ -45,10 +45,10 @@ class Installation(NamedTuple):
 def install(
     asked: Installation, progress: Callable[[str], None], start: Callable[[], Popen[bytes]] = installing
 ) -> None:
-    """Install the packages; each one's digest is checked when it is fetched.
+    """Install the packages; each digest is checked when the package is fetched.
 
-    Raises OutsideError if py-rattler is missing, ends without an answer, or cannot fetch or write a package. When
-    this is left, however it is, the process has ended.
+    Raises OutsideError if py-rattler is missing, ends without an answer, or cannot fetch or write a package. In any
+    case the process has ended afterwards.
     """
     if not is_installed():
         raise not_installed()
@@ -71,7 +71,7 @@ def install(
 
 
 def package_cache(environ: Mapping[str, str]) -> Path:
-    """Where rattler keeps packages, which pixi and other tools made of it share with envsolve."""
+    """The package cache of rattler, which pixi and other tools based on it share with envsolve."""
     named = environ.get("RATTLER_CACHE_DIR")
     if named:
         return Path(named) / "pkgs"
@@ -87,7 +87,7 @@ def package_cache(environ: Mapping[str, str]) -> Path:
 def _answer(
     process: Popen[bytes], settings: Mapping[str, Any], job: Mapping[str, Any], progress: Callable[[str], None]
 ) -> Mapping[str, Any] | None:
-    """The last message, those before being progress; None if the process dies before it."""
+    """The last message, after those with progress; None if the process dies before it."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -123,7 +123,7 @@ def _job(asked: Installation) -> dict[str, Any]:
 
 
 def _described(package: CondaPackage) -> dict[str, Any]:
-    """A package as the installer reads it. What a lock leaves out is in the package, once it is there."""
+    """A package for the installer. What a lock omits is in the package itself once it is fetched."""
     number = _BUILD_NUMBER.search(package.build)
     noarch = None if package.subdir != "noarch" else "python" if package.is_python_package else "generic"
     return {
@@ -136,6 +136,6 @@ def _described(package: CondaPackage) -> dict[str, Any]:
 
 
 def missing_scripts(prefix: Path) -> tuple[str, ...]:
-    """The packages below ``prefix`` that bring a script for after their installation, which rattler does not run."""
+    """The packages in ``prefix`` with a post-link script, which rattler does not run."""
     found = (*prefix.glob("bin/.*-post-link.sh"), *prefix.glob("Scripts/.*-post-link.bat"))
     return tuple(sorted(path.stem.removeprefix(".").removesuffix("-post-link") for path in found))

@@ -1,7 +1,7 @@
 """The Python of a venv: an installed CPython of the versions that the lock is for.
 
-Asked in order: 1. uv, which knows its own and what is on the PATH 2. python3.X, python3 and python on the PATH, and the
-Python of envsolve itself 3. uv once more, which fetches one where its settings and --offline let it.
+Searched in order: 1. uv, which knows its own and those on PATH 2. python3.X, python3 and python on PATH, and the Python
+of envsolve itself 3. uv again, which downloads one if its settings and --offline allow it.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _FACTS = (
 _MINOR = re.compile(r"==(3\.\d+)(?:\.\*|\.\d+)?\Z")
 _ANY = SpecifierSet(">=3.9")
 _OLDEST, _NEWEST = 6, 30
-"""Minor versions of CPython 3 that are looked for by name."""
+"""Minor versions of CPython 3 that are searched by name."""
 _UV = ("--no-config", "--no-project", "--color", "never")
 
 
 class Found(NamedTuple):
-    """A Python: its program, and its version, "" if uv is to find or fetch it."""
+    """A Python: its program, and its version; "" if uv is to find or download it."""
 
     program: str
     version: str = ""
@@ -48,7 +48,7 @@ def find_python(
     offline: bool,
     project: str = "",
 ) -> Found:
-    """A Python of ``versions``, None meaning any, for a lock that the file ``project`` requests, if any.
+    """A Python of ``versions``, None for any; ``project`` is the file that requests the lock, if any.
 
     Raises OutsideError ``python-not-found`` if there is none.
     """
@@ -78,7 +78,7 @@ def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None = Non
 
 
 def runs(python: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the interpreter of an environment is there and starts."""
+    """Whether the interpreter of an environment exists and starts."""
     try:
         return query_python(python, "True", environ) is True
     except OutsideError:
@@ -106,7 +106,7 @@ def _candidates(versions: SpecifierSet, environ: Mapping[str, str]) -> Iterator[
 
 
 def _query(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
-    """What a program says of itself, if it is a CPython of ``versions`` with its lock: wheels are locked for that."""
+    """The Python that a program reports, if it is a CPython of ``versions`` with the GIL: wheels are for that."""
     try:
         facts = query_python(program, _FACTS, environ)
     except OutsideError:
