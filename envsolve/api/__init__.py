@@ -157,11 +157,12 @@ def solve(
     network = Network(offline, refresh, file(cache_dir), no_cache)
 
     def solved_by(known: Matrix) -> tuple[Solved, Solved]:
-        asked = LockRequest(request, network)
-        solved = environment_file(asked, known, os.environ)
+        lock_request = LockRequest(request, network)
+        solved = environment_file(lock_request, known, os.environ)
         if format == "json":
             return solved, solved
-        return solved, environment_file(asked._replace(request=request._replace(format="json")), known, os.environ)
+        as_json = lock_request._replace(request=request._replace(format="json"))
+        return solved, environment_file(as_json, known, os.environ)
 
     solved, data = knowing_new_releases(solved_by, request, tables, network, os.environ)
     return Environment(solved.texts, solved.solutions, solved.notes, data.texts[0][1])
@@ -303,9 +304,9 @@ def status(
     found = None if by_itself else find_project(Path.cwd()) if project is None else project_file(file(project))
     if found is None:
         return Status(tuple(status_of(files_to_check(names), request, tables, os.environ, by_itself=len(names) == 1)))
-    asked = read_project(found)
-    with chdir(asked.directory):
-        return Status(tuple(project_status(asked, tables, os.environ)))
+    found_project = read_project(found)
+    with chdir(found_project.directory):
+        return Status(tuple(project_status(found_project, tables, os.environ)))
 
 
 def validate(
@@ -343,7 +344,7 @@ def validate(
         raise UsageError("contradictory-options", "device='cpu' tests no GPU, but gpus selects some")
     if not burn >= 0 or (timeout is not None and not timeout >= 0):
         raise UsageError("usage", "burn and timeout are seconds, and not below 0")
-    asked = ValidateRequest(
+    request = ValidateRequest(
         _Silence(),
         prefix=file(prefix),
         python=file(python),
@@ -354,7 +355,7 @@ def validate(
         timeout=timeout,
         matrix_directory=None if matrix is None else Path(matrix),
     )
-    return validation_of(asked, os.environ)
+    return validation_of(request, os.environ)
 
 
 def explain(
@@ -391,7 +392,7 @@ def explain(
         raise UsageError("usage", "gpus: 'none' describes no machine: omit it")
     if python is not None and not re.fullmatch(r"[23]\.\d{1,2}(\.\d{1,2})?", python):
         raise UsageError("usage", f"python: {python!r} is not a version of Python such as 3.12")
-    asked = ExplainRequest(
+    request = ExplainRequest(
         gpus=named,
         driver=value("driver", driver, DriverVersion, DriverVersion.parse),
         host=file(host),
@@ -405,7 +406,7 @@ def explain(
     )
     try:
         with log(text) as stream:
-            return explained(stream, asked, os.environ)
+            return explained(stream, request, os.environ)
     except OSError as error:
         name = os.fspath(text) if isinstance(text, os.PathLike) else "the stream"
         raise UsageError("log-unreadable", f"{name} cannot be read: {error.strerror or error}") from error
@@ -424,13 +425,13 @@ def doctor(*, prefix: File | None = None, python: File | None = None, matrix: Fi
     from envsolve.app.environment.doctoring import DoctorRequest, diagnose
 
     require_one(prefix=prefix, python=python)
-    asked = DoctorRequest(
+    request = DoctorRequest(
         _Silence(),
         prefix=file(prefix),
         python=file(python),
         matrix_directory=None if matrix is None else Path(matrix),
     )
-    return diagnose(asked, os.environ).result
+    return diagnose(request, os.environ).result
 
 
 def _request(
@@ -456,14 +457,14 @@ def _request(
     from envsolve.frameworks import split_dependent
 
     named, dependent = split_dependent(words(frameworks))
-    asked = framework_requests(named, matrix)
-    if not asked and not packages.requirements and not packages.files:
+    requested = framework_requests(named, matrix)
+    if not requested and not packages.requirements and not packages.files:
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: 'pytorch>=2.5'"),))
     policy = read("prefer", prefer, member_of(Policy))
     if policy is Policy.LOCKED:
         raise UsageError("nothing-to-keep", "prefer='locked' needs an existing lock, and there is none here")
     return Request(
-        frameworks=asked,
+        frameworks=requested,
         python=value("python", python, SpecifierSet, parse_versions),
         cuda=value("cuda", cuda, SpecifierSet, parse_cuda_versions),
         gpus=gpus_of(gpus),

@@ -137,8 +137,8 @@ def _judged(path: Path, size: int = 0, whole: int = 0) -> Iterator[None]:
     except (ELFError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         if size < whole:
             raise _truncated(path, size, whole) from error
-        said = f"is not a library: {str(error) or type(error).__name__}"
-        raise UnreadableLibraryError(path, Damage.NO_LIBRARY, said) from error
+        reason = f"is not a library: {str(error) or type(error).__name__}"
+        raise UnreadableLibraryError(path, Damage.NO_LIBRARY, reason) from error
 
 
 def _read(path: Path, file: BinaryIO, abi: Abi | None) -> SharedLibrary:

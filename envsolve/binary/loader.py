@@ -81,8 +81,8 @@ class Process:
     def open(self, name: str, caller: str | None = None) -> list[Lookup]:
         """The lookups of ``dlopen(name)``, called from the loaded file ``caller``, or from the program."""
         before = list(self.loaded)
-        asking = next((it for it in before if it.path == caller), before[0])
-        first, found = self._asked(name, asking)
+        requester = next((it for it in before if it.path == caller), before[0])
+        first, found = self._lookup(name, requester)
         answers = [first, *(self._needed_by(found) if found is not None and found not in before else ())]
         if any(it.path is None for it in answers):
             self.loaded = before
@@ -92,54 +92,54 @@ class Process:
         """Everything that ``root`` loads, breadth first."""
         answers = []
         waiting = [root]
-        for asking in waiting:
-            for name in asking.library.needed:
+        for requester in waiting:
+            for name in requester.library.needed:
                 before = len(self.loaded)
-                answer, found = self._asked(name, asking)
+                answer, found = self._lookup(name, requester)
                 answers.append(answer)
                 if found is not None and len(self.loaded) > before:
                     waiting.append(found)
         return answers
 
-    def _asked(self, name: str, asking: Loaded) -> tuple[Lookup, Loaded | None]:
-        name = expand(name, self._origin(asking.path), self._system)
+    def _lookup(self, name: str, requester: Loaded) -> tuple[Lookup, Loaded | None]:
+        name = expand(name, self._origin(requester.path), self._system)
         known = next((it for it in self.loaded if it.goes_by(name)), None)
         if known is not None:
-            return Lookup(name, asking.path, known.path, Rule.LOADED), known
-        places = [Place(Rule.PATH, (), (name,))] if "/" in name else list(self._places(name, asking))
+            return Lookup(name, requester.path, known.path, Rule.LOADED), known
+        places = [Place(Rule.PATH, (), (name,))] if "/" in name else list(self._places(name, requester))
         looked_in = tuple((place.rule, directory) for place in places for directory in place.directories)
         tries = [(place.rule, file) for place in places for file in self._openable(place, name)]
         for number, (rule, file) in enumerate(tries):
             try:
-                taken = self._taken(file, asking)
+                taken = self._taken(file, requester)
             except UnreadableLibraryError as error:
                 if error.damage is Damage.OTHER_MACHINE:
                     continue
-                return Lookup(name, asking.path, None, rule, (), looked_in, error), None
+                return Lookup(name, requester.path, None, rule, (), looked_in, error), None
             taken.names.add(name)
             shadowed = self._others(taken, (other for _, other in tries[number + 1 :]))
-            return Lookup(name, asking.path, taken.path, rule, shadowed, looked_in), taken
-        return Lookup(name, asking.path, None, None, (), looked_in), None
+            return Lookup(name, requester.path, taken.path, rule, shadowed, looked_in), taken
+        return Lookup(name, requester.path, None, None, (), looked_in), None
 
-    def _places(self, name: str, asking: Loaded) -> Iterator[Place]:
+    def _places(self, name: str, requester: Loaded) -> Iterator[Place]:
         """The places where ``name`` is searched, in the order of the module's docstring."""
-        if asking.library.runpath is None:
-            for holder in self._chain(asking):
+        if requester.library.runpath is None:
+            for holder in self._chain(requester):
                 if holder.library.runpath is None:
                     yield self._place(Rule.RPATH, self._own(holder, holder.library.rpath), name)
         yield self._place(Rule.LIBRARY_PATH, self._library_directories, name)
-        yield self._place(Rule.RUNPATH, self._own(asking, asking.library.runpath), name)
-        bare = asking.library.no_default_directories
+        yield self._place(Rule.RUNPATH, self._own(requester, requester.library.runpath), name)
+        bare = requester.library.no_default_directories
         cached = str(self._system.cached.get(name, ""))
         usable = cached and not (bare and self._lies_in_default(cached))
         yield Place(Rule.CACHE, (str(self._system.cache),), (cached,) if usable else ())
         if not bare:
             yield self._place(Rule.DEFAULT, self._system.directories, name)
 
-    def _chain(self, asking: Loaded) -> Iterator[Loaded]:
+    def _chain(self, requester: Loaded) -> Iterator[Loaded]:
         """The requester, the library that loaded it, and so on; last the program, whatever the requester is."""
         main = self.loaded[0]
-        holder: Loaded | None = asking
+        holder: Loaded | None = requester
         seen = False
         while holder is not None:
             yield holder
@@ -148,17 +148,17 @@ class Process:
         if not seen:
             yield main
 
-    def _taken(self, file: str, asking: Loaded) -> Loaded:
+    def _taken(self, file: str, requester: Loaded) -> Loaded:
         """The library in ``file``: newly loaded, or a loaded one that is the same file."""
-        found = self._mapped(file, asking)
+        found = self._mapped(file, requester)
         same = next((it for it in self.loaded if it.identity == found.identity), None)
         if same is None:
             self.loaded.append(found)
         return same or found
 
-    def _mapped(self, file: str, asking: Loaded | None) -> Loaded:
+    def _mapped(self, file: str, requester: Loaded | None) -> Loaded:
         identity, library = self._libraries.read(Path(self._directory, file))
-        return Loaded(file, library, identity, asking)
+        return Loaded(file, library, identity, requester)
 
     def _others(self, taken: Loaded, files: Iterable[str]) -> tuple[str, ...]:
         """Those of ``files`` that are other libraries than ``taken``, each once."""

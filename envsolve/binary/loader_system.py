@@ -43,25 +43,25 @@ def loader_system(abi: Abi) -> LoaderSystem | None:
     if known is None or not Path(known[0]).exists():
         return None
     interpreter, processor = known
-    said = _diagnostics(interpreter)
-    directories = said.get("path.system_dirs") or _usual_directories(processor)
-    return _system(abi, interpreter, directories, said, processor)
+    diagnostics = _diagnostics(interpreter)
+    directories = diagnostics.get("path.system_dirs") or _usual_directories(processor)
+    return _system(abi, interpreter, directories, diagnostics, processor)
 
 
 def _system(
-    abi: Abi, interpreter: str, directories: list[str], said: Mapping[str, list[str]], processor: str
+    abi: Abi, interpreter: str, directories: list[str], diagnostics: Mapping[str, list[str]], processor: str
 ) -> LoaderSystem:
-    names = "".join(said.get("dl_hwcaps_subdirs", [])).split(":")
-    active = int("".join(said.get("dl_hwcaps_subdirs_active", [])) or "0")
+    names = "".join(diagnostics.get("dl_hwcaps_subdirs", [])).split(":")
+    active = int("".join(diagnostics.get("dl_hwcaps_subdirs_active", [])) or "0")
     hwcaps = tuple(name for place, name in enumerate(names) if name and active >> place & 1)
-    cache = Path("".join(said.get("path.sysconfdir", [])) or "/etc") / "ld.so.cache"
+    cache = Path("".join(diagnostics.get("path.sysconfdir", [])) or "/etc") / "ld.so.cache"
     return LoaderSystem(
         abi=abi,
         interpreter=Path(interpreter),
         directories=tuple(f"{directory.rstrip('/')}/" for directory in directories),
         hwcaps=hwcaps,
-        lib="".join(said.get("dl_dst_lib", [])) or _usual_lib(processor),
-        platform="".join(said.get("dl_platform", [])) or processor,
+        lib="".join(diagnostics.get("dl_dst_lib", [])) or _usual_lib(processor),
+        platform="".join(diagnostics.get("dl_platform", [])) or processor,
         cache=cache,
         cached=chosen_files(read_cache(cache), FLAGS[abi.machine, abi.bits], hwcaps),
     )

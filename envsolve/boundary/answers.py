@@ -132,7 +132,7 @@ class ProgramRunner:
     def _finished(self, process: Popen[bytes], timeout: float) -> tuple[Ending, str]:
         import subprocess
 
-        output = Output(process, LONGEST_OUTPUT, kept=LONGEST_TAIL)
+        output = Output(process, LONGEST_OUTPUT, tail=LONGEST_TAIL)
         try:
             code = process.wait(timeout)
             ending = Ending(signal=-code) if code < 0 else Ending(exit_code=code)

@@ -23,7 +23,7 @@ def metered(pid: int, doing: str, progress: Callable[[str], None]) -> Iterator[N
     """Report to ``progress`` how far the program ``pid`` is with what it is ``doing``, until the block is left."""
     ended, started = Event(), monotonic()
 
-    def tell() -> None:
+    def report() -> None:
         before = 0
         while not ended.wait(1):
             written = max(before, _written_by(pid))  # # programs that have ended are no longer counted
@@ -32,7 +32,7 @@ def metered(pid: int, doing: str, progress: Callable[[str], None]) -> Iterator[N
             progress(f"{doing}{amount}, {monotonic() - started:.0f} s")
 
     progress(doing)
-    thread = Thread(target=tell, daemon=True)
+    thread = Thread(target=report, daemon=True)
     thread.start()
     try:
         yield

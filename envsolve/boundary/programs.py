@@ -142,14 +142,14 @@ def start(command: Sequence[str], environ: Mapping[str, str], directory: str | P
 class Output:
     """The output of a program, read as it arrives. A program that prints more than ``limit`` bytes is ended.
 
-    At least the last ``kept`` bytes of the output are stored; all of it by default.
+    At least the last ``tail`` bytes of the output are stored; all of it by default.
     """
 
-    def __init__(self, process: Popen[bytes], limit: int, *, kept: int | None = None) -> None:
+    def __init__(self, process: Popen[bytes], limit: int, *, tail: int | None = None) -> None:
         self.flooded = False
         self._process = process
         self._limit = limit
-        self._kept = limit if kept is None else kept
+        self._tail = limit if tail is None else tail
         self._length = 0
         self._content = bytearray()
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -158,7 +158,7 @@ class Output:
     def content(self) -> bytes:
         """The output so far. This does not wait for a process that outlived the program and has its output open."""
         self._reader.join(GRACE)
-        return bytes(self._content[: self._limit] if self._kept == self._limit else self._content[-self._kept :])
+        return bytes(self._content[: self._limit] if self._tail == self._limit else self._content[-self._tail :])
 
     def _read(self) -> None:
         stream = self._process.stdout
@@ -171,8 +171,8 @@ class Output:
                     self.flooded = True
                     end_session(self._process)
                     return
-                if len(self._content) > 2 * self._kept:
-                    del self._content[: -self._kept]
+                if len(self._content) > 2 * self._tail:
+                    del self._content[: -self._tail]
 
 
 def end_session(process: Popen[bytes]) -> None:

@@ -135,8 +135,8 @@ def _query(found: re.Match[str], hidden: str) -> str:
         pairs = zip(secret, parts, strict=True)
         return start + "".join(f"{name[0]}{hidden}" if name else part for name, part in pairs) + end
     pairs = zip(secret[::2], parts[::2], strict=True)
-    kept = [part for name, part in pairs if not name or part == f"{name[0]}{HIDDEN}"]
-    return f"{start}{(';' if start == ';' else '&').join(kept)}{end}" if kept else end
+    remaining = [part for name, part in pairs if not name or part == f"{name[0]}{HIDDEN}"]
+    return f"{start}{(';' if start == ';' else '&').join(remaining)}{end}" if remaining else end
 
 
 _ASSIGNMENT = r"""[\\"']{0,3}\s{0,4}(?::=|[:=])\s{0,4}"""

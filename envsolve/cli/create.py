@@ -134,7 +134,7 @@ def finish(
     from envsolve.app.environment.creating import Outcome
     from envsolve.app.environment.imports import EDITED
 
-    _tell(created, options)
+    _report(created, options)
     if not options["print_json"]:
         deliver(f"{created.prefix}\n", None)
     validation = None
@@ -144,7 +144,7 @@ def finish(
         edited = frozenset(it.about for it in validation.report.findings if it.id == EDITED and it.about)
         if repair is not None and edited:
             repaired = repair(edited)
-            _tell(repaired, options)
+            _report(repaired, options)
             created = repaired._replace(
                 outcome=repaired.outcome if created.outcome is Outcome.UP_TO_DATE else created.outcome,
                 notes=(*created.notes, *repaired.notes),
@@ -157,7 +157,7 @@ def finish(
     return 0 if validation is None or validation.report.is_unbroken else 1
 
 
-def _tell(created: Created, options: Mapping[str, Any]) -> None:
+def _report(created: Created, options: Mapping[str, Any]) -> None:
     """Say what became of the environment."""
     from envsolve.app.environment.creating import Outcome
 
@@ -182,9 +182,9 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
     from envsolve.cli.validation_text import as_text
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_directory(options))
+    request = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_directory(options))
     with interruptible():
-        validation = validation_of(asked, os.environ)
+        validation = validation_of(request, os.environ)
     if not options["quiet"] or not validation.report.is_unbroken:
         click.echo(escaped(as_text(validation)), nl=False, err=True, color=Palette.wanted())
     note_each(validation.report.notes, options)
@@ -223,11 +223,11 @@ def created_from(
     install = named_lock(options) if options["lock_file"] else solved_lock(words)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="creating")
 
-    def tell(it: Note) -> None:
+    def show_note(it: Note) -> None:
         progress.clear()
         note(it, quiet=options["quiet"])
 
-    asked = CreateRequest(
+    request = CreateRequest(
         prefix=options["prefix"],
         lock=install.lock,
         text=install.text,
@@ -242,12 +242,12 @@ def created_from(
         keep=options["keep"],
         builds=options["allow_builds"],
         build_constraints=build_constraints_in(options["build_constraint_files"]),
-        tell=tell,
+        tell=show_note,
         project=project,
         dry_run=options["dry_run"],
     )
     try:
-        return create_environment(asked, matrix, os.environ, progress.show)
+        return create_environment(request, matrix, os.environ, progress.show)
     finally:
         progress.clear()
 

@@ -54,10 +54,10 @@ def doctor(**options: Any) -> int:
         raise UsageError(
             "contradictory-options", "--fix-plan, --report and --output-format are different outputs: give only one"
         )
-    asked = _asked(options)
+    request = _request(options)
     _leave_what_is_gone()
     with interruptible():
-        diagnosed = diagnose(asked, os.environ)
+        diagnosed = diagnose(request, os.environ)
         if options["fix_plan"]:
             from envsolve.app.environment.fix_plan import fix_plan
             from envsolve.lockfile.own_file import refuse_to_overwrite
@@ -65,7 +65,7 @@ def doctor(**options: Any) -> int:
             file = None if options["output"] in (None, "-") else options["output"]
             if file is not None:
                 refuse_to_overwrite(Path(file), Hint("choose another file name"))
-            text, notes = fix_plan(diagnosed, asked, os.environ, file=file)
+            text, notes = fix_plan(diagnosed, request, os.environ, file=file)
             deliver(text, file)
             note_each((*diagnosed.notes, *notes), options)
             return 0
@@ -96,7 +96,7 @@ def _leave_what_is_gone() -> None:
         os.chdir("/")
 
 
-def _asked(options: dict[str, Any]) -> DoctorRequest:
+def _request(options: dict[str, Any]) -> DoctorRequest:
     from envsolve.app.environment.doctoring import DoctorRequest
     from envsolve.cli.progress import Progress
 

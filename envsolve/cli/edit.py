@@ -122,10 +122,10 @@ def _added_to_environment(options: dict[str, Any]) -> int:
         packages=packages,
     )
     matrix, network = matrix_of(options), network_of(options)
-    asked = AddRequest(options["prefix"], request, network, matrix, progress.show, progress.packages)
+    addition_request = AddRequest(options["prefix"], request, network, matrix, progress.show, progress.packages)
     with interruptible():
         try:
-            addition = planned(asked, os.environ)
+            addition = planned(addition_request, os.environ)
         finally:
             progress.clear()
         note_each(addition.notes, options)

@@ -143,7 +143,7 @@ def explain(**options: Any) -> int:
 
     with _stream(options["words"]) as stream:
         try:
-            explained = explained_of(stream, _asked(options), os.environ)
+            explained = explained_of(stream, _request(options), os.environ)
         except OSError as error:
             raise _unreadable(" ".join(options["words"]) or "standard input", error.strerror or str(error)) from error
     explained = explained._replace(notes=(*_not_a_file(options["words"]), *explained.notes))
@@ -217,7 +217,7 @@ def _unreadable(name: str, why: str) -> UsageError:
     return UsageError("log-unreadable", f"{name} cannot be read: {why}", hints=(_HINT,))
 
 
-def _asked(options: dict[str, Any]) -> ExplainRequest:
+def _request(options: dict[str, Any]) -> ExplainRequest:
     from envsolve.app.explain.explaining import ExplainRequest
 
     if options["host"] is not None and options["gpus"]:

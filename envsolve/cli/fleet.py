@@ -117,11 +117,11 @@ def plan_(**options: Any) -> int:
         words += ["--host", options["nodes"], *(word for it in options["sources"] for word in ("--source", str(it)))]
         hint = Hint("lock it for all nodes", shlex.join(["envsolve", *words, "--format", "requirements"]))
         raise UsageError("needs-a-lock", f"a plan has frameworks alone, and {dependent[0]} is a package", hints=(hint,))
-    asked = framework_requests(named, matrix)
-    if not asked:
+    requested = framework_requests(named, matrix)
+    if not requested:
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: --framework pytorch"),))
     request = Request(
-        frameworks=asked,
+        frameworks=requested,
         hosts=(options["nodes"],),
         python=options["python"],
         cuda=options["cuda"],
@@ -316,8 +316,8 @@ def _deliver_report(answers: Sequence[Answer], options: dict[str, Any]) -> int:
 
 def _why(it: Answer) -> str:
     findings = [] if it.report is None else [finding["title"] for finding in it.report.get("findings", ())]
-    said = "; ".join(filter(None, (it.why, *findings)))
-    return f", {said}" if said else ""
+    reasons = "; ".join(filter(None, (it.why, *findings)))
+    return f", {reasons}" if reasons else ""
 
 
 def _answer_case(it: Answer) -> Case:

@@ -145,24 +145,24 @@ def init(**options: Any) -> int:
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = text_at(file) or ""
     mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""
-    with_table(file, before, {}, replace=options["force"])  # refuses what is there before anything is asked
+    with_table(file, before, {}, replace=options["force"])  # refuses what is there before anything is requested
     values, adopted = _values(options, directory, matrix)
 
-    def asking(values: Mapping[str, object]) -> str:
+    def text_with(values: Mapping[str, object]) -> str:
         return with_table(file, before, values, replace=options["force"])
 
     with chdir(directory):
-        asked, texts, notes = all_refused(
-            lambda refused: _with_python_at_hand(file, asking, _without(values, refused, options), options, matrix)
+        requested, texts, notes = all_refused(
+            lambda refused: _with_python_at_hand(file, text_with, _without(values, refused, options), options, matrix)
         )
-        project, bare = project_of(file, asking(asked)), _without_secrets(asked)
-        after = asking(bare)
-        if bare != asked:
+        project, bare = project_of(file, text_with(requested)), _without_secrets(requested)
+        after = text_with(bare)
+        if bare != requested:
             notes = tuple(dict.fromkeys((*notes, LEFT_OUT)))
         outputs = dict.fromkeys((*texts, *(it.file for part in project.parts for it in part.outputs)))
         texts = {**_ci_file(project, options), **texts}
-        kept = [name for name in texts if Path(name).exists() and not options["force"]]
-        new = {file.name: f"{mark}{after}", **{name: text for name, text in texts.items() if name not in kept}}
+        existing = [name for name in texts if Path(name).exists() and not options["force"]]
+        new = {file.name: f"{mark}{after}", **{name: text for name, text in texts.items() if name not in existing}}
         if options["dry_run"]:
             deliver("".join(_diff(new)), None)
         for name in new:
@@ -170,7 +170,7 @@ def init(**options: Any) -> int:
         write_all([(Path(name), text) for name, text in new.items()], in_folders=True)
         unnamed = tuple(_without_framework(project))
         refused = [it for it in outputs if it not in new and _is_foreign(it)]
-    left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
+    left = _left(existing, refused, [it for it in existing if it in outputs and it not in refused])
     lines: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_summary_lines(new, adopted, options), *left)
     note_each(lines, options)
     return 0
@@ -185,11 +185,11 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
     from envsolve.app.project.adopting_uv import left_of_pyproject, overrides_of
     from envsolve.host.machine import this_platform
 
-    asked = dict(_asked(options))
+    requested = dict(_requested(options))
     found = Adopted({})
-    if not any(asked.get(key) for key in ("frameworks", "requirements", "requirement-files")):
+    if not any(requested.get(key) for key in ("frameworks", "requirements", "requirement-files")):
         found = adopted(directory, this_platform(), matrix)
-    values = {"outputs": ["pylock.toml"], **found.values, **asked}
+    values = {"outputs": ["pylock.toml"], **found.values, **requested}
     document = _pyproject(directory)
     if _has_dependencies(document) and not _holds_stacks_alone(values["outputs"]):
         values["project-dependencies"] = True
@@ -197,8 +197,8 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
             values.setdefault("overrides", overrides)
         files = (*found.files, "the dependencies in pyproject.toml")
         found = found._replace(files=files, notes=(*found.notes, *left_of_pyproject(document)))
-    asking = ("frameworks", "requirements", "requirement-files", "project-dependencies")
-    if not any(values.get(key) for key in asking):
+    required = ("frameworks", "requirements", "requirement-files", "project-dependencies")
+    if not any(values.get(key) for key in required):
         from envsolve.cli.init_questions import answers, can_ask
 
         if can_ask(options):
@@ -211,7 +211,7 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
     return values, found
 
 
-def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+def _requested(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     """What is typed, or set by a variable, as keys of a project."""
     context = click.get_current_context()
     lists = {
@@ -316,8 +316,8 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
     from envsolve.app.project.project_requests import require_wheels
     from envsolve.project.keys import KEYS
 
-    asked_here = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # no file says any of it yet
-    project = project._replace(parts=asked_here)
+    parts = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # no file says any of it yet
+    project = project._replace(parts=parts)
     if options["no_lock"]:
         require_wheels(project, matrix, os.environ)
         return {}, ()
@@ -341,19 +341,19 @@ def _without(values: Mapping[str, object], refused: Sequence[str], options: Mapp
 
 def _with_python_at_hand(
     file: Path,
-    asking: Callable[[Mapping[str, object]], str],
+    text_with: Callable[[Mapping[str, object]], str],
     values: Mapping[str, object],
     options: dict[str, Any],
     matrix: Matrix,
 ) -> tuple[Mapping[str, object], dict[str, str], tuple[Note, ...]]:
     """The keys and the locks, for a Python of this machine where the newest could not be had.
 
-    ``asking`` writes the keys. Where the packages around the stack have nothing for that Python, it is not requested.
+    ``text_with`` writes the keys. If the packages around the stack do not support that Python, it is not requested.
     """
     from envsolve.app.project.python_at_hand import python_at_hand
     from envsolve.project.reading import project_of
 
-    text = asking(values)
+    text = text_with(values)
     found = python_at_hand(project_of(file, text), matrix, os.environ)
     if found is not None:
         bound = {**values, "python": found.python}
@@ -362,7 +362,7 @@ def _with_python_at_hand(
             "this machine, and there is no uv to fetch it"
         )
         try:
-            texts, notes = _locks(project_of(file, asking(bound)), options, matrix)
+            texts, notes = _locks(project_of(file, text_with(bound)), options, matrix)
         except UnsolvableError:
             pass
         else:
@@ -415,11 +415,11 @@ def _summary_lines(new: Mapping[str, str], adopted: Adopted, options: Mapping[st
         yield "`envsolve lock` writes the locks"
 
 
-def _left(kept: list[str], refused: list[str], locks: list[str]) -> Iterator[str]:
+def _left(existing: list[str], refused: list[str], locks: list[str]) -> Iterator[str]:
     """What to tell of files that are there still: ``refused`` is what a lock will not overwrite."""
-    if kept:
+    if existing:
         ways = "`envsolve lock` updates locks, --force overwrites any file" if locks else "--force overwrites any"
-        yield f"left as they are: {', '.join(kept)}; {ways}"
+        yield f"left as they are: {', '.join(existing)}; {ways}"
     for name in refused:
         yield (
             f"{name} was not written by envsolve, so `envsolve lock` overwrites it only with --force: name another "

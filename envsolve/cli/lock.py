@@ -172,8 +172,8 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _document(changes: Sequence[FileChange], notes: Sequence[Note]) -> documents.Lock:
-    files, said = [_data(it) for it in changes], [it.as_json() for it in notes]
-    return {"schema_version": 1, "files": files, "notes": said}
+    files, note_data = [_data(it) for it in changes], [it.as_json() for it in notes]
+    return {"schema_version": 1, "files": files, "notes": note_data}
 
 
 def _answer(changes: Sequence[FileChange], project: Project, options: dict[str, Any]) -> str:

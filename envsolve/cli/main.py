@@ -341,8 +341,8 @@ def _usage_error(error: click.ClickException) -> UsageError:
 
 
 def _text_of(error: click.ClickException) -> str:
-    said = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
-    return said.rstrip(".")
+    text = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
+    return text.rstrip(".")
 
 
 def _is_from_environment(error: click.BadParameter) -> bool:

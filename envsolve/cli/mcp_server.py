@@ -176,7 +176,7 @@ async def _output(arguments: Sequence[str], *, given: str = "", directory: str |
         raise ToolError(f"{directory!r}: {error.strerror}") from error
     except ValueError as error:  # a NUL byte or a lone surrogate
         raise ToolError("a value has a character that no command line can have") from error
-    printed, said = ran.stdout.decode(), ran.stderr.decode()
+    printed, errors = ran.stdout.decode(), ran.stderr.decode()
     if ran.returncode and (not printed or "error" in json.loads(printed)):
-        raise ToolError(said)
-    return printed, said
+        raise ToolError(errors)
+    return printed, errors

@@ -30,7 +30,7 @@ def all_refused(lock: Callable[[Sequence[str]], T]) -> T:
             errors.append(error)
             more = {it.name: it for it in error.refused if it.name not in refused}
             if not more:
-                raise _not_lockable(refused, errors, _said(error)) if refused else error from None
+                raise _not_lockable(refused, errors, _messages(error)) if refused else error from None
             refused |= more
         else:
             if errors:
@@ -38,7 +38,7 @@ def all_refused(lock: Callable[[Sequence[str]], T]) -> T:
             return found
 
 
-def _said(error: EnvsolveError) -> tuple[str, ...]:
+def _messages(error: EnvsolveError) -> tuple[str, ...]:
     """What is wrong, each mistake by itself where there are several."""
     return (isinstance(error, UsageError) and error.cause) or (error.message,)
 
@@ -46,7 +46,7 @@ def _said(error: EnvsolveError) -> tuple[str, ...]:
 def _not_lockable(
     refused: Mapping[str, Refused], errors: Sequence[EnvsolveError], then: Sequence[str]
 ) -> EnvsolveError:
-    """The error for requirements that no lock can hold, from those for some of them; ``then`` is said without them.
+    """The error for requirements that no lock can hold, from those for some of them; ``then`` remains without them.
 
     It is the first one where that says all.
     """

@@ -93,8 +93,8 @@ def _causes(error: EnvsolveError) -> Sequence[str]:
 def note(it: Note | str, *, quiet: bool) -> None:
     """Print one note on stderr, with what to type below it."""
     if not quiet:
-        said = it if isinstance(it, Note) else Note("", it)
-        _say("note:", "cyan", said.text, said.command)
+        noted = it if isinstance(it, Note) else Note("", it)
+        _say("note:", "cyan", noted.text, noted.command)
 
 
 def note_each(notes: Iterable[Note | str], options: Mapping[str, Any]) -> None:

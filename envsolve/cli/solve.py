@@ -294,12 +294,12 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
     refuse_to_replace(request, matrix, options)
-    held, network = _held_on(options), network_of(options)
+    existing, network = _existing_stack(options), network_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     asked = LockRequest(request, network, show=progress.show, counted=progress.packages)
 
     def solve(matrix: Matrix) -> Solved:
-        return environment_file(asked, matrix, os.environ, held)
+        return environment_file(asked, matrix, os.environ, existing)
 
     try:
         solved = knowing_new_releases(solve, request, matrix, network, os.environ, progress.show)
@@ -359,14 +359,14 @@ def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any])
     from envsolve.cli.answers import answers_json, answers_text
 
     asked, network = (options["why"], options["why_not"]), network_of(options)
-    answers = answer_questions(request, *asked, matrix, os.environ, _held_on(options), network)
+    answers = answer_questions(request, *asked, matrix, os.environ, _existing_stack(options), network)
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
     deliver(text, None)  # -o names the file of the answer that is asked about
     note_each(dict.fromkeys(it for part in answers for it in part.notes), options)
     return 0
 
 
-def _held_on(options: dict[str, Any]) -> HeldOn | None:
+def _existing_stack(options: dict[str, Any]) -> HeldOn | None:
     """What the file of an earlier answer holds, for the policy that keeps it."""
     output = options["output"]
     if options["prefer"] is not Policy.LOCKED:

@@ -76,9 +76,9 @@ def lock_with_progress(
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     progress.show("packages")
-    asked = LockRequest(request, network_of(options), there, progress.show, progress.packages, None, apart, writes)
+    locking = LockRequest(request, network_of(options), there, progress.show, progress.packages, None, apart, writes)
     try:
-        return lock_request(asked, matrix, os.environ)
+        return lock_request(locking, matrix, os.environ)
     finally:
         progress.clear()
 

@@ -73,7 +73,7 @@ def status(**options: Any) -> int:
     from envsolve.app.status.status import files_to_check, status_of
 
     matrix = matrix_of(options)
-    project = _project(options) if _asks_of_project(options) else None
+    project = _project(options) if _is_about_project(options) else None
     if project is not None:
         return _of_project(project, matrix, options)
     require_not_typed(("project",), "is about the files and the machines that a project names: leave out others")
@@ -88,7 +88,7 @@ def status(**options: Any) -> int:
     by_itself = len(options["files"]) == 1
     found = status_of(files, request, matrix, os.environ, by_itself=by_itself)
     code = _deliver(found, options)
-    if any(map(_of_machines_of_project, found)) and _asks_of_project({**options, "files": ()}):
+    if any(map(_of_machines_of_project, found)) and _is_about_project({**options, "files": ()}):
         note("`envsolve status` without a file uses the machines of the project", quiet=options["quiet"])
     return code
 
@@ -109,7 +109,7 @@ def _deliver(found: list[FileStatus], options: dict[str, Any], project: Project 
     return 0 if result.ok else 1
 
 
-def _asks_of_project(options: dict[str, Any]) -> bool:
+def _is_about_project(options: dict[str, Any]) -> bool:
     """Whether neither a file nor a machine is named, which is what a project would say."""
     named = ("files", "gpus", "driver", "hosts", "platform")
     return not any(options[name] for name in named)

@@ -122,7 +122,7 @@ def validate(**options: Any) -> int:
     _require_one_device(options["devices"], all_gpus=options["all_gpus"])
     _require_place_for(options["junit"])
     with interruptible():
-        validation = validation_of(_asked(options), os.environ)
+        validation = validation_of(_request(options), os.environ)
     return deliver_validation(validation, options)
 
 
@@ -161,7 +161,7 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     return 0 if validation.report.ok else 1
 
 
-def _asked(options: dict[str, Any]) -> ValidateRequest:
+def _request(options: dict[str, Any]) -> ValidateRequest:
     from envsolve.app.environment.validating import ValidateRequest
     from envsolve.cli.progress import Progress
 

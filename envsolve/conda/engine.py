@@ -65,10 +65,10 @@ class Engine:
         newest = job["exclude_newer"]
         records = await solve(
             self._sources(job),
-            await self._asked(job),
+            await self._specs(job),
             gateway=self._gateway,
             platforms=[job["platform"], "noarch"],
-            locked_packages=await self._held(job),
+            locked_packages=await self._locked(job),
             virtual_packages=[
                 GenericVirtualPackage(PackageName(name), Version(version), BuildString(build))
                 for name, version, build in job["virtual_packages"]
@@ -79,7 +79,7 @@ class Engine:
         )
         return f'{{"records": [{", ".join(record.to_json() for record in records)}]}}'
 
-    async def _asked(self, job: Job) -> list[Any]:
+    async def _specs(self, job: Job) -> list[Any]:
         """The specs to install, each with the channel that it has to come from.
 
         rattler only reads the packages of a channel that match a spec. So it would use packages of a later channel that
@@ -98,7 +98,7 @@ class Engine:
             for name, spec, text in zip(free, specs, job["specs"], strict=True)
         ]
 
-    async def _held(self, job: Job) -> list[Any]:
+    async def _locked(self, job: Job) -> list[Any]:
         """The packages of an existing lock that the channels still have."""
         if not job["held"]:
             return []

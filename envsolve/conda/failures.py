@@ -99,8 +99,8 @@ _LINES = 4
 def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> EnvsolveError:
     """The error for an exception of rattler, by the name of its class and its text."""
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
-    said = tuple(map(without_secrets, lines))[:_LINES]
-    cause = tuple(line.removeprefix("Caused by: ") for line in said)
+    shown = tuple(map(without_secrets, lines))[:_LINES]
+    cause = tuple(line.removeprefix("Caused by: ") for line in shown)
     if kind in _INPUT:
         code, message = _INPUT[kind]
         return UsageError(code, message, cause, (Hint("check the spelling"),))
@@ -133,13 +133,13 @@ def _of_status(status: int, channel: str, cause: tuple[str, ...]) -> OutsideErro
 def _channel_in(text: str, job: Mapping[str, Any]) -> str:
     """The channel that rattler's text names, as it was requested; all channels if it names none."""
     addresses = _ADDRESS.findall(text)
-    asked = [str(channel) for channel in job.get("channels", ())]
+    requested = [str(channel) for channel in job.get("channels", ())]
     scheme = _SCHEME.search(text)
-    for channel in asked:
+    for channel in requested:
         if scheme is not None and channel.startswith(f"{scheme[1]}://"):
             return f"the channel {without_secrets(channel)}"
         name = without_secrets(channel).rstrip("/").rpartition("/")[2]
         if any(f"/{name}/" in address for address in addresses):
             return f"the channel {without_secrets(channel)}"
-    listed = " or ".join(map(without_secrets, asked))
-    return f"the channel {listed}" if len(asked) == 1 else f"one of the channels {listed}"
+    listed = " or ".join(map(without_secrets, requested))
+    return f"the channel {listed}" if len(requested) == 1 else f"one of the channels {listed}"

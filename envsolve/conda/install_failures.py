@@ -74,11 +74,11 @@ def failed(kind: str, text: str, packages: Sequence[CondaPackage]) -> EnvsolveEr
     return OutsideError(found.code, found.message.format(package=package or "a package"), cause, (Hint(found.hint),))
 
 
-def died(said: Sequence[str]) -> OutsideError:
+def died(lines: Sequence[str]) -> OutsideError:
     """The error if the process ends before it reports how the installation ended."""
     return OutsideError(
         "conda-installer-failed",
         "py-rattler, which installs conda packages, ended without a result",
-        tuple(map(without_secrets, said)),
+        tuple(map(without_secrets, lines)),
         (Hint("run it again; if that does not help, reinstall py-rattler"),),
     )

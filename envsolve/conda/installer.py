@@ -112,7 +112,7 @@ class _Reporter:
         self._sending = threading.Lock()
 
     def on_populate_cache_start(self, operation: int, package_name: str) -> int:
-        self._tell(f"fetching {package_name}")
+        self._report(f"fetching {package_name}")
         return 0
 
     def on_link_start(self, operation: int, package_name: str) -> int:
@@ -125,10 +125,10 @@ class _Reporter:
                 send(json.dumps(_error_json(error)), self._goes)
                 os._exit(0)
         self._done += 1
-        self._tell(f"{self._done} of {self._total}, {package_name}")
+        self._report(f"{self._done} of {self._total}, {package_name}")
         return 0
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         with self._sending:
             send(json.dumps({"progress": text}), self._goes)
 

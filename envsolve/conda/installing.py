@@ -43,7 +43,7 @@ class Installation(NamedTuple):
 
 
 def install(
-    asked: Installation, progress: Callable[[str], None], start: Callable[[], Popen[bytes]] = installing
+    installation: Installation, progress: Callable[[str], None], start: Callable[[], Popen[bytes]] = installing
 ) -> None:
     """Install the packages; each digest is checked when the package is fetched.
 
@@ -52,22 +52,22 @@ def install(
     """
     if not is_installed():
         raise not_installed()
-    settings = _settings(asked)
+    settings = _settings(installation)
     process = start()
     try:
-        with metered(process.pid, packages_text([it.size for it in asked.packages]), progress):
-            answer = _answer(process, settings, _job(asked), progress)
+        with metered(process.pid, packages_text([it.size for it in installation.packages]), progress):
+            answer = _answer(process, settings, _job(installation), progress)
     finally:
         process.kill()
-        said = process.communicate()[1] or b""
+        errors = process.communicate()[1] or b""
     if answer is None:
         from envsolve.conda.install_failures import died
 
-        raise died(said.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:])
+        raise died(errors.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:])
     if "error" in answer:
         from envsolve.conda.install_failures import failed
 
-        raise failed(answer["error"], answer["text"], asked.packages)
+        raise failed(answer["error"], answer["text"], installation.packages)
 
 
 def package_cache(environ: Mapping[str, str]) -> Path:
@@ -102,23 +102,23 @@ def _answer(
     return None
 
 
-def _settings(asked: Installation) -> dict[str, Any]:
+def _settings(installation: Installation) -> dict[str, Any]:
     return {
-        "cache_directory": str(asked.cache_directory.absolute()),
-        "logins": logins_of(opened for _, opened in asked.logins)._asdict(),
-        "mode": "offline" if asked.offline else "",
+        "cache_directory": str(installation.cache_directory.absolute()),
+        "logins": logins_of(opened for _, opened in installation.logins)._asdict(),
+        "mode": "offline" if installation.offline else "",
         "user_agent": f"envsolve/{__version__}",
         "timeout": timeout(),
         "retries": retries(),
     }
 
 
-def _job(asked: Installation) -> dict[str, Any]:
+def _job(installation: Installation) -> dict[str, Any]:
     return {
-        "prefix": str(asked.prefix),
-        "platform": asked.platform,
-        "packages": [_described(package) for package in asked.packages],
-        "again": sorted(asked.again),
+        "prefix": str(installation.prefix),
+        "platform": installation.platform,
+        "packages": [_described(package) for package in installation.packages],
+        "again": sorted(installation.again),
     }
 
 

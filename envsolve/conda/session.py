@@ -109,7 +109,7 @@ class Session:
         with suppress(OSError):
             job = {
                 "kind": "prepare",
-                **self._asked(channels, platform),
+                **self._channel_query(channels, platform),
                 "names": ["python"],
             }
             send(job, self._process.stdin)
@@ -123,7 +123,7 @@ class Session:
         """
         job = {
             "kind": "list",
-            **self._asked(channels, platform),
+            **self._channel_query(channels, platform),
             "names": sorted(set(names)),
         }
         found = self._answer(job)["packages"]
@@ -134,11 +134,11 @@ class Session:
 
     def solve(self, question: Question) -> tuple[CondaPackage, ...]:
         """Everything to install, sorted by name. Raises CondaConflict if nothing fits together."""
-        asked = self._asked(question.channels, question.platform)
-        answer = self._answer({"kind": "solve", **question._asdict(), **asked})
+        query = self._channel_query(question.channels, question.platform)
+        answer = self._answer({"kind": "solve", **question._asdict(), **query})
         return tuple(sorted(map(_package, answer["records"])))
 
-    def _asked(self, channels: Sequence[str], platform: str) -> dict[str, Any]:
+    def _channel_query(self, channels: Sequence[str], platform: str) -> dict[str, Any]:
         """The channels by their bare addresses, in order, with their logins, and the platform."""
         addresses = self._settings.condarc.addresses_of(channels, platform)
         self._opening |= dict.fromkeys(addresses)
@@ -157,11 +157,11 @@ class Session:
         import subprocess
 
         try:
-            _, said = self._process.communicate(timeout=_GRACE)
+            _, output = self._process.communicate(timeout=_GRACE)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            _, said = self._process.communicate()
-        return said or b""
+            _, output = self._process.communicate()
+        return output or b""
 
     def _answer(self, job: Mapping[str, Any]) -> Any:
         answer = self._exchange(job)
@@ -208,11 +208,11 @@ class Session:
 
     def _died(self) -> OutsideError:
 
-        said = self._end().decode("utf-8", "replace").strip().splitlines()
+        output = self._end().decode("utf-8", "replace").strip().splitlines()
         return OutsideError(
             "conda-solver-failed",
             "py-rattler, which solves conda packages, ended without a result",
-            tuple(map(without_secrets, said[-_LAST_LINES:])),
+            tuple(map(without_secrets, output[-_LAST_LINES:])),
             (Hint("reinstall it", f"{Path(sys.executable).name} -m pip install --force-reinstall py-rattler"),),
         )
 
@@ -229,8 +229,8 @@ def retries() -> int:
 
 def _number(variables: Sequence[str], usual: int) -> int:
     """The number in the first of some variables that people set for package indexes."""
-    said = next((os.environ[name] for name in variables if os.environ.get(name)), "")
-    return int(said) if said.isdecimal() else usual
+    output = next((os.environ[name] for name in variables if os.environ.get(name)), "")
+    return int(output) if output.isdecimal() else usual
 
 
 def receive(stream: IO[bytes]) -> Any:

@@ -20,8 +20,8 @@ def require_changeable(python: Path, environ: Mapping[str, str], *, is_systems: 
     ``is_systems`` says that it belongs to no separate environment (PEP 668). In a container only the author of the
     image manages it; elsewhere pip's own variable allows the change.
     """
-    asked = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
-    library, packages = (Path(str(it)) for it in _texts(query_python(python, asked, environ)))
+    paths = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
+    library, packages = (Path(str(it)) for it in _texts(query_python(python, paths, environ)))
     is_allowed = any(environ.get(name, "0") not in ("", "0", "false") for name in _ALLOWED_BY)
     is_container = any(map(os.path.exists, _CONTAINER_FILES))
     is_managed = is_systems and os.path.isfile(library / "EXTERNALLY-MANAGED")  # noqa: PTH113 - it never raises

@@ -49,7 +49,7 @@ def run(
     With ``doing``, a description, ``progress`` also gets every second how much the program has written. Raises OSError
     if it cannot be started. In any case the program has ended afterwards.
     """
-    kept: deque[str] = deque(maxlen=_KEPT)
+    last: deque[str] = deque(maxlen=_KEPT)
     marked: dict[str, str] = {}
     with ExitStack() as stack:
         process = stack.enter_context(_running(command, environ))
@@ -57,14 +57,14 @@ def run(
         if doing:
             stack.enter_context(metered(process.pid, doing, progress))
         for line in iter(partial(process.stdout.readline, _LONGEST_LINE), ""):
-            said = clean(_COLOUR.sub("", line)).strip()
-            if said:
-                kept.append(said)
+            text = clean(_COLOUR.sub("", line)).strip()
+            if text:
+                last.append(text)
                 for word in words:
-                    if word in said:
-                        marked.setdefault(word, said)
-                progress(said)
-        return Ran(process.wait(), tuple(kept), tuple(dict.fromkeys(marked.values())))
+                    if word in text:
+                        marked.setdefault(word, text)
+                progress(text)
+        return Ran(process.wait(), tuple(last), tuple(dict.fromkeys(marked.values())))
 
 
 @contextmanager

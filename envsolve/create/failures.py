@@ -100,9 +100,9 @@ def tool_failed(code: str, tool: str, ran: Ran, *, keeps: bool = False) -> Outsi
 
 def _cause(ran: Ran, words: Sequence[str]) -> tuple[str, ...]:
     """The end of the tool's output, after the line with the known message, which may be far above."""
-    said = [line for line in ran.lines if not line.startswith(_NOISE)][-_SHOWN:]
+    lines = [line for line in ran.lines if not line.startswith(_NOISE)][-_SHOWN:]
     telling = [line for line in ran.marked if any(word in line for word in words)][:1]
-    shown = said if any(line in said for line in telling) else [*telling, *said[len(telling) :]]
+    shown = lines if any(line in lines for line in telling) else [*telling, *lines[len(telling) :]]
     return tuple(_LABEL.sub("", line) for line in shown)
 
 

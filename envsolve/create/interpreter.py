@@ -62,8 +62,8 @@ def find_python(
         if found is not None:
             return found
     if uv is not None and not offline:
-        asked = run([uv, "python", "install", "--no-bin", "--no-config", "--color", "never", _for_uv(wanted)], environ)
-        found = _by_uv(uv, wanted, environ) if asked.code == 0 else None
+        ran = run([uv, "python", "install", "--no-bin", "--no-config", "--color", "never", _for_uv(wanted)], environ)
+        found = _by_uv(uv, wanted, environ) if ran.code == 0 else None
         if found is not None:
             return found
     raise _not_found(wanted, uv, project)
@@ -87,8 +87,8 @@ def runs(python: Path, environ: Mapping[str, str]) -> bool:
 
 def _by_uv(uv: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
     command = [uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(versions)]
-    asked = run_program(command, environ, PATIENCE)
-    return _query(asked.last_line, versions, environ) if asked.exit_code == 0 and asked.last_line else None
+    ran = run_program(command, environ, PATIENCE)
+    return _query(ran.last_line, versions, environ) if ran.exit_code == 0 and ran.last_line else None
 
 
 def _for_uv(versions: SpecifierSet) -> str:
@@ -120,7 +120,7 @@ def _query(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> 
 
 
 def _not_found(versions: SpecifierSet, uv: str | None, project: str) -> OutsideError:
-    said = _for_uv(versions)
+    text = _for_uv(versions)
     minor = next((found[1] for it in versions if (found := _MINOR.match(str(it))) is not None), None)
     hints = []
     if uv is None:
@@ -135,7 +135,7 @@ def _not_found(versions: SpecifierSet, uv: str | None, project: str) -> OutsideE
     hints.append(Hint("or lock conda packages, which include Python: conda-lock.yml"))
     return OutsideError(
         "python-not-found",
-        f"the lock is for Python {said}, but this machine has no such CPython",
+        f"the lock is for Python {text}, but this machine has no such CPython",
         ("searched with uv and on the PATH" if uv is not None else "searched on the PATH; uv is not installed",),
         tuple(hints),
     )

@@ -170,12 +170,12 @@ def _refuse_unsound(lock: Lock) -> None:
         raise FileError(error.message) from None
 
 
-def _python(lock: Lock, asked: SpecifierSet | None) -> SpecifierSet | None:
+def _python(lock: Lock, requested: SpecifierSet | None) -> SpecifierSet | None:
     try:
         stated = SpecifierSet(lock.requires_python or requires_python_of(lock.python))
     except InvalidSpecifier:
         raise FileError("its recorded Python is not a version") from None
-    together = stated & asked if asked is not None else stated
+    together = stated & requested if requested is not None else stated
     return together or None
 
 

@@ -132,11 +132,11 @@ def _listed(file: str) -> dict[str, Node] | None:
         stat = Path(file).stat()
     except (OSError, ValueError):
         return None
-    return _kept(file, stat.st_mtime_ns, stat.st_size)
+    return _nodes_by_name(file, stat.st_mtime_ns, stat.st_size)
 
 
 @cache
-def _kept(file: str, *_: int) -> dict[str, Node] | None:
+def _nodes_by_name(file: str, *_: int) -> dict[str, Node] | None:
     """The nodes, read once: 10,000 nodes may be named one by one."""
     try:
         text = _text(file)

@@ -23,7 +23,7 @@ _MEMORY = re.compile(r"(\d+) MiB")
 
 def nodes_of_text(text: str, name: str) -> list[Node] | None:
     """The nodes in the output of nvidia-smi; a node without a name is called ``name``. None for anything else."""
-    found = [made for host, said in _by_host(text, name) if (made := _of_host(host, said)) is not None]
+    found = [node for host, part in _by_host(text, name) if (node := _of_host(host, part)) is not None]
     return found or None
 
 
@@ -41,8 +41,8 @@ def _by_host(text: str, name: str) -> Iterator[tuple[str, str]]:
             by_host.setdefault(match[1], []).append(match[2])
         else:
             by_host.setdefault(host, []).append(line)
-    for each, said in by_host.items():
-        yield each, "\n".join(said)
+    for each, lines in by_host.items():
+        yield each, "\n".join(lines)
 
 
 def _of_host(name: str, text: str) -> Node | None:

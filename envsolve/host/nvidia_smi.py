@@ -125,8 +125,8 @@ def failure(finished: Finished) -> SourceFailure:
     """Why nvidia-smi gave no facts: its message first, since it exits with 255 for several different failures."""
     numbers = [number for words, number in _NUMBER_IN_WORDS if words in finished.output]
     problem = smi_problem(numbers[0] if numbers else finished.exit_code or 0)
-    said = finished.output.strip().partition("\n")[0]
-    return SourceFailure(problem.code, f"{problem.text} ({said!r})" if said else problem.text, problem.number)
+    message = finished.output.strip().partition("\n")[0]
+    return SourceFailure(problem.code, f"{problem.text} ({message!r})" if message else problem.text, problem.number)
 
 
 def _stopped(finished: Finished) -> SourceFailure | None:

@@ -82,9 +82,9 @@ def _binding_problem(devices: Iterable[PciDevice]) -> SourceFailure | None:
     if not strays:
         return None
     bound = any(device.bound_to is not None for device in strays)
-    said = ", ".join(f"{device.address} ({_binding(device.bound_to)})" for device in strays)
+    bindings = ", ".join(f"{device.address} ({_binding(device.bound_to)})" for device in strays)
     code = Trouble.BOUND_ELSEWHERE if bound else Trouble.NOT_BOUND
-    return SourceFailure(code, f"not driven by the NVIDIA driver: {said}")
+    return SourceFailure(code, f"not driven by the NVIDIA driver: {bindings}")
 
 
 def _binding(driver: str | None) -> str:

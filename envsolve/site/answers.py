@@ -77,8 +77,8 @@ class PatientSolver(Solver):
     ) -> Provider:
         """Like Solver.provider, with what is already known about builds on these machines."""
         several = len(problem.frameworks) > 1 and request.format in PYTHON_FORMATS
-        asked, posed = _without_names(request, problem)
-        key = (tuple(group), asked._replace(frameworks=()), posed._replace(frameworks=()), toolkit, several)
+        requested, posed = _without_names(request, problem)
+        key = (tuple(group), requested._replace(frameworks=()), posed._replace(frameworks=()), toolkit, several)
         known = self._known.setdefault(key, Known())
         return Provider(request, problem, self.catalogue(problem), group, toolkit, known)
 
@@ -152,8 +152,8 @@ class Query(NamedTuple):
         def open_(text: str) -> str:
             return text.replace(name, GPU) if name else text
 
-        asked = CPU if kind is None else kind.example
-        request = request_for(self.frameworks, self.platform, asked, driver, self.formats[0])
+        requested = CPU if kind is None else kind.example
+        request = request_for(self.frameworks, self.platform, requested, driver, self.formats[0])
         try:
             (answer,), notes = answers_to(request, self.matrix, {}, self.solver)
         except EnvsolveError as error:

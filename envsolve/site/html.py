@@ -27,12 +27,12 @@ class Html(str):
 
 def tag(element: str, /, *children: object, **attributes: object) -> Html:
     """An element; ``class_`` and ``for_`` lose their underscore, others become dashes, and None omits an attribute."""
-    said = "".join(
+    attributes_text = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )
-    return Html(f"<{element}{said}>" + ("" if element in _VOID else f"{joined(children)}</{element}>"))
+    return Html(f"<{element}{attributes_text}>" + ("" if element in _VOID else f"{joined(children)}</{element}>"))
 
 
 def joined(children: Iterable[object]) -> Html:

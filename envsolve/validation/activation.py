@@ -152,6 +152,6 @@ def _how(answer: Answer) -> str:
 
 
 def _failed(script: Path, how: str, tail: str = "") -> Finding:
-    said = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
-    evidence = (str(script), *said[-_LINES:])
+    lines = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
+    evidence = (str(script), *lines[-_LINES:])
     return make_finding("activation-failed", evidence, about="activation", path=script, reason=how)

@@ -130,8 +130,8 @@ def _kernel_text(kernel: Kernel | None) -> str:
 
 
 def _noted(outcome: Outcome) -> Mapping[str, Any]:
-    said = {name: value for note in outcome.notes for name, value in note.items()}
-    return {**said, "devices": outcome.all_noted("device")}
+    noted = {name: value for note in outcome.notes for name, value in note.items()}
+    return {**noted, "devices": outcome.all_noted("device")}
 
 
 def _failure(facts: Mapping[str, Any] | None) -> Failure | None:

@@ -134,8 +134,8 @@ def _failed_call(failure: Failure, report: DriverReport, where: str) -> _Trouble
     if failure.code is None:
         return _Trouble("driver-library-unusable", f"{failed_call(failure, None)}.")
     error = shipped().of_number(failure.code)
-    said = f"{failed_call(failure, None if error.number is None else error.error)}{where}"
-    return _no_device(report, f"{said}.") if failure.code == NO_DEVICE else _Trouble(error.id, f"{said}.", (said,))
+    text = f"{failed_call(failure, None if error.number is None else error.error)}{where}"
+    return _no_device(report, f"{text}.") if failure.code == NO_DEVICE else _Trouble(error.id, f"{text}.", (text,))
 
 
 def _no_device(report: DriverReport, seen: str) -> _Trouble:

@@ -178,13 +178,13 @@ def _of_error(
 
 
 def _wrong(operation: Operation) -> _Found:
-    said = f"{operation.name}: {operation.wrong:,} of {operation.numbers:,} numbers are wrong"
+    evidence = f"{operation.name}: {operation.wrong:,} of {operation.numbers:,} numbers are wrong"
     if operation.max_error is None:
-        return _Found("wrong-result", ("Some are no numbers at all.",), (said,))
+        return _Found("wrong-result", ("Some are no numbers at all.",), (evidence,))
     low, high = TF32_ERRORS
     seen = ("An error of this size is what TF32 makes.",) if low < operation.max_error < high else ()
     off = f"the furthest by {operation.max_error:.1e} of the largest, {operation.tolerance:g} is allowed"
-    return _Found("wrong-result", seen, (f"{said}, {off}",))
+    return _Found("wrong-result", seen, (f"{evidence}, {off}",))
 
 
 def _of_burn(burn: Burn, reader: _Reader) -> Iterator[_Found]:
@@ -193,8 +193,8 @@ def _of_burn(burn: Burn, reader: _Reader) -> Iterator[_Found]:
         found = reader.first(str(burn.raised)) or (_Found("operation-failed", ("It is the burn.",)),)
         yield from (it._replace(evidence=evidence) for it in found)
     elif not burn.ok:
-        said = f"{burn.wrong:,} numbers differed in {burn.products:,} products of {burn.seconds:.0f} s"
-        yield _Found("unstable-result", (), (said,))
+        text = f"{burn.wrong:,} numbers differed in {burn.products:,} products of {burn.seconds:.0f} s"
+        yield _Found("unstable-result", (), (text,))
 
 
 def _findings(framework: AnyFramework, found: Iterable[_Found], facts: Mapping[str, Any]) -> list[Finding]:

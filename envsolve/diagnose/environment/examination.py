@@ -148,5 +148,5 @@ def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Sc
 
 
 def _not_looked_at(what: str, error: Exception) -> Finding:
-    said = f"{type(error).__name__}: {error}"
-    return make_finding("check-not-made", (said,), about=what, subject=what[:1].upper() + what[1:], reason=said)
+    text = f"{type(error).__name__}: {error}"
+    return make_finding("check-not-made", (text,), about=what, subject=what[:1].upper() + what[1:], reason=text)

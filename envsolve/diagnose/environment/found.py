@@ -148,7 +148,7 @@ def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mappi
     if is_missing(program) and is_conda_without_python(directory):
         return _without_python(directory)
     seen = tuple(_seen(directory, program))
-    reasons = list(dict.fromkeys((*seen, *_said(error, environ), *error.cause)))
+    reasons = list(dict.fromkeys((*seen, *_output_of(error, environ), *error.cause)))
     return make_finding(
         "interpreter-broken",
         (str(program), *reasons),
@@ -222,7 +222,7 @@ def _seen(directory: Path, program: Path) -> Iterator[str]:
         yield f"pyvenv.cfg names {home} as the home of its Python, {which}"
 
 
-def _said(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
+def _output_of(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
     """What the interpreter printed when it was started, in other words."""
     text = "\n".join(error.cause)
     shared = _SHARED_LIBRARY.search(text)

@@ -202,10 +202,10 @@ class Loads:
     def _preloaded(self, framework: Installed) -> Iterator[Path]:
         """The files of NVIDIA's packages that are loaded by their paths, in order."""
         if framework.libraries.preload is Preload.LISTED:
-            asked = [name for it in framework.libraries.opened for name in self._file_names(framework, it.libraries)]
+            needed = [name for it in framework.libraries.opened for name in self._file_names(framework, it.libraries)]
         else:
-            asked = self._needs(framework.files(*framework.libraries.roots))
-        yield from (self._files.own[name] for name in dict.fromkeys(asked) if name in self._files.own)
+            needed = self._needs(framework.files(*framework.libraries.roots))
+        yield from (self._files.own[name] for name in dict.fromkeys(needed) if name in self._files.own)
 
     def _needs(self, files: Iterable[Path]) -> list[str]:
         """The libraries of NVIDIA's packages that ``files`` need, each after its own dependencies."""

@@ -118,9 +118,9 @@ class Scene:
             "prefix_typed": quoted(self.inventory.prefix),
         }
 
-    def finding(self, identifier: str, evidence: Iterable[str] = (), **said: Any) -> Finding:
+    def finding(self, identifier: str, evidence: Iterable[str] = (), **facts: Any) -> Finding:
         """The finding of a check with the facts of all checks and the first lines of ``evidence``."""
-        return make_finding(identifier, islice(evidence, _SHOWN), **{**self.facts, **said})
+        return make_finding(identifier, islice(evidence, _SHOWN), **{**self.facts, **facts})
 
     @cached_property
     def loadable(self) -> Inventory:

@@ -75,8 +75,8 @@ def nearest_the_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     be explained by one that is at least as severe.
     """
     joined = _joined(findings)
-    kept = [it for it in joined if not any(_explains(other, it) for other in joined)]
-    return tuple(sorted(kept, key=lambda it: -_WEIGHT[it.severity]))
+    unexplained = [it for it in joined if not any(_explains(other, it) for other in joined)]
+    return tuple(sorted(unexplained, key=lambda it: -_WEIGHT[it.severity]))
 
 
 def _joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -124,9 +124,9 @@ class Survey:
         limit = None if self.limit.last is None else bounds(self.limit)
         return {**facts_of(self.places), "driver_limit": limit}
 
-    def finding(self, identifier: str, evidence: Iterable[str] = (), **said: Any) -> Finding:
+    def finding(self, identifier: str, evidence: Iterable[str] = (), **facts: Any) -> Finding:
         """The finding of a check, from the facts of every check and its own; arguments as for ``make_finding``."""
-        return make_finding(identifier, evidence, **{**self.facts, **said})
+        return make_finding(identifier, evidence, **{**self.facts, **facts})
 
     def facts_without(self, directories: Iterable[str]) -> dict[str, object]:
         """Facts on keeping ``directories`` of LD_LIBRARY_PATH away from programs, for the step ``own-libraries``."""

@@ -107,10 +107,10 @@ def _needs(
     installed = parsed_version(package.version) if package is not None else None
     if installed is not None and SpecifierSet(need.specifier).contains(installed, prereleases=True):
         return
-    said = f"{title} {version} requires {need.in_words}"
+    requirement = f"{title} {version} requires {need.in_words}"
     yield scene.finding(
         _OWN_IDS.get(need.name, "package-needs-another"),
-        () if package is None else (f"{package.folder.name} is installed", said),
+        () if package is None else (f"{package.folder.name} is installed", requirement),
         about=about,
         sources=sources,
         package=title,

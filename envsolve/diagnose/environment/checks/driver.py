@@ -74,8 +74,8 @@ def _too_old(
     identifier: str, build: Build, cuda: object, floor: DriverVersion | None, sources: Iterable[str], scene: Scene
 ) -> Finding:
     driver, supports = scene.host.driver, scene.host.driver_cuda
-    said = f"driver {driver}" if driver is not None else "the driver"
-    evidence = (f"{build.label}: CUDA {cuda}", f"{said} (CUDA {supports})" if supports is not None else said)
+    named = f"driver {driver}" if driver is not None else "the driver"
+    evidence = (f"{build.label}: CUDA {cuda}", f"{named} (CUDA {supports})" if supports is not None else named)
     return scene.finding(
         identifier,
         evidence,

@@ -94,21 +94,21 @@ def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
 
 def current_directory(scene: Scene) -> Iterator[Finding]:
     """Libraries whose own search path has an empty entry, which means the current directory."""
-    asking = {}
+    needing = {}
     for file in (*scene.files.libraries, *(file for it in scene.files.frameworks for file in it.own_files)):
         library = scene.loads.read(file)
         paths = (library.rpath, library.runpath) if library is not None else ()
         empty = next((path for path in paths if path is not None and _has_empty_entry(path)), None)
         if empty is not None:
-            asking[file] = empty
-    if asking:
+            needing[file] = empty
+    if needing:
         lying = _cuda_names(scene.directory)
         yield scene.finding(
             "searches-current-directory",
-            (f"{file}: search path {path}" for file, path in asking.items()),
+            (f"{file}: search path {path}" for file, path in needing.items()),
             about="current directory",
             severity=Severity.WARNING if lying else None,
-            libraries=listed(file.name for file in asking),
+            libraries=listed(file.name for file in needing),
             others=listed(lying) if lying else None,
             directory=str(scene.directory),
         )

@@ -70,7 +70,7 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
                     wanted_minor=f"{wanted.major}.{wanted.minor}",
                     next_major=wanted.major + 1,
                     found_version=str(version),
-                    path=_whose(path, scene),
+                    path=_with_owner(path, scene),
                     package=None if owner is None else owner.name,
                     installer=None if owner is None else owner.by,
                     **_off(_by_variable([path], loading), scene),
@@ -122,8 +122,8 @@ def old_cxx_library(scene: Scene) -> Iterator[Finding]:
     for loading in scene.loads.with_path:
         found = next((it.path for it in loading.lookups if it.name == _CXX_LIBRARY and it.path is not None), None)
         has = _newest(_read(defined_versions, found), _CXX) if found is not None else None
-        asking = {it.requester for it in loading.lookups if it.name == _CXX_LIBRARY and it.requester is not None}
-        newer = _newer(asking, _CXX, has) if has is not None else {}
+        needing = {it.requester for it in loading.lookups if it.name == _CXX_LIBRARY and it.requester is not None}
+        newer = _newer(needing, _CXX, has) if has is not None else {}
         if found is not None and newer:
             yield scene.finding(
                 "cxx-library-too-old",
@@ -131,15 +131,15 @@ def old_cxx_library(scene: Scene) -> Iterator[Finding]:
                 about=loading.framework,
                 wanted=str(max(newer.values())),
                 found_version=str(has),
-                path=_whose(found, scene),
+                path=_with_owner(found, scene),
                 **_off(_by_variable([found], loading), scene),
             )
 
 
 def _newer(files: Iterable[Path | str], pattern: re.Pattern[str], than: Version) -> dict[Path | str, Version]:
     """The files that need symbols of a newer library ``than`` this one, and of which version."""
-    asking = {file: _newest((it.version for it in _read(read_needed_versions, file)), pattern) for file in files}
-    return {file: version for file, version in asking.items() if version is not None and version > than}
+    needing = {file: _newest((it.version for it in _read(read_needed_versions, file)), pattern) for file in files}
+    return {file: version for file, version in needing.items() if version is not None and version > than}
 
 
 def _read(read: Callable[[Path], Iterable[_T]], file: Path | str) -> Iterable[_T]:
@@ -214,7 +214,7 @@ def _by_variable(paths: Sequence[str], loading: Loading) -> list[str]:
     return [path for path in paths if path in led]
 
 
-def _whose(path: str, scene: Scene) -> str:
+def _with_owner(path: str, scene: Scene) -> str:
     owner = scene.owners.of(path)
     return f"{shown(path)} ({owner.label})" if owner is not None else shown(path)
 
@@ -228,13 +228,13 @@ def _two_releases(
     loading: Loading, places: Mapping[str, list[str]], versions: Mapping[str, Version | None], scene: Scene
 ) -> Finding:
     paths = [path for paths in places.values() for path in paths]
-    said = (f"{place} ({versions[place]})" if versions[place] is not None else place for place in places)
+    with_versions = (f"{place} ({versions[place]})" if versions[place] is not None else place for place in places)
     return scene.finding(
         "cudnn-parts-from-two-places",
         map(shown, paths),
         about=loading.framework,
         severity=Severity.WARNING if None in versions.values() else None,
-        places=tuple(said),
+        places=tuple(with_versions),
         **_off(_by_variable(paths, loading), scene),
     )
 
@@ -248,7 +248,7 @@ def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene:
         about=loading.framework,
         requester=Path(edge.requester).name,
         library=edge.name,
-        path=_whose(edge.provider, scene),
+        path=_with_owner(edge.provider, scene),
         function=missing[0],
         more_functions=len(missing) - 1,
         package=None if owner is None else owner.name,

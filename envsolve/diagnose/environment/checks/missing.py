@@ -27,8 +27,8 @@ def missing_libraries(scene: Scene) -> Iterator[Finding]:
     """Libraries that the loader does not find: one finding for each framework, and one for what a variable hides."""
     for loading, without in zip(scene.loads.with_path, scene.loads.without_path, strict=True):
         known = loading.framework.libraries
-        asked = {it.name: it for it in loading.lookups if _is_missing(it, loading, for_gpu=scene.for_gpu)}
-        own = [name for name in asked if name in scene.files.own]
+        needed = {it.name: it for it in loading.lookups if _is_missing(it, loading, for_gpu=scene.for_gpu)}
+        own = [name for name in needed if name in scene.files.own]
         if known.preload is Preload.ASKED and own:
             evidence = (f"{name} is {scene.files.own[name]}" for name in own)
             call = loading.framework.framework.preload_call
@@ -36,10 +36,10 @@ def missing_libraries(scene: Scene) -> Iterator[Finding]:
                 "preload-needed", evidence, about=loading.framework, severity=Severity.INFO, preload=call
             )
         if known.preload is not Preload.NEVER:
-            asked = {name: it for name, it in asked.items() if name not in own}
+            needed = {name: it for name, it in needed.items() if name not in own}
         found_without = {name for name, _ in without.found()}
-        hidden = [lookup for name, lookup in asked.items() if name in found_without]
-        absent = [lookup for name, lookup in asked.items() if name not in found_without]
+        hidden = [lookup for name, lookup in needed.items() if name in found_without]
+        absent = [lookup for name, lookup in needed.items() if name not in found_without]
         if hidden:
             yield scene.finding(
                 _ID,

@@ -52,12 +52,12 @@ def requirements(scene: Scene) -> Iterator[Finding]:
                 about=requirer,
                 other=installed.name,
                 other_version=installed.version,
-                requirement=_said(wanted.requirement),
+                requirement=_text(wanted.requirement),
             )
             pairs.setdefault((requirer.name, wanted.name), finding)
         else:
             label = wanted.requirer.label
-            plain[label].setdefault(_said(wanted.requirement), wanted)
+            plain[label].setdefault(_text(wanted.requirement), wanted)
             worst = severities.get(label, Severity.INFO)
             severities[label] = worst if wanted.assumed else Severity.WARNING
     yield from pairs.values()
@@ -133,7 +133,7 @@ def _stands_in(name: str, scene: Scene) -> bool:
     return any(it.name in there for it in frameworks_among([name]))
 
 
-def _said(requirement: Requirement) -> str:
+def _text(requirement: Requirement) -> str:
     return f"{requirement.name}{requirement.specifier}"
 
 
@@ -183,13 +183,13 @@ def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
     package, first = unmet[0].requirer, unmet[0]
     installed = {it.name: scene.packages.get(it.name) for it in unmet}
     versions = {name: None if it is None else it.version for name, it in installed.items()}
-    evidence = (f"{package.label}: {_said(it.requirement)}; installed: {versions[it.name] or 'none'}" for it in unmet)
+    evidence = (f"{package.label}: {_text(it.requirement)}; installed: {versions[it.name] or 'none'}" for it in unmet)
     return scene.finding(
         "requirement-not-met",
         evidence,
         about=package,
         severity=severity,
-        requirement=_said(first.requirement),
+        requirement=_text(first.requirement),
         other=first.name,
         other_version=versions[first.name],
         more_requirements=len(unmet) - 1,
