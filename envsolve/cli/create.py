@@ -1,4 +1,4 @@
-"""``envsolve create``: make an environment from a request or a lock, and prove it."""
+"""``envsolve create``: make an environment from a request or a lock, and validate it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _HOW = ("allow_builds", *HOW_TO_FETCH)
 _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (), "exact": False}
-"""What a request has that makes a lock alone."""
+"""Options of a request that are only for a lock."""
 
 
 @click.command(cls=Command, short_help="Make an environment and prove it.")
@@ -111,7 +111,7 @@ def create(**options: Any) -> int:
 
 
 def _write_module(file: Path, created: Created, options: Mapping[str, Any]) -> None:
-    """Write the module file of an environment that has passed. Raises UsageError for one without Python."""
+    """Write the module file of an environment that passed validation. Raises UsageError if it has no Python."""
     from envsolve.app.environment.modulefile import Description, modulefile
 
     if created.python is None:
@@ -126,10 +126,10 @@ def finish(
     locked: documents.Lock | None = None,
     repair: Callable[[frozenset[str]], Created] | None = None,
 ) -> int:
-    """Say what became of the environment, and prove it; the exit code.
+    """Report the result and validate the environment; returns the exit code.
 
-    ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
-    ``repair`` installs packages again whose files were changed and fail; that is tried once.
+    ``locked`` is the document of the locks that were written before; in JSON it contains that of the environment.
+    ``repair`` reinstalls packages that fail and whose files were changed; this is tried once.
     """
     from envsolve.app.environment.creating import Outcome
     from envsolve.app.environment.imports import EDITED
@@ -158,7 +158,7 @@ def finish(
 
 
 def _report(created: Created, options: Mapping[str, Any]) -> None:
-    """Say what became of the environment."""
+    """Print notes on the result."""
     from envsolve.app.environment.creating import Outcome
 
     note_each(created.notes, options)
@@ -174,9 +174,9 @@ def _report(created: Created, options: Mapping[str, Any]) -> None:
 
 
 def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
-    """Prove the environment of the interpreter ``python``, on the GPU where one is here.
+    """Validate the environment of the interpreter ``python``, on the GPU if this machine has one.
 
-    What was found goes to stderr, as stdout holds the path of the environment.
+    The report goes to stderr, since stdout has the path of the environment.
     """
     from envsolve.app.environment.validating import ValidateRequest, validation_of
     from envsolve.cli.validation_text import as_text
@@ -192,7 +192,7 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
 
 
 def environment_data(created: Created, validation: Validation | None) -> documents.Environment:
-    """What became of an environment, as JSON has it."""
+    """The JSON for an environment."""
     return {
         "schema_version": 1,
         "prefix": str(created.prefix),
@@ -208,9 +208,9 @@ def environment_data(created: Created, validation: Validation | None) -> documen
 def created_from(
     options: dict[str, Any], *, changes: bool = False, again: frozenset[str] = frozenset(), project: str = ""
 ) -> Created:
-    """Make the environment from the lock that is named, or from the one that the request gets.
+    """Create the environment from the lock that is named, or from the lock for the request.
 
-    With ``changes`` one that is there is brought to the lock in its place, and the packages ``again`` once more.
+    With ``changes`` an existing one is changed in place to match the lock, and the packages ``again`` are reinstalled.
     ``project`` is the file that requests the lock.
     """
     from envsolve.app.environment.creating import create as create_environment
@@ -253,7 +253,7 @@ def created_from(
 
 
 def installer_network(options: dict[str, Any]) -> Network:
-    """How installers go out: with the indexes that are configured, and the logins in what was typed."""
+    """The network settings of installers: the configured indexes, and the logins in options."""
     from envsolve.app.packages.lock_indexes import settings_of
     from envsolve.create.tools import Network
 
@@ -274,7 +274,7 @@ def installer_network(options: dict[str, Any]) -> Network:
 
 
 def _how_to_use(created: Created) -> str:
-    """What to type to work in the environment."""
+    """The command that activates the environment."""
     from envsolve.create.plan import Kind
 
     if created.kind is Kind.CONDA:

@@ -1,4 +1,4 @@
-"""``envsolve detect``: what this machine is, for people or as the host file that ``--host`` reads."""
+"""``envsolve detect``: the driver and GPUs of this machine, as text or as the host file that ``--host`` reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``envsolve doctor``: look at this machine and an environment for everything that breaks GPU stacks."""
+"""``envsolve doctor``: check this machine and an environment for everything that breaks GPU stacks."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _text(diagnosed: Diagnosed, options: dict[str, Any]) -> str:
 
 
 def _leave_what_is_gone() -> None:
-    """Go to the root where the current directory was removed: nothing can be looked at from there."""
+    """Change to the root if the current directory was removed: nothing can be read from there."""
     try:
         os.getcwd()  # noqa: PTH109 - as asked of the system
     except OSError:
@@ -109,7 +109,7 @@ def _request(options: dict[str, Any]) -> DoctorRequest:
 
 
 def _as_outcome(diagnosed: Diagnosed) -> Outcome:
-    """One case for each check, with what it found."""
+    """One case for each check, with its findings."""
     cases = tuple(Case(name, tuple(map(finding_item, found))) for name, found in diagnosed.by_check())
     return Outcome("envsolve doctor", cases, click.unstyle(_as_text(diagnosed, full=False)))
 

@@ -48,10 +48,10 @@ _LISTS = FileName("file")
 
 
 class _Seconds(click.FloatRange):
-    """A range of seconds without NaN, which is outside of no range."""
+    """A range of seconds that excludes NaN, which compares as inside of every range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Fail for NaN as for a number that is too small."""
+        """Fail for NaN like for a number that is too small."""
         seconds = super().convert(value, param, ctx)
         return self.fail(f"{value} is not a number of seconds", param, ctx) if math.isnan(seconds) else float(seconds)
 

@@ -1,4 +1,4 @@
-"""``envsolve init``: a project with [tool.envsolve], and its first locks."""
+"""``envsolve init``: write a project with [tool.envsolve], and its first locks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _MARK = codecs.BOM_UTF8.decode("utf-8")
 _CI = ("github", "gitlab")
 _LONGEST_SHOWN = 16 * 1024 * 1024
-"""Bytes of a file that is there, of which a diff is shown."""
+"""Limit in bytes for an existing file to be shown in a diff."""
 _WITH_ADDRESSES = (
     "channels",
     "extra-index-urls",
@@ -54,7 +54,7 @@ _WITH_ADDRESSES = (
     "exclude",
 )
 _INSTALLED = ("pylock.toml", ".txt", "conda-lock.yml", ".lock")
-"""How the names of locks end that `envsolve create` takes, whatever platform it is."""
+"""The suffixes of locks that `envsolve create` accepts, on any platform."""
 _OF_STACKS_ALONE = (".yml", ".yaml", ".json", "pixi.toml")
 _CONDA_LOCKS = ("conda-lock.yml", "conda-lock.yaml")
 
@@ -145,7 +145,7 @@ def init(**options: Any) -> int:
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = text_at(file) or ""
     mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""
-    with_table(file, before, {}, replace=options["force"])  # refuses what is there before anything is requested
+    with_table(file, before, {}, replace=options["force"])  # # refuses existing tables before any question
     values, adopted = _values(options, directory, matrix)
 
     def text_with(values: Mapping[str, object]) -> str:
@@ -177,9 +177,9 @@ def init(**options: Any) -> int:
 
 
 def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tuple[dict[str, object], Adopted]:
-    """The keys to write: what is requested here, else what the directory has, else what a person answers.
+    """The keys to write: those that are requested here, or found in the directory, or answered by a person.
 
-    Raises UsageError if no one says it.
+    Raises UsageError if there is no framework.
     """
     from envsolve.app.project.adopting import Adopted, adopted
     from envsolve.app.project.adopting_uv import left_of_pyproject, overrides_of
@@ -212,7 +212,7 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
 
 
 def _requested(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """What is typed, or set by a variable, as keys of a project."""
+    """The options from the command line or variables, as keys of a project."""
     context = click.get_current_context()
     lists = {
         "frameworks": "frameworks",
@@ -260,7 +260,7 @@ def _requested(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _without_secrets(values: Mapping[str, object]) -> dict[str, object]:
-    """``values`` as they may be written, since a project file is shared."""
+    """``values`` without secrets, since a project file is shared."""
     return {key: _bare(value) if key in _WITH_ADDRESSES else value for key, value in values.items()}
 
 
@@ -292,7 +292,7 @@ def _has_dependencies(document: Mapping[str, Any]) -> bool:
 
 
 def _without_framework(project: Project) -> Iterator[str]:
-    """The note where no requirement is a framework; locking reports what cannot be read."""
+    """The note for a project without a framework; locking reports what cannot be read."""
     from envsolve.app.project.adopting import names_framework
     from envsolve.host.machine import this_platform
 
@@ -305,18 +305,18 @@ def _without_framework(project: Project) -> Iterator[str]:
 
 
 def _holds_stacks_alone(outputs: object) -> bool:
-    """Whether some of the files hold frameworks alone, which is no place for further requirements."""
+    """Whether some of the files only contain frameworks and so have no place for further requirements."""
     names = [str(it) for it in outputs] if isinstance(outputs, list) else []
     return any(it.endswith(_OF_STACKS_ALONE) and not it.endswith(_CONDA_LOCKS) for it in names)
 
 
 def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[dict[str, str], tuple[Note, ...]]:
-    """The locks of the project, by their names, and what to tell of them."""
+    """The locks of the project, by their names, and notes."""
     from envsolve.app.project.project_locking import ProjectLock, lock_project
     from envsolve.app.project.project_requests import require_wheels
     from envsolve.project.keys import KEYS
 
-    parts = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # no file says any of it yet
+    parts = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # # no file has these values yet
     project = project._replace(parts=parts)
     if options["no_lock"]:
         require_wheels(project, matrix, os.environ)
@@ -335,7 +335,7 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
 
 
 def _without(values: Mapping[str, object], refused: Sequence[str], options: Mapping[str, Any]) -> Mapping[str, object]:
-    """The keys that leave out what is ``refused`` too."""
+    """The keys, with what is ``refused`` left out too."""
     return {**values, "exclude": [*options["exclude"], *refused]} if refused else values
 
 
@@ -346,7 +346,7 @@ def _with_python_at_hand(
     options: dict[str, Any],
     matrix: Matrix,
 ) -> tuple[Mapping[str, object], dict[str, str], tuple[Note, ...]]:
-    """The keys and the locks, for a Python of this machine where the newest could not be had.
+    """The keys and the locks, for a Python of this machine if the newest one is not available.
 
     ``text_with`` writes the keys. If the packages around the stack do not support that Python, it is not requested.
     """
@@ -381,7 +381,7 @@ def _ci_file(project: Project, options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _diff(new: Mapping[str, str]) -> Iterator[str]:
-    """What would be written, as a unified diff."""
+    """The changes as a unified diff."""
     for name, text in new.items():
         path = Path(name)
         try:
@@ -393,7 +393,7 @@ def _diff(new: Mapping[str, str]) -> Iterator[str]:
 
 
 def _is_foreign(name: str) -> bool:
-    """Whether `envsolve lock` refuses to replace the file of this name."""
+    """Whether `envsolve lock` refuses to overwrite the file of this name."""
     from envsolve.lockfile.own_file import refuse_to_overwrite
 
     try:
@@ -416,7 +416,7 @@ def _summary_lines(new: Mapping[str, str], adopted: Adopted, options: Mapping[st
 
 
 def _left(existing: list[str], refused: list[str], locks: list[str]) -> Iterator[str]:
-    """What to tell of files that are there still: ``refused`` is what a lock will not overwrite."""
+    """Notes on files that remain; ``refused`` are those that a lock will not overwrite."""
     if existing:
         ways = "`envsolve lock` updates locks, --force overwrites any file" if locks else "--force overwrites any"
         yield f"left as they are: {', '.join(existing)}; {ways}"

@@ -1,4 +1,4 @@
-"""``envsolve matrix``: look into the compatibility matrix and check it."""
+"""``envsolve matrix``: show the compatibility matrix and check it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ filter_options = stacked(
         help=f"{', '.join(Platform)}. Repeatable: any of them; default: all, whatever machine this is.",
     ),
 )
-"""What narrows a list of builds. Not set by ENVSOLVE_<OPTION>: those speak of the environment that is wanted."""
+"""Filters for a list of builds. Not set by ENVSOLVE_<OPTION>: those describe the requested environment."""
 
 json_option = option("--json", "as_json", is_flag=True, help="Print JSON.")
 common_options = stacked(json_option, matrix_option, quiet_option, color_option)
@@ -366,6 +366,6 @@ def _filters(options: dict[str, Any], *, frameworks: tuple[str, ...] = ()) -> Fi
 
 
 def _deliver_page(text: str, date: str, options: dict[str, Any]) -> None:
-    """A table on stdout; of which day it is stands on stderr, where it does not get between the rows."""
+    """Print a table on stdout, and its date on stderr, where it is not between the rows."""
     deliver(text, None, color=Palette.wanted())
     note(f"from the compatibility matrix of {date}", quiet=options["quiet"])
