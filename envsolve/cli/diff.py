@@ -65,7 +65,7 @@ def _kinds(text: str) -> tuple[str, ...]:
     shell_complete=known_values.differences,
     help=(
         "Exit 1 for these differences: driver-floor (a newer driver is needed), capability (some GPUs are lost), "
-        "cuda-major, framework-major, python. Separated by commas or repeated; also if a file does not tell."
+        "cuda-major, framework-major, python. Separated by commas or repeated; also if a file does not say."
     ),
 )
 @option(

@@ -64,7 +64,7 @@ def fleet() -> None:
     """Plan and validate environments for the nodes of a cluster."""
 
 
-@fleet.command("import", cls=Command, short_help="Make one list of nodes of what cluster tools print.")
+@fleet.command("import", cls=Command, short_help="Make a list of nodes from the output of cluster tools.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=_LISTS)
 @option("--map", "site", metavar="FILE", type=_LISTS, help="What the site calls its GPUs, and drivers by partition.")
 @output_option

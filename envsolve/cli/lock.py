@@ -56,7 +56,7 @@ project_option = option(
     "--around",
     metavar="DIR",
     type=FileName("directory"),
-    help="Leave out what the environment in DIR has, such as the framework of an image, and suit it.",
+    help="Leave out what the environment in DIR has, such as the framework of an image, and match it.",
 )
 @option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or out of date.")
 @option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
