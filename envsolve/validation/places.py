@@ -11,8 +11,19 @@ from envsolve.host.files import exists
 from envsolve.host.jetson import l4t_release
 from envsolve.host.wsl import is_wsl
 
-_CONTAINER_MARKS = (".dockerenv", "run/.containerenv", ".singularity.d", "var/run/secrets/kubernetes.io")
-"""Files that Docker, Podman, Apptainer and Kubernetes create in every container."""
+CONTAINER_MARKS = (
+    ("kubernetes", "/var/run/secrets/kubernetes.io"),
+    ("kubernetes", "KUBERNETES_SERVICE_HOST"),
+    ("apptainer", "APPTAINER_CONTAINER"),
+    ("apptainer", "SINGULARITY_CONTAINER"),
+    ("apptainer", "/.singularity.d"),
+    ("podman", "/run/.containerenv"),
+    ("docker", "/.dockerenv"),
+)
+"""Kinds of containers with the files and variables that each sets, the most specific kind first.
+
+A Kubernetes pod is also a container of Docker or the like.
+"""
 
 
 class Place(StrEnum):
@@ -35,7 +46,7 @@ def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
     places = {Place.POSIX, Place.WSL if is_wsl(root) else Place.LINUX}
     if l4t_release(root) is not None:
         places.add(Place.JETSON)
-    if any(exists(root / mark) for mark in _CONTAINER_MARKS):
+    if any(exists(root / mark[1:]) for _, mark in CONTAINER_MARKS if mark.startswith("/")):
         places.add(Place.CONTAINER)
     return frozenset(places)
 

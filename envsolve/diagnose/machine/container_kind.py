@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envsolve.diagnose.machine.files import MachineFiles
+from envsolve.validation.places import CONTAINER_MARKS
 
 
 class Container(NamedTuple):
@@ -16,17 +17,6 @@ class Container(NamedTuple):
     mark: str
 
 
-_FILES = (
-    ("kubernetes", "/var/run/secrets/kubernetes.io"),
-    ("apptainer", "/.singularity.d"),
-    ("podman", "/run/.containerenv"),
-    ("docker", "/.dockerenv"),
-)
-_VARIABLES = (
-    ("kubernetes", "KUBERNETES_SERVICE_HOST"),
-    ("apptainer", "APPTAINER_CONTAINER"),
-    ("apptainer", "SINGULARITY_CONTAINER"),
-)
 _GROUPS = (("kubernetes", "kubepods"), ("podman", "libpod"), ("docker", "docker"), ("lxc", "lxc"))
 """Words in the control groups of process 1; in version 2 of control groups they are not visible inside."""
 
@@ -36,16 +26,10 @@ _SYSTEMD = "/run/systemd/container"
 
 
 def container_of(files: MachineFiles, environ: Mapping[str, str]) -> Container | None:
-    """The container, the most specific kind first: a Kubernetes pod is also a container of Docker or the like."""
-    for kind, path in _FILES[:1]:
-        if files.exists(path):
-            return Container(kind, path)
-    for kind, name in _VARIABLES:
-        if environ.get(name):
-            return Container(kind, name)
-    for kind, path in _FILES[1:]:
-        if files.exists(path):
-            return Container(kind, path)
+    """The container, by the first mark that is found."""
+    for kind, mark in CONTAINER_MARKS:
+        if files.exists(mark) if mark.startswith("/") else environ.get(mark):
+            return Container(kind, mark)
     return _by_systemd(files) or _by_groups(files)
 
 
