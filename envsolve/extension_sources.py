@@ -14,7 +14,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
-from envsolve.boundary.document import Kept, read_document
+from envsolve.boundary.document import TomlFile
 
 Goes = Callable[[str, str], bool]
 """Whether wheels for a CUDA and a minor of PyTorch may be used, each "" if a page does not say."""
@@ -157,8 +157,8 @@ def _number(digits: str, major: int) -> str:
 
 
 def read_sources(directory: Path) -> tuple[ExtensionSource, ...]:
-    """Return the places that the files of ``directory`` describe. Raises MatrixError if one is not TOML."""
-    return tuple(_source(read_document(path, Kept(path, wanted=True))) for path in sorted(directory.glob("*.toml")))
+    """The places that the files of ``directory`` describe. Raises MatrixError if one is not TOML."""
+    return tuple(_source(TomlFile(path, cached=True).content()) for path in sorted(directory.glob("*.toml")))
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from packaging.specifiers import SpecifierSet
 
-from envsolve.boundary.document import Kept, read_document
+from envsolve.boundary.document import TomlFile
 from envsolve.model.names import normalized
 from envsolve.model.request import parse_framework
 
@@ -220,7 +220,7 @@ def _files(*below: str) -> Iterable[tuple[str, Mapping[str, Any]]]:
     shipped = package / "_frameworks"
     directory = shipped if shipped.is_dir() else package.parent / "data" / "frameworks"
     for path in sorted(directory.joinpath(*below).glob("*.toml")):
-        yield path.stem, read_document(path, Kept(path, wanted=True))
+        yield path.stem, TomlFile(path, cached=True).content()
 
 
 def read_dependent_framework(name: str, document: Mapping[str, Any]) -> DependentFramework:

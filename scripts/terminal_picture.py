@@ -26,14 +26,14 @@ COMMANDS = (
 def shown(commands: tuple[str, ...] = COMMANDS) -> list[str]:
     """The commands, each with what it prints, as one sees it without colours."""
     lines = []
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "CONDA_", "UV_"))}
-    path = os.pathsep.join((str(Path(sys.executable).parent), kept.get("PATH", "")))
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "CONDA_", "UV_"))}
+    path = os.pathsep.join((str(Path(sys.executable).parent), environ.get("PATH", "")))
     with TemporaryDirectory() as directory:
         for command in commands:
             done = subprocess.run(  # the commands above, and no others
                 ["sh", "-c", command],
                 cwd=directory,
-                env={**kept, "PATH": path, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"},
+                env={**environ, "PATH": path, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"},
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,

@@ -1,14 +1,13 @@
-"""The Python API: what the commands do, with values in and values out.
+"""The Python API: the commands as functions, with values as arguments and results.
 
-``import envsolve`` offers these functions. They take what the command line takes, by the names of its options: one
-item or several, each as text or as the value that it stands for. They print nothing and write nothing but the cache.
-Variables of other tools count as they do for the commands (CONDA_OVERRIDE_CUDA, PIP_INDEX_URL); ENVSOLVE_<OPTION> does
-not.
+``import envsolve`` provides these functions. They take what the command line takes, by the names of its options: one
+item or several, each as text or as a value. They print nothing and write only to the cache. Variables of other tools
+apply as for the commands (CONDA_OVERRIDE_CUDA, PIP_INDEX_URL); ENVSOLVE_<OPTION> does not.
 
-Each function may raise, beside what it says itself, errors of :mod:`envsolve.errors`: UsageError for what cannot be
-understood or read, MatrixError for a matrix that does not load, UnsolvableError where nothing fits, OutsideError where
-network, disk or a program fails. ``as_json`` of a result is what the command prints with ``--json``, with the types of
-:mod:`envsolve.documents`. A notebook shows a result as a table.
+Each function may raise errors of :mod:`envsolve.errors`, besides those that it documents: UsageError for input that
+cannot be understood or read, MatrixError for a matrix that does not load, UnsolvableError if nothing fits, OutsideError
+if the network, the disk or a program fails. ``as_json`` of a result is what the command prints with ``--json``, with
+the types of :mod:`envsolve.documents`. A notebook shows a result as a table.
 """
 
 from __future__ import annotations
@@ -73,9 +72,9 @@ __all__ = [
 
 
 def detect(*, matrix: File | None = None) -> DetectedHost:
-    """What this machine is: platform, driver, GPUs, C library, and where each fact comes from, as ``envsolve detect``.
+    """Detect this machine: platform, driver, GPUs, C library, and the source of each fact, as ``envsolve detect``.
 
-    ``matrix`` is a directory to read instead of the matrix that envsolve ships, here as everywhere.
+    ``matrix`` is a directory to read instead of the matrix that envsolve ships, as in all functions.
     """
     from envsolve.app.request.hosts import detected_host
 
@@ -108,21 +107,21 @@ def solve(
 ) -> Environment:
     """An environment with these frameworks that runs on the GPU and the driver, as ``envsolve solve`` prints it.
 
-    ``frameworks`` are names with versions if you like: ``"pytorch>=2.5"``. The target is this machine by default:
-    ``gpus`` is ``"auto"``, ``"none"`` (CPU), or products and compute capabilities, all of which the stack must
-    run on; ``driver`` is the version of NVIDIA's driver and ``glibc`` that of the C library, on Linux; ``hosts`` are
-    host files, in place of ``gpus``; ``platforms`` are spelled as conda spells them. ``python`` and ``cuda`` are
-    versions or ranges: ``"3.11"``, ``">=3.10,<3.13"``, ``"12.*"``. ``sources`` are in order of preference; ``prefer``
-    says which of several stacks that run is the better one: ``newest-framework``, ``newest-cuda`` or ``widest-gpu``.
-    ``channels``, ``index_url``, ``extra_index_urls`` and ``pytorch_index_url`` are conda channels and package indexes
-    in place of the usual ones, or beside them. Versions released after ``exclude_newer`` do not count: a day counts to
-    its end, and a moment without a time zone is in UTC. ``format`` is ``environment``, ``json`` or ``pixi``;
-    ``matrix`` is as for :func:`detect`. Requests are only sent for a release that is requested and newer than the
-    matrix and for a dependent framework, such as vLLM, and none with ``offline``; ``refresh``, ``cache_dir`` and
-    ``no_cache`` are as for :func:`lock`.
+    ``frameworks`` are names, optionally with versions: ``"pytorch>=2.5"``. The target is this machine by default:
+    ``gpus`` is ``"auto"``, ``"none"`` (CPU), or products and compute capabilities, all of which the stack must run on;
+    ``driver`` is the version of NVIDIA's driver and ``glibc`` that of the C library, on Linux; ``hosts`` are host
+    files, in place of ``gpus``; ``platforms`` are names of conda's platforms. ``python`` and ``cuda`` are versions or
+    ranges: ``"3.11"``, ``">=3.10,<3.13"``, ``"12.*"``. ``sources`` are in order of preference; ``prefer`` says how to
+    choose between working stacks: ``newest-framework``, ``newest-cuda`` or ``widest-gpu``. ``channels``, ``index_url``,
+    ``extra_index_urls`` and ``pytorch_index_url`` are conda channels and package indexes in place of, or in addition
+    to, the default ones. Versions released after ``exclude_newer`` are ignored: a day is included until its end, and a
+    moment without a time zone is in UTC. ``format`` is ``environment``, ``json`` or ``pixi``; ``matrix`` is as for
+    :func:`detect`. The network is only used for a requested release that is newer than the matrix and for a dependent
+    framework, such as vLLM, and never with ``offline``; ``refresh``, ``cache_dir`` and ``no_cache`` are as for
+    :func:`lock`.
 
-    Raises UnsolvableError, which says why and what would do, where no build runs there: with a GPU present or named
-    a CPU build is never chosen.
+    Raises UnsolvableError, with the reasons and with changes that help, if no build runs there: a CPU build is never
+    chosen when a GPU is present or named.
     """
     from envsolve.app.any_lock.environment_file import environment_file
     from envsolve.app.lock.lock_request import LockRequest
@@ -158,11 +157,12 @@ def solve(
     network = Network(offline, refresh, file(cache_dir), no_cache)
 
     def solved_by(known: Matrix) -> tuple[Solved, Solved]:
-        asked = LockRequest(request, network)
-        solved = environment_file(asked, known, os.environ)
+        lock_request = LockRequest(request, network)
+        solved = environment_file(lock_request, known, os.environ)
         if format == "json":
             return solved, solved
-        return solved, environment_file(asked._replace(request=request._replace(format="json")), known, os.environ)
+        as_json = lock_request._replace(request=request._replace(format="json"))
+        return solved, environment_file(as_json, known, os.environ)
 
     solved, data = knowing_new_releases(solved_by, request, tables, network, os.environ)
     return Environment(solved.texts, solved.solutions, solved.notes, data.texts[0][1])
@@ -203,24 +203,24 @@ def lock(
     no_cache: bool = False,
     matrix: File | None = None,
 ) -> LockFiles:
-    """The frameworks, the requirements and everything these need, pinned and with digests.
+    """The frameworks, the requirements and all their dependencies, pinned and with digests.
 
     ``format`` is ``pylock`` or ``requirements``, whose packages are from package indexes, or ``conda-lock`` or
-    ``explicit``, whose packages are from conda channels and which need ``envsolve[conda]``. ``requirements`` are
-    those of Python, ``requirement_files`` and ``constraint_files`` name files of them, ``build_constraint_files`` files
-    that bound what builds require. ``overrides`` replace every requirement on the same package, those of other packages
-    too, in a lock of packages from indexes. Uploads after ``exclude_newer`` do not count either. ``audit`` says how far
-    the CUDA code of wheels that the matrix does not know is read: ``auto``, ``full`` or ``off``. ``allow_builds`` takes
-    packages that have no wheel, which runs their code; ``pre`` takes pre-releases;
-    ``extensions`` takes wheels with GPU code that others than their projects publish. With ``offline`` no request is
-    sent, and only the cache is used; ``refresh`` fetches again what it has; ``cache_dir`` is its directory, and
-    ``no_cache`` does without. The rest is as for :func:`solve`.
+    ``explicit``, whose packages are from conda channels and which need ``envsolve[conda]``. ``requirements`` are Python
+    requirements, ``requirement_files`` and ``constraint_files`` name files with them, ``build_constraint_files`` files
+    that limit what builds require. ``overrides`` replace every requirement on the same package, including those of
+    other packages, in a lock of packages from indexes. Uploads after ``exclude_newer`` are ignored, too. ``audit`` says
+    how much CUDA code is read in wheels that the matrix does not know: ``auto``, ``full`` or ``off``. ``allow_builds``
+    allows packages without a wheel, which runs their code; ``pre`` allows pre-releases; ``extensions`` allows wheels
+    with GPU code that others than their projects publish. With ``offline`` the network is not used, only the cache;
+    ``refresh`` fetches cached data again; ``cache_dir`` is the directory of the cache, and ``no_cache`` disables it.
+    The rest is as for :func:`solve`.
 
-    ``existing`` is the file of a lock, if it is there: what it pins stays where it fits, except for packages that
-    ``upgrade`` names, or all with ``upgrade=True``; ``{platform}`` in the name stands for each platform.
+    ``existing`` is the file of a lock, if it exists: its pins stay if they fit, except for packages that ``upgrade``
+    names, or all with ``upgrade=True``; ``{platform}`` in the name stands for each platform.
 
-    Raises UnsolvableError if no stack or no set of packages fits, OutsideError where an index or a channel fails,
-    or where py-rattler is needed and not installed.
+    Raises UnsolvableError if no stack or no set of packages fits, OutsideError if an index or a channel fails, or if
+    py-rattler is needed and not installed.
     """
     from envsolve.api.locking import lock_files
     from envsolve.app.request.network import Network
@@ -274,14 +274,15 @@ def status(
     project: File | None = None,
     matrix: File | None = None,
 ) -> Status:
-    """Whether environment files and locks run on a machine and match the project, as ``envsolve status``.
+    """Check whether environment files and locks run on a machine and match the project, as ``envsolve status``.
 
-    ``files`` are environment files and locks. Without ``files`` and a machine these are the files of the project, which
-    is in the directory ``project``, or in this one or above; without a project those here with the usual names.
-    ``gpus``, ``driver``, ``hosts`` and ``matrix`` are as for :func:`solve`; ``platform`` is one name.
+    ``files`` are environment files and locks. Without ``files`` and a machine these are the files of the project in the
+    directory ``project``, by default in the current one or above; without a project those with the usual names in the
+    current directory. ``gpus``, ``driver``, ``hosts`` and ``matrix`` are as for :func:`solve`; ``platform`` is one
+    name.
 
-    Raises UsageError if a file or a project cannot be read, or there is nothing to check. A file that does not run
-    is no error: see ``ok`` and ``files``.
+    Raises UsageError if a file or a project cannot be read, or there is nothing to check. A file that does not run is
+    no error: see ``ok`` and ``files``.
     """
     from contextlib import chdir
 
@@ -303,9 +304,9 @@ def status(
     found = None if by_itself else find_project(Path.cwd()) if project is None else project_file(file(project))
     if found is None:
         return Status(tuple(status_of(files_to_check(names), request, tables, os.environ, by_itself=len(names) == 1)))
-    asked = read_project(found)
-    with chdir(asked.directory):
-        return Status(tuple(project_status(asked, tables, os.environ)))
+    found_project = read_project(found)
+    with chdir(found_project.directory):
+        return Status(tuple(project_status(found_project, tables, os.environ)))
 
 
 def validate(
@@ -319,18 +320,17 @@ def validate(
     timeout: float | None = None,
     matrix: File | None = None,
 ) -> Validation:
-    """Prove an environment by running kernels in it, as ``envsolve validate``; this process stays as it is.
+    """Test an environment by running kernels in it, as ``envsolve validate``; this process is not affected.
 
-    The environment is that of the directory ``prefix`` or of the interpreter ``python``, else the active one;
-    ``python=sys.executable`` means the one that this runs in. ``frameworks`` are names; default is every one that is
-    installed. ``device`` says where operations run: ``cuda``, ``cpu``, or ``auto`` for the GPU where the machine or
-    the environment has anything of NVIDIA's. ``gpus`` are the numbers of the GPUs to prove, as
-    nvidia-smi counts them; None is the first that programs get. ``burn`` is how many seconds products are repeated and
-    compared on each GPU, ``timeout`` how many a framework may take (default: 120, and 600 where its kernels are
-    compiled first). ``matrix`` is as for :func:`detect`.
+    The environment is that of the directory ``prefix`` or of the interpreter ``python``, or the active one;
+    ``python=sys.executable`` means the environment of this process. ``frameworks`` are names; by default all installed
+    ones. ``device`` is the device to test: ``cuda``, ``cpu``, or ``auto`` for the GPU if the machine or the environment
+    has NVIDIA components. ``gpus`` are the numbers of the GPUs to test, as in nvidia-smi; None is the first one that
+    programs see. ``burn`` is how many seconds products are repeated and compared on each GPU, ``timeout`` how many a
+    framework may take (default: 120, and 600 if its kernels are compiled first). ``matrix`` is as for :func:`detect`.
 
-    Raises UsageError if the environment cannot be made out or does not have a framework that is named,
-    OutsideError where its interpreter does not run. An environment that fails is no error: see ``ok``.
+    Raises UsageError if the environment cannot be determined or does not have a framework that is named, OutsideError
+    if its interpreter does not run. An environment that fails is no error: see ``ok``.
     """
     from envsolve.app.environment.validating import ValidateRequest, validation_of
 
@@ -344,7 +344,7 @@ def validate(
         raise UsageError("contradictory-options", "device='cpu' tests no GPU, but gpus selects some")
     if not burn >= 0 or (timeout is not None and not timeout >= 0):
         raise UsageError("usage", "burn and timeout are seconds, and not below 0")
-    asked = ValidateRequest(
+    request = ValidateRequest(
         _Silence(),
         prefix=file(prefix),
         python=file(python),
@@ -355,7 +355,7 @@ def validate(
         timeout=timeout,
         matrix_directory=None if matrix is None else Path(matrix),
     )
-    return validation_of(asked, os.environ)
+    return validation_of(request, os.environ)
 
 
 def explain(
@@ -372,16 +372,16 @@ def explain(
     toolkit: str | CudaVersion | None = None,
     matrix: File | None = None,
 ) -> Explanation:
-    """Cause and fix of what an error text or a log tells, as ``envsolve explain``.
+    """Find cause and fix of the errors in a text or a log, as ``envsolve explain``.
 
-    ``text`` is the text itself, a ``Path`` of a file, a binary stream, or an exception, which counts with its
-    traceback. The rest tells what is known beside it of the machine and the environment it happened in, as for
-    :func:`solve`; but ``host`` is one host file, ``platform`` one name, ``prefix`` the directory of an environment,
-    and ``python`` (``"3.12"``), ``built_cuda`` (``"12.6"``, of the framework) and ``toolkit`` (of the machine)
-    are single versions.
+    ``text`` is the text itself, a ``Path`` of a file, a binary stream, or an exception, which is read with its
+    traceback. The other arguments are known facts about the machine and the environment of the failure, as for
+    :func:`solve`; but ``host`` is one host file, ``platform`` one name, ``prefix`` the directory of an environment, and
+    ``python`` (``"3.12"``), ``built_cuda`` (``"12.6"``, of the framework) and ``toolkit`` (of the machine) are single
+    versions.
 
-    Raises UsageError for a file that cannot be read or a ``prefix`` that is no environment. A text in which nothing
-    is known is no error: it has no findings.
+    Raises UsageError for a file that cannot be read or a ``prefix`` that is no environment. A text without a known
+    error is no error: the result has no findings.
     """
     from envsolve.app.explain.explaining import ExplainRequest
     from envsolve.app.explain.explaining import explain as explained
@@ -392,7 +392,7 @@ def explain(
         raise UsageError("usage", "gpus: 'none' describes no machine: omit it")
     if python is not None and not re.fullmatch(r"[23]\.\d{1,2}(\.\d{1,2})?", python):
         raise UsageError("usage", f"python: {python!r} is not a version of Python such as 3.12")
-    asked = ExplainRequest(
+    request = ExplainRequest(
         gpus=named,
         driver=value("driver", driver, DriverVersion, DriverVersion.parse),
         host=file(host),
@@ -406,7 +406,7 @@ def explain(
     )
     try:
         with log(text) as stream:
-            return explained(stream, asked, os.environ)
+            return explained(stream, request, os.environ)
     except OSError as error:
         name = os.fspath(text) if isinstance(text, os.PathLike) else "the stream"
         raise UsageError("log-unreadable", f"{name} cannot be read: {error.strerror or error}") from error
@@ -417,21 +417,21 @@ def _cuda_text(name: str, cuda: str | CudaVersion | None) -> str | None:
 
 
 def doctor(*, prefix: File | None = None, python: File | None = None, matrix: File | None = None) -> Diagnosis:
-    """What breaks GPU stacks on this machine and in an environment, as ``envsolve doctor``.
+    """Find what breaks GPU stacks on this machine and in an environment, as ``envsolve doctor``.
 
     ``prefix``, ``python`` and ``matrix`` are as for :func:`validate`. Nothing is changed, no framework is imported.
-    Raises UsageError if the environment that is named is none.
+    Raises UsageError if the named environment does not exist.
     """
     from envsolve.app.environment.doctoring import DoctorRequest, diagnose
 
     require_one(prefix=prefix, python=python)
-    asked = DoctorRequest(
+    request = DoctorRequest(
         _Silence(),
         prefix=file(prefix),
         python=file(python),
         matrix_directory=None if matrix is None else Path(matrix),
     )
-    return diagnose(asked, os.environ).result
+    return diagnose(request, os.environ).result
 
 
 def _request(
@@ -457,14 +457,14 @@ def _request(
     from envsolve.frameworks import split_dependent
 
     named, dependent = split_dependent(words(frameworks))
-    asked = framework_requests(named, matrix)
-    if not asked and not packages.requirements and not packages.files:
+    requested = framework_requests(named, matrix)
+    if not requested and not packages.requirements and not packages.files:
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: 'pytorch>=2.5'"),))
     policy = read("prefer", prefer, member_of(Policy))
     if policy is Policy.LOCKED:
         raise UsageError("nothing-to-keep", "prefer='locked' needs an existing lock, and there is none here")
     return Request(
-        frameworks=asked,
+        frameworks=requested,
         python=value("python", python, SpecifierSet, parse_versions),
         cuda=value("cuda", cuda, SpecifierSet, parse_cuda_versions),
         gpus=gpus_of(gpus),
@@ -489,10 +489,10 @@ def _matrix(directory: File | None) -> Matrix:
 
 
 class _Silence:
-    """No one watches."""
+    """Ignores progress."""
 
     def show(self, text: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def clear(self) -> None:
-        """There is nothing to take away."""
+        """Do nothing."""

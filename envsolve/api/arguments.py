@@ -1,4 +1,4 @@
-"""What the functions take: one item or several, as text or as the value it stands for, becomes a value or one error."""
+"""Arguments of the functions: one item or several, as text or as a value, become values or one error."""
 
 from __future__ import annotations
 
@@ -30,17 +30,20 @@ Log = str | bytes | os.PathLike[str] | BinaryIO | BaseException
 
 
 def words(given: Words) -> tuple[str, ...]:
-    """Each text; a requirement as another library holds it counts as the text that it is."""
+    """Each text; a requirement object of another library counts as its text."""
     return (given,) if isinstance(given, str) else tuple(map(str, given))
 
 
 def each(name: str, given: Words, parse: Callable[[str], T]) -> tuple[T, ...]:
-    """Each text as a value, once."""
+    """Each text as a value, without duplicates."""
     return tuple(dict.fromkeys(read(name, text, parse) for text in words(given)))
 
 
 def read(name: str, given: str, parse: Callable[[str], T]) -> T:
-    """A text as a value. ``parse`` raises ValueError with a sentence for the user, this UsageError with the name."""
+    """A text as a value.
+
+    ``parse`` raises ValueError with a sentence for the user; this raises UsageError with the name.
+    """
     try:
         return parse(given)
     except ValueError as error:
@@ -48,7 +51,7 @@ def read(name: str, given: str, parse: Callable[[str], T]) -> T:
 
 
 def value(name: str, given: str | T | None, kind: type[T], parse: Callable[[str], T]) -> T | None:
-    """The same, where it is given and is no value already."""
+    """A text as a value; None and values are returned as they are."""
     if given is None or isinstance(given, kind):
         return given
     if not isinstance(given, str):
@@ -57,7 +60,7 @@ def value(name: str, given: str | T | None, kind: type[T], parse: Callable[[str]
 
 
 def address(name: str, given: str | None) -> str | None:
-    """An address, which has a line of a file to itself and so must be one word."""
+    """An address, which must be one word, since it is a line of a file."""
     return None if given is None else read(name, given, one_word)
 
 
@@ -72,7 +75,7 @@ def file_names(given: Files) -> tuple[str, ...]:
 
 
 def gpus_of(given: Gpus) -> tuple[str, ...]:
-    """GPUs as a request holds them."""
+    """GPUs in the form of a request."""
     items = (given,) if isinstance(given, str | ComputeCapability) else given
     found = tuple(read("gpus", str(it), gpu_name) for it in items)
     return ("none",) if set(found) == {"none"} else found
@@ -88,12 +91,12 @@ def package_names(name: str, given: Words) -> tuple[str, ...]:
 
 
 def moment(given: str | date) -> str:
-    """A moment in UTC; a day stands for its end."""
+    """A moment in UTC; a day means its end."""
     return read("exclude_newer", str(given), parse_moment)
 
 
 def log(given: Log) -> AbstractContextManager[BinaryIO]:
-    """The stream to explain; who gives one closes it. Raises OSError if a file cannot be opened."""
+    """The stream to explain; a stream from the caller is not closed. Raises OSError if a file cannot be opened."""
     if isinstance(given, BaseException):
         import traceback
 
@@ -111,7 +114,7 @@ def log(given: Log) -> AbstractContextManager[BinaryIO]:
 
 
 def require_one(**given: object) -> None:
-    """Raise UsageError if two arguments are given that say the same."""
+    """Raise UsageError if two arguments with the same meaning are given."""
     if all(it is not None for it in given.values()):
         names = " and ".join(given)
         raise UsageError("contradictory-options", f"{names} exclude each other: give only one")

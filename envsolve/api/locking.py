@@ -1,4 +1,4 @@
-"""Locks for a request: of package indexes, and of conda channels, which a process of its own solves."""
+"""Locks for a request: of package indexes, and of conda channels, which a separate process solves."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from envsolve.model.request import Request
 
 
 def lock_files(request: Request, matrix: Matrix, network: Network, existing: str | None) -> LockFiles:
-    """A lock, near to an ``existing`` one.
+    """A lock with few changes to an ``existing`` one.
 
-    Raises UsageError if the request for one of package indexes names what only conda has, OutsideError where
+    Raises UsageError if a request for a lock of package indexes has options that only exist for conda, OutsideError if
     py-rattler is needed and not installed.
     """
     from envsolve.app.any_lock.request_lock import lock_request

@@ -1,1 +1,1 @@
-"""What compiled files say: what a library needs, which GPUs it holds code for, and which file a loader would take."""
+"""Facts from compiled files: what a library needs, which GPUs it has code for, and which file a loader would choose."""

@@ -1,4 +1,4 @@
-"""What a Windows library says about itself: what it needs at once (imports) and what it loads later (delay-loaded)."""
+"""The DLLs that a Windows library needs: at once (imports) and later (delay-loaded)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Dll(NamedTuple):
 
 
 def read_dll(path: Path) -> Dll:
-    """The DLL at ``path``; raises UnreadableLibraryError, for one whose sections end behind the file too."""
+    """The DLL at ``path``. Raises UnreadableLibraryError, also if its sections extend beyond the file."""
     with opened_dll(path) as dll:
         size = len(dll.__data__)
         whole = max((it.PointerToRawData + it.SizeOfRawData for it in dll.sections), default=0)
@@ -49,7 +49,7 @@ def read_dll(path: Path) -> Dll:
 
 @contextmanager
 def opened_dll(path: Path) -> Iterator[PE]:
-    """The headers of the DLL at ``path``, mapped and not read; raises UnreadableLibraryError."""
+    """The headers of the DLL at ``path``, mapped and not read. Raises UnreadableLibraryError."""
     import pefile
 
     try:

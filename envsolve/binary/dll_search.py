@@ -28,7 +28,7 @@ _OF_THE_SYSTEM = ("api-ms-win-", "ext-ms-win-")
 
 
 class DllRule(StrEnum):
-    """How Windows comes to a file."""
+    """How Windows found a file."""
 
     LOADED = "already loaded"
     DLL_DIRECTORY = "directory of the DLL"
@@ -38,9 +38,9 @@ class DllRule(StrEnum):
 
 
 class DllLookup(NamedTuple):
-    """The answer for one DLL that ``requester`` needs.
+    """The result for one DLL that ``requester`` needs.
 
-    ``path`` is None if it is not found; ``on_path`` are then the files that PATH has, where Python does not look.
+    ``path`` is None if it is not found; ``on_path`` are then the files on PATH, where Python does not look.
     """
 
     name: str
@@ -54,7 +54,7 @@ class DllLookup(NamedTuple):
 
 
 class DllSearch:
-    """One process that loads DLLs, as far as finding them is concerned; ``path`` are the directories in PATH."""
+    """The DLL search of one process that loads DLLs; ``path`` are the directories in PATH."""
 
     def __init__(self, *, program: Path, system: Path, added: Sequence[Path] = (), path: Sequence[Path] = ()) -> None:
         self._program = program
@@ -65,41 +65,43 @@ class DllSearch:
         self._loaded: dict[str, Path] = {}
 
     def open(self, path: Path, *, delayed: bool = False) -> list[DllLookup]:
-        """Everything that the DLL at ``path`` brings along, breadth first; with ``delayed`` also what it loads later.
+        """Everything that the DLL at ``path`` loads, breadth first; with ``delayed`` also what it loads later.
 
-        What Windows itself brings is not followed. Raises UnreadableLibraryError if ``path`` is no DLL.
+        DLLs that belong to Windows are not followed. Raises UnreadableLibraryError if ``path`` is no DLL.
         """
         places = self._places(path.parent)
         waiting = [read_dll(path)]
         self._loaded.setdefault(path.name.lower(), path)
         answers = []
-        for asking in waiting:
-            for name in (*asking.imports, *(asking.delayed if delayed else ())):
+        for requester in waiting:
+            for name in (*requester.imports, *(requester.delayed if delayed else ())):
                 if name.lower().startswith(_OF_THE_SYSTEM):
                     continue
-                answer, found = self._asked(name, asking, places)
+                answer, found = self._lookup(name, requester, places)
                 answers.append(answer)
                 if found is not None:
                     waiting.append(found)
         return answers
 
-    def _asked(self, name: str, asking: Dll, places: tuple[tuple[DllRule, Path], ...]) -> tuple[DllLookup, Dll | None]:
+    def _lookup(
+        self, name: str, requester: Dll, places: tuple[tuple[DllRule, Path], ...]
+    ) -> tuple[DllLookup, Dll | None]:
         known = self._loaded.get(name.lower())
         if known is not None:
-            return DllLookup(name, asking.path, known, DllRule.LOADED), None
+            return DllLookup(name, requester.path, known, DllRule.LOADED), None
         files = [(rule, file) for rule, directory in places if (file := self._file(directory, name)) is not None]
         if not files:
             on_path = [file for it in self._path if (file := self._file(it, name)) is not None]
-            return DllLookup(name, asking.path, None, None, (), places, tuple(on_path)), None
+            return DllLookup(name, requester.path, None, None, (), places, tuple(on_path)), None
         rule, taken = files[0]
         shadowed = tuple(dict.fromkeys(file for _, file in files[1:] if file != taken))
         self._loaded[name.lower()] = taken
         if rule is DllRule.SYSTEM:
-            return DllLookup(name, asking.path, taken, rule, shadowed, places), None
+            return DllLookup(name, requester.path, taken, rule, shadowed, places), None
         try:
-            return DllLookup(name, asking.path, taken, rule, shadowed, places), read_dll(taken)
+            return DllLookup(name, requester.path, taken, rule, shadowed, places), read_dll(taken)
         except UnreadableLibraryError as error:
-            return DllLookup(name, asking.path, None, rule, shadowed, places, failure=error), None
+            return DllLookup(name, requester.path, None, rule, shadowed, places, failure=error), None
 
     def _places(self, directory: Path) -> tuple[tuple[DllRule, Path], ...]:
         return (
@@ -112,8 +114,8 @@ class DllSearch:
     def _file(self, directory: Path, name: str) -> Path | None:
         if directory not in self._directories:
             try:
-                held = {file.name.lower(): file for file in directory.iterdir()}
+                files = {file.name.lower(): file for file in directory.iterdir()}
             except OSError:
-                held = {}
-            self._directories[directory] = held
+                files = {}
+            self._directories[directory] = files
         return self._directories[directory].get(name.lower())

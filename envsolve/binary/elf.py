@@ -1,7 +1,7 @@
-"""What a Linux library says about itself: its name, its machine, what it needs and where it has the loader look.
+"""Facts from a Linux library: its name and machine, what it needs, and where the loader searches for that.
 
-The segments are read, as the loader does, and not the sections, which a library may lack. Of a file of a gigabyte some
-kilobytes are touched: headers, the dynamic segment, and the strings it points to.
+Like the loader, this reads the segments and not the sections, which a library may lack. Only some kilobytes are read,
+even of a gigabyte: headers, the dynamic segment, and the strings it points to.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _STRING_TAGS = {"DT_NEEDED": "needed", "DT_RPATH": "rpath", "DT_RUNPATH": "runpa
 
 
 class Abi(NamedTuple):
-    """The processor and word size that code is for: ``EM_X86_64`` and 64. Only code of one of them fits a process."""
+    """The processor and word size of code: ``EM_X86_64`` and 64. A process can only load code of one of them."""
 
     machine: str
     bits: int
 
 
 class NeededVersion(NamedTuple):
-    """A symbol version that a library asks of another: ``GLIBC_2.28`` of libc.so.6, and its number for symbols."""
+    """A symbol version that a library needs from another: ``GLIBC_2.28`` of libc.so.6, and its number for symbols."""
 
     library: str
     version: str
@@ -43,9 +43,9 @@ class NeededVersion(NamedTuple):
 
 
 class SharedLibrary(NamedTuple):
-    """What the dynamic segment of a library says. ``rpath`` and ``runpath`` are as written; None if there is none.
+    """The dynamic segment of a library. ``rpath`` and ``runpath`` are as written; None if there is none.
 
-    ``size`` is that of the file in bytes, ``whole_size`` what its tables say it must at least be.
+    ``size`` is that of the file in bytes, ``whole_size`` the smallest possible size by its tables.
     """
 
     path: Path
@@ -60,15 +60,15 @@ class SharedLibrary(NamedTuple):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the file ends before what its own tables name."""
+        """Whether the file ends before data that its own tables list."""
         return self.size < self.whole_size
 
 
 def read_library(path: Path, *, abi: Abi | None = None, truncated: bool = False) -> SharedLibrary:
-    """The library at ``path``, of the given ``abi`` where one is given.
+    """The library at ``path``; if ``abi`` is given, it must match.
 
-    Raises UnreadableLibraryError. A truncated file is one unless ``truncated`` says that it may be: the loader of
-    glibc maps such a library as long as its dynamic segment is there, and the process dies where it reads on.
+    Raises UnreadableLibraryError, also for a truncated file unless ``truncated`` allows it. The loader of glibc maps a
+    truncated library if its dynamic segment is there, and the process dies when it reads beyond the end.
     """
     try:
         with open_regular(path) as file:
@@ -81,13 +81,13 @@ def read_library(path: Path, *, abi: Abi | None = None, truncated: bool = False)
 
 
 def read_needed_versions(path: Path) -> tuple[NeededVersion, ...]:
-    """The symbol versions that the library asks of others (``.gnu.version_r``), in order; raises as read_library."""
+    """The symbol versions that the library needs from others (``.gnu.version_r``), in order; raises as read_library."""
     with opened_elf(path) as elf:
         return tuple(needed_versions(elf))
 
 
 def needed_versions(elf: ELFFile) -> Iterator[NeededVersion]:
-    """The same of an opened library."""
+    """The symbol versions that an opened library needs from others, in order."""
     from elftools.elf.gnuversions import GNUVerNeedSection
 
     for section in elf.iter_sections("SHT_GNU_verneed"):
@@ -99,7 +99,7 @@ def needed_versions(elf: ELFFile) -> Iterator[NeededVersion]:
 
 @contextmanager
 def opened_elf(path: Path) -> Iterator[ELFFile]:
-    """The library at ``path`` for pyelftools, whose failures become UnreadableLibraryError."""
+    """The library at ``path`` for pyelftools, whose errors become UnreadableLibraryError."""
     from elftools.elf.elffile import ELFFile
 
     try:
@@ -112,7 +112,7 @@ def opened_elf(path: Path) -> Iterator[ELFFile]:
 
 
 def check_header(path: Path, file: BinaryIO) -> int:
-    """The size of the file in bytes, or UnreadableLibraryError where it does not begin as a library does."""
+    """The size of the file in bytes. Raises UnreadableLibraryError if its header is not that of a library."""
     size = os.fstat(file.fileno()).st_size
     head = file.read(5)
     if not head:
@@ -129,7 +129,7 @@ def check_header(path: Path, file: BinaryIO) -> int:
 
 @contextmanager
 def _judged(path: Path, size: int = 0, whole: int = 0) -> Iterator[None]:
-    """Whatever pyelftools raises at tables that contradict one another, it is the file that is at fault."""
+    """Turn what pyelftools raises into UnreadableLibraryError: contradicting tables are the fault of the file."""
     from elftools.common.exceptions import ELFError
 
     try:
@@ -137,8 +137,8 @@ def _judged(path: Path, size: int = 0, whole: int = 0) -> Iterator[None]:
     except (ELFError, ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError) as error:
         if size < whole:
             raise _truncated(path, size, whole) from error
-        said = f"is not a library: {str(error) or type(error).__name__}"
-        raise UnreadableLibraryError(path, Damage.NO_LIBRARY, said) from error
+        reason = f"is not a library: {str(error) or type(error).__name__}"
+        raise UnreadableLibraryError(path, Damage.NO_LIBRARY, reason) from error
 
 
 def _read(path: Path, file: BinaryIO, abi: Abi | None) -> SharedLibrary:
@@ -175,13 +175,13 @@ class _Segment(NamedTuple):
 
 
 def _table_end(elf: ELFFile, table: str) -> int:
-    """The offset after the table of program headers, ``e_ph``, or section headers, ``e_sh``; 0 where there is none."""
+    """The offset after the table of program headers, ``e_ph``, or section headers, ``e_sh``; 0 if there is none."""
     count = int(elf[f"{table}num"])
     return int(elf[f"{table}off"]) + count * int(elf[f"{table}entsize"]) if count else 0
 
 
 def _segments(elf: ELFFile) -> list[_Segment]:
-    """The program headers alone: on its way to the dynamic segment pyelftools reads every section."""
+    """The program headers. Only these: to find the dynamic segment, pyelftools would read every section."""
     from elftools.common.utils import struct_parse
 
     start, step = int(elf["e_phoff"]), int(elf["e_phentsize"])
@@ -193,7 +193,7 @@ def _segments(elf: ELFFile) -> list[_Segment]:
 
 
 def _dynamic_tags(elf: ELFFile, segments: list[_Segment]) -> dict[str, list[str | int]]:
-    """The entries that matter here, by their tag: strings as strings, flags as numbers."""
+    """The relevant entries by their tag: strings as strings, flags as numbers."""
     from elftools.elf.dynamic import Dynamic
 
     found: dict[str, list[str | int]] = defaultdict(list)

@@ -1,9 +1,9 @@
-"""Which GPUs a library on disk holds code for, read from its fat binaries without touching the code.
+"""Which GPUs a library on disk has code for, read from its fat binaries without reading the code.
 
-Compilers put fat binaries into sections of their own, ``.nv_fatbin`` and, for code that is linked on the device,
-``__nv_relfatbin``; in a DLL names end after eight letters. Only these are walked, through a map of the file: about
-10 ms for a library of a gigabyte whose headers are in memory. A library of NVIDIA that keeps code in another form
-(cuFFT, the heuristics of cuDNN) shows little or none.
+Compilers put fat binaries into separate sections, ``.nv_fatbin`` and, for code that is linked on the device,
+``__nv_relfatbin``; in a DLL names end after eight letters. Only these sections are read, through a memory map: about 10
+ms for a library of a gigabyte whose headers are in memory. NVIDIA libraries with code in another form (cuFFT, the
+heuristics of cuDNN) show little or none.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from envsolve.binary.elf import opened_elf
-from envsolve.binary.fat_binary import CommonCode, held_fat_binaries
+from envsolve.binary.fat_binary import CommonCode, fat_binaries_in
 from envsolve.binary.unreadable import unreadable
 from envsolve.boundary.files import open_regular
 from envsolve.model.capability import CodeTarget, DeviceCode
 
 _SECTIONS = (".nv_fatb", "__nv_rel")
-"""How the names of the sections begin."""
+"""The beginnings of the names of the sections."""
 
 
 def read_device_code(path: Path) -> DeviceCode:
-    """The machine code and PTX that the library at ``path`` holds; both empty if it has no fat binary.
+    """The machine code and PTX in the library at ``path``; both empty if it has no fat binary.
 
     Raises UnreadableLibraryError.
     """
     code = CommonCode()
     sections = _sections(path)
     if sections:
-        with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as held:
+        with open_regular(path) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             if sys.platform != "win32":
-                held.madvise(mmap.MADV_RANDOM)  # reading ahead at each header would read all of the code
+                data.madvise(mmap.MADV_RANDOM)  # # reading ahead at each header would read all of the code
             for start, end in sections:
-                for codes in held_fat_binaries(held, start, min(end, len(held))):
+                for codes in fat_binaries_in(data, start, min(end, len(data))):
                     code.add(codes)
     targets = code.targets
     return DeviceCode(tuple(map(CodeTarget.parse, targets.sass)), tuple(map(CodeTarget.parse, targets.ptx)))
 
 
 def _sections(path: Path) -> list[tuple[int, int]]:
-    """Where fat binaries lie: the offsets of their first byte and of the one after their last."""
+    """The sections with fat binaries: the offset of the first byte, and the one after the last."""
     try:
         with open_regular(path) as file:
             is_dll = file.read(2) == b"MZ"

@@ -1,7 +1,7 @@
-"""Reading ``/etc/ld.so.cache``: which file the loader of glibc takes for a name that no search path has.
+"""Read ``/etc/ld.so.cache``: which file the loader of glibc uses for a name that is on no search path.
 
-The format is that of ``sysdeps/generic/dl-cache.h`` of glibc: an optional table of the old form, ``ld.so-1.7.0``, then
-``glibc-ld.so.cache1.1`` with a table of names, files and flags, and since 2.33 an extension that names the
+The format is in ``sysdeps/generic/dl-cache.h`` of glibc: an optional table of the old form, ``ld.so-1.7.0``, then
+``glibc-ld.so.cache1.1`` with a table of names, files and flags, and since 2.33 an extension with the names of the
 subdirectories of ``glibc-hwcaps`` that entries are for.
 """
 
@@ -28,10 +28,10 @@ _SECTION = struct.Struct("<IIII")
 """tag, flags, offset, size."""
 _HWCAPS_TAG = 1
 _IS_EXTENSION = 1 << 62
-"""In ``hwcap``: its lower half is a place in the list of subdirectories (DL_CACHE_HWCAP_EXTENSION)."""
+"""A flag in ``hwcap``: the lower half is then an index into the list of subdirectories (DL_CACHE_HWCAP_EXTENSION)."""
 
 FLAGS = {("EM_X86_64", 64): 0x0303, ("EM_AARCH64", 64): 0x0A03, ("EM_386", 32): 0x0003}
-"""What the entries of an ABI are marked with: FLAG_ELF_LIBC6 and the machine."""
+"""The flags of the entries of an ABI: FLAG_ELF_LIBC6 and the machine."""
 
 
 class CacheEntry(NamedTuple):
@@ -44,7 +44,7 @@ class CacheEntry(NamedTuple):
 
 
 def read_cache(path: Path) -> tuple[CacheEntry, ...]:
-    """Every entry in its order; none if there is no such file or it is of another form, as for the loader."""
+    """Every entry in order; none if there is no such file or it has another form, as for the loader."""
     try:
         content = read_bytes(path, _LONGEST) or b""
         return tuple(_entries(content[_start(content) :]))
@@ -53,9 +53,9 @@ def read_cache(path: Path) -> tuple[CacheEntry, ...]:
 
 
 def chosen_files(entries: Sequence[CacheEntry], flags: int, hwcaps: Sequence[str]) -> Mapping[str, Path]:
-    """For each name the file that is taken: of an entry with these ``flags``, from the foremost of ``hwcaps``.
+    """The chosen file for each name: of an entry with these ``flags``, from the first of ``hwcaps``.
 
-    Entries for the legacy subdirectories (``tls``, ``haswell``), which glibc 2.37 left behind, are passed over.
+    Entries for the legacy subdirectories (``tls``, ``haswell``), which glibc 2.37 removed, are skipped.
     """
     rank = {name: place for place, name in enumerate(hwcaps)} | {None: len(hwcaps)}
     chosen: dict[str, tuple[int, Path]] = {}
@@ -69,7 +69,7 @@ def chosen_files(entries: Sequence[CacheEntry], flags: int, hwcaps: Sequence[str
 
 
 def _start(content: bytes) -> int:
-    """Where the table of the present form begins: behind the old one, at a multiple of eight."""
+    """The start of the table in the current form: after the old one, at a multiple of eight."""
     if not content.startswith(_OLD_MAGIC):
         return 0
     (count,) = struct.unpack_from("<I", content, len(_OLD_MAGIC))
@@ -93,7 +93,7 @@ def _entries(table: bytes) -> Iterator[CacheEntry]:
 
 
 def _subdirectories(table: bytes, extension: int) -> Iterator[str]:
-    """The names in the section of the extension that lists subdirectories of glibc-hwcaps."""
+    """The names of subdirectories of glibc-hwcaps in the extension."""
     if not extension:
         return
     magic, count = struct.unpack_from("<II", table, extension)

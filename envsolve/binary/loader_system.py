@@ -1,7 +1,7 @@
-"""What the loader of a system has built in: its default directories, its cache, and the subdirectories it prefers.
+"""What is built into the loader of a system: default directories, cache, and preferred subdirectories.
 
-Since glibc 2.33 the loader tells this itself (``ld.so --list-diagnostics``). An older one knows no glibc-hwcaps, and
-its directories are those that distributions compile in.
+Since glibc 2.33 the loader reports this (``ld.so --list-diagnostics``). Older ones do not support glibc-hwcaps, and
+their directories are those that distributions compile in.
 """
 
 from __future__ import annotations
@@ -38,37 +38,37 @@ class LoaderSystem(NamedTuple):
 
 
 def loader_system(abi: Abi) -> LoaderSystem | None:
-    """The loader of this machine for programs of ``abi``; None if it has none that is known here."""
+    """The loader of this machine for programs of ``abi``; None if there is no known one."""
     known = _LOADERS.get((abi.machine, abi.bits))
     if known is None or not Path(known[0]).exists():
         return None
     interpreter, processor = known
-    said = _diagnostics(interpreter)
-    directories = said.get("path.system_dirs") or _usual_directories(processor)
-    return _system(abi, interpreter, directories, said, processor)
+    diagnostics = _diagnostics(interpreter)
+    directories = diagnostics.get("path.system_dirs") or _usual_directories(processor)
+    return _system(abi, interpreter, directories, diagnostics, processor)
 
 
 def _system(
-    abi: Abi, interpreter: str, directories: list[str], said: Mapping[str, list[str]], processor: str
+    abi: Abi, interpreter: str, directories: list[str], diagnostics: Mapping[str, list[str]], processor: str
 ) -> LoaderSystem:
-    names = "".join(said.get("dl_hwcaps_subdirs", [])).split(":")
-    active = int("".join(said.get("dl_hwcaps_subdirs_active", [])) or "0")
+    names = "".join(diagnostics.get("dl_hwcaps_subdirs", [])).split(":")
+    active = int("".join(diagnostics.get("dl_hwcaps_subdirs_active", [])) or "0")
     hwcaps = tuple(name for place, name in enumerate(names) if name and active >> place & 1)
-    cache = Path("".join(said.get("path.sysconfdir", [])) or "/etc") / "ld.so.cache"
+    cache = Path("".join(diagnostics.get("path.sysconfdir", [])) or "/etc") / "ld.so.cache"
     return LoaderSystem(
         abi=abi,
         interpreter=Path(interpreter),
         directories=tuple(f"{directory.rstrip('/')}/" for directory in directories),
         hwcaps=hwcaps,
-        lib="".join(said.get("dl_dst_lib", [])) or _usual_lib(processor),
-        platform="".join(said.get("dl_platform", [])) or processor,
+        lib="".join(diagnostics.get("dl_dst_lib", [])) or _usual_lib(processor),
+        platform="".join(diagnostics.get("dl_platform", [])) or processor,
         cache=cache,
         cached=chosen_files(read_cache(cache), FLAGS[abi.machine, abi.bits], hwcaps),
     )
 
 
 def _diagnostics(interpreter: str) -> dict[str, list[str]]:
-    """What the loader says about itself, by key, numbers in decimal; nothing where it is older than 2.33."""
+    """What the loader reports about itself, by key, with decimal numbers; empty if it is older than 2.33."""
     try:
         finished = run_program([interpreter, "--list-diagnostics"], {}, _TIMEOUT)
     except OSError:
@@ -82,7 +82,7 @@ def _diagnostics(interpreter: str) -> dict[str, list[str]]:
 
 
 def _usual_directories(processor: str) -> list[str]:
-    """As Debian and its children, or all others, compile them in."""
+    """The directories that Debian and its derivatives, or all others, compile in."""
     multiarch = f"{processor}-linux-gnu"
     if Path("/usr/lib", multiarch).is_dir():
         return [f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib", "/usr/lib"]

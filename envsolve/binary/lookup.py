@@ -1,4 +1,4 @@
-"""The loader's answers: which file a name led to, by which rule, and what else was there."""
+"""The results of a loader: which file a name led to, by which rule, and what else was there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from envsolve.binary.unreadable import UnreadableLibraryError
 
 
 class Rule(StrEnum):
-    """How a loader came to a file."""
+    """How a loader found a file."""
 
     PATH = "path"
     """It was requested by a path."""
@@ -23,7 +23,7 @@ class Rule(StrEnum):
 
 
 class Place(NamedTuple):
-    """The files to try by one rule, in order, and for the words the directories they lie in."""
+    """The files to try by one rule, in order, and the directories that messages name."""
 
     rule: Rule
     directories: tuple[str, ...]
@@ -31,11 +31,11 @@ class Place(NamedTuple):
 
 
 class Lookup(NamedTuple):
-    """The answer to one request for a library, asked by the file ``requester``.
+    """The result of one request for a library by the file ``requester``.
 
-    ``path`` is as the loader writes it, ``..`` and all; None if nothing is found, or where what is found cannot be
-    loaded: then ``failure`` says why. ``shadowed`` are other files that would have been taken, had the ones before them
-    not been there. ``looked_in`` are the directories that may be searched, in order, each with its rule.
+    ``path`` is as the loader writes it, including ``..``. It is None if nothing is found, or if the file cannot be
+    loaded: then ``failure`` says why. ``shadowed`` are other files that would have been chosen without the ones before
+    them. ``looked_in`` are the directories that may be searched, in order, each with its rule.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Lookup(NamedTuple):
 
 
 class Loaded:
-    """A library of a process: its file, what it says, the names it goes by, and what had it loaded."""
+    """A library of a process: its file, its dynamic segment, its names, and the library that loaded it."""
 
     def __init__(self, path: str, library: SharedLibrary, identity: tuple[int, int], loader: Loaded | None) -> None:
         self.path = path
@@ -59,5 +59,5 @@ class Loaded:
         self.names = {path}
 
     def goes_by(self, name: str) -> bool:
-        """Whether a request for ``name`` means this one."""
+        """Whether a request for ``name`` refers to this library."""
         return name in self.names or name == self.library.soname

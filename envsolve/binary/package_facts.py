@@ -1,4 +1,4 @@
-"""What the libraries of a package say together: of a wheel at a distance, or of one that is installed."""
+"""Facts from all libraries of a package: of a remote wheel, or of an installed package."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from envsolve.model.versions import CudaVersion
 
 _LIBRARY = re.compile(r".*\.(?:so(?:\.\d+)*|pyd|dll)", re.IGNORECASE)
 _SAYS_CUDA = re.compile(r"(?<!libi)cuda|cublas|cudnn|cufft|nvrtc|nccl|gpu|_cu1\d|-cu1\d", re.IGNORECASE)
-"""The large libicudata is that of ICU."""
+"""The large libicudata belongs to ICU."""
 _OF_NVIDIA = re.compile(
     r"(?:^|/)(?:lib)?(?:cudart|cublas(?:Lt)?|cudnn\w*?|cufft|curand|cusolver\w*?|cusparse\w*?|npp\w*?|nvjpeg|nvJitLink"
     r"|nvrtc(?:-builtins)?|nccl|cupti|nvToolsExt)(?:64_|[-.])[^/]*\Z"
 )
-"""A library of NVIDIA's that is part of the package: it has code for more GPUs than the package's own."""
+"""A library of NVIDIA's that is part of the package: it has code for more GPUs than the package's own libraries."""
 _BUNDLED = re.compile(r"(?:^|/)(?:lib)?(?:cudart|cublas|cublasLt|nvrtc)(?:64_|[-.])[^/]*\Z")
-"""Those that CUDA's major is the number of."""
+"""Libraries whose number is the major version of CUDA."""
 _RUNTIME = re.compile(r"(?:^|/)(?:libcudart[-.](?:[^/]*\.)?so\.|cudart64_)(\d\d)[^/]*\Z")
 _OF_SEVERAL = re.compile(r"torch[-_]?\d+\.?\d[^/]*\Z", re.IGNORECASE)
-"""A library for one PyTorch among those for others, as in dgl and torch-c-dlpack-ext."""
+"""A library for one PyTorch, next to libraries for others, as in dgl and torch-c-dlpack-ext."""
 _BRINGS_CUDA = re.compile(r"nvidia-(?:cuda-runtime|cuda-nvrtc|cublas|cudnn|npp|cufft)(?:-cu\d\d)?\Z|cuda-toolkit\Z")
 _OLDER_NUMPY = parse_need("numpy<2")
 
 
 class PackageFacts(NamedTuple):
-    """What the libraries of a package say together.
+    """Facts from all libraries of a package.
 
-    ``sass`` and ``ptx`` are the targets of their kernels, ``cuda`` the majors of the CUDA libraries that they load and
-    that are not part of the package, ``linked_cuda`` that of a runtime that is part of them or of the package.
-    ``numpy`` is the oldest major of NumPy that one of them was compiled with. ``unread`` are the bytes of libraries,
-    packed, that were left out. ``torch`` are the symbols of PyTorch's C++ interface that they need. ``modules`` are the
-    Python packages that it installs, each with a checksum.
+    ``sass`` and ``ptx`` are the targets of their kernels. ``cuda`` are the majors of the CUDA libraries that they load
+    from outside of the package, ``linked_cuda`` that of a runtime that is part of them or of the package. ``numpy`` is
+    the oldest major of NumPy that one of them was compiled with. ``unread`` are the bytes of skipped libraries,
+    compressed. ``torch`` are the symbols of PyTorch's C++ interface that they need. ``modules`` are the Python packages
+    that the package installs, each with a checksum.
     """
 
     sass: tuple[str, ...] = ()
@@ -63,12 +63,12 @@ class PackageFacts(NamedTuple):
     def build_facts(
         self, name: str, version: str, requires: Iterable[str], evidence: Evidence, torch: Need | None = None
     ) -> BuildFacts | None:
-        """What that means for the builds of one version, whose metadata require the packages ``requires``.
+        """The facts about the builds of one version, whose metadata require the packages ``requires``.
 
-        ``torch`` is the PyTorch that has all the symbols that they need; where the metadata require none, what needs it
-        is optional. None if they may stand beside anything. Who requires packages of NVIDIA brings CUDA along, and
-        who loads the libraries of several takes the one that is there. Where libraries were left out, these may have
-        the code that others lack.
+        ``torch`` is the PyTorch that has all the symbols that they need; if the metadata do not require PyTorch, these
+        libraries are optional. None if the package may be installed beside anything. A package that requires packages
+        of NVIDIA's needs no other CUDA, and one that loads the libraries of several uses the one that is there. If
+        libraries were skipped, these may have the code that the others lack.
         """
         names = set(requires)
         majors = () if any(map(brings_cuda, names)) else self.cuda
@@ -91,9 +91,9 @@ class PackageFacts(NamedTuple):
 def facts_in(
     members: Mapping[str, int], chunks: Callable[[str], Iterator[bytes]], budget: int, *, named: bool = False
 ) -> PackageFacts:
-    """What the libraries among ``members`` hold, up to ``budget`` bytes of them, the smallest first.
+    """The facts from the libraries among ``members``, up to ``budget`` bytes of them, the smallest first.
 
-    With ``named`` only those are read whose path speaks of CUDA or of a GPU. Raises what ``chunks`` does, and
+    With ``named`` only libraries are read whose path mentions CUDA or a GPU. Raises what ``chunks`` raises, and
     ValueError for damaged code.
     """
     chosen: set[str] = set()
@@ -106,7 +106,7 @@ def facts_in(
             continue
         left -= members[name]
         chosen.add(name)
-    in_order = [name for name in members if name in chosen]  # what lies behind one another is fetched at once
+    in_order = [name for name in members if name in chosen]  # # adjacent members are fetched in one request
     return together({name: read_stream(chunks(name)) for name in in_order}, members, unread)
 
 
@@ -116,12 +116,12 @@ def libraries_in(members: Iterable[str]) -> Iterator[str]:
 
 
 def brings_cuda(package: str) -> bool:
-    """Whether ``package``, by its normalized name, installs libraries of CUDA: who requires it needs no others."""
+    """Whether ``package``, a normalized name, installs CUDA libraries; a package that requires it needs no others."""
     return _BRINGS_CUDA.match(package) is not None
 
 
 def together(libraries: Mapping[str, StreamedLibrary], members: Iterable[str], unread: int = 0) -> PackageFacts:
-    """What the ``libraries`` of a package say, by their paths, whose files are ``members``."""
+    """The facts from the ``libraries`` of a package, by their paths; ``members`` are all of its files."""
     names, found = tuple(members), libraries.values()
     targets = [it.code for it in found]
     runtimes = [int(name[1]) for it in names if (name := _RUNTIME.search(it)) is not None]

@@ -22,7 +22,7 @@ def expand(text: str, origin: str, system: LoaderSystem) -> str:
 
 
 def entries(path: str, separators: str, origin: str, system: LoaderSystem) -> tuple[str, ...]:
-    """The directories of a path, each once, as they stand in front of a file name: with one slash at the end.
+    """The directories of a path, each once, with one slash at the end, so that a file name can be appended.
 
     An empty entry is the current directory and stays empty. An empty path has no entry.
     """
@@ -33,7 +33,7 @@ def entries(path: str, separators: str, origin: str, system: LoaderSystem) -> tu
 
 
 def candidates(directories: Iterable[str], name: str, system: LoaderSystem) -> Iterator[str]:
-    """The files that are tried for ``name``: in each directory those for this processor first."""
+    """The files that are tried for ``name``: in each directory first those for this processor."""
     for directory in directories:
         for subdirectory in system.hwcaps:
             yield f"{directory}glibc-hwcaps/{subdirectory}/{name}"
@@ -41,5 +41,5 @@ def candidates(directories: Iterable[str], name: str, system: LoaderSystem) -> I
 
 
 def origin_of(path: str, current_directory: str) -> str:
-    """What $ORIGIN is in a file that was found as ``path``. Links are not followed."""
+    """The value of $ORIGIN for a file that was found as ``path``. Links are not followed."""
     return os.path.dirname(os.path.join(current_directory, path)) or "/"  # noqa: PTH118, PTH120 - keeps "..", as glibc

@@ -1,8 +1,8 @@
-"""Where the names of needed libraries and symbols stand in an ELF file that is read as a stream.
+"""Find the names of needed libraries and symbols in an ELF file that is read as a stream.
 
-The segments are listed at the beginning, the dynamic one lies behind the code: what it points to has passed by then, so
-that it says which of the names that were seen are needed (DT_NEEDED, and DT_SYMTAB for symbols). See the System V ABI,
-chapters 4 and 5.
+The segments are listed at the beginning, but the dynamic one is after the code. When it arrives, the data it points to
+have passed. It says which of the names that were seen are needed (DT_NEEDED, and DT_SYMTAB for symbols). See the System
+V ABI, chapters 4 and 5.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 
 _HEADER = struct.Struct("<4s5B7x2HI3QI3H")
-"""Of 64-bit files of little-endian processors: all that have a CUDA toolkit."""
+"""The header of 64-bit files of little-endian processors: all that have a CUDA toolkit."""
 _SEGMENT = struct.Struct("<2I6Q")
 _ENTRY = struct.Struct("<2Q")
 _SYMBOL = struct.Struct("<I2BH2Q")
@@ -19,32 +19,36 @@ _LOAD, _DYNAMIC = 1, 2
 _EXECUTABLE = 1
 _NEEDED, _STRING_TABLE, _SYMBOL_TABLE = 1, 5, 6
 _TABLES = (4, _STRING_TABLE, 7, 12, 23, 25, 0x6FFFFEF5, 0x6FFFFFF0, 0x6FFFFFFE)
-"""What holds the address of a table: the nearest behind the symbols ends these, of which no number is given."""
+"""The tags with the address of a table: the nearest one after the symbols is their end, since their number is not
+given.
+"""
 _UNDEFINED, _WEAK = 0, 2
 _LONGEST_BEGINNING = 1 << 16
 _LONGEST_SEGMENT = 1 << 20
 _SYMBOLS_WITHIN = 16 << 20
-"""Bytes at the beginning of a file in which linkers put the symbols; those of libtorch_cuda, the largest, take 8 MB."""
+"""Linkers put the symbols in this many bytes at the beginning of a file; those of libtorch_cuda, the largest, take 8
+MB.
+"""
 
 
 class DynamicSegment:
-    """The dynamic segment of a file whose bytes are shown to it in order."""
+    """The dynamic segment of a file, whose bytes are passed to it in order."""
 
     def __init__(self) -> None:
         self._beginning: bytearray | None = bytearray()
-        """The first bytes, until the list of segments is whole; None from then on."""
+        """The first bytes, until the list of segments is complete; None afterwards."""
         self._loads: list[tuple[int, int, int]] = []
-        """Offset in the file, address and size of what is loaded."""
+        """Offset in the file, address and size of each loaded segment."""
         self.code = 0
-        """Where the code begins, 0 if not known: linkers put the names of the dynamic segment before it."""
+        """The start of the code, 0 if unknown: linkers put the names of the dynamic segment before it."""
         self._start = self._end = 0
         self._content = bytearray()
         self._head = bytearray()
-        """The first bytes, in which the symbols are; none of a file of another kind."""
+        """The first bytes, which contain the symbols; empty for another kind of file."""
         self._position = 0
 
     def show(self, chunk: bytes) -> None:
-        """Take note of what matters in the next bytes."""
+        """Process the next bytes."""
         start, self._position = self._position, self._position + len(chunk)
         if self._beginning is not None:
             self._beginning += chunk
@@ -56,14 +60,14 @@ class DynamicSegment:
 
     @property
     def needed(self) -> frozenset[int] | None:
-        """The offsets of the names of needed libraries; None if the file does not say, or was not read so far."""
+        """The offsets of the names of needed libraries; None if the file does not say, or is not read far enough."""
         table, entries = self._strings
         return None if table is None else frozenset(table + value for tag, value in entries if tag == _NEEDED)
 
     def symbols(self, *, defined: bool) -> frozenset[int]:
-        """The offsets of the names of the symbols that the file defines, or that other libraries have to define.
+        """The offsets of the names of the symbols that the file defines, or needs from other libraries.
 
-        Empty where that is not known.
+        Empty if they are not known.
         """
         table, entries = self._strings
         start = next((self._offset(value) for tag, value in entries if tag == _SYMBOL_TABLE), None)

@@ -1,10 +1,10 @@
-"""What a library says of the CUDA that it needs, read as a stream: inside a wheel it is packed and has no headers.
+"""Read the CUDA requirements of a library as a stream: inside a wheel it is compressed and has no headers.
 
-Names of libraries stand as they are in the bytes: those in DT_NEEDED in .dynstr, those given to dlopen in .rodata,
-those of a DLL in its import table. The number in the name of libcudart, libcublas, libcublasLt and libnvrtc is the
-major version of their CUDA (data/compat_matrix/libraries.toml). A runtime that is linked statically has no name: it
-shows by its messages, and its version by the form of the code that was compiled with it. The symbols of PyTorch that a
-library needs say which PyTorch it was compiled for: its C++ interface changes with each release.
+Names of libraries are plain text in the file: those in DT_NEEDED in .dynstr, those passed to dlopen in .rodata, those
+of a DLL in its import table. The number in the name of libcudart, libcublas, libcublasLt and libnvrtc is the major
+version of their CUDA (data/compat_matrix/libraries.toml). A statically linked runtime has no name: its messages show
+it, and its version follows from the form of the code that was compiled with it. The symbols of PyTorch that a library
+needs say which PyTorch it was compiled for, since its C++ interface changes with each release.
 """
 
 from __future__ import annotations
@@ -22,25 +22,27 @@ _NAMED = re.compile(
     rb"|\0(?:cudart|cublas|cublasLt|nvrtc)64_(\d\d)\d?(?:_\d+)?\.dll(?=\0)"
 )
 _RUNTIME = (b"\0CUDA driver version is insufficient for CUDA runtime version\0", b"\0nvcudart_hybrid64.dll\0")
-"""What only the runtime holds: its text for cudaErrorInsufficientDriver and, on Windows since CUDA 13, the name of
-the part of it that the driver installs (warp-lang 1.19)."""
+"""Text that only the runtime contains: its message for cudaErrorInsufficientDriver and, on Windows since CUDA 13, the
+name of the part of it that the driver installs (warp-lang 1.19).
+"""
 _NUMPY = re.compile(rb"numpy\.(_?core)\._multiarray_umath")
-"""The module that an extension imports: ``numpy.core`` where it was compiled with NumPy 1 (NumPy 2.0 migration guide:
-``numpy.core`` became ``numpy._core``, and what is compiled with NumPy 2 tries that first)."""
+"""The module that an extension imports: ``numpy.core`` if it was compiled with NumPy 1 (NumPy 2.0 migration guide:
+``numpy.core`` became ``numpy._core``, and code compiled with NumPy 2 tries that first).
+"""
 _TORCH = re.compile(rb"\0(_Z(?:T[ITV])?N?[KVr]*(?:3c10|2at|5torch)[\w.]{1,4000})(?=\0)")
 """The name of a symbol in one of PyTorch's namespaces, by the Itanium C++ ABI."""
 _OVERLAP = 4096
-"""Bytes of a piece that are looked at again with the next one: longer than any of these texts."""
+"""Bytes at the end of a chunk that are searched again with the next one: longer than any of these texts."""
 
 
 class StreamedLibrary(NamedTuple):
-    """What one library says.
+    """The facts from one library.
 
-    ``code`` is its machine code and PTX, empty if it has no kernels. ``cuda`` are the majors of the CUDA libraries
-    that it does not load without or, where there are none, that it names. ``linked_cuda`` is the major of a CUDA
-    runtime that is part of it, None if there is none or where nothing says which. ``numpy`` is the major that it was
-    compiled with, None if it imports no NumPy. ``ptx_cuda`` is the newest toolkit that wrote its PTX. ``torch`` are
-    the symbols of PyTorch's C++ interface that it does not load without.
+    ``code`` is its machine code and PTX, empty if it has no kernels. ``cuda`` are the majors of the CUDA libraries that
+    it needs or, if there are none, that it names. ``linked_cuda`` is the major of a CUDA runtime that is part of it;
+    None if there is none or it is unknown. ``numpy`` is the major that it was compiled with; None if it imports no
+    NumPy. ``ptx_cuda`` is the newest toolkit that wrote its PTX. ``torch`` are the symbols of PyTorch's C++ interface
+    that it needs.
     """
 
     code: DeviceCode
@@ -52,9 +54,9 @@ class StreamedLibrary(NamedTuple):
 
 
 def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> StreamedLibrary:
-    """What a library says, read to its end or up to ``enough`` fat binaries.
+    """The facts from a library, read to its end or up to ``enough`` fat binaries.
 
-    Raises ValueError for a fat binary that is too large to be one.
+    Raises ValueError for a fat binary of an impossible size.
     """
     texts = _Texts()
     common = CommonCode()
@@ -74,7 +76,7 @@ def read_stream(chunks: Iterable[bytes], *, enough: int | None = None) -> Stream
 
 
 def torch_symbols_of(chunks: Iterable[bytes]) -> frozenset[str]:
-    """The symbols of PyTorch's C++ interface that a library of PyTorch has."""
+    """The symbols of PyTorch's C++ interface that a library of PyTorch defines."""
     texts = _Texts()
     for _ in texts.passing(chunks):
         pass
@@ -82,26 +84,26 @@ def torch_symbols_of(chunks: Iterable[bytes]) -> frozenset[str]:
 
 
 class _Texts:
-    """Notes the texts that matter in the bytes that pass by."""
+    """Collects the relevant texts from bytes that pass through it."""
 
     def __init__(self) -> None:
         self.numpy: set[str] = set()
         self.has_runtime = False
         self._named: dict[int, int] = {}
-        """The majors in names of CUDA libraries, by the place of the name."""
+        """The majors in names of CUDA libraries, by the position of the name."""
         self._of_torch: dict[int, str] = {}
         self._dynamic = DynamicSegment()
 
     @property
     def cuda(self) -> frozenset[int]:
-        """The majors of the CUDA libraries that are needed, else of those that are named."""
+        """The majors of the CUDA libraries that are needed, or else of those that are named."""
         needed = self._dynamic.needed
         if needed is None:
             needed = frozenset(it for it in self._named if it < self._dynamic.code)
         return frozenset(self._named[it] for it in needed if it in self._named) or frozenset(self._named.values())
 
     def torch(self, *, defined: bool) -> frozenset[str]:
-        """The symbols of PyTorch that are there, or that are needed."""
+        """The symbols of PyTorch that are defined, or that are needed."""
         return frozenset(self._of_torch[it] for it in self._dynamic.symbols(defined=defined) if it in self._of_torch)
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:

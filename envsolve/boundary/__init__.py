@@ -1,6 +1,6 @@
-"""The trust boundary: how envsolve reads files, runs programs and shows text that it does not trust.
+"""The trust boundary: how envsolve reads files, runs programs and prints text that it does not trust.
 
-``files`` reads what a project or an environment names, ``programs`` finds and runs programs, ``answers`` asks those
-that print what they like, ``secrets`` removes logins and tokens, ``display`` makes text from outside safe to print.
-SECURITY.md says what is trusted and what is not.
+``files`` reads files of projects and environments, ``programs`` finds and runs programs, ``answers`` runs programs
+whose output cannot be trusted, ``secrets`` removes logins and tokens, ``display`` makes text from outside safe to
+print. SECURITY.md says what is trusted and what is not.
 """

@@ -1,11 +1,11 @@
-"""Asking programs that print what they like: the Python of an environment, or a shell that runs its scripts.
+"""Run programs that may print anything: the Python of an environment, or a shell that runs its scripts.
 
-``sitecustomize`` may print before the first line of ours runs, and may never end. So the answer has a file of its own,
-whose path is the last argument of the program; what is printed is drained, and only its end is kept for messages.
+``sitecustomize`` may print before our first line runs, and may never end. So the program writes its answer to a
+separate file, whose path is its last argument. Its output is drained, and only the end is kept for messages.
 
-A file and not a pipe: it works alike on Windows, passes through whatever stands in the interpreter's place (the
-launcher of a venv, a shell script), and has an end though a process that was left behind still has it open. A hostile
-program could fill the disk through it, but that takes no file of ours: it runs as the user.
+The answer is a file and not a pipe because a file works the same on Windows, passes through a launcher of a venv or a
+shell script in place of the interpreter, and has an end even if a leftover process still has it open. A hostile program
+could fill the disk through it, but it could do that anyway: it runs as the user.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 PATIENCE = 20.0
-"""Seconds for a mere question, such as a version or a list of what is installed."""
+"""Seconds for a short query, such as a version or the list of installed packages."""
 LONGEST_ANSWER = 16 * 1024 * 1024
 LONGEST_OUTPUT = 64 * 1024 * 1024
-"""Bytes that a program may print. One that prints more is ended."""
+"""Bytes that a program may print. A program that prints more is stopped."""
 LONGEST_TAIL = 64 * 1024
-"""Bytes of what it printed that are kept: the end, where a library says why it stops."""
+"""Bytes of the output that are kept: the end, where a library says why it stops."""
 _LONGEST_LINE = 300
 _FIRST_EXCEPTION = 0xC0000000
-"""The exit codes of a process that Windows ended for an exception begin here (NTSTATUS of severity error)."""
+"""The first exit code of a process that Windows ended because of an exception (NTSTATUS of severity error)."""
 _ENDED_BY = {
     "SIGKILL": "Something killed it; mostly that is the system, short of memory.",
     "SIGILL": "The processor lacks an instruction that the build uses, mostly of AVX.",
@@ -57,7 +57,7 @@ class Ending(NamedTuple):
 
     @property
     def crash(self) -> str | None:
-        """In words what ended it from outside or as an exception; None for one that ended by itself or timed out."""
+        """A sentence on what ended it from outside, or as an exception; None if it ended by itself or timed out."""
         if self.flooded:
             return f"It printed more than {LONGEST_OUTPUT >> 20} MiB and was stopped."
         if self.signal is not None:
@@ -68,9 +68,9 @@ class Ending(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a program wrote to its file, how it ended, and the end of what it printed.
+    """What a program wrote to its file, how it ended, and the end of its output.
 
-    ``fault`` says why the file cannot be read, "" if it can or where there is none.
+    ``fault`` says why the file cannot be read; "" if it can, or if there is none.
     """
 
     content: bytes
@@ -79,8 +79,8 @@ class Answer(NamedTuple):
     tail: str
 
 
-class Asking:
-    """The programs that are asked now. Leaving the ``with`` block, for whatever reason, ends them."""
+class ProgramRunner:
+    """Runs programs and collects their answers. Leaving the ``with`` block ends all of them."""
 
     def __init__(self) -> None:
         self._running: set[Popen[bytes]] = set()
@@ -96,18 +96,18 @@ class Asking:
         self.end()
 
     def end(self) -> None:
-        """End every program that runs; none can be started after it."""
+        """End every running program; no program can be started afterwards."""
         with self._lock:
             self._closed = True
             running = list(self._running)
         for process in running:
             end_session(process)
 
-    def ask(self, command: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
-        """Run ``command``, with the path of its answer as a last argument, for at most ``timeout`` seconds.
+    def answer(self, command: Sequence[str], environ: Mapping[str, str], timeout: float) -> Answer:
+        """Run ``command``, with the path of the answer file as last argument, for at most ``timeout`` seconds.
 
-        It runs in an empty directory, where a library that the loader finds in the current one is not found by chance.
-        Raises OutsideError once :meth:`end` was called. OSError passes where it cannot be started.
+        It runs in an empty directory, so that the loader does not find a library in the current directory by chance.
+        Raises OutsideError after :meth:`end` was called, and OSError if the program cannot be started.
         """
         with TemporaryDirectory(prefix="envsolve-answer-", ignore_cleanup_errors=True) as directory:
             file = Path(directory, "answer")
@@ -132,7 +132,7 @@ class Asking:
     def _finished(self, process: Popen[bytes], timeout: float) -> tuple[Ending, str]:
         import subprocess
 
-        output = Output(process, LONGEST_OUTPUT, kept=LONGEST_TAIL)
+        output = Output(process, LONGEST_OUTPUT, tail=LONGEST_TAIL)
         try:
             code = process.wait(timeout)
             ending = Ending(signal=-code) if code < 0 else Ending(exit_code=code)
@@ -146,7 +146,7 @@ class Asking:
         return (Ending(flooded=True) if output.flooded else ending), tail
 
 
-def ask_python(
+def query_python(
     python: str | Path,
     value: str,
     environ: Mapping[str, str],
@@ -154,27 +154,28 @@ def ask_python(
     options: Sequence[str] = ("-I",),
     timeout: float = PATIENCE,
 ) -> object:
-    """What the interpreter makes of the expression ``value``, which JSON can hold.
+    """The value of the expression ``value`` in the interpreter; it must be representable in JSON.
 
     The expression may use json, os, platform, sys and sysconfig. Raises OutsideError ``python-not-usable`` if the
-    interpreter cannot be started, does not answer in ``timeout`` seconds, or answers with something else than JSON.
+    interpreter cannot be started, does not answer within ``timeout`` seconds, or answers with something other than
+    JSON.
     """
     command = [os.fspath(python), *options, "-c", _QUESTION.format(value)]
     try:
-        with Asking() as asking:
-            answer = asking.ask(command, environ, timeout)
+        with ProgramRunner() as runner:
+            answer = runner.answer(command, environ, timeout)
     except OSError as error:
         raise not_usable(python, f"cannot be run: {error.strerror or error}") from None
     if answer.ending.exit_code != 0 or answer.fault:
-        raise unanswered(python, answer)
+        raise no_answer(python, answer)
     try:
         return json_value(answer.content)
     except FileError as error:
         raise not_usable(python, f"gave an answer that cannot be read: {error.reason}") from None
 
 
-def unanswered(python: str | Path, answer: Answer) -> OutsideError:
-    """The error that an interpreter gave no answer, with why and the last line that it printed."""
+def no_answer(python: str | Path, answer: Answer) -> OutsideError:
+    """The error for an interpreter that gave no answer, with the reason and the last line that it printed."""
     last = tuple(line.strip() for line in answer.tail.splitlines() if line.strip())[-1:]
     cause = tuple(line[:_LONGEST_LINE] for line in last)
     ending = answer.ending
@@ -191,5 +192,5 @@ def unanswered(python: str | Path, answer: Answer) -> OutsideError:
 
 
 def not_usable(python: str | Path, why: str, cause: tuple[str, ...] = ()) -> OutsideError:
-    """The error that an interpreter is of no use; ``why`` goes on from its name."""
+    """The error for an unusable interpreter; ``why`` continues the sentence after its name."""
     return OutsideError("python-not-usable", f"{python} {why}", cause)

@@ -1,4 +1,7 @@
-"""One command at a time works on a directory: a file in it is locked until the command ends, however that ends."""
+"""Lock a directory, so that one command at a time works on it.
+
+The lock is on a file in the directory and ends with the command.
+"""
 
 from __future__ import annotations
 
@@ -17,15 +20,17 @@ LOCK = ".envsolve.busy"
 _TRIES = 5
 _WAIT = 0.05
 _FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-"""A link of that name may lead anywhere, and a FIFO would be waited for."""
+"""A symbolic link of that name may lead anywhere, and opening a FIFO would block."""
 
 
 @contextmanager
 def locked(path: Path, busy: OutsideError, seconds: float = 0.0) -> Iterator[None]:
-    """Hold the directory at ``path``; programs that are started meanwhile do so too, as one may outlive its command.
+    """Lock the directory at ``path``.
 
-    Raises ``busy`` where another command does, for longer than ``seconds``. OSError passes, from here and from what is
-    done meanwhile.
+    Programs that are started meanwhile share the lock, as one may outlive its command.
+
+    Raises ``busy`` if another command still has the lock after ``seconds``. Raises OSError, also from the ``with``
+    block.
     """
     file = path / LOCK
     until = time.monotonic() + seconds
@@ -45,9 +50,9 @@ def locked(path: Path, busy: OutsideError, seconds: float = 0.0) -> Iterator[Non
 
 
 def _locked(file: Path) -> int | None:
-    """A descriptor of the locked file, None if another command has it.
+    """A descriptor of the locked file; None if another command has the lock.
 
-    A file that was removed before it was locked here does not count.
+    A file that was removed before it could be locked does not count.
     """
     for _ in range(_TRIES):
         descriptor = os.open(file, _FLAGS, 0o666)
@@ -70,7 +75,7 @@ def _require_regular(descriptor: int) -> None:
 
 
 def _try_lock(descriptor: int) -> bool:
-    """Whether the lock was free. On a file system without locks everyone is alone."""
+    """Whether the lock was free. On a file system without locks it always is."""
     try:
         if sys.platform == "win32":
             import msvcrt

@@ -1,4 +1,4 @@
-"""Text from outside, made safe to print: names of GPUs, answers of servers, words of wheels and environments."""
+"""Make text from outside safe to print: names of GPUs, answers of servers, metadata of wheels and environments."""
 
 from __future__ import annotations
 
@@ -12,29 +12,32 @@ _COLOUR = re.compile(r"(\x1b\[[0-9;]*m)")
 def one_line(text: str) -> str:
     r"""``text`` on one line, without secrets, with control, format and bidirectional characters as ``\uXXXX``.
 
-    A terminal would obey them, and a line break would let the text forge a line of envsolve's own, such as ``hint:``.
+    A terminal would interpret them, and a line break would let the text forge a line of envsolve's own, such as
+    ``hint:``.
     """
     text = without_secrets(text)
     return text if text.isprintable() else "".join(map(_visible, " ".join(text.split())))
 
 
 def short_line(text: str, longest: int = 256) -> str:
-    """``text`` as :func:`one_line` has it, cut to ``longest`` characters: a name, or what a program said."""
+    """``text`` like :func:`one_line`, cut to ``longest`` characters: a name, or output of a program."""
     line = one_line(text[: 4 * longest])
     return line if len(line) <= longest else f"{line[: longest - 3]}..."
 
 
 def escaped(text: str) -> str:
-    r"""``text`` of several lines, without secrets, with the same characters escaped but line breaks, tabs and colours.
+    r"""``text`` of several lines, without secrets, with the same characters escaped.
 
-    A document of JSON stays the same document, as ``\uXXXX`` is how JSON writes a character.
+    Line breaks, tabs and colours stay.
+
+    A JSON document stays the same document, since ``\uXXXX`` is how JSON writes a character.
     """
     lines = without_secrets(text).replace("\r\n", "\n").split("\n")
     return "\n".join(line if line.isprintable() else _escaped_line(line) for line in lines)
 
 
 def escaped_character(character: str) -> str:
-    r"""``character`` as ``\uXXXX``, one beyond the first 65,536 as two of them, as in JSON."""
+    r"""``character`` as ``\uXXXX``, or as two of these for one beyond the first 65,536, as in JSON."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
 

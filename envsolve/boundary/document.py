@@ -1,8 +1,8 @@
-"""Reading a TOML file, with its parsed form kept in ``__pycache__`` beside it or in the user's cache directory.
+"""Read a TOML file, and cache its parsed form in ``__pycache__`` beside it or in the user's cache directory.
 
-Parsing the largest file costs about 25 ms, a third of the whole main job; its marshalled form loads in a few. The TOML
-stays the single source: a kept form counts only while size and modification time of the source are those it was made
-from, and where it cannot be written or read, the TOML is parsed.
+Parsing the largest file takes about 25 ms, a third of the main job; its marshalled form loads in a few. The TOML stays
+the only source: a cached form is used only while the size and modification time of the TOML file are the same. If the
+cache cannot be read or written, the TOML is parsed.
 """
 
 from __future__ import annotations
@@ -22,30 +22,40 @@ Document = dict[str, object]
 WHOLE_DIRECTORY = Hint("--matrix and ENVSOLVE_MATRIX take a directory with every file of the matrix")
 
 _LONGEST = 16 * 1024 * 1024
-"""Bytes of a file; the largest of the shipped ones has 600,000."""
+"""Bytes of a file; the largest shipped one has 600,000."""
 _FORMAT = 4
-"""Changes whenever what is kept takes another form (cached_rows.py: the parts of a framework)."""
+"""Increase it whenever the cached data change their form (cached_rows.py: the parts of a framework)."""
 
 
-class Kept:
-    """The forms of one TOML file that are kept beside it; none unless ``wanted``.
+class TomlFile:
+    """A TOML file, with its parsed content and parts of that in a cache if it is ``cached``.
 
-    They are as trusted as the .pyc files of a package, so only those of the shipped matrix are: a directory that
-    someone hands over is read from its TOML alone.
+    The cache is as trusted as the .pyc files of a package, so only shipped files use it. A directory from elsewhere is
+    read from its TOML alone.
+
+    Raises MatrixError if there is no such file.
     """
 
-    def __init__(self, path: Path, *, wanted: bool) -> None:
+    def __init__(self, path: Path, *, cached: bool) -> None:
         self._path = path
-        self._wanted = wanted
+        self._cached = cached
         try:
             facts = path.stat()
         except OSError as error:
             raise _unreadable(path, error.strerror or str(error)) from error
         self._key = (_FORMAT, sys.hexversion, facts.st_mtime_ns, facts.st_size)
 
-    def form(self, name: str) -> Document | None:
-        """The form kept under ``name``, or None if there is none of the file as it is now."""
-        for folder in self._folders() if self._wanted else ():
+    def content(self) -> Document:
+        """The parsed file. Raises MatrixError if it cannot be read or is not TOML."""
+        document = self.part("")
+        if document is None:
+            document = _parsed(self._path)
+            self.store_part("", document)
+        return document
+
+    def part(self, name: str) -> Document | None:
+        """The part cached under ``name``; None if there is none, or if the file has changed since."""
+        for folder in self._folders() if self._cached else ():
             try:
                 with open(folder / self._file_name(name), "rb") as file:  # noqa: PTH123 - Path.open costs as much again
                     made_from, document = marshal.loads(file.read())  # noqa: S302 - as trusted as .pyc files
@@ -55,9 +65,9 @@ class Kept:
                 return cast("Document", document)
         return None
 
-    def keep(self, name: str, document: Document) -> None:
-        """Write a form in one step, into the first folder that takes it; failing is no loss."""
-        if not self._wanted:
+    def store_part(self, name: str, document: Document) -> None:
+        """Cache a part in the first writable folder, atomically. A failure is ignored."""
+        if not self._cached:
             return
         content = marshal.dumps((self._key, document))
         for folder in self._folders()[1 if sys.dont_write_bytecode else 0 :]:
@@ -74,27 +84,15 @@ class Kept:
             return
 
     def _folders(self) -> list[Path]:
-        """Beside the TOML; for an installation that its user cannot write to, in the user's cache directory."""
+        """Beside the TOML file, and in the user's cache directory in case the installation is read-only."""
         directory = self._path.parent.resolve()
         name = "-".join(part.strip("\\/:") for part in directory.parts)
         own = cache_directory()
         return [directory / "__pycache__", *([] if own is None else [own / "matrix" / name])]
 
     def _file_name(self, name: str) -> str:
-        form = f"{self._path.stem}.{name}" if name else self._path.stem
-        return f"{form}.{sys.implementation.cache_tag}.marshal"
-
-
-def read_document(path: Path, kept: Kept) -> Document:
-    """The parsed TOML file at ``path``, from what was ``kept`` of it or kept from now on.
-
-    Raises MatrixError if it cannot be read or is not TOML.
-    """
-    document = kept.form("")
-    if document is None:
-        document = _parsed(path)
-        kept.keep("", document)
-    return document
+        stem = f"{self._path.stem}.{name}" if name else self._path.stem
+        return f"{stem}.{sys.implementation.cache_tag}.marshal"
 
 
 def _parsed(path: Path) -> Document:

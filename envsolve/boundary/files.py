@@ -1,7 +1,7 @@
-"""Reading files that others wrote: regular files only, up to a limit, and never waiting forever.
+"""Read files that others wrote: regular files only, up to a limit, and without waiting forever.
 
-A checkout or an environment may hold a FIFO that no program writes to, a link to ``/dev/zero``, or a file of many
-gigabytes. A pipe is read only where the user named it on the command line (``-r <(...)``, ``-``).
+A checkout or an environment may contain a FIFO that no program writes to, a link to ``/dev/zero``, or a file of many
+gigabytes. A pipe is read only if the user named it on the command line (``-r <(...)``, ``-``).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ OPENING = 3.0
 _CHUNK = 1 << 16
 _READ = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-"""Opening a FIFO waits for a writer otherwise, and opening a terminal may make it the controlling one."""
+"""Without this, opening a FIFO waits for a writer, and opening a terminal may make it the controlling one."""
 _NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 _CAN_POLL = hasattr(select, "poll")
-"""Windows has no poll, and opens no FIFO by a path."""
+"""Windows has no poll, and cannot open a FIFO by a path."""
 
 
 class FileError(Exception):
-    """Why a file cannot be read as what it should be: a sentence, and the line where that is known."""
+    """The reason why a file cannot be read in the expected form: a sentence, and the line if it is known."""
 
     def __init__(self, reason: str, line: int | None = None) -> None:
         super().__init__(reason, line)
@@ -41,15 +41,15 @@ class FileError(Exception):
         self.line = line
 
     def at(self, path: Path | str) -> str:
-        """The place in the file at ``path``, as a person or an editor finds it."""
+        """The place in the file at ``path``, in the form that people and editors use."""
         return str(path) if self.line is None else f"{path}:{self.line}"
 
 
 def read_bytes(path: Path | str, limit: int, *, follow: bool = True) -> bytes | None:
     """The content of the regular file at ``path``; None if there is no such file.
 
-    Raises FileError for anything but a regular file, for a file longer than ``limit`` bytes and for one that cannot be
-    read; without ``follow`` also where ``path`` is a link.
+    Raises FileError if it is not a regular file, is longer than ``limit`` bytes or cannot be read; without ``follow``
+    also if ``path`` is a link.
     """
     if not follow and os.path.islink(path):  # noqa: PTH114 - it never raises
         raise FileError("it is a link")
@@ -68,7 +68,7 @@ def read_bytes(path: Path | str, limit: int, *, follow: bool = True) -> bytes | 
 def read_head(path: Path | str, limit: int) -> bytes | None:
     """The first ``limit`` bytes of the regular file at ``path``; None if there is no such file.
 
-    Raises FileError for anything but a regular file and for one that cannot be read.
+    Raises FileError if it is not a regular file or cannot be read.
     """
     descriptor = _opened(path, 0)
     if descriptor is None:
@@ -88,7 +88,7 @@ def read_head(path: Path | str, limit: int) -> bytes | None:
 
 
 def open_regular(path: Path | str) -> BinaryIO:
-    """The regular file at ``path``, open to be read in parts. OSError passes, and is raised for anything else."""
+    """The regular file at ``path``, open for reading in parts. Raises OSError, also for anything but a regular file."""
     descriptor = os.open(path, _READ | _NO_WAIT)
     try:
         _require_regular(descriptor)
@@ -105,10 +105,10 @@ def read_text(path: Path | str, limit: int) -> str | None:
 
 
 def read_argument(name: str, limit: int) -> bytes | None:
-    """The content of what the user named on the command line: a file, a pipe, or ``-`` for standard input.
+    """The content of a file or a pipe that the user named on the command line, or of standard input for ``-``.
 
-    None if there is no such file. Raises FileError as :func:`read_bytes` does, for a pipe that no program writes to,
-    and for one that is silent for :data:`SILENCE` seconds.
+    None if there is no such file. Raises FileError like :func:`read_bytes`, for a pipe that no program writes to, and
+    for a pipe that is silent for :data:`SILENCE` seconds.
     """
     if name == "-":
         return _limited(_stdin_pieces(), limit)
@@ -125,11 +125,10 @@ def read_argument(name: str, limit: int) -> bytes | None:
 
 
 def open_argument(name: str) -> BinaryIO:
-    """The file or the pipe that the user named on the command line, to be read in pieces, of any length.
+    """The file or pipe that the user named on the command line, for reading in pieces, of any length.
 
-    ``-`` is standard input, which is waited for as long as the program behind it runs. Raises FileError as
-    :func:`read_argument` does, and where there is no such file; a pipe that is silent for too long raises OSError when
-    it is read.
+    ``-`` is standard input, which is read for as long as the program behind it runs. Raises FileError like
+    :func:`read_argument`, and if there is no such file. Reading a pipe that is silent for too long raises OSError.
     """
     if name == "-":
         _require_stdin()
@@ -148,7 +147,7 @@ def open_argument(name: str) -> BinaryIO:
 
 
 class _Pipe(io.RawIOBase):
-    """A pipe that is waited for as :data:`SILENCE` says."""
+    """A pipe whose silence is limited to :data:`SILENCE`."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -171,9 +170,9 @@ class _Pipe(io.RawIOBase):
 
 
 def link_in(directory: Path, name: str) -> str | None:
-    """The first part of the path ``name`` in ``directory`` that is a link, as a path in it; None if none is.
+    """The first part of the path ``name`` in ``directory`` that is a link, as a path in it; None if there is none.
 
-    OSError and ValueError pass for a name that the system does not take.
+    Raises OSError or ValueError for a name that the system does not accept.
     """
     parts = Path(name).parts
     for count in range(1, len(parts) + 1):
@@ -192,7 +191,7 @@ def decoded(content: bytes) -> str:
 
 
 def json_value(content: bytes | str) -> object:
-    """The value that ``content`` is as JSON. Raises FileError, also for one that is nested too deep to be read."""
+    """The JSON value in ``content``. Raises FileError, also for one that is nested too deeply."""
     import json
 
     try:
@@ -204,12 +203,12 @@ def json_value(content: bytes | str) -> object:
 
 
 def toml_document(text: str) -> dict[str, Any]:
-    """The tables that ``text`` is as TOML. Raises FileError, also for one that is nested too deep to be read."""
+    """The TOML tables in ``text``. Raises FileError, also for a document that is nested too deeply."""
     import tomli
 
     try:
         return tomli.loads(text)
-    except ValueError as error:  # also a number of thousands of digits, which is no TOMLDecodeError
+    except ValueError as error:  # # also a number of thousands of digits, which raises no TOMLDecodeError
         raise FileError(f"it is not TOML: {short_line(str(error))}", getattr(error, "lineno", None)) from None
     except RecursionError:
         raise FileError(_TOO_DEEP) from None
@@ -240,7 +239,7 @@ def _require_regular(descriptor: int) -> None:
 
 
 def _require_readable(descriptor: int) -> None:
-    """Raise FileError for a directory, and for a device that never ends, as ``/dev/zero`` does."""
+    """Raise FileError for a directory, and for a device without an end, such as ``/dev/zero``."""
     facts = os.fstat(descriptor)
     if stat.S_ISDIR(facts.st_mode):
         raise FileError("it is a directory")
@@ -271,9 +270,9 @@ def _stdin_pieces() -> Iterator[bytes]:
 
 
 def _require_stdin() -> int | None:
-    """The descriptor of standard input; None if a notebook or a test runner put an object in its place.
+    """The descriptor of standard input; None if a notebook or a test runner replaced it by an object.
 
-    Raises FileError if it is closed, a directory or a device that never ends.
+    Raises FileError if it is closed, a directory or a device without an end.
     """
     if sys.stdin is None:
         raise FileError("standard input is closed")
@@ -286,17 +285,20 @@ def _require_stdin() -> int | None:
 
 
 def _pieces(descriptor: int) -> Iterator[bytes]:
-    """The bytes of a file up to its end. A terminal is waited for, as a person types there; a pipe for a while."""
+    """The bytes of a file up to its end. A terminal has no time limit, since a person types there; a pipe has one."""
     is_pipe = _CAN_POLL and stat.S_ISFIFO(os.fstat(descriptor).st_mode)
     while piece := _of_pipe(descriptor, _CHUNK) if is_pipe else os.read(descriptor, _CHUNK):
         yield piece
 
 
 def _of_pipe(descriptor: int, size: int) -> bytes:
-    """The next bytes of a pipe, b"" at its end. Raises FileError if none come; one that no one opens has no end."""
+    """The next bytes of a pipe; b"" at its end.
+
+    Raises FileError if none arrive: a pipe that no one opens never ends.
+    """
     if not _is_ready(descriptor, OPENING):
         if not os.get_blocking(descriptor):
-            with contextlib.suppress(BlockingIOError):  # which says that a program has it open
+            with contextlib.suppress(BlockingIOError):  # # raised if a program has it open
                 if piece := os.read(descriptor, size):
                     return piece
                 raise FileError("no program writes to this pipe")
@@ -306,7 +308,7 @@ def _of_pipe(descriptor: int, size: int) -> bytes:
 
 
 def _is_ready(descriptor: int, seconds: float) -> bool:
-    """Whether the pipe has bytes or has ended, after a wait."""
+    """Whether the pipe has data or has ended, after waiting for up to ``seconds``."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN | select.POLLHUP)
     return bool(poll.poll(seconds * 1000))

@@ -1,7 +1,8 @@
-"""How much a running program has written, how fast and for how long, reported every second.
+"""Report every second how much a running program has written, how fast and for how long.
 
-What an installer writes is what Linux counts for its process and those that it starts. It unpacks while it downloads,
-so this grows with the download, to the unpacked size. Other systems do not count it: there only the time is reported.
+On Linux this is what the kernel counts for the process and those that it starts. Installers unpack while they download,
+so the number grows with the download, up to the unpacked size. Other systems do not count it; there only the time is
+reported.
 """
 
 from __future__ import annotations
@@ -19,19 +20,19 @@ _WRITTEN = "wchar:"
 
 @contextmanager
 def metered(pid: int, doing: str, progress: Callable[[str], None]) -> Iterator[None]:
-    """Tell ``progress`` how far the program ``pid`` is with what it is ``doing``, until this is left."""
+    """Report to ``progress`` how far the program ``pid`` is with what it is ``doing``, until the block is left."""
     ended, started = Event(), monotonic()
 
-    def tell() -> None:
+    def report() -> None:
         before = 0
         while not ended.wait(1):
-            written = max(before, _written_by(pid))  # one that has ended is not counted any more
+            written = max(before, _written_by(pid))  # # programs that have ended are no longer counted
             amount = f", {size_text(written)} written, {size_text(written - before)}/s" if written else ""
             before = written
             progress(f"{doing}{amount}, {monotonic() - started:.0f} s")
 
     progress(doing)
-    thread = Thread(target=tell, daemon=True)
+    thread = Thread(target=report, daemon=True)
     thread.start()
     try:
         yield
@@ -41,14 +42,14 @@ def metered(pid: int, doing: str, progress: Callable[[str], None]) -> Iterator[N
 
 
 def packages_text(sizes: Sequence[int | None]) -> str:
-    """``3 packages of 2.1 GB``, from their sizes in bytes; without that where one has none."""
+    """``3 packages of 2.1 GB``, from their sizes in bytes; without the total if one is unknown."""
     known = [it for it in sizes if it is not None]
     size = f" of {size_text(sum(known))}" if known and len(known) == len(sizes) else ""
     return f"{len(sizes)} package{'' if len(sizes) == 1 else 's'}{size}"
 
 
 def _written_by(pid: int) -> int:
-    """Bytes that the program has written, and those that it started; 0 where nothing says so."""
+    """Bytes written by the program and by those that it started; 0 if they are not counted."""
     folder = Path("/proc") / str(pid)
     try:
         lines = (folder / "io").read_text().splitlines()

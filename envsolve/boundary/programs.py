@@ -1,7 +1,7 @@
-"""Running programs that may hang, crash or print without end, and finding them.
+"""Find and run programs that may hang, crash or print without end.
 
-A driver in trouble blocks nvidia-smi forever, and an environment's Python runs code that no one checked. So every run
-has a time limit, the output that is read has a size limit, and all that the program started ends with it.
+With a broken driver, nvidia-smi can block forever, and an environment's Python runs code that no one checked. So every
+run has a time limit, its output has a size limit, and everything that the program started ends with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 LONGEST_OUTPUT = 1 << 20
-"""Bytes of output that are read of a program unless the caller says otherwise."""
+"""Default limit in bytes of the output that is read from a program."""
 GRACE = 1.0
 """Seconds to wait for a killed program. One that sleeps inside the kernel does not die; it is left behind."""
 _CHUNK = 1 << 16
@@ -30,8 +30,8 @@ _CHUNK = 1 << 16
 class Finished(NamedTuple):
     """How a program ended, and what it wrote to standard output.
 
-    ``exit_code`` is negative for a signal, and None if envsolve stopped the program: because it ``hung`` or because
-    it ``flooded``, which is to print more than the limit. The output is then what came before.
+    ``exit_code`` is negative for a signal. It is None if envsolve stopped the program because it ``hung`` or
+    ``flooded`` (printed more than the limit); the output is then what was printed before.
     """
 
     exit_code: int | None
@@ -45,12 +45,12 @@ class Finished(NamedTuple):
 
     @property
     def last_line(self) -> str:
-        """The last line of the output with anything on it, "" without one."""
+        """The last line of the output that is not empty; "" if there is none."""
         return next((line.strip() for line in reversed(self.output.splitlines()) if line.strip()), "")
 
 
 def command_to_install(*packages: str) -> str:
-    """The command that installs ``packages`` beside envsolve: with pip where the environment has it, else with uv."""
+    """The command that installs ``packages`` beside envsolve: with pip if the environment has it, otherwise with uv."""
     python = sys.executable
     pip = [python, "-m", "pip", "install"] if find_spec("pip") else ["uv", "pip", "install", "--python", python]
     return shlex.join([*pip, *packages])
@@ -59,8 +59,8 @@ def command_to_install(*packages: str) -> str:
 def find_program(name: str, environ: Mapping[str, str]) -> str | None:
     """The first program called ``name`` in the absolute entries of PATH; None if there is none.
 
-    The current directory is never searched, as it may be a checkout of someone else: Windows looks there first, and so
-    does ``shutil.which``; elsewhere an empty or relative entry of PATH means the same.
+    The current directory is never searched, since it may be someone else's checkout: Windows and ``shutil.which`` there
+    search it first. On other systems an empty or relative entry of PATH has the same effect.
     """
     for directory in absolute_entries(environ.get("PATH", os.defpath)):
         for suffix in _suffixes(environ):
@@ -71,27 +71,27 @@ def find_program(name: str, environ: Mapping[str, str]) -> str | None:
 
 
 def named_program(name: str, environ: Mapping[str, str]) -> str | None:
-    """The program that a person names by a path, or by a name as :func:`find_program` has it; None without one."""
+    """The program for a path or, as in :func:`find_program`, for a name; None if there is none."""
     if not os.path.dirname(name):  # noqa: PTH120 - a text: Path drops the "./" that tells one from the other
         return find_program(name, environ)
     return next((it for suffix in _suffixes(environ) if is_program(Path(it := f"{name}{suffix}"))), None)
 
 
 def absolute_entries(path: str) -> Iterator[str]:
-    """The absolute directories of a value such as PATH."""
+    """The absolute directories in the value of a variable like PATH."""
     return (entry for entry in path.split(os.pathsep) if os.path.isabs(entry))  # noqa: PTH117 - a text
 
 
 def is_system_text(text: str) -> bool:
-    """Whether the system takes ``text`` as a path, an argument or the value of a variable."""
+    """Whether the system accepts ``text`` as a path, an argument or the value of a variable."""
     try:
         return b"\0" not in os.fsencode(text)
-    except UnicodeEncodeError:  # a lone surrogate, as JSON may hold one
+    except UnicodeEncodeError:  # # a lone surrogate, which JSON can contain
         return False
 
 
 def is_variable(name: object, value: object) -> bool:
-    """Whether the system takes ``value`` for an environment variable called ``name``."""
+    """Whether the system accepts ``value`` for an environment variable called ``name``."""
     texts = isinstance(name, str) and isinstance(value, str) and is_system_text(name) and is_system_text(value)
     return texts and name != "" and "=" not in str(name)
 
@@ -106,8 +106,8 @@ def run_program(
 ) -> Finished:
     """Run ``command`` for at most ``timeout`` seconds and read at most ``limit`` bytes of its standard output.
 
-    It runs in its own session and from the root directory, so that it finds nothing in the current one. It has no
-    standard input, and its errors are dropped. OSError passes where it cannot be started.
+    It runs in a session of its own and in the root directory, so that it finds nothing in the current one. It has no
+    standard input, and its standard error is discarded. Raises OSError if it cannot be started.
     """
     import subprocess
 
@@ -124,7 +124,7 @@ def run_program(
 
 
 def start(command: Sequence[str], environ: Mapping[str, str], directory: str | Path, *, errors: int) -> Popen[bytes]:
-    """Start ``command`` in a session of its own, without standard input. OSError passes."""
+    """Start ``command`` in a session of its own, without standard input. Raises OSError if it cannot be started."""
     import subprocess
 
     return subprocess.Popen(
@@ -140,25 +140,25 @@ def start(command: Sequence[str], environ: Mapping[str, str], directory: str | P
 
 
 class Output:
-    """What a program prints, read as it comes; a program that prints more than ``limit`` bytes is ended.
+    """The output of a program, read as it arrives. A program that prints more than ``limit`` bytes is ended.
 
-    Of what it printed the last ``kept`` bytes are there at least, everything unless that is given.
+    At least the last ``tail`` bytes of the output are stored; all of it by default.
     """
 
-    def __init__(self, process: Popen[bytes], limit: int, *, kept: int | None = None) -> None:
+    def __init__(self, process: Popen[bytes], limit: int, *, tail: int | None = None) -> None:
         self.flooded = False
         self._process = process
         self._limit = limit
-        self._kept = limit if kept is None else kept
+        self._tail = limit if tail is None else tail
         self._length = 0
         self._content = bytearray()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
     def content(self) -> bytes:
-        """What was read. A process that outlived the program and has its output open is not waited for."""
+        """The output so far. This does not wait for a process that outlived the program and has its output open."""
         self._reader.join(GRACE)
-        return bytes(self._content[: self._limit] if self._kept == self._limit else self._content[-self._kept :])
+        return bytes(self._content[: self._limit] if self._tail == self._limit else self._content[-self._tail :])
 
     def _read(self) -> None:
         stream = self._process.stdout
@@ -171,12 +171,12 @@ class Output:
                     self.flooded = True
                     end_session(self._process)
                     return
-                if len(self._content) > 2 * self._kept:
-                    del self._content[: -self._kept]
+                if len(self._content) > 2 * self._tail:
+                    del self._content[: -self._tail]
 
 
 def end_session(process: Popen[bytes]) -> None:
-    """Kill a program that was started in a session of its own, and all that it started; collect it if it dies."""
+    """Kill a program that was started in a session of its own, and everything it started, and reap it if it dies."""
     import subprocess
 
     with contextlib.suppress(OSError, subprocess.SubprocessError):
@@ -189,7 +189,7 @@ def end_session(process: Popen[bytes]) -> None:
 
 
 def _kill_tree(number: int) -> None:
-    """Kill a process of Windows and those it started, by the system's own program."""
+    """Kill a Windows process and those that it started, with the system's taskkill."""
     import subprocess
 
     taskkill = Path(os.environ.get("SYSTEMROOT", r"C:\Windows"), "System32", "taskkill.exe")
@@ -197,7 +197,7 @@ def _kill_tree(number: int) -> None:
 
 
 def _suffixes(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """What may stand behind the name of a program: on Windows the extensions of programs."""
+    """The possible suffixes of a program's name: on Windows the extensions of programs."""
     if sys.platform == "win32":
         return ("", *environ.get("PATHEXT", ".COM;.EXE;.BAT;.CMD").split(os.pathsep))
     return ("",)

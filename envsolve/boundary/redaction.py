@@ -1,6 +1,6 @@
-"""A text without user names, home directories, host names and tokens.
+"""Remove user names, home directories, host names and tokens from a text.
 
-For texts that are pasted in public. What is no secret there, as the path of a system library, stays.
+For texts that are pasted in public. What is not secret, such as the path of a system library, stays.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _COMMON = {
     *("envsolve", "local", "runner", "jovyan", "dev", "usr", "etc", "var", "tmp", "bin", "lib", "opt", "app", "data"),
     *("mnt", "proc", "sys", "srv", "test", "work"),
 }
-"""Names of users and machines that say nothing, and that texts have for other reasons."""
+"""Names of users and machines that identify no one, and that texts contain for other reasons."""
 _LEAST = 2
 """Characters of the shortest name that is removed."""
 _ANY_HOME = re.compile(r"(?i)((?:/var)?/(?:home|users)/)(?!\*)[^\\/\s:;,'\"]+")
 _WINDOWS_HOME = re.compile(
     r"(?i)((?:[a-z]:|/mnt/[a-z])[\\/]users[\\/])(?!\*)(?:[^\\/:;,'\"\n]{1,64}(?=[\\/])|[^\\/\s:;,'\"]+)"
 )
-"""On Windows a name may have blanks."""
+"""On Windows, names may contain blanks."""
 _UUID = re.compile(r"(?i)\b(GPU-|MIG-)?[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _ADDRESS = re.compile(r"(?<=://)[^\s/'\"`?#,;)\]]+")
@@ -35,7 +35,8 @@ _ADDRESS = re.compile(r"(?<=://)[^\s/'\"`?#,;)\]]+")
 def redaction(environ: Mapping[str, str], hosts: Iterable[str], places: Mapping[str, str]) -> Callable[[str], str]:
     """A function that removes the names of a machine and its user from a text.
 
-    ``hosts`` are names of the machine beside those in ``environ``; ``places`` are directories and what they become.
+    ``hosts`` are names of the machine in addition to those in ``environ``; ``places`` maps directories to their
+    replacements.
     """
     homes = {environ[name]: "~" for name in _HOMES if environ.get(name) and len(environ[name]) > len("/")}
     paths = {path.rstrip("/\\"): word for path, word in {**homes, **places}.items() if path.strip("/\\")}
@@ -69,10 +70,10 @@ def _longest_first(names: Iterable[str]) -> list[str]:
 
 
 def _of_path(path: str) -> re.Pattern[str]:
-    """A directory, not one whose name only begins as it does."""
+    """A pattern for a directory, but not for one whose name only begins the same way."""
     return re.compile(rf"{re.escape(path)}(?![\w.-])")
 
 
 def _of_name(name: str) -> re.Pattern[str]:
-    """A name by itself, or as a part of a path or of another name."""
+    """A pattern for a name by itself, or as part of a path or of another name."""
     return re.compile(rf"(?i)(?<![a-z0-9]){re.escape(name)}(?![a-z0-9])")

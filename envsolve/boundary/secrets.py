@@ -1,13 +1,13 @@
-"""Removing what opens something for its reader: logins, tokens and keys.
+"""Remove credentials from text: logins, tokens and keys.
 
-All that envsolve prints, and all that it writes to a file or a cache, goes through :func:`without_secrets`; what it
-shows of logs and variables that others wrote goes through :func:`masked`. People paste what is shown in public.
+Everything that envsolve prints, or writes to a file or a cache, goes through :func:`without_secrets`. What it shows of
+logs and variables that others wrote goes through :func:`masked`. People paste such output in public.
 
-Tokens are also known by the forms that those who hand them out gave them so that they are found
+Tokens are also recognised by their form; issuers choose forms that can be found
 (https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns).
 
-Every pattern begins with literals, and what repeats in it is bounded or ends where the next one could begin: the time
-is linear in the text.
+Every pattern begins with literals, and repetitions in it are bounded or end where the next one could begin: the time is
+linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -17,28 +17,30 @@ from collections.abc import Callable
 from functools import cache, partial
 
 HIDDEN = "***"
-"""What stands in place of a secret in a text that someone else wrote."""
+"""What replaces a secret in a text that someone else wrote."""
 
-# Patterns are compiled where they are used first, since most commands use few of them.
+# # Patterns are compiled at their first use, since most commands need few of them.
 _ADDRESS = r"""(?:(?<![^\s:'"`=(<,\[])//|(?:(?<=http:)|(?<=https:))/)[^\s:'"`\x1b]*(?::(?!//)[^\s:'"`\x1b]*)*"""
-"""An address from its ``//`` on, of which a path of this machine keeps one ``/``. One inside another, as in a query, is
-an address of its own."""
+"""An address from its ``//`` on; the path of a local file keeps one ``/``. An address inside another one, as in a
+query, is matched by itself.
+"""
 _WHOLE = r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?//|https?:/"
 _LOGIN = r"""(?sx)(?!(?:[\w-]+\.[\w.-]+|localhost)(?::\d+)?\s)(?:  # a host, and words after it
         [^/?\#]*@                                         # all up to the last @ before the path
         |(?!\[)[^/?\#:@]*:(?!\d*(?:[/?\#\s'",;)>]|\Z)).*@)  # what is no port is a password, which may hold a stroke
     """
 _BARE_LOGIN = r"(?!git@)[^/?#:]*:(?!\d*(?:[/?#]|\Z)).*@(?!sha\d)"
-"""In an address without a scheme; a container image has its digest behind the ``@``."""
+"""In an address without a scheme; a container image has its digest after the ``@``."""
 _BARE_TOKEN = r"(?:[^/]*[.:][^/]*/(?:[^?#]*/)?|localhost/(?:[^?#]*/)?)?t/[^/]"  # noqa: S105 - how one looks
-"""An address of a channel without a scheme, or what follows conda's ``channel_alias``."""
+"""An address of a channel without a scheme, or a name after conda's ``channel_alias``."""
 _LOCAL = r"(?i)file:|[A-Za-z]:[/\\]|/(?!/)|\.\.?[/\\]|~[^/@]*(?:/|\Z)|.*\.(?:txt|in|ya?ml|toml|lock|json|log|whl)\Z"
-"""A place on this machine: it has no token, and one of its folders may be called ``t``."""
+"""A local path: it contains no token, and one of its directories may be called ``t``."""
 _TOKEN = r"(?<!/source)(?:/|\A)t/(?P<token>[^/?#\\]+)(?=/(?P<next>[^/?#\\]*))?"  # noqa: S105 - how one looks
-"""Of a channel of conda: anaconda.org, quetz and prefix.dev take a token in the path, and conda finds it wherever ``t``
-stands there (conda/common/url.py, split_anaconda_token). A mirror of packages has folders ``source/t``."""
+"""In a conda channel: anaconda.org, quetz and prefix.dev accept a token in the path, and conda finds it wherever ``t``
+is (conda/common/url.py, split_anaconda_token). A mirror of packages has directories ``source/t``.
+"""
 _QUERY = r"""(?<=[^\s'"])(?:;[^\s'"`?#/\\\x1b]+|[?#](?:[^\s'"`?#\\\x1b]|\\\\|\\(?!["'\\]))+)"""
-"""What stands behind the path of an address, or behind a part of it (RFC 3986, section 3.3)."""
+"""What follows the path of an address, or a part of the path (RFC 3986, section 3.3)."""
 _SEPARATOR = r"([&;])"
 _NAMES = (
     "token|secret|passw|pwd|signature|credential|bearer|jwt|x-(?:amz|goog)-|auth(?!or)"
@@ -50,18 +52,18 @@ _SEPARATORS = r"[-_.]+"
 
 
 def without_secrets(text: str) -> str:
-    """``text`` without the secrets in its addresses, and else to the letter.
+    """``text`` without the secrets in its addresses; everything else is unchanged.
 
-    Out go user names and passwords, the parts ``/t/TOKEN`` of paths and those that have the form of a token, and
-    parameters whose names say that they are secret, such as ``token`` or ``X-Amz-Signature``; the names of variables in
-    their place too, which are of use to one reader only. What follows ``ssh://`` names an account and stays, as do
-    folders of this machine, ``/t/NAME/NAME-1.0`` of a mirror that sorts packages by letter, and what is :data:`HIDDEN`
-    already. A text that is nothing but an address may have no scheme.
+    It removes user names and passwords, the parts ``/t/TOKEN`` of paths and those that have the form of a token, and
+    parameters whose names say that they are secret, such as ``token`` or ``X-Amz-Signature``. Names of variables in
+    their place are removed too, since they are of use to one reader only. The account in ``ssh://`` stays, as do local
+    directories, ``/t/NAME/NAME-1.0`` of a mirror that sorts packages by letter, and what is :data:`HIDDEN` already. A
+    text that is only an address may lack a scheme.
     """
     if not any(map(text.__contains__, ("@", "/t/", "=", *_BEGINNINGS))) and not text.startswith("t/"):
         return text
     whole = re.match(_WHOLE, text)
-    if whole is not None:  # someone may have typed a password with a space or a quote
+    if whole is not None:  # # someone may have typed a password with a space or a quote
         text = whole[0] + _without_login(text[whole.end() :], whole[0], "")
     elif not any(map(str.isspace, text)) and "://" not in text and not re.match(_LOCAL, text):
         text = _without_bare(text)
@@ -98,7 +100,7 @@ def _address(found: re.Match[str], hidden: str) -> str:
 
 
 def _without_login(address: str, scheme: str, hidden: str) -> str:
-    """``address``, which begins behind the ``//`` of ``scheme``, without a login."""
+    """``address``, which begins after the ``//`` of ``scheme``, without a login."""
     found = re.match(_LOGIN, address) if "@" in address else None
     if found is None or found[0] == f"{HIDDEN}@":
         return address
@@ -117,7 +119,7 @@ def _token(found: re.Match[str], hidden: str) -> str:
 
 
 def _is_of_project(folder: str, file: str) -> bool:
-    """Whether ``file`` is one of a project that is called as ``folder``, in the folder of the letter t."""
+    """Whether ``file`` belongs to a project with the name ``folder``, in the directory of the letter t."""
     name, full = (re.sub(_SEPARATORS, "-", it).lower() for it in (folder, file))
     return name.startswith("t") and full.startswith(f"{name}-")
 
@@ -133,13 +135,13 @@ def _query(found: re.Match[str], hidden: str) -> str:
         pairs = zip(secret, parts, strict=True)
         return start + "".join(f"{name[0]}{hidden}" if name else part for name, part in pairs) + end
     pairs = zip(secret[::2], parts[::2], strict=True)
-    kept = [part for name, part in pairs if not name or part == f"{name[0]}{HIDDEN}"]
-    return f"{start}{(';' if start == ';' else '&').join(kept)}{end}" if kept else end
+    remaining = [part for name, part in pairs if not name or part == f"{name[0]}{HIDDEN}"]
+    return f"{start}{(';' if start == ';' else '&').join(remaining)}{end}" if remaining else end
 
 
 _ASSIGNMENT = r"""[\\"']{0,3}\s{0,4}(?::=|[:=])\s{0,4}"""
 _VALUE = r"""\\?"[^"\n]*"?|\\?'[^'\n]*'?|[^\s"']+"""
-"""With its quotes, if it has any; else it ends at a space, whatever is in it."""
+"""With its quotes if it has any; otherwise it ends at a space, whatever it contains."""
 _HEADER = rf"(authorization{_ASSIGNMENT}[\\\"']{{0,3}}(?:(?:bearer|basic|token|negotiate)\s{{1,4}})?)[^\s\"']+"
 _COOKIE = rf"(cookie{_ASSIGNMENT}[\\\"']{{0,3}})[^\"'\n]+"
 _BEARER = r"(?<![a-z])(bearer\s{1,4})[\w.~+/-]{16,}=*"
@@ -155,14 +157,14 @@ _OPTION = (
     rf"(?:\s{{1,4}}|=))(?!(?:is|was|and|or|to|in|must|not|option|argument|flag)\b|-)({_VALUE})"
 )
 _SPOKEN = r"(\b(?:api[-_ ]?key(?:\s{1,4}is)?|wandb\s{1,4}login(?:\s{1,4}--\S{1,40})?)\s{1,4})([\w-]{16,})"
-"""As wandb says it: ``wandb: api key 0123abcd...``."""
+"""As wandb prints it: ``wandb: api key 0123abcd...``."""
 _LOGIN_FILE = r"(\blogin\s{1,4}\S{1,256}\s{1,4}password\s{1,4})(\S+)"
-"""A line of a file netrc."""
+"""A line of a netrc file."""
 _LOGIN_COMMAND = rf"((?<![\w-])(?:login|sshpass)\s[^\n|]{{0,200}}?(?<=\s)-p(?:\s{{1,4}}|=)?)({_VALUE})"
 _USER = r"((?<![\w-])curl\s[^\n|]{0,300}?(?<=\s)(?:-u|--user)(?:\s{1,4}|=)?[\"']?[^\s:\"']{1,64}:)([^\s\"']+)"
-"""Options of one letter, which stand for something else with other programs: ``docker run -p 80:80 -u 0:0``."""
+"""One-letter options that have another meaning in other programs: ``docker run -p 80:80 -u 0:0``."""
 _PERHAPS = rf"((?<![a-z_-])(?:token|credentials?|auth){_ASSIGNMENT})({_VALUE})"
-"""Names that are used of other things as well."""
+"""Names that are also used for other things."""
 
 _TOKENS = (
     r"gh[opsur]_[A-Za-z0-9]{16,}",  # GitHub
@@ -181,7 +183,7 @@ _TOKENS = (
     r"(?<=/t/)[a-z]{2}-[\w-]{16,}",  # anaconda.org, in a channel without a scheme
 )
 _BEGINNINGS = ("/gh", "/gl", "/hf_", "/nvapi-", "/pypi-", "/npm_", "/dckr_")
-"""Of parts of a path that may have such a form."""
+"""The beginnings of parts of a path that may have such a form."""
 _LONG = 16
 _SHORT = 8
 
@@ -189,7 +191,7 @@ _SHORT = 8
 def masked(text: str) -> str:
     """``text``, which others wrote, with :data:`HIDDEN` in place of passwords, tokens and keys, in addresses or not.
 
-    A word too much is masked rather than one too few, but no version, no path, no digest and no symbol of a library.
+    It masks too much rather than too little, but no version, path, digest or symbol of a library.
     """
     text = _without_addresses(text, HIDDEN)
     for pattern, instead in _patterns():
@@ -199,7 +201,7 @@ def masked(text: str) -> str:
 
 @cache
 def _path_tokens() -> re.Pattern[str]:
-    """A part of a path that is a token, as it has digits and nothing before or behind it."""
+    """A part of a path that is a token: it contains digits and has nothing before or after it."""
     return re.compile(rf"(?<=[\w\]])/(?=[^/\s]*\d)(?:{'|'.join(_TOKENS)})(?![\w-]|\.\w)")
 
 
@@ -225,7 +227,7 @@ def _patterns() -> tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], 
 
 
 def _quoted(found: re.Match[str]) -> str:
-    """The name, and what hides the value in the quotes that it has."""
+    """The name, and the mask in the quotes of the value."""
     bare = found[2].lstrip("\\")
     if bare.startswith(HIDDEN):
         return found[0]
@@ -234,7 +236,7 @@ def _quoted(found: re.Match[str]) -> str:
 
 
 def _if_secret(found: re.Match[str]) -> str:
-    """As above where the value is long or mixed, as secrets are and words, numbers, versions and paths are not."""
+    """Mask the value if it is long or mixed, as secrets are and words, numbers, versions and paths are not."""
     value = found[2].strip("\\\"'")
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     is_secret = value.isascii() and (len(value) >= _LONG or (mixed and len(value) >= _SHORT))

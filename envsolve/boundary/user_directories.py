@@ -1,4 +1,4 @@
-"""Where this user's cache, data and state are, as each system has it. Below all rooms that keep something there."""
+"""The cache, data and state directories of this user, by the rules of each system."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class _Place(NamedTuple):
-    """A directory: on Windows its last part, on macOS that below the home, elsewhere its XDG variable and default."""
+    """A directory: its last part on Windows, its path in the home on macOS, elsewhere an XDG variable and a default."""
 
     windows: str
     macos: str
@@ -23,12 +23,12 @@ _STATE = _Place("State", "Library/Application Support", "XDG_STATE_HOME", ".loca
 
 
 def cache_directory() -> Path | None:
-    """``envsolve`` in the user's cache directory, where the system has it; None for a user without a home."""
+    """``envsolve`` in the user's cache directory; None for a user without a home."""
     return _directory(_CACHE)
 
 
 def data_directory() -> Path | None:
-    """Where what no cache may lose is: ENVSOLVE_DATA_DIR, else ``envsolve`` in the user's data directory.
+    """The directory for data that must not be lost: ENVSOLVE_DATA_DIR, or ``envsolve`` in the user's data directory.
 
     None for a user without a home.
     """
@@ -42,7 +42,7 @@ def state_directory() -> Path | None:
 
 
 def _directory(place: _Place) -> Path | None:
-    """A path of an XDG variable counts where it is absolute (XDG Base Directory Specification)."""
+    """The path in an XDG variable counts only if it is absolute (XDG Base Directory Specification)."""
     try:
         if sys.platform == "win32":
             local = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")

@@ -1,6 +1,6 @@
-"""The command line: words to a request, answers to text. It decides nothing on its own."""
+"""The command line: arguments become a request, results become text. It decides nothing on its own."""
 
-# Nothing is imported here, not even from typing or __future__: an interrupt before main begins is not caught by it.
+# # Nothing is imported here, not even from typing or __future__: an interrupt before main begins is not caught.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 def main(arguments: "Sequence[str] | None" = None) -> None:
     """Run envsolve and end the process with the exit code of the interface contract.
 
-    Imports are part of the run, and garbage collection is off for all of it: the process is short, keeps nearly
-    everything it makes, and would spend a tenth of its time looking for garbage.
+    Imports are part of the run, and garbage collection is off during all of it: the process is short, keeps nearly
+    everything it creates, and would spend a tenth of its time on garbage collection.
 
-    No traceback leaves it, whenever an interrupt comes and whatever fails, an import of a broken installation too. With
-    ENVSOLVE_DEBUG set an internal error is raised as it is.
+    No traceback is printed, whatever fails and whenever an interrupt arrives, even if an import of a broken
+    installation fails. With ENVSOLVE_DEBUG set an internal error is raised.
     """
     try:
         code = _run(arguments)
         if arguments is None:
-            _ignore_interrupts()  # here, where one that comes first is still caught
+            _ignore_interrupts()  # here, where an earlier one is still caught
     except KeyboardInterrupt:
         code = _last_words("interrupted", 130)
     except Exception as error:
@@ -32,9 +32,9 @@ def main(arguments: "Sequence[str] | None" = None) -> None:
 
 
 def _run(arguments: "Sequence[str] | None") -> int:
-    import sys  # loaded already, so that nothing of it can be interrupted in a callback
+    import sys  # # already loaded, so that an interrupt in a callback cannot break the import
 
-    dropped: list[object] = []  # an interrupt in a callback of an import, which Python prints before it goes on
+    dropped: list[object] = []  # # an interrupt in a callback of an import, which Python prints and ignores
     hook, sys.unraisablehook = sys.unraisablehook, dropped.append
     import gc
 
@@ -57,12 +57,12 @@ def _run(arguments: "Sequence[str] | None") -> int:
 
 
 def _without_memory() -> str:
-    """As below, of constants alone: nothing can be imported any more."""
+    """As below, from constants only: nothing can be imported any more."""
     return "error: out-of-memory\n  envsolve ran out of memory\ncause: at start-up\nhint: free memory, and try again"
 
 
 def _internal_error(error: Exception) -> str:
-    """The error in its three parts, for failures that leave nothing else to print them with."""
+    """The error in its three parts, for failures that leave nothing else to print them."""
     from envsolve.boundary.secrets import without_secrets
 
     text = without_secrets(f"{type(error).__name__}: {error}").encode("ascii", "backslashreplace").decode()
@@ -75,7 +75,7 @@ def _internal_error(error: Exception) -> str:
 
 
 def _last_words(text: str, code: int) -> int:
-    """Print ``text`` on stderr, where that is possible, and return ``code``. A second interrupt changes nothing."""
+    """Print ``text`` on stderr if possible, and return ``code``. A second interrupt changes nothing."""
     import sys
 
     _ignore_interrupts()
@@ -87,19 +87,18 @@ def _last_words(text: str, code: int) -> int:
 
 
 def _ignore_interrupts() -> None:
-    """Let no further Ctrl-C end the process with a traceback: it is about to end."""
+    """Ignore further Ctrl-C, which would print a traceback: the process is about to end."""
     import signal
     import threading
 
-    if threading.current_thread() is threading.main_thread():  # no other thread may, or gets interrupts
+    if threading.current_thread() is threading.main_thread():  # # only the main thread may do this, and gets interrupts
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end(code: int, *, is_ours: bool) -> "NoReturn":
-    """End the process as it stands: to take apart what the system takes back at once costs 7 ms of a run of 110.
+    """End the process without clean-up, which would take 7 ms of a run of 110.
 
-    Every file is closed by then, and standard output was flushed by whoever printed to it. A process that is not
-    ``is_ours`` alone ends as others do.
+    Every file is closed by then, and standard output is flushed. A process that is not ``is_ours`` alone ends normally.
     """
     import os
     import sys

@@ -1,4 +1,4 @@
-"""The answers to ``--why`` and ``--why-not``, as people read them and as data."""
+"""The answers to ``--why`` and ``--why-not``, as text and as data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 1
 _MOST_CAUSES = 3
-"""Of a refusal of packages, whose message does not say what a wheel lacks; an error prints as many."""
+"""The limit for a refusal of packages, whose message does not say what a wheel lacks; errors have the same limit."""
 
 
 def answers_text(answers: Sequence[Answers], *, sources: bool) -> str:
-    """One paragraph for each question; ``sources`` adds where each fact comes from."""
+    """One paragraph for each question; ``sources`` adds the source of each fact."""
     return "".join(f"{line}\n" for line in _lines(answers, sources=sources))
 
 
@@ -42,7 +42,7 @@ def _fact(fact: Fact, *, sources: bool) -> str:
 
 
 def answers_json(answers: Sequence[Answers]) -> str:
-    """The same as one JSON document; of several platforms each stands under ``platforms``."""
+    """The answers as one JSON document; with several platforms, each answer is under ``platforms``."""
     documents = [
         {
             "platform": part.platform,

@@ -1,4 +1,4 @@
-"""``envsolve cache``: where what indexes and channels said is kept, how much that is, and making room."""
+"""``envsolve cache``: the directory of the cache, its size, and how to shrink it."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _with(amount: Amount, more: tuple[int, int]) -> Amount:
 
 
 def _directory(store: Store) -> Path:
-    """Where the cache is. Raises OutsideError for a user who has no place for one."""
+    """The directory of the cache. Raises OutsideError for a user who has no place for one."""
     if store.directory is None:
         store.size()
         _refuse_failed(store)

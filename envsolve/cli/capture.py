@@ -1,4 +1,4 @@
-"""``envsolve capture``: a lock of what is installed in an environment."""
+"""``envsolve capture``: a lock of the packages in an environment."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def capture(**options: Any) -> int:
 
 
 def _format(name: str | None, output: str | None) -> str | None:
-    """The format that is named, or that the file name of -o asks for; None if neither says one."""
+    """The format that is named, or that the file name of -o implies; None if there is neither."""
     if name is None and (output is None or format_of_name(Path(output.replace(PLATFORM, ""))) is None):
         return None
     return wanted_format(name, output, CAPTURE_FORMATS)

@@ -1,4 +1,4 @@
-"""``envsolve completion``: the script that has a shell complete envsolve's commands, options and values."""
+"""``envsolve completion``: the script for shell completion of commands, options and values."""
 
 from __future__ import annotations
 

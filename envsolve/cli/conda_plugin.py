@@ -1,7 +1,7 @@
-"""A health check for ``conda doctor``: the findings of ``envsolve doctor`` on the environment that conda looks at.
+"""A health check for ``conda doctor``: the findings of ``envsolve doctor`` for the environment that conda checks.
 
-conda loads it through the entry point ``conda`` (conda's developer guide, "Health Checks"); this is the one module that
-imports conda, and only conda imports it.
+conda loads it through the entry point ``conda`` (conda's developer guide, "Health Checks"). This is the only module
+that imports conda, and only conda imports it.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from conda.plugins.types import CondaHealthCheck
 
 NAME = "gpu-stack"
 SUMMARY = "Check GPU, driver, CUDA libraries and frameworks with envsolve"
-"""Shown by `conda doctor --list`, in versions of conda that know of summaries."""
+"""Shown by `conda doctor --list`, in versions of conda that have summaries."""
 _GOOD, _BAD = "✅", "❌"
 """The marks of conda's own checks (conda.base.constants)."""
 
 
 class _Silent:
-    """No progress: conda prints its own."""
+    """Shows no progress: conda prints its own."""
 
     def show(self, text: str) -> None:
-        """Say nothing."""
+        """Do nothing."""
 
     def clear(self) -> None:
-        """Take nothing away."""
+        """Do nothing."""
 
 
 def check(prefix: str, verbose: bool) -> None:
-    """Print what is wrong with the GPU stack of ``prefix`` on this machine; all that is known with ``verbose``."""
+    """Print what is wrong with the GPU stack of ``prefix`` on this machine; with ``verbose`` all details."""
     from envsolve.app.environment.doctoring import DoctorRequest, diagnose
     from envsolve.boundary.display import escaped, one_line
     from envsolve.cli.finding_text import finding_lines

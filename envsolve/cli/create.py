@@ -1,4 +1,4 @@
-"""``envsolve create``: make an environment from a request or a lock, and prove it."""
+"""``envsolve create``: make an environment from a request or a lock, and validate it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 _HOW = ("allow_builds", *HOW_TO_FETCH)
 _NOT_HERE: Mapping[str, Any] = {"platforms": (), "upgrade": False, "upgraded": (), "exact": False}
-"""What a request has that makes a lock alone."""
+"""Options of a request that are only for a lock."""
 
 
 @click.command(cls=Command, short_help="Make an environment and prove it.")
@@ -111,7 +111,7 @@ def create(**options: Any) -> int:
 
 
 def _write_module(file: Path, created: Created, options: Mapping[str, Any]) -> None:
-    """Write the module file of an environment that has passed. Raises UsageError for one without Python."""
+    """Write the module file of an environment that passed validation. Raises UsageError if it has no Python."""
     from envsolve.app.environment.modulefile import Description, modulefile
 
     if created.python is None:
@@ -126,15 +126,15 @@ def finish(
     locked: documents.Lock | None = None,
     repair: Callable[[frozenset[str]], Created] | None = None,
 ) -> int:
-    """Say what became of the environment, and prove it; the exit code.
+    """Report the result and validate the environment; returns the exit code.
 
-    ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
-    ``repair`` installs packages again whose files were changed and fail; that is tried once.
+    ``locked`` is the document of the locks that were written before; in JSON it contains that of the environment.
+    ``repair`` reinstalls packages that fail and whose files were changed; this is tried once.
     """
     from envsolve.app.environment.creating import Outcome
     from envsolve.app.environment.imports import EDITED
 
-    _tell(created, options)
+    _report(created, options)
     if not options["print_json"]:
         deliver(f"{created.prefix}\n", None)
     validation = None
@@ -144,7 +144,7 @@ def finish(
         edited = frozenset(it.about for it in validation.report.findings if it.id == EDITED and it.about)
         if repair is not None and edited:
             repaired = repair(edited)
-            _tell(repaired, options)
+            _report(repaired, options)
             created = repaired._replace(
                 outcome=repaired.outcome if created.outcome is Outcome.UP_TO_DATE else created.outcome,
                 notes=(*created.notes, *repaired.notes),
@@ -157,8 +157,8 @@ def finish(
     return 0 if validation is None or validation.report.is_unbroken else 1
 
 
-def _tell(created: Created, options: Mapping[str, Any]) -> None:
-    """Say what became of the environment."""
+def _report(created: Created, options: Mapping[str, Any]) -> None:
+    """Print notes on the result."""
     from envsolve.app.environment.creating import Outcome
 
     note_each(created.notes, options)
@@ -174,17 +174,17 @@ def _tell(created: Created, options: Mapping[str, Any]) -> None:
 
 
 def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
-    """Prove the environment of the interpreter ``python``, on the GPU where one is here.
+    """Validate the environment of the interpreter ``python``, on the GPU if this machine has one.
 
-    What was found goes to stderr, as stdout holds the path of the environment.
+    The report goes to stderr, since stdout has the path of the environment.
     """
     from envsolve.app.environment.validating import ValidateRequest, validation_of
     from envsolve.cli.validation_text import as_text
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="validating")
-    asked = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_directory(options))
+    request = ValidateRequest(progress, python=str(python), device="here", matrix_directory=matrix_directory(options))
     with interruptible():
-        validation = validation_of(asked, os.environ)
+        validation = validation_of(request, os.environ)
     if not options["quiet"] or not validation.report.is_unbroken:
         click.echo(escaped(as_text(validation)), nl=False, err=True, color=Palette.wanted())
     note_each(validation.report.notes, options)
@@ -192,7 +192,7 @@ def _validated(python: Path, options: Mapping[str, Any]) -> Validation:
 
 
 def environment_data(created: Created, validation: Validation | None) -> documents.Environment:
-    """What became of an environment, as JSON has it."""
+    """The JSON for an environment."""
     return {
         "schema_version": 1,
         "prefix": str(created.prefix),
@@ -208,9 +208,9 @@ def environment_data(created: Created, validation: Validation | None) -> documen
 def created_from(
     options: dict[str, Any], *, changes: bool = False, again: frozenset[str] = frozenset(), project: str = ""
 ) -> Created:
-    """Make the environment from the lock that is named, or from the one that the request gets.
+    """Create the environment from the lock that is named, or from the lock for the request.
 
-    With ``changes`` one that is there is brought to the lock in its place, and the packages ``again`` once more.
+    With ``changes`` an existing one is changed in place to match the lock, and the packages ``again`` are reinstalled.
     ``project`` is the file that requests the lock.
     """
     from envsolve.app.environment.creating import create as create_environment
@@ -223,11 +223,11 @@ def created_from(
     install = named_lock(options) if options["lock_file"] else solved_lock(words)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"], doing="creating")
 
-    def tell(it: Note) -> None:
+    def show_note(it: Note) -> None:
         progress.clear()
         note(it, quiet=options["quiet"])
 
-    asked = CreateRequest(
+    request = CreateRequest(
         prefix=options["prefix"],
         lock=install.lock,
         text=install.text,
@@ -242,18 +242,18 @@ def created_from(
         keep=options["keep"],
         builds=options["allow_builds"],
         build_constraints=build_constraints_in(options["build_constraint_files"]),
-        tell=tell,
+        tell=show_note,
         project=project,
         dry_run=options["dry_run"],
     )
     try:
-        return create_environment(asked, matrix, os.environ, progress.show)
+        return create_environment(request, matrix, os.environ, progress.show)
     finally:
         progress.clear()
 
 
 def installer_network(options: dict[str, Any]) -> InstallerNetwork:
-    """How installers go out: with the indexes that are configured, and the logins in what was typed."""
+    """The network settings of installers: the configured indexes, and the logins in options."""
     from envsolve.app.packages.lock_indexes import settings_of
     from envsolve.create.tools import InstallerNetwork
 
@@ -274,7 +274,7 @@ def installer_network(options: dict[str, Any]) -> InstallerNetwork:
 
 
 def _how_to_use(created: Created) -> str:
-    """What to type to work in the environment."""
+    """The command that activates the environment."""
     from envsolve.create.plan import Kind
 
     if created.kind is Kind.CONDA:

@@ -1,4 +1,4 @@
-"""The lock that ``envsolve create`` makes an environment from: the one that is named, or the one a request gets."""
+"""The lock that ``envsolve create`` makes an environment from: the one that is named, or one for a request."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from envsolve.project import Project
 
 _WITH_A_LOCK = ("python", "channels", "index_url", "extra_index_urls", "build_constraint_files")
-"""Of the request, what says where packages of a lock are, how to get in and how to build, and which Python it has."""
+"""Options of a request that also apply to a lock: places of packages, logins, how to build, and the Python."""
 
 
 class ToInstall(NamedTuple):
-    """The file of a lock, with the text of one that was solved, and the command that makes the environment again.
+    """The file of a lock, its text if it was solved, and the command that makes the environment again.
 
-    ``channel_logins`` are addresses of channels, bare and with what opens them.
+    ``channel_logins`` are addresses of channels, without and with their login.
     """
 
     lock: Path
@@ -39,7 +39,7 @@ class ToInstall(NamedTuple):
 
 
 def named_lock(options: dict[str, Any]) -> ToInstall:
-    """The lock of --lock. Raises UsageError if something is requested beside it."""
+    """The lock of --lock. Raises UsageError if a request is given as well."""
     undecided = set(REQUEST).difference(_WITH_A_LOCK)
     hints = (Hint("omit --lock to solve the request"), Hint("or omit the other options"))
     require_not_typed((*undecided, "format_name"), "cannot be used with --lock: the lock already decides it", hints)
@@ -55,7 +55,7 @@ def named_lock(options: dict[str, Any]) -> ToInstall:
 
 
 def solved_lock(options: dict[str, Any]) -> ToInstall:
-    """Solve the request."""
+    """The lock for the request."""
     from envsolve.app.any_lock.lock_kind import usual_format
     from envsolve.app.environment.creating import command_with_prefix
     from envsolve.app.request.command import command_of
@@ -82,13 +82,13 @@ def solved_lock(options: dict[str, Any]) -> ToInstall:
 
 
 def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
-    """What to type where nothing is requested: the locks of the project here, or a framework."""
+    """What to type if nothing is requested: the locks of the project here, or a framework."""
     from envsolve.frameworks import FRAMEWORKS
     from envsolve.project import find_project, read_project
 
     here = Path.cwd()
     locks: list[str] = []
-    with suppress(UsageError):  # of a mistake in the project `envsolve lock` tells
+    with suppress(UsageError):  # # `envsolve lock` reports mistakes in the project
         file = find_project(here)
         locks = [] if file is None else list(dict.fromkeys(locks_of(read_project(file))))
     if not locks:
@@ -105,7 +105,7 @@ def _instead_of_a_request(prefix: str) -> Iterator[Hint]:
 
 
 def locks_of(project: Project) -> Iterator[str]:
-    """The files of the project that an environment of this platform is made from."""
+    """The files of the project that can make an environment for this platform."""
     from envsolve.host.machine import this_platform
 
     platform = this_platform()
@@ -118,7 +118,7 @@ def locks_of(project: Project) -> Iterator[str]:
 
 
 def _format() -> str | None:
-    """The format that was typed, or that a variable names; one that is for other commands does not count here."""
+    """The format from the command line or its variable; a format that only other commands have is ignored."""
     context = click.get_current_context()
     named = context.params["format_name"]
     if named is None or named in CREATE_FORMATS:
@@ -130,7 +130,7 @@ def _format() -> str | None:
 
 
 def _channel_logins(options: dict[str, Any]) -> tuple[tuple[str, str], ...]:
-    """The addresses of channels that hold a login or a token: typed, in files of -r, and in conda's settings."""
+    """The addresses of channels with a login or a token: from options, from files of -r, and from conda's settings."""
     from envsolve.app.packages.conda_sessions import channel_logins
 
     return channel_logins(options["channels"], options["requirement_files"], os.environ)

@@ -1,4 +1,4 @@
-"""``envsolve detect``: what this machine is, for people or as the host file that ``--host`` reads."""
+"""``envsolve detect``: the driver and GPUs of this machine, as text or as the host file that ``--host`` reads."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def _table(host: Host) -> str:
 
 def _reading(host: Host, number: int) -> str:
     reading = host.readings[number]
-    said = [f"driver {reading.driver}"] if reading.driver is not None else []
-    said += [f"CUDA {reading.driver_cuda}"] if reading.driver_cuda is not None else []
-    said += [f"{sum(gpu.count for gpu in reading.gpus)} GPUs"] if reading.gpus is not None else []
-    said += [reading.problem.text] if reading.problem is not None else []
-    return f"  source {reading.source}: {', '.join(said) or 'no result'}"
+    facts = [f"driver {reading.driver}"] if reading.driver is not None else []
+    facts += [f"CUDA {reading.driver_cuda}"] if reading.driver_cuda is not None else []
+    facts += [f"{sum(gpu.count for gpu in reading.gpus)} GPUs"] if reading.gpus is not None else []
+    facts += [reading.problem.text] if reading.problem is not None else []
+    return f"  source {reading.source}: {', '.join(facts) or 'no result'}"

@@ -1,4 +1,4 @@
-"""``envsolve diff``: what differs between two locks, first for machines, then package by package."""
+"""``envsolve diff``: the differences between two locks, first for machines, then for each package."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SERIOUS = ("driver-floor", "capability", "cuda-major")
 
 
 def _kinds(text: str) -> tuple[str, ...]:
-    """The kinds of differences in a list with commas; ValueError for any other word."""
+    """The kinds of differences in a comma-separated list. Raises ValueError for an unknown one."""
     from envsolve.app.status.lock_diff import Kind
 
     return tuple(member_of(Kind)(it.strip()).value for it in text.split(",") if it.strip())
@@ -65,7 +65,7 @@ def _kinds(text: str) -> tuple[str, ...]:
     shell_complete=known_values.differences,
     help=(
         "Exit 1 for these differences: driver-floor (a newer driver is needed), capability (some GPUs are lost), "
-        "cuda-major, framework-major, python. Separated by commas or repeated; also if a file does not tell."
+        "cuda-major, framework-major, python. Separated by commas or repeated; also if a file does not say."
     ),
 )
 @option(
@@ -145,7 +145,7 @@ def _hint(file: str) -> Hint:
 
 
 def _locks_here() -> list[str]:
-    """The locks that the project names and, without a project, those of the usual names."""
+    """The locks that the project names or, without a project, those with the usual names."""
     from envsolve.app.status.status import usual_files
     from envsolve.project import find_project, read_project
 
@@ -163,7 +163,7 @@ def _fails(it: Breaking, fail_on: frozenset[str]) -> bool:
 
 
 def _lines(diff: LockDiff, fail_on: frozenset[str]) -> Iterator[str]:
-    """What differs, as a person reads it."""
+    """The differences as lines of text."""
     yield f"{diff.old} -> {diff.new} ({diff.platform})"
     unchanged = []
     for name, before, after in _facts(diff):
@@ -182,7 +182,7 @@ def _lines(diff: LockDiff, fail_on: frozenset[str]) -> Iterator[str]:
 
 
 def _facts(diff: LockDiff) -> Iterator[tuple[str, str, str]]:
-    """What the locks need and install, in words: as it was, and as it is; for compute capabilities the difference."""
+    """What the locks need and install, as text: before and after; for compute capabilities the difference."""
     from envsolve.app.status.lock_diff import frameworks_changed
 
     for field, name in _FIELDS.items():
@@ -200,7 +200,7 @@ def _facts(diff: LockDiff) -> Iterator[tuple[str, str, str]]:
 
 
 def _unknown(diff: LockDiff) -> Iterator[str]:
-    """What a file does not say of GPUs and drivers, with the reason."""
+    """The facts on GPUs and drivers that a file lacks, with the reason."""
     from envsolve.app.status.lock_summary import OF_GPU
 
     for version, summary in ((diff.old, diff.before), (diff.new, diff.after)):
@@ -209,7 +209,7 @@ def _unknown(diff: LockDiff) -> Iterator[str]:
             if field in summary.unknown:
                 reasons.setdefault(summary.unknown[field], []).append(_FIELDS[field])
         for reason, names in reasons.items():
-            if names != [_FIELDS["cudnn"]]:  # many locks of ranges leave it open
+            if names != [_FIELDS["cudnn"]]:  # # many locks with ranges leave it open
                 yield f"{version}: {', '.join(names)} ({reason})"
 
 

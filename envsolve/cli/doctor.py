@@ -1,4 +1,4 @@
-"""``envsolve doctor``: look at this machine and an environment for everything that breaks GPU stacks."""
+"""``envsolve doctor``: check this machine and an environment for everything that breaks GPU stacks."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ def doctor(**options: Any) -> int:
         raise UsageError(
             "contradictory-options", "--fix-plan, --report and --output-format are different outputs: give only one"
         )
-    asked = _asked(options)
+    request = _request(options)
     _leave_what_is_gone()
     with interruptible():
-        diagnosed = diagnose(asked, os.environ)
+        diagnosed = diagnose(request, os.environ)
         if options["fix_plan"]:
             from envsolve.app.environment.fix_plan import fix_plan
             from envsolve.lockfile.own_file import refuse_to_overwrite
@@ -65,7 +65,7 @@ def doctor(**options: Any) -> int:
             file = None if options["output"] in (None, "-") else options["output"]
             if file is not None:
                 refuse_to_overwrite(Path(file), Hint("choose another file name"))
-            text, notes = fix_plan(diagnosed, asked, os.environ, file=file)
+            text, notes = fix_plan(diagnosed, request, os.environ, file=file)
             deliver(text, file)
             note_each((*diagnosed.notes, *notes), options)
             return 0
@@ -89,14 +89,14 @@ def _text(diagnosed: Diagnosed, options: dict[str, Any]) -> str:
 
 
 def _leave_what_is_gone() -> None:
-    """Go to the root where the current directory was removed: nothing can be looked at from there."""
+    """Change to the root if the current directory was removed: nothing can be read from there."""
     try:
         os.getcwd()  # noqa: PTH109 - as asked of the system
     except OSError:
         os.chdir("/")
 
 
-def _asked(options: dict[str, Any]) -> DoctorRequest:
+def _request(options: dict[str, Any]) -> DoctorRequest:
     from envsolve.app.environment.doctoring import DoctorRequest
     from envsolve.cli.progress import Progress
 
@@ -109,7 +109,7 @@ def _asked(options: dict[str, Any]) -> DoctorRequest:
 
 
 def _as_outcome(diagnosed: Diagnosed) -> Outcome:
-    """One case for each check, with what it found."""
+    """One case for each check, with its findings."""
     cases = tuple(Case(name, tuple(map(finding_item, found))) for name, found in diagnosed.by_check())
     return Outcome("envsolve doctor", cases, click.unstyle(_as_text(diagnosed, full=False)))
 

@@ -1,4 +1,4 @@
-"""What the doctor found as Markdown to paste into an issue, without names of users and machines."""
+"""The doctor's findings as Markdown to paste into an issue, without names of users and machines."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from envsolve.model.finding import Finding
 
 _PREFIX = "ENV"
-"""What stands for the directory of the environment."""
+"""The placeholder for the directory of the environment."""
 
 
 def markdown_report(diagnosed: Diagnosed, environ: Mapping[str, str]) -> str:
-    """The whole report; the same machine and environment give the same text."""
+    """The whole report; it is the same for the same machine and environment."""
     prefix = str(diagnosed.inventory.get("prefix") or "")
     clean = redaction(environ, [platform.node()], {prefix: _PREFIX} if diagnosed.scene.inventory.owns_prefix else {})
     lines = [
@@ -73,12 +73,12 @@ def _listed(title: str, rows: list[str]) -> Iterator[str]:
 
 
 def _block(lines: Iterable[str]) -> Iterator[str]:
-    """Lines as they are, of which none ends the block."""
+    """Lines of a code block, none of which can end the block."""
     yield from ("```text", *(printable(line).replace("```", "'''") for line in lines), "```")
 
 
 def _packages(diagnosed: Diagnosed) -> Iterator[str]:
-    """The packages of GPU stacks; the names of others may be private."""
+    """The packages of GPU stacks; names of other packages may be private."""
     for kind in ("packages", "conda"):
         rows = diagnosed.inventory.get(kind)
         for row in rows if isinstance(rows, list) else ():
@@ -98,5 +98,5 @@ def _cell(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """``text`` on one line, in which nothing begins a tag."""
+    """``text`` on one line, without the beginning of a tag."""
     return printable(text).replace("<", "&lt;")

@@ -1,6 +1,6 @@
-"""``envsolve add`` and ``remove``: a requirement more or less in the project, its locks and its environment.
+"""``envsolve add`` and ``remove``: add or remove a requirement in the project, its locks and its environment.
 
-``add`` with ``--prefix`` alone is about the environment there, whichever tool made it, and about no project.
+``add`` with only ``--prefix`` changes the environment there, whatever tool made it, and no project.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from envsolve.model.note import Note
 
 _AS_IT_IS = {"upgrade": False, "upgraded": (), "force": False, "check": False}
-"""Options of ``lock``: what is locked stays as far as it fits."""
+"""Options of ``lock``: locked packages stay if they fit."""
 
 _OF_ENVIRONMENT = ("gpus", "allow_builds", "index_url", "extra_index_urls", "pytorch_index_url")
-"""Options of ``add`` that are keys of a project where it is about one."""
+"""Options of ``add`` for an environment; a project has keys for them."""
 
 _options: Decorator = stacked(
     project_option,
@@ -98,7 +98,7 @@ def remove(**options: Any) -> int:
 
 
 def _added_to_environment(options: dict[str, Any]) -> int:
-    """Install what is required around what is there, and say before what changes; the exit code."""
+    """Install the requirements into an existing environment, after listing the changes; returns the exit code."""
     from envsolve.app.environment.around import AddRequest, install, planned
     from envsolve.app.environment.creating import Created, Outcome
     from envsolve.cli.create import environment_data, installer_network
@@ -118,14 +118,14 @@ def _added_to_environment(options: dict[str, Any]) -> int:
         gpus=options["gpus"],
         index_url=options["index_url"],
         extra_index_urls=options["extra_index_urls"],
-        format="requirements",  # wheels alone, and those of every kind
+        format="requirements",  # # only wheels, and of every kind
         packages=packages,
     )
     matrix, network = matrix_of(options), network_of(options)
-    asked = AddRequest(options["prefix"], request, network, matrix, progress.show, progress.packages)
+    addition_request = AddRequest(options["prefix"], request, network, matrix, progress.show, progress.packages)
     with interruptible():
         try:
-            addition = planned(asked, os.environ)
+            addition = planned(addition_request, os.environ)
         finally:
             progress.clear()
         note_each(addition.notes, options)
@@ -165,7 +165,7 @@ def _edited(edit: Callable[[Path, str, Sequence[str]], str], verb: str, options:
         require_not_typed(("prefix", "lock_file"), "requires --sync")
     path, words = project_file(options["project"]), options["words"]
     before = read_text(path)
-    project_of(path, before)  # reports an existing mistake with its line
+    project_of(path, before)  # # reports an existing mistake with its line
     after = edit(path, before, words)
     mark = codecs.BOM_UTF8.decode() if path.read_bytes().startswith(codecs.BOM_UTF8) else ""
     edited = [(path, mark + after)] if after != before else []

@@ -1,4 +1,4 @@
-"""``envsolve explain``: read an error text or a log, and say cause and fix."""
+"""``envsolve explain``: read an error text or a log, and print cause and fix."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NO_TEXT = {
     b"\xff\xd8\xff": "a picture",
     b"%PDF": "a PDF file",
 }
-"""How files begin that are no text: a screenshot of an error, a library that an error names."""
+"""The first bytes of files that are not text: a screenshot of an error, a library that an error names."""
 _HEAD = 1024
 _HINT = Hint("give the error text, a log file, or - for standard input", "python train.py 2>&1 | envsolve explain -")
 
@@ -143,7 +143,7 @@ def explain(**options: Any) -> int:
 
     with _stream(options["words"]) as stream:
         try:
-            explained = explained_of(stream, _asked(options), os.environ)
+            explained = explained_of(stream, _request(options), os.environ)
         except OSError as error:
             raise _unreadable(" ".join(options["words"]) or "standard input", error.strerror or str(error)) from error
     explained = explained._replace(notes=(*_not_a_file(options["words"]), *explained.notes))
@@ -154,7 +154,7 @@ def explain(**options: Any) -> int:
 
 
 def _stream(words: tuple[str, ...]) -> BinaryIO:
-    """What is to be read: standard input, a file, or the text itself. Raises UsageError if there is nothing."""
+    """What to read: standard input, a file, or the text itself. Raises UsageError if there is nothing."""
     if not words and sys.stdin is not None and sys.stdin.isatty():
         raise UsageError("nothing-to-explain", "no text to explain", hints=(_HINT,))
     if words in ((), ("-",)):
@@ -177,7 +177,7 @@ def _opened(name: str, shown: str) -> BinaryIO:
 
 
 def _require_text(stream: BinaryIO, name: str) -> None:
-    """Raise UsageError if a file is plainly no text, in whose bytes a few letters could look like a GPU."""
+    """Raise UsageError if a file is plainly not text; a few letters in its bytes could look like the name of a GPU."""
     if not isinstance(stream, io.BufferedReader):
         return
     try:
@@ -191,23 +191,23 @@ def _require_text(stream: BinaryIO, name: str) -> None:
 
 
 def _is_utf_8(head: bytes) -> bool:
-    """Whether it may be text all the same: a log may begin with the letters MZ."""
+    """Whether it may still be text: a log may begin with the letters MZ."""
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)  # which may end within a character
+        codecs.getincrementaldecoder("utf-8")().decode(head)  # # it may end within a character
     except UnicodeDecodeError:
         return False
     return b"\0" not in head
 
 
 def _names_a_file(text: str) -> bool:
-    """Whether ``text`` is a file that is here, or plainly means one."""
+    """Whether ``text`` is a file in this directory, or plainly means one."""
     if "\n" in text or "\0" in text:
         return False
     return os.path.lexists(text) or (text.lower().endswith(_SUFFIXES) and " " not in text)
 
 
 def _not_a_file(words: tuple[str, ...]) -> tuple[Note, ...]:
-    """The note for one word that looks like the name of a file that is not here."""
+    """The note for one word that looks like the name of a missing file."""
     if len(words) != 1 or not _FILE_NAME.fullmatch(words[0]) or _names_a_file(words[0]):
         return ()
     return (Note("not-a-file", f"there is no file {words[0]}: it was read as text"),)
@@ -217,7 +217,7 @@ def _unreadable(name: str, why: str) -> UsageError:
     return UsageError("log-unreadable", f"{name} cannot be read: {why}", hints=(_HINT,))
 
 
-def _asked(options: dict[str, Any]) -> ExplainRequest:
+def _request(options: dict[str, Any]) -> ExplainRequest:
     from envsolve.app.explain.explaining import ExplainRequest
 
     if options["host"] is not None and options["gpus"]:

@@ -1,4 +1,4 @@
-"""``envsolve export``: a lock that is on the disk, in another format, without solving again."""
+"""``envsolve export``: write an existing lock in another format, without solving again."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def export(**options: Any) -> int:
 
 
 def wanted_format(name: str | None, output: str | None, formats: tuple[str, ...]) -> str:
-    """The format that is named, or that the file name of -o asks for. Raises UsageError if there is none."""
+    """The format that is named, or that the file name of -o implies. Raises UsageError if there is none."""
     found = name or (_format_of_output(output) if output is not None else None)
     if found in formats:
         return found
@@ -124,7 +124,7 @@ def _format_of_output(output: str) -> str | None:
 
 
 def asking(options: dict[str, Any]) -> Any:
-    """How the options say that indexes are asked."""
+    """How the options allow querying indexes."""
     from envsolve.app.environment.exact_files import Asking
 
     return Asking(
@@ -137,7 +137,7 @@ def asking(options: dict[str, Any]) -> Any:
 
 
 def require_file_for_each(platforms: list[str], output: str | None) -> None:
-    """Raise UsageError if one file is to hold several platforms."""
+    """Raise UsageError if one file would have to contain several platforms."""
     if len(platforms) > 1 and (output is None or PLATFORM not in output):
         raise UsageError(
             "several-platforms",

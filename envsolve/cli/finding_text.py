@@ -1,4 +1,4 @@
-"""A finding as people read it: what it is, why, what to type, the lines it rests on, and what else it may be."""
+"""A finding as text: what it is, why, the commands, the lines it is based on, and other possible causes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import click
 from envsolve.model.finding import Finding, PossibleCause, Severity
 
 _EVIDENCE = 4
-"""Lines of what was seen that a short finding shows."""
+"""Limit for lines of evidence in a short finding."""
 _SEVERITIES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
 
 
 def finding_lines(finding: Finding, *, full: bool, plain: bool = False) -> Iterator[str]:
-    """The lines of ``finding``; ``full``: with all that is known. ``plain`` is for a place without colour."""
+    """The lines of ``finding``; ``full``: with all details. ``plain``: without colour."""
     word = f"{finding.severity.value}:"
     yield f"{word if plain else click.style(word, fg=_SEVERITIES[finding.severity], bold=True)} {finding.id}"
     yield f"  {printable(finding.title)}"
@@ -38,7 +38,7 @@ def finding_lines(finding: Finding, *, full: bool, plain: bool = False) -> Itera
 
 
 def _check(cause: PossibleCause) -> Iterator[str]:
-    """What tells this cause from the others."""
+    """How to distinguish this cause from the others."""
     if cause.check:
         yield printable(f"`{cause.check}` {cause.shows}" if cause.shows else f"`{cause.check}`")
 
@@ -53,5 +53,5 @@ def _in_full(cause: PossibleCause) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """``text`` on one line, without what a terminal would obey and XML does not have: some of it is from libraries."""
+    """``text`` on one line, without control characters and those that XML forbids: some of it is from libraries."""
     return "".join(it if it.isprintable() else "?" for it in " ".join(text.split()))

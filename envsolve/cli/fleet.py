@@ -48,10 +48,10 @@ _LISTS = FileName("file")
 
 
 class _Seconds(click.FloatRange):
-    """A range of seconds without NaN, which is outside of no range."""
+    """A range of seconds that excludes NaN, which compares as inside of every range."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Fail for NaN as for a number that is too small."""
+        """Fail for NaN like for a number that is too small."""
         seconds = super().convert(value, param, ctx)
         return self.fail(f"{value} is not a number of seconds", param, ctx) if math.isnan(seconds) else float(seconds)
 
@@ -64,7 +64,7 @@ def fleet() -> None:
     """Plan and validate environments for the nodes of a cluster."""
 
 
-@fleet.command("import", cls=Command, short_help="Make one list of nodes of what cluster tools print.")
+@fleet.command("import", cls=Command, short_help="Make a list of nodes from the output of cluster tools.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", type=_LISTS)
 @option("--map", "site", metavar="FILE", type=_LISTS, help="What the site calls its GPUs, and drivers by partition.")
 @output_option
@@ -117,11 +117,11 @@ def plan_(**options: Any) -> int:
         words += ["--host", options["nodes"], *(word for it in options["sources"] for word in ("--source", str(it)))]
         hint = Hint("lock it for all nodes", shlex.join(["envsolve", *words, "--format", "requirements"]))
         raise UsageError("needs-a-lock", f"a plan has frameworks alone, and {dependent[0]} is a package", hints=(hint,))
-    asked = framework_requests(named, matrix)
-    if not asked:
+    requested = framework_requests(named, matrix)
+    if not requested:
         raise UsageError("no-framework", "which framework?", hints=(Hint("name one: --framework pytorch"),))
     request = Request(
-        frameworks=asked,
+        frameworks=requested,
         hosts=(options["nodes"],),
         python=options["python"],
         cuda=options["cuda"],
@@ -316,8 +316,8 @@ def _deliver_report(answers: Sequence[Answer], options: dict[str, Any]) -> int:
 
 def _why(it: Answer) -> str:
     findings = [] if it.report is None else [finding["title"] for finding in it.report.get("findings", ())]
-    said = "; ".join(filter(None, (it.why, *findings)))
-    return f", {said}" if said else ""
+    reasons = "; ".join(filter(None, (it.why, *findings)))
+    return f", {reasons}" if reasons else ""
 
 
 def _answer_case(it: Answer) -> Case:

@@ -1,4 +1,4 @@
-"""From the options of ``envsolve fleet validate`` to what runs it on the nodes."""
+"""From the options of ``envsolve fleet validate`` to an engine that runs it on the nodes."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Engine(Protocol):
     def prove(
         self, nodes: Sequence[Node], environ: Mapping[str, str], shown: Callable[[str], None]
     ) -> Generator[Answer, None, None]:
-        """The answer of each node as it arrives; ``shown`` gets the progress in words."""
+        """The answer of each node as it arrives; ``shown`` gets the progress as text."""
 
 
 def require_options_of_launcher(options: dict[str, Any]) -> None:
-    """Raise UsageError for options of another launcher, and for those that contradict each other."""
+    """Raise UsageError for options of another launcher, and for contradicting ones."""
     given = [it for it in ("image", "kubectl", "manifest", "applied") if options["images" if it == "image" else it]]
     if given and options["launcher"] != KUBERNETES:
         raise UsageError("contradictory-options", f"--{given[0]} needs --launcher kubernetes")
@@ -42,7 +42,7 @@ def require_options_of_launcher(options: dict[str, Any]) -> None:
 
 
 def engine_of(options: dict[str, Any], nodes: Sequence[Node]) -> Engine:
-    """What runs `envsolve validate` on ``nodes``. Raises UsageError if the options do not allow it."""
+    """The engine for ``nodes``. Raises UsageError if the options do not allow it."""
     return _cluster(options, nodes) if options["launcher"] == KUBERNETES else _prover(options)
 
 
@@ -72,7 +72,7 @@ def _cluster(options: dict[str, Any], nodes: Sequence[Node]) -> Cluster:
 
 
 def manifest_of(options: dict[str, Any], nodes: Sequence[Node]) -> dict[str, Any]:
-    """The Jobs for ``nodes``. Raises UsageError if an image or the way to run envsolve is missing."""
+    """The Jobs for ``nodes``. Raises UsageError if the image or the command for envsolve is missing."""
     from envsolve.app.fleet.jobs import Template, images_of, start_in_image
 
     start = start_in_image(_program(options), options["prefix"], os.environ)

@@ -1,4 +1,4 @@
-"""The words for a plan of environments for a cluster."""
+"""A plan of environments for a cluster as text, JSON and for CI systems."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FEW_REASONS = 3
 
 
 def named(nodes: Iterable[Node]) -> str:
-    """Some nodes: how many of which group, and the first few by name."""
+    """Some nodes: how many in which group, and the first few by name."""
     from envsolve.app.fleet.plan import counted
 
     listed = list(nodes)
@@ -35,7 +35,7 @@ def count_text(nodes: Sequence[object]) -> str:
 
 
 def few(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
+    """The first few names, and the number of the others."""
     more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
     return f"{', '.join(names[:_FEW])}{more}"
 
@@ -55,7 +55,7 @@ def plan_text(plan: Plan) -> str:
 
 
 def _refusals(plan: Plan) -> Iterator[tuple[list[Node], list[str]]]:
-    """The nodes without an environment, those that are refused for the same kind of reason together."""
+    """The nodes without an environment, grouped by the kind of reason."""
     by_code: dict[tuple[str, str], list[Refused]] = {}
     for it in plan.refused:
         by_code.setdefault((it.platform, it.error.code), []).append(it)

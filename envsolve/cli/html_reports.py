@@ -39,7 +39,7 @@ def _item(it: Item) -> Html:
 
 
 def overview_page(header: Sequence[str], rows: Iterable[Sequence[str]], here: Sequence[str], date: str) -> str:
-    """The frameworks of the matrix, and below them the builds that were read on this machine."""
+    """The frameworks of the matrix, and the builds that were read on this machine."""
     body = [tag("h1", "Compatibility matrix"), table(f"Frameworks on {date}", header, rows)]
     if here:
         body += [tag("h2", "Read on this machine"), tag("ul", *(tag("li", it) for it in here))]

@@ -1,4 +1,4 @@
-"""``envsolve init``: a project with [tool.envsolve], and its first locks."""
+"""``envsolve init``: write a project with [tool.envsolve], and its first locks."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _MARK = codecs.BOM_UTF8.decode("utf-8")
 _CI = ("github", "gitlab")
 _LONGEST_SHOWN = 16 * 1024 * 1024
-"""Bytes of a file that is there, of which a diff is shown."""
+"""Limit in bytes for an existing file to be shown in a diff."""
 _WITH_ADDRESSES = (
     "channels",
     "extra-index-urls",
@@ -54,7 +54,7 @@ _WITH_ADDRESSES = (
     "exclude",
 )
 _INSTALLED = ("pylock.toml", ".txt", "conda-lock.yml", ".lock")
-"""How the names of locks end that `envsolve create` takes, whatever platform it is."""
+"""The suffixes of locks that `envsolve create` accepts, on any platform."""
 _OF_STACKS_ALONE = (".yml", ".yaml", ".json", "pixi.toml")
 _CONDA_LOCKS = ("conda-lock.yml", "conda-lock.yaml")
 
@@ -145,24 +145,24 @@ def init(**options: Any) -> int:
     file = directory / (OWN_FILE if (directory / OWN_FILE).is_file() else PYPROJECT)
     before = text_at(file) or ""
     mark = _MARK if before and read_head(file, len(codecs.BOM_UTF8)) == codecs.BOM_UTF8 else ""
-    with_table(file, before, {}, replace=options["force"])  # refuses what is there before anything is asked
+    with_table(file, before, {}, replace=options["force"])  # # refuses existing tables before any question
     values, adopted = _values(options, directory, matrix)
 
-    def asking(values: Mapping[str, object]) -> str:
+    def text_with(values: Mapping[str, object]) -> str:
         return with_table(file, before, values, replace=options["force"])
 
     with chdir(directory):
-        asked, texts, notes = all_refused(
-            lambda refused: _with_python_at_hand(file, asking, _without(values, refused, options), options, matrix)
+        requested, texts, notes = all_refused(
+            lambda refused: _with_python_at_hand(file, text_with, _without(values, refused, options), options, matrix)
         )
-        project, bare = project_of(file, asking(asked)), _without_secrets(asked)
-        after = asking(bare)
-        if bare != asked:
+        project, bare = project_of(file, text_with(requested)), _without_secrets(requested)
+        after = text_with(bare)
+        if bare != requested:
             notes = tuple(dict.fromkeys((*notes, LEFT_OUT)))
         outputs = dict.fromkeys((*texts, *(it.file for part in project.parts for it in part.outputs)))
         texts = {**_ci_file(project, options), **texts}
-        kept = [name for name in texts if Path(name).exists() and not options["force"]]
-        new = {file.name: f"{mark}{after}", **{name: text for name, text in texts.items() if name not in kept}}
+        existing = [name for name in texts if Path(name).exists() and not options["force"]]
+        new = {file.name: f"{mark}{after}", **{name: text for name, text in texts.items() if name not in existing}}
         if options["dry_run"]:
             deliver("".join(_diff(new)), None)
         for name in new:
@@ -170,26 +170,26 @@ def init(**options: Any) -> int:
         write_all([(Path(name), text) for name, text in new.items()], in_folders=True)
         unnamed = tuple(_without_framework(project))
         refused = [it for it in outputs if it not in new and _is_foreign(it)]
-    left = _left(kept, refused, [it for it in kept if it in outputs and it not in refused])
+    left = _left(existing, refused, [it for it in existing if it in outputs and it not in refused])
     lines: tuple[Note | str, ...] = (*adopted.notes, *unnamed, *notes, *_summary_lines(new, adopted, options), *left)
     note_each(lines, options)
     return 0
 
 
 def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tuple[dict[str, object], Adopted]:
-    """The keys to write: what is requested here, else what the directory has, else what a person answers.
+    """The keys to write: those that are requested here, or found in the directory, or answered by a person.
 
-    Raises UsageError if no one says it.
+    Raises UsageError if there is no framework.
     """
     from envsolve.app.project.adopting import Adopted, adopted
     from envsolve.app.project.adopting_uv import left_of_pyproject, overrides_of
     from envsolve.host.machine import this_platform
 
-    asked = dict(_asked(options))
+    requested = dict(_requested(options))
     found = Adopted({})
-    if not any(asked.get(key) for key in ("frameworks", "requirements", "requirement-files")):
+    if not any(requested.get(key) for key in ("frameworks", "requirements", "requirement-files")):
         found = adopted(directory, this_platform(), matrix)
-    values = {"outputs": ["pylock.toml"], **found.values, **asked}
+    values = {"outputs": ["pylock.toml"], **found.values, **requested}
     document = _pyproject(directory)
     if _has_dependencies(document) and not _holds_stacks_alone(values["outputs"]):
         values["project-dependencies"] = True
@@ -197,8 +197,8 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
             values.setdefault("overrides", overrides)
         files = (*found.files, "the dependencies in pyproject.toml")
         found = found._replace(files=files, notes=(*found.notes, *left_of_pyproject(document)))
-    asking = ("frameworks", "requirements", "requirement-files", "project-dependencies")
-    if not any(values.get(key) for key in asking):
+    required = ("frameworks", "requirements", "requirement-files", "project-dependencies")
+    if not any(values.get(key) for key in required):
         from envsolve.cli.init_questions import answers, can_ask
 
         if can_ask(options):
@@ -211,8 +211,8 @@ def _values(options: Mapping[str, Any], directory: Path, matrix: Matrix) -> tupl
     return values, found
 
 
-def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    """What is typed, or set by a variable, as keys of a project."""
+def _requested(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    """The options from the command line or variables, as keys of a project."""
     context = click.get_current_context()
     lists = {
         "frameworks": "frameworks",
@@ -260,7 +260,7 @@ def _asked(options: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _without_secrets(values: Mapping[str, object]) -> dict[str, object]:
-    """``values`` as they may be written, since a project file is shared."""
+    """``values`` without secrets, since a project file is shared."""
     return {key: _bare(value) if key in _WITH_ADDRESSES else value for key, value in values.items()}
 
 
@@ -292,7 +292,7 @@ def _has_dependencies(document: Mapping[str, Any]) -> bool:
 
 
 def _without_framework(project: Project) -> Iterator[str]:
-    """The note where no requirement is a framework; locking reports what cannot be read."""
+    """The note for a project without a framework; locking reports what cannot be read."""
     from envsolve.app.project.adopting import names_framework
     from envsolve.host.machine import this_platform
 
@@ -305,19 +305,19 @@ def _without_framework(project: Project) -> Iterator[str]:
 
 
 def _holds_stacks_alone(outputs: object) -> bool:
-    """Whether some of the files hold frameworks alone, which is no place for further requirements."""
+    """Whether some of the files only contain frameworks and so have no place for further requirements."""
     names = [str(it) for it in outputs] if isinstance(outputs, list) else []
     return any(it.endswith(_OF_STACKS_ALONE) and not it.endswith(_CONDA_LOCKS) for it in names)
 
 
 def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[dict[str, str], tuple[Note, ...]]:
-    """The locks of the project, by their names, and what to tell of them."""
+    """The locks of the project, by their names, and notes."""
     from envsolve.app.project.project_locking import ProjectLock, lock_project
     from envsolve.app.project.project_requests import require_wheels
     from envsolve.project.keys import KEYS
 
-    asked_here = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # no file says any of it yet
-    project = project._replace(parts=asked_here)
+    parts = tuple(part._replace(typed=frozenset(KEYS)) for part in project.parts)  # # no file has these values yet
+    project = project._replace(parts=parts)
     if options["no_lock"]:
         require_wheels(project, matrix, os.environ)
         return {}, ()
@@ -335,25 +335,25 @@ def _locks(project: Project, options: dict[str, Any], matrix: Matrix) -> tuple[d
 
 
 def _without(values: Mapping[str, object], refused: Sequence[str], options: Mapping[str, Any]) -> Mapping[str, object]:
-    """The keys that leave out what is ``refused`` too."""
+    """The keys, with what is ``refused`` left out too."""
     return {**values, "exclude": [*options["exclude"], *refused]} if refused else values
 
 
 def _with_python_at_hand(
     file: Path,
-    asking: Callable[[Mapping[str, object]], str],
+    text_with: Callable[[Mapping[str, object]], str],
     values: Mapping[str, object],
     options: dict[str, Any],
     matrix: Matrix,
 ) -> tuple[Mapping[str, object], dict[str, str], tuple[Note, ...]]:
-    """The keys and the locks, for a Python of this machine where the newest could not be had.
+    """The keys and the locks, for a Python of this machine if the newest one is not available.
 
-    ``asking`` writes the keys. Where the packages around the stack have nothing for that Python, it is not requested.
+    ``text_with`` writes the keys. If the packages around the stack do not support that Python, it is not requested.
     """
     from envsolve.app.project.python_at_hand import python_at_hand
     from envsolve.project.reading import project_of
 
-    text = asking(values)
+    text = text_with(values)
     found = python_at_hand(project_of(file, text), matrix, os.environ)
     if found is not None:
         bound = {**values, "python": found.python}
@@ -362,7 +362,7 @@ def _with_python_at_hand(
             "this machine, and there is no uv to fetch it"
         )
         try:
-            texts, notes = _locks(project_of(file, asking(bound)), options, matrix)
+            texts, notes = _locks(project_of(file, text_with(bound)), options, matrix)
         except UnsolvableError:
             pass
         else:
@@ -381,7 +381,7 @@ def _ci_file(project: Project, options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _diff(new: Mapping[str, str]) -> Iterator[str]:
-    """What would be written, as a unified diff."""
+    """The changes as a unified diff."""
     for name, text in new.items():
         path = Path(name)
         try:
@@ -393,7 +393,7 @@ def _diff(new: Mapping[str, str]) -> Iterator[str]:
 
 
 def _is_foreign(name: str) -> bool:
-    """Whether `envsolve lock` refuses to replace the file of this name."""
+    """Whether `envsolve lock` refuses to overwrite the file of this name."""
     from envsolve.lockfile.own_file import refuse_to_overwrite
 
     try:
@@ -415,11 +415,11 @@ def _summary_lines(new: Mapping[str, str], adopted: Adopted, options: Mapping[st
         yield "`envsolve lock` writes the locks"
 
 
-def _left(kept: list[str], refused: list[str], locks: list[str]) -> Iterator[str]:
-    """What to tell of files that are there still: ``refused`` is what a lock will not overwrite."""
-    if kept:
+def _left(existing: list[str], refused: list[str], locks: list[str]) -> Iterator[str]:
+    """Notes on files that remain; ``refused`` are those that a lock will not overwrite."""
+    if existing:
         ways = "`envsolve lock` updates locks, --force overwrites any file" if locks else "--force overwrites any"
-        yield f"left as they are: {', '.join(kept)}; {ways}"
+        yield f"left as they are: {', '.join(existing)}; {ways}"
     for name in refused:
         yield (
             f"{name} was not written by envsolve, so `envsolve lock` overwrites it only with --force: name another "

@@ -1,4 +1,4 @@
-"""The questions of ``envsolve init`` on a terminal; each has an option, and none is asked where that is given."""
+"""The questions of ``envsolve init`` on a terminal; each has an option, which skips the question."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _OUTPUTS = "pylock.toml, requirements.txt, environment.yml, conda-lock.yml, ..."
 
 
 def can_ask(options: Mapping[str, Any]) -> bool:
-    """Whether a person is there to answer: not in a pipe, in CI or with -q."""
+    """Whether a person can answer: not in a pipe, in CI or with -q."""
     on_terminal = all(it is not None and it.isatty() for it in (sys.stdin, sys.stderr))
     return on_terminal and not options["quiet"] and not os.environ.get("CI")
 
 
 def answers(options: Mapping[str, Any], matrix: Matrix) -> dict[str, Any]:
-    """``options`` with an answer to what a project has to say and they do not.
+    """``options`` with answers for what a project needs and they lack.
 
     Raises click.Abort at the end of the input and for Ctrl-C.
     """
@@ -114,7 +114,7 @@ def _outputs(text: str) -> tuple[str, ...]:
 
 
 def _words(found: Mapping[str, Any], options: Mapping[str, Any]) -> Iterator[str]:
-    """What is typed to have the answers without questions, behind what was typed."""
+    """The options that give the answers without questions, after those that were typed."""
     from envsolve.cli.options import TYPED
 
     yield from click.get_current_context().meta[TYPED]

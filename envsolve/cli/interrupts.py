@@ -1,4 +1,4 @@
-"""Interrupts: Ctrl-C is one whatever becomes of the exception, and so is a polite end by SIGTERM or SIGHUP."""
+"""Interrupts: handle Ctrl-C even if its exception gets lost, and SIGTERM and SIGHUP like Ctrl-C."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _came = False
 
 
 def came() -> bool:
-    """Whether Ctrl-C was pressed, as far as :func:`remembered` knows."""
+    """Whether Ctrl-C was pressed while :func:`remembered` was active."""
     return _came
 
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Have Ctrl-C remembered besides raised.
+    """Remember Ctrl-C in addition to raising KeyboardInterrupt.
 
-    While a module is imported Python may make another error of it, and in a destructor or a callback it prints it and
-    goes on.
+    During an import Python may turn it into another error, and in a destructor or a callback it prints it and
+    continues.
     """
     global _came  # noqa: PLW0603 - signals are of the whole process
     _came = False
@@ -52,7 +52,7 @@ def _remember(number: int, frame: FrameType | None) -> NoReturn:
 
 
 def _come_again(unraisable: sys.UnraisableHookArgs) -> None:
-    """Have an interrupt that Python would drop come once more, when this call is over."""
+    """Repeat an interrupt that Python would drop, after this call."""
     if isinstance(unraisable.exc_value, KeyboardInterrupt):
         timer = threading.Timer(0.05, _interrupt_main)
         timer.daemon = True
@@ -65,14 +65,14 @@ def _interrupt_main() -> None:
     if sys.platform == "win32":
         _thread.interrupt_main()
     else:
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # ends a wait of the system, too
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # # also ends a waiting system call
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Have SIGTERM and SIGHUP give the work the chance to clean up that Ctrl-C gives it.
+    """Let SIGTERM and SIGHUP clean up like Ctrl-C.
 
-    They raise KeyboardInterrupt; one that is ignored stays so, as nohup means it.
+    They raise KeyboardInterrupt; an ignored signal stays ignored, as nohup intends.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

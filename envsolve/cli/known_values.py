@@ -1,6 +1,6 @@
-"""The values that options are known to take, for completion: words of the request, and what the matrix names.
+"""The known values of options, for completion: words of the request, and names in the matrix.
 
-Each of these is a ``shell_complete`` of click. Any other value is as good, and the command judges it.
+Each of these is a ``shell_complete`` of click. Other values are possible, and the command checks them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Completer = Callable[[click.Context, click.Parameter, str], list[str]]
 
 _LEFT_OUT = ("nvidia", "geforce", "tesla")
-"""What people leave out at the front of a product's name, as :class:`~envsolve.matrix.GpuNames` has it."""
+"""Prefixes of product names that people omit; :class:`~envsolve.matrix.GpuNames` has the same."""
 
 
 def _known(values: Callable[[click.Context, str], Iterable[str]]) -> Completer:
@@ -28,7 +28,7 @@ def _known(values: Callable[[click.Context, str], Iterable[str]]) -> Completer:
         try:
             found = dict.fromkeys(values(ctx, incomplete))
         except EnvsolveError:
-            return []  # a message would stand in the middle of what is being typed
+            return []  # # a message would appear in the middle of the command line
         return [value for value in found if value.casefold().startswith(incomplete.casefold())]
 
     return complete
@@ -55,9 +55,9 @@ def _gpus(ctx: click.Context, typed: str) -> Iterator[str]:
 
 
 def spelled_as_typed(name: str, typed: str) -> str | None:
-    """The shortest way to write a product that begins with what was ``typed``; None if it does not.
+    """The shortest spelling of a product that begins with what was ``typed``; None if there is none.
 
-    ``RTX 3`` is the beginning of ``RTX 3090``, and ``NVIDIA GeForce RTX 3`` that of the name the driver gives.
+    ``RTX 3`` is the beginning of ``RTX 3090``, and ``NVIDIA GeForce RTX 3`` that of the name in the driver.
     """
     return next((it for it in _spellings(name) if it.casefold().startswith(typed.casefold())), None)
 
@@ -85,7 +85,7 @@ def _channels(ctx: click.Context, typed: str) -> Iterable[str]:  # noqa: ARG001
 
 
 def _differences(ctx: click.Context, typed: str) -> Iterator[str]:  # noqa: ARG001
-    """The kinds of differences that ``diff`` may fail on, each after those that are typed already."""
+    """The kinds of differences that ``diff`` may fail on, each after those that are already typed."""
     from envsolve.app.status.lock_diff import Kind
 
     before = typed.rpartition(",")[0]

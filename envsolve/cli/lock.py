@@ -1,4 +1,4 @@
-"""``envsolve lock``: write every file that the project names, or say what would change."""
+"""``envsolve lock``: write every file that the project names, or list what would change."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ project_option = option(
     "--around",
     metavar="DIR",
     type=FileName("directory"),
-    help="Leave out what the environment in DIR has, such as the framework of an image, and suit it.",
+    help="Leave out what the environment in DIR has, such as the framework of an image, and match it.",
 )
 @option("--check", is_flag=True, help="Write nothing; exit 1 if a file is missing or out of date.")
 @option("--diff", "show_diff", is_flag=True, help="Print package changes; write nothing.")
@@ -98,10 +98,10 @@ def lock_files(
     *,
     again: str = f"run `{_UPGRADE}`",
 ) -> tuple[int, documents.Lock]:
-    """Lock ``project`` as ``options`` of ``lock`` say, and write its files with those of ``edited``, or none of them.
+    """Lock ``project`` with the options of ``lock``, and write its files and ``edited``, or none of them.
 
-    ``again`` is how newer versions are taken. Returns the exit code, and the document of what changed, which takes the
-    place of a list of it where JSON is wanted.
+    ``again`` is how to get newer versions. Returns the exit code, and the document of the changes, which replaces the
+    text if JSON is requested.
     """
     from envsolve.app.project.project_changes import change_of, settings_of_uv
     from envsolve.app.project.project_locking import ProjectLock, lock_project
@@ -145,7 +145,7 @@ def lock_files(
     answer = _answer(changes, project, options)
     verb = "out of date" if options["check"] else "written" if writes and not is_dry_run() else "would be written"
     facts = _facts(locked) if options["verbose"] else ()
-    upgraded = options["upgrade"] or options["upgraded"]  # what is not newer after that is pinned by something else
+    upgraded = options["upgrade"] or options["upgraded"]  # # what is still not newer is pinned by something else
     shown = [it._replace(possible=None) for it in changes] if upgraded else changes
     notes = [*_notes(shown, locked, verb, again), *facts] if not options["quiet"] else []
     deliver(answer, None)
@@ -158,7 +158,7 @@ def lock_files(
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:
-    """What of a request is requested here, by the fields of a project."""
+    """The options of a request that are given here, by the fields of a project."""
     names = (*REQUEST, "platforms", "allow_builds")
     given = {name: options[name] for name in names if options[name] not in ((), None, False)}
     if folders := given.pop("editables", ()):
@@ -172,12 +172,12 @@ def _given(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _document(changes: Sequence[FileChange], notes: Sequence[Note]) -> documents.Lock:
-    files, said = [_data(it) for it in changes], [it.as_json() for it in notes]
-    return {"schema_version": 1, "files": files, "notes": said}
+    files, note_data = [_data(it) for it in changes], [it.as_json() for it in notes]
+    return {"schema_version": 1, "files": files, "notes": note_data}
 
 
 def _answer(changes: Sequence[FileChange], project: Project, options: dict[str, Any]) -> str:
-    """What is printed of the changes; "" if JSON is wanted, which the caller prints."""
+    """The text on the changes; "" if JSON is requested, which the caller prints."""
     format_name = output_format(options)
     text = "".join(f"{line}\n" for it in _alike(changes) for line in _lines(it))
     if format_name in ("text", "json"):
@@ -187,9 +187,9 @@ def _answer(changes: Sequence[FileChange], project: Project, options: dict[str, 
 
 
 def _case(change: FileChange, project: Project, *, fails: bool) -> Case:
-    """A file of the project. One that is out of date is shown at what changes in it, a new one where it is named.
+    """A file of the project. A stale file is shown at the changed line, a new one where it is named.
 
-    What is not in the lock yet is shown in the project, and so is what concerns no package.
+    What is not in the lock yet is shown in the project, and so are changes that are not about a package.
     """
     from envsolve.cli.places import output_place, package_place
     from envsolve.frameworks import packages_of
@@ -209,7 +209,7 @@ def _case(change: FileChange, project: Project, *, fails: bool) -> Case:
 
 
 def _alike(changes: Sequence[FileChange]) -> list[FileChange]:
-    """The changes, those of files to which the same happens as one: files of a project hold the same versions."""
+    """The changes, with equal ones united: files of a project have the same versions."""
     together: dict[FileChange, list[str]] = {}
     for it in changes:
         together.setdefault(it._replace(path=""), []).append(it.path)
@@ -229,7 +229,7 @@ def _data(change: FileChange) -> documents.FileChange:
 
 
 def _lines(change: FileChange) -> Iterator[str]:
-    """What changes in a file, as a person reads it."""
+    """The changes in a file as lines of text."""
     if change.is_current:
         return
     yield f"{change.path} ({change.platform}): {'new' if change.is_new else 'changed'}"
@@ -242,7 +242,7 @@ def _lines(change: FileChange) -> Iterator[str]:
 
 
 def spelled(change: Change) -> str:
-    """A changed package as a person reads it."""
+    """A changed package as text."""
     if change.before is None:
         return f"+ {change.name} {change.after}"
     if change.after is None:
@@ -254,7 +254,7 @@ def spelled(change: Change) -> str:
 
 
 def _facts(locked: LockedProject) -> tuple[str, ...]:
-    """The facts that decided on the stack of each file; files with the same stack share a line."""
+    """The facts that decided the stack of each file; files with the same stack share a line."""
     paths: dict[Fact, list[str]] = {}
     for file in locked.files:
         for fact in () if file.solution is None else file.solution.because:
@@ -263,7 +263,7 @@ def _facts(locked: LockedProject) -> tuple[str, ...]:
 
 
 def _notes(changes: Sequence[FileChange], locked: LockedProject, verb: str, again: str) -> Iterator[Note | str]:
-    """``verb`` is what becomes of a file that is out of date, ``again`` how newer versions are taken."""
+    """Notes; ``verb`` is what happens to a stale file, ``again`` how to get newer versions."""
     yield from locked.notes
     for it in _alike(changes):
         if it.is_current:

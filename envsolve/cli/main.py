@@ -1,4 +1,4 @@
-"""The entry point: pick the command, turn every failure into three parts on stderr and an exit code."""
+"""The entry point: choose the command, and turn every failure into three parts on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 _PIPE_CLOSED = 0
 _TOO_LONG = "for integer string conversion"
-"""What Python says of a number with thousands of digits, which packaging reads as a version and refuses nowhere."""
+"""Python's message for a number with thousands of digits, which packaging accepts as a version everywhere."""
 _VERSION_WORDS = frozenset({"--version", "-v", "--verbose"})
 _COMMANDS = (
     "solve",
@@ -54,9 +54,9 @@ _COMMANDS = (
 )
 
 _GROUPS = ("fleet", "matrix", "cache")
-"""Those with commands of their own."""
+"""Commands with subcommands."""
 _MODULES = {"add": "edit", "remove": "edit"}
-"""Where a command is not in the module of its name."""
+"""The module of a command, if it is not the module of its name."""
 _OF_OTHER_TOOLS = {
     "install": ("to add a package to the project and its locks, use add", "envsolve add PACKAGE"),
     "uninstall": ("to drop a package from the project and its locks, use remove", "envsolve remove PACKAGE"),
@@ -73,9 +73,9 @@ _OF_OTHER_TOOLS = {
     "new": ("to start a project, use init", "envsolve init --framework pytorch"),
     "test": ("to run kernels in an environment, use validate", "envsolve validate"),
 }
-"""Commands of conda, pip, uv and the like, each with what does its job here."""
+"""Commands of conda, pip, uv and the like, each with its counterpart here."""
 _NEAR, _NEARLY = 0.75, 0.82
-"""The part of their letters that two words have in common; the second is one letter of a command left out or added."""
+"""The similarity of two words; the second is that of a command with one letter omitted or added."""
 _ELSEWHERE = {
     ("validate", "--gpu"): Hint(
         "--gpu describes a target for solve and lock; --device selects the GPU to test",
@@ -83,11 +83,11 @@ _ELSEWHERE = {
     ),
     ("status", "--prefix"): Hint("status checks files; doctor checks an environment", "envsolve doctor --prefix DIR"),
 }
-"""Options that a command has not, though others do, each with what does its job there."""
+"""Options that only other commands have, each with its counterpart here."""
 
 
 class LazyGroup(click.Group):
-    """A group that imports a command when it is used, and takes a line that names none for ``solve``."""
+    """A group that imports a command when it is used, and takes a line without a command for ``solve``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order of the help text."""
@@ -102,7 +102,7 @@ class LazyGroup(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """The commands; where an option begins, the options of ``solve`` too, which a line without a command means."""
+        """The commands; at the beginning of an option also the options of ``solve``, the default command."""
         items = super().shell_complete(ctx, incomplete)
         if not incomplete.startswith("-"):
             return items
@@ -113,7 +113,7 @@ class LazyGroup(click.Group):
         return list({item.value: item for item in items}.values())
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Put ``solve`` in front of a line that names no command; ``--version``, which ends it, goes behind ``-v``."""
+        """Put ``solve`` before a line without a command, and ``--version``, which ends the parsing, after ``-v``."""
         if "--version" in args and _VERSION_WORDS.issuperset(args):
             args = sorted(args, key="--version".__eq__)
         elif args and args[0] not in (*_COMMANDS, "--help", "--version", "-h"):
@@ -124,9 +124,9 @@ class LazyGroup(click.Group):
 
 
 def _refuse_unknown_command(args: Sequence[str]) -> None:
-    """Raise UsageError if the first word is no option, and nothing says that it is a requirement.
+    """Raise UsageError if the first word is neither an option nor recognisably a requirement.
 
-    A framework, a file or a format beside it says so, but not of a word that is nearly a command.
+    A framework, a file or a format in the same line makes it a requirement, unless it is nearly a command.
     """
     first, rest = args[0], args[1:]
     if first.startswith("-"):
@@ -145,7 +145,7 @@ def _refuse_unknown_command(args: Sequence[str]) -> None:
 
 
 def _meant_command(word: str, cutoff: float, rest: Sequence[str]) -> Hint | None:
-    """The command that ``word`` stands for, with what is typed behind it; None if it is none, nor nearly one."""
+    """The command that ``word`` means, with the rest of the line; None if it is not even nearly one."""
     import difflib
 
     from envsolve.frameworks import framework_of_word
@@ -161,7 +161,7 @@ def _meant_command(word: str, cutoff: float, rest: Sequence[str]) -> Hint | None
 
 
 def _meant_requirement(args: Sequence[str]) -> Hint:
-    """How to ask for what the first of ``args`` names, as far as it is one."""
+    """How to request what the first of ``args`` names, if that is known."""
     import difflib
 
     from envsolve.frameworks import DEPENDENT_FRAMEWORKS, FRAMEWORKS, framework_of_word
@@ -218,9 +218,9 @@ def cli(verbose: bool) -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command line and return its exit code. Whatever goes wrong, no traceback reaches the user.
+    """Run one command line and return its exit code. No error prints a traceback.
 
-    With ENVSOLVE_DEBUG set an internal error is raised as it is.
+    With ENVSOLVE_DEBUG set an internal error is raised.
     """
     as_json = _wants_json(arguments)
     try:
@@ -244,7 +244,7 @@ def run(arguments: list[str]) -> int:
 
 
 def _command_in(arguments: Sequence[str]) -> str:
-    """The words of the command that a line names, as its help is called."""
+    """The words of the command in a line, as in its help."""
     name = arguments[0] if arguments and arguments[0] in _COMMANDS else "solve"
     is_of_group = name in _GROUPS and arguments[1:] and arguments[1].isalpha()
     return f"{name} {arguments[1]}" if is_of_group else name
@@ -262,7 +262,7 @@ def _interrupted() -> int:
 
 
 def _without_arguments() -> str:
-    """The main job where the environment names a framework, as with any other option; else the help."""
+    """The main job if a variable names a framework, as with any other option; otherwise the help."""
     return "solve" if os.environ.get("ENVSOLVE_FRAMEWORK") else "--help"
 
 
@@ -291,7 +291,7 @@ def _answer(arguments: list[str]) -> int:
         return 0
     except BrokenPipeError:
         raise
-    except OSError as error:  # click's own printing of help and version: all else delivers
+    except OSError as error:  # # click's own printing of help and version; everything else uses deliver
         if error.filename is not None:
             raise
         raise output_failed(error) from error
@@ -309,14 +309,14 @@ def _internal(error: Exception) -> OutsideError:
 
 
 def _wants_json(arguments: Sequence[str]) -> bool:
-    """Whether an error has to be data too: known before the line is parsed, because parsing may be what fails."""
+    """Whether an error has to be JSON too; known before parsing, since parsing may be what fails."""
     if "--json" in arguments or os.environ.get("ENVSOLVE_JSON", "").lower() in ("1", "true", "yes", "on", "t", "y"):
         return True
     return any(_last_value(arguments, option) == "json" for option in ("--format", "--output-format"))
 
 
 def _last_value(arguments: Sequence[str], option: str) -> str:
-    """The value of an option as it is typed, else of its variable."""
+    """The value of an option as typed, or else of its variable."""
     prefix = f"{option}="
     values = [it.removeprefix(prefix) for it in arguments if it.startswith(prefix)]
     values += [value for name, value in pairwise(arguments) if name == option]
@@ -341,12 +341,12 @@ def _usage_error(error: click.ClickException) -> UsageError:
 
 
 def _text_of(error: click.ClickException) -> str:
-    said = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
-    return said.rstrip(".")
+    text = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
+    return text.rstrip(".")
 
 
 def _is_from_environment(error: click.BadParameter) -> bool:
-    """Whether a variable holds the value that is wrong, and no option that someone typed."""
+    """Whether the invalid value is from a variable and not from an option."""
     if error.ctx is None or error.param is None or not isinstance(error.param.envvar, str):
         return False
     return error.ctx.get_parameter_source(error.param.name or "") is ParameterSource.ENVIRONMENT

@@ -1,4 +1,4 @@
-"""``envsolve matrix``: look into the compatibility matrix and check it."""
+"""``envsolve matrix``: show the compatibility matrix and check it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ filter_options = stacked(
         help=f"{', '.join(Platform)}. Repeatable: any of them; default: all, whatever machine this is.",
     ),
 )
-"""What narrows a list of builds. Not set by ENVSOLVE_<OPTION>: those speak of the environment that is wanted."""
+"""Filters for a list of builds. Not set by ENVSOLVE_<OPTION>: those describe the requested environment."""
 
 json_option = option("--json", "as_json", is_flag=True, help="Print JSON.")
 common_options = stacked(json_option, matrix_option, quiet_option, color_option)
@@ -192,9 +192,9 @@ def show(what: str, **options: Any) -> None:
 @matrix.command(short_help="Check the files of the matrix against their rules and laws.")
 @common_options
 def check(**options: Any) -> int:
-    """Hold every file of the matrix against its rules and laws, and report everything that breaks one.
+    """Check every file of the matrix against its rules and laws, and report all violations.
 
-    Exits 1 where a law is broken, and 2 where a file cannot be read.
+    Exits 1 if a law is broken, and 2 if a file cannot be read.
     """
     from envsolve.app.matrix.matrix import check as judged
     from envsolve.app.matrix.matrix import matrix_date
@@ -239,14 +239,14 @@ def check(**options: Any) -> int:
 @options_of_solve((*INDEXES, *HOW_TO_FETCH))
 @common_options
 def update(names: tuple[str, ...], **options: Any) -> int:
-    """Read releases that the matrix does not have yet from package indexes, and keep them for this user.
+    """Read releases that the matrix does not have yet from package indexes, and store them for this user.
 
     Without PACKAGE: all frameworks, and the packages with GPU kernels that the matrix covers. With PACKAGE: these
     frameworks or packages, any of the index. The wheels are read, not installed: machine code, CUDA, cuDNN, Python.
-    What is found counts in later commands beside the shipped matrix, whose own builds come first. It is kept in
-    ENVSOLVE_DATA_DIR (default: envsolve in the user's data directory); --clear removes it.
+    Later commands use them in addition to the shipped matrix, whose builds come first. They are stored in
+    ENVSOLVE_DATA_DIR (default: envsolve in the user's data directory); --clear removes them.
 
-    Exits 3 if a release could not be read; the others are kept.
+    Exits 3 if a release could not be read; the others are stored.
     """
     from envsolve.app.matrix.matrix_update import look_for_new
     from envsolve.app.matrix.overlay_files import clear, directory_here, require_writable, write
@@ -366,6 +366,6 @@ def _filters(options: dict[str, Any], *, frameworks: tuple[str, ...] = ()) -> Fi
 
 
 def _deliver_page(text: str, date: str, options: dict[str, Any]) -> None:
-    """A table on stdout; of which day it is stands on stderr, where it does not get between the rows."""
+    """Print a table on stdout, and its date on stderr, where it is not between the rows."""
     deliver(text, None, color=Palette.wanted())
     note(f"from the compatibility matrix of {date}", quiet=options["quiet"])

@@ -1,4 +1,4 @@
-"""The matrix as people read it: tables, and below them what the rows rest on and what is known against them."""
+"""The matrix as text: tables, and below them the evidence for the rows and known problems."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BUILD_HEADER = (
 
 
 class References:
-    """Numbers for evidence, in the order in which it is first named."""
+    """Numbers for evidence, in the order of its first use."""
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, str], int] = {}
@@ -29,7 +29,7 @@ class References:
         return ",".join(str(self._number(item)) for item in items)
 
     def section(self) -> str:
-        """Every piece of evidence with its kind and the day it was seen, each once."""
+        """Every piece of evidence with its kind and date, each once."""
         lines = [f"  [{number}] {item.kind}, {item.seen}: {item.reference}\n" for number, item in self._numbered()]
         return heading("Evidence") + "".join(lines)
 
@@ -68,12 +68,12 @@ def overview_table(entries: Sequence[Overview]) -> tuple[list[str], list[list[st
 
 
 def builds_page(builds: Sequence[Build]) -> str:
-    """One line for each build, of whatever framework."""
+    """One line for each build, of any framework."""
     return table(BUILD_HEADER, [(*cells, "") for cells in builds_table(builds)])
 
 
 def builds_table(builds: Sequence[Build]) -> dict[tuple[str, ...], Build]:
-    """The cells of each build before its evidence; what another package has alike is not repeated."""
+    """The cells of each build before its evidence; equal ones of another package are omitted."""
     rows: dict[tuple[str, ...], Build] = {}
     for it in builds:
         rows.setdefault((it.release.framework, *_cells(it)), it)
@@ -112,7 +112,7 @@ def toolkits_page(toolkits: Sequence[Toolkit]) -> str:
 
 
 def cudnn_page(releases: Sequence[CudnnRelease]) -> str:
-    """CuDNN releases with the GPUs they serve."""
+    """CuDNN releases with the GPUs that they support."""
     references = References()
     header = ("cuDNN", "CUDA", "oldest", "newest", "machine code", "PTX", "PyPI", "conda-forge", "evidence")
     rows = [
@@ -171,7 +171,7 @@ def _section(title: str, lines: Sequence[str]) -> str:
 
 
 def _grouped(releases: Sequence[Release], text_of: Callable[[Release], str]) -> list[str]:
-    """What several builds share, once, after the builds it is about."""
+    """Facts that several builds share, each once, after the names of the builds."""
     groups: dict[Hashable, list[Release]] = {}
     for release in releases:
         if text_of(release):

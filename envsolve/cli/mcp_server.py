@@ -1,7 +1,7 @@
-"""The commands that change nothing, as tools of the Model Context Protocol (https://modelcontextprotocol.io).
+"""The read-only commands as tools of the Model Context Protocol (https://modelcontextprotocol.io).
 
-A tool runs its command in a process of its own and returns what that prints with ``--json``, so that an agent and a
-person get the same answer. A refusal is an error with the three parts that people read.
+A tool runs its command in a separate process and returns the output of ``--json``, so that an agent and a person get
+the same answer. A refusal is an error with the three parts that people read.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LockFormat = Literal["pylock", "requirements", "conda-lock", "explicit", "enviro
 
 
 class _Server(MCPServer[Any]):
-    """Refuses arguments that a tool does not have: with one ignored, the answer would be for another machine."""
+    """Refuses unknown arguments: if one was ignored, the answer would be for another machine."""
 
     async def call_tool(self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None) -> Any:
         """Call a tool. Raises ToolError."""
@@ -157,7 +157,7 @@ def _machine(gpus: Sequence[str] | None, driver: str | None) -> list[str]:
 
 
 def _each(option: str, values: Iterable[str | None] | None) -> list[str]:
-    """``--option=value`` for each value: a value that begins with a hyphen is no option."""
+    """``--option=value`` for each value: a value that begins with a hyphen is not an option."""
     return [f"--{option}={value}" for value in values or () if value is not None]
 
 
@@ -176,7 +176,7 @@ async def _output(arguments: Sequence[str], *, given: str = "", directory: str |
         raise ToolError(f"{directory!r}: {error.strerror}") from error
     except ValueError as error:  # a NUL byte or a lone surrogate
         raise ToolError("a value has a character that no command line can have") from error
-    printed, said = ran.stdout.decode(), ran.stderr.decode()
+    printed, errors = ran.stdout.decode(), ran.stderr.decode()
     if ran.returncode and (not printed or "error" in json.loads(printed)):
-        raise ToolError(said)
-    return printed, said
+        raise ToolError(errors)
+    return printed, errors

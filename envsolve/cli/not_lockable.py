@@ -1,4 +1,4 @@
-"""What an imported project requires and no lock can have: all of it in one error, with the command that goes on."""
+"""The requirements of an imported project that cannot be locked, in one error with the command that skips them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ T = TypeVar("T")
 
 
 def all_refused(lock: Callable[[Sequence[str]], T]) -> T:
-    """What ``lock`` returns, which leaves out the requirements of these names.
+    """The result of ``lock``, which leaves out the requirements with the given names.
 
-    Where some requirements cannot be locked, the others are tried without them. Raises an error that names all of
-    them, or the one that has nothing to do with them.
+    If some requirements cannot be locked, the others are tried without them. Raises an error that names all of them, or
+    an unrelated error.
     """
     refused: dict[str, Refused] = {}
     errors: list[EnvsolveError] = []
@@ -30,7 +30,7 @@ def all_refused(lock: Callable[[Sequence[str]], T]) -> T:
             errors.append(error)
             more = {it.name: it for it in error.refused if it.name not in refused}
             if not more:
-                raise _not_lockable(refused, errors, _said(error)) if refused else error from None
+                raise _not_lockable(refused, errors, _messages(error)) if refused else error from None
             refused |= more
         else:
             if errors:
@@ -38,17 +38,17 @@ def all_refused(lock: Callable[[Sequence[str]], T]) -> T:
             return found
 
 
-def _said(error: EnvsolveError) -> tuple[str, ...]:
-    """What is wrong, each mistake by itself where there are several."""
+def _messages(error: EnvsolveError) -> tuple[str, ...]:
+    """The messages of an error: if there are several mistakes, each by itself."""
     return (isinstance(error, UsageError) and error.cause) or (error.message,)
 
 
 def _not_lockable(
     refused: Mapping[str, Refused], errors: Sequence[EnvsolveError], then: Sequence[str]
 ) -> EnvsolveError:
-    """The error for requirements that no lock can hold, from those for some of them; ``then`` is said without them.
+    """The error for requirements that cannot be locked, from the errors about each; ``then`` remains without them.
 
-    It is the first one where that says all.
+    It is the first error if that is complete.
     """
     typed = map(without_secrets, click.get_current_context().meta[TYPED])
     words = (word for name in refused for word in ("--exclude", name))

@@ -1,4 +1,4 @@
-"""What the options read: every word becomes a value here, or one clear error."""
+"""Reading of options: every argument becomes a value, or one clear error."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 _MISTAKES = "envsolve.mistakes"
 TYPED = "envsolve.typed"
-"""Where a context has the words behind the name of the command."""
+"""The key of a context for the arguments after the name of the command."""
 _SECTIONS = {
     "Requirements": (
         *("frameworks", "requirement_files", "editables", "constraint_files", "overrides", "build_constraint_files"),
@@ -41,15 +41,15 @@ _SECTIONS = {
     "Network and cache": ("offline", "refresh", "cache_dir", "no_cache"),
     "Messages": ("no_progress", "quiet", "verbose", "color"),
 }
-"""Where the help of a long command shows its options; what no section names is among the ``Options``."""
+"""The sections in the help of a long command; options without a section are in ``Options``."""
 _LONG = 20
-"""Options from which on a command is long."""
+"""The number of options from which a command is long."""
 
 
 class Command(click.Command):
-    """A command that reads all of its options first, and then reports all that it cannot read.
+    """A command that reads all of its options first, and then reports all invalid ones.
 
-    Its help has a long list of options in sections.
+    Its help shows a long list of options in sections.
     """
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -65,7 +65,7 @@ class Command(click.Command):
             super().format_options(ctx, formatter)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the line. Raises SeveralMistakes, or the one mistake itself."""
+        """Parse the line. Raises SeveralMistakes, or the only mistake itself."""
         ctx.meta[TYPED] = tuple(args)
         mistakes: list[click.BadParameter] = ctx.meta.setdefault(_MISTAKES, [])
         rest = super().parse_args(ctx, args)
@@ -77,7 +77,7 @@ class Command(click.Command):
 
 
 class SeveralMistakes(click.UsageError):
-    """More than one option that cannot be read."""
+    """More than one invalid option."""
 
     def __init__(self, mistakes: Sequence[click.BadParameter], ctx: click.Context) -> None:
         super().__init__(f"{len(mistakes)} options cannot be read", ctx)
@@ -85,9 +85,9 @@ class SeveralMistakes(click.UsageError):
 
 
 class Parsed(_ParamType):
-    """An option read by a function that raises ValueError with a sentence for the user.
+    """An option parsed by a function that raises ValueError with a sentence for the user.
 
-    ``splitter`` separates several values in an environment variable: product names hold spaces.
+    ``splitter`` separates several values in an environment variable, since product names contain spaces.
     """
 
     envvar_list_splitter = ";"
@@ -97,7 +97,7 @@ class Parsed(_ParamType):
         self._parse = parse
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Read a string; values that are read already pass."""
+        """Parse a string; values that are already parsed pass."""
         if not isinstance(value, str):
             return value
         try:
@@ -111,14 +111,14 @@ class Parsed(_ParamType):
 
 
 def file_name(text: str) -> str:
-    """``text`` as it is; ValueError where it is empty."""
+    """``text`` unchanged; ValueError if it is empty."""
     if not text:
         raise ValueError("a file name cannot be empty")
     return text
 
 
 class FileName(Parsed):
-    """The name of a file or a directory, which may not be empty; the shell completes it."""
+    """The name of a file or a directory, which must not be empty; the shell completes it."""
 
     def __init__(self, name: Literal["file", "directory"], parse: Callable[[str], str] = file_name) -> None:
         super().__init__(name, parse)
@@ -131,14 +131,14 @@ class FileName(Parsed):
 
 
 class Member(Parsed):
-    """A word of an enumeration."""
+    """A member of an enumeration."""
 
     def __init__(self, name: str, members: type[StrEnum]) -> None:
         super().__init__(name, member_of(members))
         self._members = members
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        """Those that begin with what was typed."""
+        """The members that begin with what was typed."""
         from click.shell_completion import CompletionItem
 
         return [CompletionItem(it.value) for it in self._members if it.startswith(incomplete)]
@@ -173,7 +173,7 @@ def _remember_detail(context: click.Context, parameter: click.Parameter, count: 
 
 
 def package_name(text: str) -> str:
-    """``text`` as it is; ValueError where it is no name of a package, as with versions behind it."""
+    """``text`` unchanged; ValueError if it is no name of a package, e.g. because a version follows."""
     from envsolve.model.names import is_name
 
     if not is_name(text):
@@ -182,7 +182,7 @@ def package_name(text: str) -> str:
 
 
 def require_not_typed(names: Iterable[str], why: str, hints: tuple[Hint, ...] = ()) -> None:
-    """Raise UsageError if one of the options ``names`` is on the command line, which does not go with the others."""
+    """Raise UsageError if one of the options ``names`` is on the command line, which excludes it."""
     context = click.get_current_context()
     for parameter in context.command.params:
         is_typed = context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
@@ -206,11 +206,11 @@ output_option = option(
 dry_run_option = option(
     "--dry-run", is_flag=True, help="Write nothing; say which files would be new, changed or unchanged."
 )
-"""Obeyed where files are written (envsolve.cli.output)."""
+"""Respected where files are written (envsolve.cli.output)."""
 
 
 def matrix_directory(options: Mapping[str, Any]) -> Path | None:
-    """The directory of --matrix, wherever the command works; None for the shipped matrix."""
+    """The directory of --matrix, in any working directory; None for the shipped matrix."""
     directory = options["matrix_directory"]
     return None if directory is None else Path(directory).absolute()
 
@@ -223,13 +223,13 @@ def matrix_of(options: Mapping[str, Any]) -> Matrix:
 
 
 def require_one_environment(options: Mapping[str, Any]) -> None:
-    """Raise UsageError if both options name an environment."""
+    """Raise UsageError if both options for an environment are given."""
     if options["prefix"] is not None and options["python"] is not None:
         raise UsageError("contradictory-options", "--prefix and --python both select the environment: give only one")
 
 
 def network_of(options: Mapping[str, Any]) -> Network:
-    """How the command goes out, wherever it works."""
+    """The network settings of the command, in any working directory."""
     from envsolve.app.request.network import Network
 
     cache = options["cache_dir"]
@@ -246,7 +246,7 @@ environment_options = stacked(
         help="The environment's interpreter. Default: that of the active environment.",
     ),
 )
-"""Which environment is looked at."""
+"""The environment to examine."""
 
 quiet_option = option("-q", "--quiet", is_flag=True, help="Only print errors.")
 verbose_option = option(
@@ -264,4 +264,4 @@ color_option = option(
 )
 
 output_options = stacked(quiet_option, verbose_option, color_option)
-"""Options that every command takes."""
+"""The options of every command."""

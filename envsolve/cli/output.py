@@ -1,4 +1,4 @@
-"""Where an answer goes: standard output, or a file that is written whole or not at all."""
+"""Write results: to standard output, or to a file that is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ TO_A_PLACE = Hint("redirect standard output to a disk with free space: envsolve 
 
 
 def deliver(text: str, output: str | None, *, color: bool | None = None) -> None:
-    """Print ``text``, or write it to the file ``output`` names, without secrets; ``-`` is standard output as well.
+    """Print ``text``, or write it to the file ``output``, without secrets; ``-`` means standard output.
 
-    ``color`` keeps or drops the colour in what is printed; with None a terminal keeps it.
-    Raises OutsideError if standard output does not take it, UsageError where the file cannot be written.
-    BrokenPipeError passes: whoever closed the pipe has read enough.
+    ``color`` keeps or drops the colour in what is printed; with None a terminal keeps it. Raises OutsideError if
+    standard output cannot be written, UsageError if the file cannot. BrokenPipeError passes: whoever closed the pipe
+    has read enough.
     """
     if output not in (None, "-"):
         write_whole(Path(str(output)), without_secrets(text))
@@ -53,12 +53,12 @@ def deliver_json(document: Mapping[str, object]) -> None:
 
 
 def printable(text: str) -> str:
-    r"""``text`` with what standard output has no bytes for as ``\\uXXXX``, which JSON reads as the same text.
+    r"""``text`` with characters that standard output cannot encode as ``\\uXXXX``, which JSON reads as the same text.
 
-    In the encodings of old Windows that is most of what is not English, in UTF-8 half of a character in a file's name.
+    In old encodings of Windows these are most non-English characters, in UTF-8 undecodable bytes of file names.
     """
     encoding = codecs.lookup(sys.stdout.encoding or "utf-8").name
-    encoding = "utf-8" if encoding == "ascii" else encoding  # as click does in the locale C
+    encoding = "utf-8" if encoding == "ascii" else encoding  # # as click does for the C locale
     try:
         text.encode(encoding)
     except UnicodeEncodeError:
@@ -75,7 +75,7 @@ def _has_bytes(character: str, encoding: str) -> bool:
 
 
 def deliver_each(texts: Sequence[tuple[str, str]], output: str | None) -> None:
-    """Deliver the text for each platform: to a file of its own where ``output`` names the platform, else the only one.
+    """Deliver the text for each platform: to separate files if ``output`` names the platform, otherwise the only text.
 
     Errors as in :func:`deliver`.
     """
@@ -86,42 +86,42 @@ def deliver_each(texts: Sequence[tuple[str, str]], output: str | None) -> None:
 
 
 def output_failed(error: OSError) -> OutsideError:
-    """The error for a standard output that does not take what is printed, e.g. a full disk."""
+    """The error if standard output cannot be written, e.g. because a disk is full."""
     forget_stdout()
     message = f"the answer could not be printed: {error.strerror or error}"
     return OutsideError("output-failed", message, hints=(_way_out(),))
 
 
 def _way_out() -> Hint:
-    """The hint that fits the command that is running: not every one can write a file itself."""
+    """The hint for the running command: not every command can write a file itself."""
     return _TO_A_FILE if _has_output() else TO_A_PLACE
 
 
 def _has_output() -> bool:
-    """Whether the command that is running has the option -o for its answer."""
+    """Whether the running command has the option -o for its result."""
     context = click.get_current_context(silent=True)
     return context is not None and any(parameter.name == "output" for parameter in context.command.params)
 
 
 def forget_stdout() -> None:
-    """Drop what is still buffered: without this the interpreter would try again at its end, and complain."""
+    """Drop buffered output: otherwise the interpreter would try to write it at its end, and complain."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Replace ``path`` by a file with ``text`` in one step; a link stays and its target is replaced.
+    """Replace ``path`` atomically by a file with ``text``; a link stays and its target is replaced.
 
-    What is no regular file (a pipe, a device) is written to as it is. Raises UsageError if the place cannot be
-    written, OutsideError where the disk fails; the old file, if any, is then untouched.
+    A special file (a pipe, a device) is written to directly. Raises UsageError if the directory cannot be written,
+    OutsideError if the disk fails; then an old file is unchanged.
     """
     write_all([(path, text)])
 
 
 def write_all(files: Sequence[tuple[Path, str]], *, in_folders: bool = False) -> None:
-    """Write several files as :func:`write_whole` does one: none is replaced before all are on the disk.
+    """Write several files like :func:`write_whole`: none is replaced before all are on the disk.
 
-    With ``in_folders`` directories that are missing are made. Where the command has --dry-run, and it is given, each
-    file gets a note instead, whether it would be new, changed or unchanged.
+    With ``in_folders`` missing directories are created. With --dry-run nothing is written, and each file gets a note
+    whether it would be new, changed or unchanged.
     """
     if is_dry_run():
         _note_each(files, in_folders=in_folders)
@@ -137,7 +137,7 @@ def write_all(files: Sequence[tuple[Path, str]], *, in_folders: bool = False) ->
                     path.parent.mkdir(parents=True, exist_ok=True)
                 target = path.resolve()
                 temporary = target.parent / f".envsolve-{os.urandom(8).hex()}"
-                written.append((temporary, target))  # before it is made, so that no interrupt leaves it behind
+                written.append((temporary, target))  # # before it is created, so that no interrupt leaves it behind
                 _make(temporary, text, _mode(target))
         for temporary, path in written:
             temporary.replace(path)
@@ -159,13 +159,13 @@ def _not_written(path: Path, error: OSError) -> EnvsolveError:
 
 
 def is_dry_run() -> bool:
-    """Whether the command that is running has --dry-run, and was given it."""
+    """Whether the running command has --dry-run and got it."""
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.params.get("dry_run"))
 
 
 def _note_each(files: Sequence[tuple[Path, str]], *, in_folders: bool) -> None:
-    """What writing ``files`` would do, on stderr. Raises UsageError if a directory is missing that is not made."""
+    """Print what writing ``files`` would do, on stderr. Raises UsageError if a directory is missing and not created."""
     from envsolve.cli.report import note
 
     quiet = bool(click.get_current_context().params.get("quiet"))
@@ -179,13 +179,13 @@ def _would(path: Path, text: str) -> str:
     content = text.encode("utf-8")
     try:
         there = read_bytes(path, len(content))
-    except FileError:  # longer, a pipe, or not readable: in any case not the same
+    except FileError:  # # longer, a pipe, or not readable: in any case different
         return "would be changed"
     return "would be new" if there is None else "is unchanged" if there == content else "would be changed"
 
 
 def _make(temporary: Path, text: str, mode: int) -> None:
-    """Make a file, where nothing may be yet. The module tempfile, which does the same, takes 3 ms to import."""
+    """Create a new file. The module tempfile, which does the same, takes 3 ms to import."""
     number = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(number, "w", encoding="utf-8", newline="\n") as file:
         file.write(text)
@@ -193,7 +193,7 @@ def _make(temporary: Path, text: str, mode: int) -> None:
 
 
 def _mode(path: Path) -> int:
-    """The permissions of the file that is replaced, or those a new file gets here."""
+    """The permissions of the file that is replaced, or the default of a new file."""
     try:
         return path.stat().st_mode & 0o7777
     except OSError:

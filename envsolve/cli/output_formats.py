@@ -1,4 +1,4 @@
-"""The result of a check as CI systems and browsers read it: GitHub's annotations, SARIF, Markdown, JUnit and HTML.
+"""The result of a check for CI systems and browsers: GitHub annotations, SARIF, Markdown, JUnit and HTML.
 
 A command describes its result once, as an :class:`Outcome`, and all formats are made from that.
 """
@@ -37,18 +37,18 @@ output_format_options = stacked(
 
 
 class Level(StrEnum):
-    """How much an item matters; SARIF has the same words."""
+    """The severity of an item; SARIF has the same words."""
 
     ERROR = "error"
-    """The command exits with 1 because of it."""
+    """It makes the command exit with 1."""
     WARNING = "warning"
     NOTE = "note"
 
 
 class Item(NamedTuple):
-    """One remark: ``id`` is its kind in kebab-case, ``message`` a sentence, ``fix`` what to do.
+    """One message: ``id`` is its kind in kebab-case, ``message`` a sentence, ``fix`` what to do.
 
-    ``file`` is as seen from the current directory, ``line`` counts from 1. ``detail`` is what else is known, in lines.
+    ``file`` is relative to the current directory, ``line`` counts from 1. ``detail`` has further lines.
     """
 
     level: Level
@@ -61,7 +61,7 @@ class Item(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All of it, in lines."""
+        """The whole item, in lines."""
         return "\n".join(filter(None, (self.message, self.detail, self.fix and f"fix: {self.fix}")))
 
 
@@ -94,7 +94,7 @@ class Outcome(NamedTuple):
 
 
 def output_format(options: Mapping[str, Any]) -> str:
-    """The format that --output-format and --json name. Raises UsageError if they name two."""
+    """The format from --output-format and --json. Raises UsageError if they contradict each other."""
     named, as_json = options.get("output_format"), options.get("as_json")
     if not as_json or named in (None, "json"):
         return "json" if as_json else named or "text"
@@ -114,7 +114,7 @@ def finding_item(finding: Finding) -> Item:
 
 
 def rendered(outcome: Outcome, format_name: str) -> str:
-    """``outcome`` in one of :data:`FORMATS` other than text and JSON, which each command has of its own."""
+    """``outcome`` in one of :data:`FORMATS` except text and JSON, which each command writes itself."""
     write: dict[str, Callable[[Outcome], str]] = {
         "github": _github,
         "sarif": _sarif,
@@ -243,5 +243,5 @@ def junit(outcome: Outcome) -> str:
 
 
 def _plain(text: str) -> str:
-    """``text`` without what XML and HTML do not have."""
+    """``text`` without characters that XML and HTML do not allow."""
     return "".join(it if it.isprintable() or it == "\n" else "?" for it in text)

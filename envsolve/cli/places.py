@@ -1,4 +1,4 @@
-"""Where a remark about a lock is shown: the file, as seen from the current directory, and the line."""
+"""The place of a message about a lock: the file, relative to the current directory, and the line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Place = tuple[str, int | None]
 
 
 def package_place(path: str, names: Iterable[str]) -> Place:
-    """The line of the first of the packages ``names`` that stands in the file at ``path``; None if none does."""
+    """The first line with one of the packages ``names`` in the file at ``path``; None if there is none."""
     try:
         text = read_text(Path(path), LONGEST) or ""
     except FileError:
@@ -28,7 +28,7 @@ def package_place(path: str, names: Iterable[str]) -> Place:
 
 
 def output_place(project: Project) -> Place:
-    """The line on which the project names its outputs, else its first."""
+    """The line of the project that names its outputs, or its first line."""
     lines = dict(project.lines)
     named = [line for path, line in lines.items() if path and path[-1] == "outputs"]
     return os.path.relpath(project.file), min(named or lines.values(), default=None)

@@ -1,4 +1,4 @@
-"""One line on a terminal that says what is going on; nothing where no one watches."""
+"""One line on a terminal that shows the current step; nothing if there is no terminal."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _WIDTH = 78
 
 
 _SOON = 3
-"""Seconds from which on a step shows how long it takes: a shorter one does not look hung."""
+"""Seconds after which a step shows its duration: a shorter one does not look hung."""
 
 
 class Progress:
-    """The line; ``wanted`` says whether the user wants any, ``doing`` what it is about.
+    """The line; ``wanted`` says whether the user wants it, ``doing`` what the command does.
 
-    A step that takes long counts its seconds, so that a large download is not taken for a program that hangs.
+    A long step counts its seconds, so that a large download does not look like a program that hangs.
     """
 
     def __init__(self, *, wanted: bool, doing: str = "resolving") -> None:
@@ -33,11 +33,11 @@ class Progress:
         self._clock: Thread | None = None
 
     def packages(self, count: int, name: str) -> None:
-        """Say that ``name`` is the last of ``count`` packages."""
+        """Show that ``name`` is the last of ``count`` packages."""
         self.show(f"{count} package{'' if count == 1 else 's'}, {name}")
 
     def show(self, text: str) -> None:
-        """Say what is being done to ``text``."""
+        """Show that the current step is about ``text``."""
         if not self._wanted:
             return
         self._text, self._since = one_line(text), monotonic()
@@ -48,7 +48,7 @@ class Progress:
             self._clock.start()
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._clock is not None:
             self._ended.set()
             self._clock.join()

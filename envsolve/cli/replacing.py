@@ -1,4 +1,4 @@
-"""Which files -o may overwrite: those that envsolve wrote, and with --force any other."""
+"""Which files -o may overwrite: those that envsolve wrote, and with --force all others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ force_option = option("--force", is_flag=True, help="Overwrite the output file e
 
 
 def refuse_to_overwrite(output: str | None, platforms: Iterable[str], way: Hint = _ANOTHER_NAME) -> None:
-    """Raise UsageError if a file that ``output`` names, for any of ``platforms``, is not one that envsolve wrote.
+    """Raise UsageError if a file that ``output`` names, for any of ``platforms``, was not written by envsolve.
 
     ``way`` is what to do instead of overwriting it.
     """
@@ -40,7 +40,7 @@ def refuse_to_overwrite(output: str | None, platforms: Iterable[str], way: Hint 
 
 
 def refuse_to_replace(request: Request, matrix: Matrix, options: dict[str, Any]) -> None:
-    """The same for the answer to ``request``, before it is looked for; nothing with --force."""
+    """Refuse the same for the answer to ``request``, before it is solved; allowed with --force."""
     output = options["output"]
     if options["force"] or output in (None, "-"):
         return

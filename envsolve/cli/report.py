@@ -1,4 +1,4 @@
-"""Errors as people read them (stderr) and as programs do (stdout, with --json)."""
+"""Errors as text (stderr) and as data (stdout, with --json)."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 _LONGEST = 200
 _OF_OTHERS = ("ENVSOLVE_DEBUG", "ENVSOLVE_TEST_", "ENVSOLVE_UPDATE_SNAPSHOTS", "ENVSOLVE_URL")
-"""Variables that stand for no option: what jobs and images install envsolve from, and those that the tests read."""
+"""Variables that are not options: those from which jobs and images install envsolve, and those of the tests."""
 _MEND = Hint("fix the keys listed above. README.md in that directory documents each key")
 
 
 class Palette:
-    """Whether stderr is coloured: as ``--color`` says, or NO_COLOR and FORCE_COLOR do, or as it is a terminal."""
+    """Whether stderr is coloured: by ``--color``, by NO_COLOR and FORCE_COLOR, or if it is a terminal."""
 
     choice: str = "auto"
 
@@ -41,7 +41,7 @@ class Palette:
 
 
 class Detail:
-    """Whether ``-v`` asked where each fact comes from."""
+    """Whether ``-v`` requests the source of each fact."""
 
     sources: bool = False
 
@@ -51,7 +51,7 @@ def _document(error: EnvsolveError) -> documents.Failure:
 
 
 def report(error: EnvsolveError, arguments: Sequence[str], command: str, *, as_json: bool) -> int:
-    """Print ``error`` of ``command`` in its three parts and return the exit code it ends the process with."""
+    """Print ``error`` of ``command`` in its three parts and return its exit code."""
     ask = Hint("list all options", f"envsolve {command} --help")
     error.hints = error.hints or (_MEND if isinstance(error, MatrixError) else ask,)
     if as_json:
@@ -69,9 +69,9 @@ def report(error: EnvsolveError, arguments: Sequence[str], command: str, *, as_j
 
 
 def _typed(arguments: Sequence[str]) -> str:
-    """The command line, after the variables that options are also read from.
+    """The command line, after the variables that set options.
 
-    Addresses in variables are left out: they may hold a token, and no one typed them into what is shown here.
+    Addresses in variables are left out: they may contain a token, and the user did not type them here.
     """
     set_ = ((name, value) for name, value in sorted(os.environ.items()) if _sets_option(name))
     variables = (f"{name}={'...' if '://' in value else shlex.quote(value)}" for name, value in set_)
@@ -83,7 +83,7 @@ def _sets_option(name: str) -> bool:
 
 
 def _causes(error: EnvsolveError) -> Sequence[str]:
-    """What led to the error beside what it says itself, with ``-v`` each fact with its source."""
+    """The causes of the error besides its message, with ``-v`` each fact with its source."""
     if not Detail.sources or not error.conflict:
         return [it for it in error.cause if it.removesuffix(".") not in error.message] or error.cause[-1:]
     steps = [(step.requirement, step.source or step.because) for step in error.conflict]
@@ -91,10 +91,10 @@ def _causes(error: EnvsolveError) -> Sequence[str]:
 
 
 def note(it: Note | str, *, quiet: bool) -> None:
-    """Print one note on stderr, with what to type below it."""
+    """Print one note on stderr, with its command below."""
     if not quiet:
-        said = it if isinstance(it, Note) else Note("", it)
-        _say("note:", "cyan", said.text, said.command)
+        noted = it if isinstance(it, Note) else Note("", it)
+        _say("note:", "cyan", noted.text, noted.command)
 
 
 def note_each(notes: Iterable[Note | str], options: Mapping[str, Any]) -> None:
@@ -104,13 +104,13 @@ def note_each(notes: Iterable[Note | str], options: Mapping[str, Any]) -> None:
 
 
 def note_facts(facts: Iterable[Fact], options: Mapping[str, Any]) -> None:
-    """Print what led to an answer, with -v."""
+    """Print the facts that led to an answer, with -v."""
     if options["verbose"]:
         note_each((f"{it.text} [{it.source}]" for it in facts), options)
 
 
 def _say(word: str, colour: str, text: str, below: str | None = None) -> None:
-    """Print ``text`` after ``word``, and ``below`` on a line of its own: each is one line, whatever is in it.
+    """Print ``text`` after ``word``, and ``below`` on a separate line: each is one line, whatever it contains.
 
     Some of it is from outside, and must not form a line such as ``hint:`` of its own.
     """
@@ -120,6 +120,6 @@ def _say(word: str, colour: str, text: str, below: str | None = None) -> None:
 
 
 def _shown(text: str) -> str:
-    """``text`` without the middle of what someone pasted by mistake."""
+    """``text`` without the middle of a very long argument, most likely pasted by mistake."""
     text = without_secrets(text)
     return text if len(text) <= 4 * _LONGEST else f"{text[: 2 * _LONGEST]} ... {text[-_LONGEST:]}"

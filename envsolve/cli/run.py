@@ -1,4 +1,4 @@
-"""``envsolve run``: a command in the environment of the project, as if that were activated."""
+"""``envsolve run``: run a command in the environment of the project, as if that was activated."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(**options: Any) -> int:
 
 
 def _bring_to_lock(project: Project, prefix: Path, options: dict[str, Any]) -> None:
-    """Make the environment, or change it, where it is not that of the lock."""
+    """Create the environment, or change it, if it does not match the lock."""
     from envsolve.cli.lock import spelled
     from envsolve.create.reading import plan_of
     from envsolve.create.record import read_record
@@ -77,7 +77,7 @@ def _bring_to_lock(project: Project, prefix: Path, options: dict[str, Any]) -> N
 
 
 def _activated(prefix: Path) -> dict[str, str]:
-    """The variables that a program in the environment gets."""
+    """The variables for a program in the environment."""
     from envsolve.validation.activation import activated
     from envsolve.validation.child import Children
     from envsolve.validation.environment import interpreter, take_inventory
@@ -92,7 +92,7 @@ def _activated(prefix: Path) -> dict[str, str]:
 
 
 def _run(command: tuple[str, ...], environ: dict[str, str]) -> int:
-    """Become the command; on Windows, where no process can, wait for it.
+    """Replace this process by the command; on Windows, where that is impossible, wait for it.
 
     Raises OutsideError ``program-not-found`` if there is none of its name.
     """

@@ -1,4 +1,4 @@
-"""``envsolve solve``: print an environment for a request. Also what ``envsolve`` alone does."""
+"""``envsolve solve``: print an environment for a request. It is the default command of ``envsolve``."""
 
 from __future__ import annotations
 
@@ -294,12 +294,12 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
     if options["why"] or options["why_not"]:
         return _answer_questions(request, matrix, options)
     refuse_to_replace(request, matrix, options)
-    held, network = _held_on(options), network_of(options)
+    existing, network = _existing_stack(options), network_of(options)
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     asked = LockRequest(request, network, show=progress.show, counted=progress.packages)
 
     def solve(matrix: Matrix) -> Solved:
-        return environment_file(asked, matrix, os.environ, held)
+        return environment_file(asked, matrix, os.environ, existing)
 
     try:
         solved = knowing_new_releases(solve, request, matrix, network, os.environ, progress.show)
@@ -312,7 +312,7 @@ def _print_environment(request: Request, matrix: Matrix, options: dict[str, Any]
 
 
 def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Matrix]:
-    """What the words of the command ask for, and the matrix they ask it of."""
+    """The request of the command line, and the matrix for it."""
     from envsolve.app.solve.solving import framework_requests
 
     words, matrix = _words(options, format_name), matrix_of(options)
@@ -326,7 +326,7 @@ def request_from(options: dict[str, Any], format_name: str) -> tuple[Request, Ma
 
 
 def _words(options: dict[str, Any], format_name: str) -> Request:
-    """What the words of the command ask for, but for the frameworks, which only the matrix knows."""
+    """The request of the command line without frameworks, which need the matrix."""
     packages = _packages(options)
     if not options["frameworks"] and not packages.requirements and not packages.files:
         raise UsageError(
@@ -354,20 +354,20 @@ def _words(options: dict[str, Any], format_name: str) -> Request:
 
 
 def _answer_questions(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
-    """Print what was asked about the answer; the answer itself is not written."""
+    """Print the answers to --why and --why-not; the environment itself is not written."""
     from envsolve.app.any_lock.why import answer_questions
     from envsolve.cli.answers import answers_json, answers_text
 
     asked, network = (options["why"], options["why_not"]), network_of(options)
-    answers = answer_questions(request, *asked, matrix, os.environ, _held_on(options), network)
+    answers = answer_questions(request, *asked, matrix, os.environ, _existing_stack(options), network)
     text = answers_json(answers) if request.format == "json" else answers_text(answers, sources=options["verbose"] > 0)
-    deliver(text, None)  # -o names the file of the answer that is asked about
+    deliver(text, None)  # # -o names the file of the answer in question
     note_each(dict.fromkeys(it for part in answers for it in part.notes), options)
     return 0
 
 
-def _held_on(options: dict[str, Any]) -> HeldOn | None:
-    """What the file of an earlier answer holds, for the policy that keeps it."""
+def _existing_stack(options: dict[str, Any]) -> HeldOn | None:
+    """The stack in the file of an earlier answer, for the policy that keeps it."""
     output = options["output"]
     if options["prefer"] is not Policy.LOCKED:
         return None
@@ -385,7 +385,7 @@ def _held_on(options: dict[str, Any]) -> HeldOn | None:
 
 
 def _deliver(solved: Solved, output: str | None) -> None:
-    """Print or write the answer; answers for several platforms that one file cannot hold go to a file each."""
+    """Print or write the answer; answers for several platforms that do not fit in one file get a file each."""
     texts = solved.texts
     if len(texts) > 1 and (output is None or PLATFORM not in output):
         names = " and ".join(platform for platform, _ in texts)
@@ -412,7 +412,7 @@ def _format(options: dict[str, Any]) -> str:
 
 
 def _note_format(options: dict[str, Any], format_name: str) -> None:
-    """Say so where the name of the output stands for another format, or for none."""
+    """Note that the name of the output suggests another format, or none."""
     output = options["output"]
     if output in (None, "-"):
         return
@@ -457,7 +457,7 @@ def _packages(options: dict[str, Any]) -> Packages:
 
 
 def _refuse_requirements_alone(options: dict[str, Any]) -> None:
-    """Raise UsageError for words without a framework, a file or a format: more likely commands out of place."""
+    """Raise UsageError for words without a framework, a file or a format: most likely a misplaced command."""
     words = options["requirements"]
     if not words or any(options[it] for it in ("frameworks", "requirement_files", "format_name", "output")):
         return
@@ -474,5 +474,5 @@ def _refuse_requirements_alone(options: dict[str, Any]) -> None:
 
 
 def _typed() -> list[str]:
-    """What is typed behind the command."""
+    """What is typed after the command."""
     return list(map(without_secrets, click.get_current_context().meta[TYPED]))

@@ -32,11 +32,11 @@ _KINDS = {
     "explicit": ("an explicit file", f"conda-{PLATFORM}.lock"),
     "environment": ("an environment file", f"environment.{PLATFORM}.yml"),
 }
-"""The formats whose files are for one platform each: what such a file is, and how it may be called."""
+"""The formats with a separate file for each platform: what such a file is, and an example of its name."""
 
 
 def print_lock(request: Request, matrix: Matrix, options: dict[str, Any]) -> int:
-    """Write the lock to standard output or to the file of -o; what that file pins stays if it fits."""
+    """Write the lock to standard output or to the file of -o; its existing pins stay if they fit."""
     output = options["output"]
     refuse_what_is_condas(request)
     _require_place(request, options)
@@ -76,17 +76,17 @@ def lock_with_progress(
 
     progress = Progress(wanted=not options["no_progress"] and not options["quiet"])
     progress.show("packages")
-    asked = LockRequest(request, network_of(options), there, progress.show, progress.packages, None, apart, writes)
+    locking = LockRequest(request, network_of(options), there, progress.show, progress.packages, None, apart, writes)
     try:
-        return lock_request(asked, matrix, os.environ)
+        return lock_request(locking, matrix, os.environ)
     finally:
         progress.clear()
 
 
 def _there(options: dict[str, Any]) -> LockFor:
-    """The lock in the file of -o; none if there is no file, or nothing of it is to stay.
+    """The lock in the file of -o; none if there is no file, or if none of it is to stay.
 
-    With --force anything may be in the file, which then is none.
+    With --force the file may contain anything, and then counts as no lock.
     """
     output = options["output"]
     if options["upgrade"] or output in (None, "-") or (PLATFORM not in output and not os.path.lexists(output)):
@@ -97,7 +97,7 @@ def _there(options: dict[str, Any]) -> LockFor:
 
 
 def _require_place(request: Request, options: dict[str, Any]) -> None:
-    """Raise UsageError if a lock cannot be written as asked."""
+    """Raise UsageError if a lock cannot be written as requested."""
     if options["why"] or options["why_not"]:
         raise UsageError(
             "contradictory-options",
@@ -118,7 +118,7 @@ def _require_place(request: Request, options: dict[str, Any]) -> None:
 
 
 def _require_file_for_each(platforms: Sequence[str], output: str | None, kind: tuple[str, str]) -> None:
-    """Raise UsageError if one file is to hold several platforms; ``kind`` is what it is and how it may be called."""
+    """Raise UsageError if one file would have to contain several platforms; ``kind`` is what it is, and an example."""
     if len(platforms) > 1 and (output is None or PLATFORM not in output):
         what, example = kind
         raise UsageError(
@@ -131,8 +131,8 @@ def _require_file_for_each(platforms: Sequence[str], output: str | None, kind: t
 def refuse_what_is_condas(request: Request) -> None:
     """Raise UsageError if a request for a Python lock names a channel or an environment.yml.
 
-    A channel that is typed may be meant as pip's ``-c``, a constraint file, and would hold nothing here. A variable
-    that names channels for all commands is about the others. What an environment.yml asks of conda has no place here.
+    A typed channel may be meant as pip's ``-c``, a constraint file, and would have no effect. A variable that names
+    channels for all commands is ignored. A Python lock has no place for conda requirements in an environment.yml.
     """
     from envsolve.app.request.command import command_of
 
@@ -158,7 +158,7 @@ def refuse_what_is_condas(request: Request) -> None:
 
 
 def _left_out(output: str, platforms: Sequence[str]) -> Iterator[str]:
-    """What to say where the existing lock has platforms that the new one does not."""
+    """Notes on platforms of the existing lock that the new one does not have."""
     others = [it for it in platforms_in(Path(output)) if it not in platforms]
     if others:
         yield f"{output} no longer has {' and '.join(others)}: list every platform with --platform"

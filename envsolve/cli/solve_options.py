@@ -1,4 +1,4 @@
-"""Options of ``solve`` that other commands take too: they mean the same everywhere."""
+"""Options of ``solve`` that other commands have too, with the same meaning."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from envsolve.cli.options import Decorator
 from envsolve.cli.solve import solve
 
 INDEXES = ("index_url", "extra_index_urls", "pytorch_index_url")
-"""Where Python packages are looked for."""
+"""Where Python packages are searched."""
 REQUEST = (
     *(
         "requirements",
@@ -26,10 +26,10 @@ REQUEST = (
     ),
     *("hosts", "sources", "prefer", "channels", *INDEXES, "exclude_newer", "extensions", "pre", "audit"),
 )
-"""What a request asks for, by the parameters of ``solve``."""
+"""The parts of a request, by the parameters of ``solve``."""
 NETWORK = ("offline", "refresh", "cache_dir", "no_cache")
 HOW_TO_FETCH = (*NETWORK, "no_progress")
-"""How a command goes out to indexes and channels."""
+"""The network settings of a command."""
 
 
 def options_of_solve(names: tuple[str, ...]) -> Decorator:

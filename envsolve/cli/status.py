@@ -46,9 +46,9 @@ _WORDS = {
     "no-framework": "has nothing that depends on GPU or driver",
 }
 _LOCKED_AGAIN = ("does-not-run", "cpu-only", "stale", "missing")
-"""What `envsolve lock` may put right in a project."""
+"""Problems that `envsolve lock` may fix in a project."""
 _WORDS_OF_PROJECT = {"fits": "fits", "does-not-run": "does not run on the machines of the project"}
-"""A project names its machines, which need not be the one here."""
+"""A project names its machines, which need not be this one."""
 
 
 @click.command(cls=Command, short_help="Check which environment files and locks run here.")
@@ -73,7 +73,7 @@ def status(**options: Any) -> int:
     from envsolve.app.status.status import files_to_check, status_of
 
     matrix = matrix_of(options)
-    project = _project(options) if _asks_of_project(options) else None
+    project = _project(options) if _is_about_project(options) else None
     if project is not None:
         return _of_project(project, matrix, options)
     require_not_typed(("project",), "is about the files and the machines that a project names: leave out others")
@@ -88,7 +88,7 @@ def status(**options: Any) -> int:
     by_itself = len(options["files"]) == 1
     found = status_of(files, request, matrix, os.environ, by_itself=by_itself)
     code = _deliver(found, options)
-    if any(map(_of_machines_of_project, found)) and _asks_of_project({**options, "files": ()}):
+    if any(map(_of_machines_of_project, found)) and _is_about_project({**options, "files": ()}):
         note("`envsolve status` without a file uses the machines of the project", quiet=options["quiet"])
     return code
 
@@ -109,21 +109,21 @@ def _deliver(found: list[FileStatus], options: dict[str, Any], project: Project 
     return 0 if result.ok else 1
 
 
-def _asks_of_project(options: dict[str, Any]) -> bool:
-    """Whether neither a file nor a machine is named, which is what a project would say."""
+def _is_about_project(options: dict[str, Any]) -> bool:
+    """Whether neither files nor a machine are named, which a project would name."""
     named = ("files", "gpus", "driver", "hosts", "platform")
     return not any(options[name] for name in named)
 
 
 def _project(options: Mapping[str, Any]) -> Path | None:
-    """The file of the project that is named, or of the one around this place, if there is one."""
+    """The file of the project that is named, or of the one around the current directory, if any."""
     from envsolve.project import find_project, project_file
 
     return project_file(options["project"]) if options["project"] else find_project(Path.cwd())
 
 
 def _of_machines_of_project(it: FileStatus) -> bool:
-    """Whether a file of unknown status is one that the project here names."""
+    """Whether a file of unknown status is an output of the project here."""
     from envsolve.project import find_project, read_project
 
     if it.verdict.value != "unknown":
@@ -132,7 +132,7 @@ def _of_machines_of_project(it: FileStatus) -> bool:
         file = find_project(Path.cwd())
         project = None if file is None else read_project(file)
     except UsageError:
-        return False  # of a mistake in the project `envsolve lock` tells
+        return False  # # `envsolve lock` reports mistakes in the project
     outputs = () if project is None else (output.file for part in project.parts for output in part.outputs)
     here = Path(it.path).absolute()
     return project is not None and any(
@@ -141,7 +141,7 @@ def _of_machines_of_project(it: FileStatus) -> bool:
 
 
 def _of_project(file: Path, matrix: Matrix, options: dict[str, Any]) -> int:
-    """The files of the project, as they are called from its directory."""
+    """Check the files of the project, with names relative to its directory."""
     from envsolve.app.project.project_status import project_status
     from envsolve.project import read_project
 
@@ -164,7 +164,7 @@ def _text(found: list[FileStatus], *, of_project: bool) -> str:
 
 
 def _needs(it: FileStatus) -> Iterator[str]:
-    """What the lock of another tool needs of a machine, as far as it is known."""
+    """The known requirements of another tool's lock on a machine."""
     needs = it.needs
     if needs is None:
         return
@@ -176,7 +176,7 @@ def _needs(it: FileStatus) -> Iterator[str]:
 
 
 def _case(it: FileStatus, project: Project | None) -> Case:
-    """A file that was checked. What stands against it is shown at its framework, a file that is missing at its name."""
+    """A file that was checked. Problems are shown at its framework, a missing file where it is named."""
     from envsolve.cli.places import output_place, package_place
 
     words = (_WORDS_OF_PROJECT if project is not None else {}).get(it.verdict, _WORDS[it.verdict])

@@ -1,4 +1,4 @@
-"""``envsolve sync``: the environment of the project becomes what its lock has; only what differs is installed."""
+"""``envsolve sync``: change the environment of the project to match its lock; only differences are installed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ environment_options = stacked(
         help="The lock; default: the first that the project has for this machine.",
     ),
 )
-"""Which environment a project has, and what is in it."""
+"""The environment of a project, and what is in it."""
 
 
 @click.command(cls=Command, short_help="Make the environment of the project equal to its lock.")
@@ -81,9 +81,9 @@ def sync(**options: Any) -> int:
 
 
 def sync_project(project: Project, options: dict[str, Any], locked: documents.Lock | None = None) -> int:
-    """Bring the environment of ``project`` to its lock, and say what changed; the exit code.
+    """Change the environment of ``project`` to match its lock, and report the changes; returns the exit code.
 
-    ``locked`` is the document of the locks that were written before, which JSON has around that of the environment.
+    ``locked`` is the document of the locks that were written before; in JSON it contains that of the environment.
     """
     note_if_stale(project, options)
     created = synced(project, options)
@@ -100,14 +100,17 @@ def sync_project(project: Project, options: dict[str, Any], locked: documents.Lo
 
 
 def synced(project: Project, options: dict[str, Any], again: frozenset[str] = frozenset()) -> Created:
-    """The environment of ``project``, equal to its lock, with ``again`` reinstalled. Raises as creating one does."""
+    """The environment of ``project`` after it was changed to match its lock, with ``again`` reinstalled.
+
+    Raises the errors of creating one.
+    """
     with interruptible():
         name = project.file.name
         return created_from({**options, **_of_create(project, options)}, changes=True, again=again, project=name)
 
 
 def note_if_stale(project: Project, options: dict[str, Any]) -> None:
-    """Say so where the lock is not what the project asks for any more: the environment follows the lock."""
+    """Note that the lock no longer matches the project: the environment follows the lock."""
     from envsolve.app.project.project_status import project_status
     from envsolve.app.status.status import Verdict
 
@@ -120,7 +123,7 @@ def note_if_stale(project: Project, options: dict[str, Any]) -> None:
 
 
 def note_if_failed(prefix: Path, passed: bool | None, options: dict[str, Any]) -> None:
-    """Say so where the last validation of the environment failed, and this command does not repeat it."""
+    """Note that the last validation of the environment failed, if this command does not repeat it."""
     if passed is False:
         named = [("--prefix", options["prefix"]), ("--lock", options["lock_file"])]
         command = shlex.join(["envsolve", "sync", *(word for it in named if it[1] for word in it)])
@@ -136,8 +139,8 @@ def prefix_of(project: Project, options: dict[str, Any]) -> Path:
 def lock_of(project: Project, options: dict[str, Any]) -> Path:
     """The lock that the environment is made from.
 
-    Raises UsageError ``no-lock`` if the project has none for this machine, ``several-locks`` where its targets have
-    one each.
+    Raises UsageError ``no-lock`` if the project has none for this machine, ``several-locks`` if its targets have one
+    each.
     """
     if options["lock_file"]:
         return Path(options["lock_file"])
@@ -155,7 +158,7 @@ def lock_of(project: Project, options: dict[str, Any]) -> Path:
 
 
 def _of_create(project: Project, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of ``create`` that stand for what the project says."""
+    """The options of ``create`` that follow from the project."""
     settings = project.parts[0].settings
     return {
         **dict.fromkeys(REQUEST, ()),

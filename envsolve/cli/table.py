@@ -1,4 +1,4 @@
-"""A table for people: drawn by rich on a terminal, plain aligned columns where something else reads it."""
+"""A table as text: drawn by rich on a terminal, plain aligned columns otherwise."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ if TYPE_CHECKING:
 
 EMPTY = "-"
 _FIRST_TO_GO = ("from wheels", "for PTX", "PTX", "cuDNN", "runs as", "evidence", "in full", "builds", "Python", "PyPI")
-"""Columns that a narrow terminal does without, in this order; a program reads them all."""
+"""Columns that a narrow terminal omits, in this order; programs get all."""
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], expendable: Sequence[str] = ()) -> str:
-    """The lines of a table. An empty cell is a dash, and a column that is empty throughout is left out.
+    """The lines of a table. An empty cell is a dash, and an empty column is omitted.
 
-    A narrow terminal does without the columns that are ``expendable``, the first of them first, after those that it
-    always does without.
+    A narrow terminal omits the columns that are ``expendable``, in their order, after those that it always omits.
     """
     filled = [column for column, _ in enumerate(header) if any(row[column] for row in rows)]
     header = [header[column] for column in filled]
@@ -30,7 +29,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], expendable: Sequ
 
 
 def heading(text: str) -> str:
-    """A line above a section."""
+    """A heading above a section."""
     return f"\n{click.style(text, bold=True)}\n"
 
 
@@ -44,10 +43,10 @@ def _aligned(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _drawn(header: Sequence[str], rows: Sequence[Sequence[str]], expendable: Sequence[str]) -> str:
-    """As wide as the terminal: cells wrap between words alone, so that no version or name is cut.
+    """A table as wide as the terminal: cells wrap only between words, so that no version or name is cut.
 
-    Where that is too wide, what is the same in every row is said once, below; then columns are left out, and where that
-    does not help either, each row is a list of its own.
+    If that is too wide, values that are the same in every row are shown once, below; then columns are omitted; if that
+    is not enough, each row becomes a list.
     """
     from io import StringIO
 
@@ -95,7 +94,7 @@ def _records(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _rich_table(header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Table:
-    """The table of at most ``width``: a column has its longest word, and what is left goes to the first that wrap."""
+    """The table of at most ``width``: a column fits its longest word, and the first columns that wrap get the rest."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

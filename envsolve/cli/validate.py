@@ -1,4 +1,4 @@
-"""``envsolve validate``: prove an environment by running kernels in it."""
+"""``envsolve validate``: test an environment by running kernels in it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _report_file(text: str) -> str:
 
 
 def _device(text: str) -> tuple[str, int | None]:
-    """``auto``, ``cpu`` or ``cuda``, and the index behind ``cuda:``. ValueError for anything else."""
+    """``auto``, ``cpu`` or ``cuda``, and the index in ``cuda:INDEX``. Raises ValueError for anything else."""
     device, colon, index = text.partition(":")
     right = device in ("auto", "cpu", "cuda") and (not colon or (device == "cuda" and index.isdecimal()))
     if not right or int(index or 0) > _MOST_GPUS:
@@ -122,7 +122,7 @@ def validate(**options: Any) -> int:
     _require_one_device(options["devices"], all_gpus=options["all_gpus"])
     _require_place_for(options["junit"])
     with interruptible():
-        validation = validation_of(_asked(options), os.environ)
+        validation = validation_of(_request(options), os.environ)
     return deliver_validation(validation, options)
 
 
@@ -135,7 +135,7 @@ def _require_one_device(devices: Sequence[tuple[str, int | None]], *, all_gpus: 
 
 
 def _require_place_for(report: str | None) -> None:
-    """Raise UsageError for a report that cannot be written, before anything is proven for it."""
+    """Raise UsageError for a report that cannot be written, before anything is tested."""
     if report is None:
         return
     directory = Path(report).absolute().parent
@@ -145,7 +145,7 @@ def _require_place_for(report: str | None) -> None:
 
 
 def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
-    """Print what was found and write the report that is requested; the exit code."""
+    """Print the results and write the requested report; returns the exit code."""
     from envsolve.cli.validation_text import as_outcome, as_text
 
     format_name = output_format(options)
@@ -161,7 +161,7 @@ def deliver_validation(validation: Validation, options: dict[str, Any]) -> int:
     return 0 if validation.report.ok else 1
 
 
-def _asked(options: dict[str, Any]) -> ValidateRequest:
+def _request(options: dict[str, Any]) -> ValidateRequest:
     from envsolve.app.environment.validating import ValidateRequest
     from envsolve.cli.progress import Progress
 

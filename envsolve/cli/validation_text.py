@@ -1,4 +1,4 @@
-"""A validation as people read it, as the contract's JSON and as CI systems read it."""
+"""A validation as text, as the contract's JSON and for CI systems."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLOURS = {Status.PASS: "green", Status.FAIL: "red", Status.SKIP: "cyan"}
 
 
 def as_text(validation: Validation, *, full: bool = False) -> str:
-    """One line per probe, then each finding with what to do; ``full``: with all that is known of it."""
+    """One line per probe, then each finding with its fix; ``full``: with all details."""
     report = validation.report
     width = max((len(probe.name) for probe in report.probes), default=0)
     lines = [_probe_line(probe, width) for probe in report.probes]
@@ -27,7 +27,7 @@ def as_text(validation: Validation, *, full: bool = False) -> str:
 
 
 def as_outcome(validation: Validation) -> Outcome:
-    """The same with one case for each probe; findings that another probe made too are with the first."""
+    """The validation with one case for each probe; a finding of several probes is with the first."""
     cases = (
         Case(
             probe.name,

@@ -1,4 +1,4 @@
-"""Variables of envsolve that are set and that nothing reads: most likely misspelled."""
+"""Variables with envsolve's prefix that are set and not used: most likely misspelled."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _OF_NO_OPTION = (
 )
 _OF_TESTS = "ENVSOLVE_TEST_"
 _OF_ENVIRONMENTS = "ENVSOLVE_OLD_"
-"""What an activated environment remembers."""
+"""The prefix of variables of an activated environment."""
 
 
 def unknown_variables(names: Iterable[str], commands: click.Group) -> Iterator[Note]:
-    """A note for each of ``names`` that begins as envsolve's variables do, and that no option of ``commands`` reads."""
+    """A note for each of ``names`` with envsolve's prefix that no option of ``commands`` reads."""
     own = [it for it in names if it.startswith(PREFIX) and not it.startswith((_OF_TESTS, _OF_ENVIRONMENTS))]
     if not set(own).difference(_OF_NO_OPTION):
         return
@@ -38,7 +38,7 @@ def unknown_variables(names: Iterable[str], commands: click.Group) -> Iterator[N
 
 
 def _variables(command: click.Command, context: click.Context) -> Iterator[str]:
-    """The variables that the options of ``command`` and of those below it are read from."""
+    """The variables of the options of ``command`` and its subcommands."""
     yield from (it.envvar for it in command.params if isinstance(it.envvar, str))
     if isinstance(command, click.Group):
         below = (command.get_command(context, name) for name in command.list_commands(context))

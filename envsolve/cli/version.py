@@ -1,4 +1,4 @@
-"""``envsolve --version``, and with ``-v`` what envsolve works with: what a report of a mistake should hold."""
+"""``envsolve --version``, and with ``-v`` the versions that a bug report should contain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envsolve.model.installing_envsolve import CONDA_EXTRA
 
 
 def version_text(*, verbose: bool) -> str:
-    """The version, and the day of the matrix that comes with it: an answer is only as new as what it rests on."""
+    """The version, and the date of the shipped matrix."""
     from envsolve.app.matrix.matrix import matrix_date
     from envsolve.matrix import Matrix
 
@@ -48,7 +48,7 @@ def _platform() -> str:
 
 
 def _conda_extra() -> str:
-    """The versions of the packages of the extra, and how to get what is missing of it."""
+    """The versions of the packages of the extra, and how to install the missing ones."""
     found = dict(_installed())
     versions = ", ".join(f"{name} {found.get(name, 'missing')}" for name in CONDA_EXTRA)
     if len(found) == len(CONDA_EXTRA):

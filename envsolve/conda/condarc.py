@@ -1,8 +1,8 @@
-"""What conda's own settings say of where channels are: ``channel_alias``, ``custom_channels``, ``default_channels``.
+"""The places of channels in conda's own settings: ``channel_alias``, ``custom_channels``, ``default_channels``.
 
-Query, in order: 1. CONDA_CHANNEL_ALIAS 2. the file of CONDARC 3. ``.condarc`` in the home directory and its conda
-folders 4. in CONDA_PREFIX 5. of the system. The first that says something wins, as in conda
-(https://docs.conda.io/projects/conda/en/stable/user-guide/configuration/settings.html). Nothing else is looked at.
+Read in order: 1. CONDA_CHANNEL_ALIAS 2. the file of CONDARC 3. ``.condarc`` in the home directory and its conda
+directories 4. in CONDA_PREFIX 5. of the system. The first that has a setting wins, as in conda
+(https://docs.conda.io/projects/conda/en/stable/user-guide/configuration/settings.html). Nothing else is read.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ _LONGEST = 1024 * 1024
 
 
 class Condarc(NamedTuple):
-    """Where channels are by name: ``alias`` for all, ``custom`` for some; a name is added to either.
+    """The addresses of channels by name: ``alias`` for all, ``custom`` for some; the name is appended to either.
 
-    ``defaults`` are the channels that the name ``defaults`` stands for, None if no one says which.
+    ``defaults`` are the channels that the name ``defaults`` means; None if that is not configured.
     """
 
     alias: str | None = None
@@ -37,7 +37,7 @@ class Condarc(NamedTuple):
     defaults: tuple[str, ...] | None = None
 
     def addresses_of(self, channels: Iterable[str], platform: str) -> list[str]:
-        """The addresses of ``channels`` on a platform, in their order, each once."""
+        """The addresses of ``channels`` on a platform, in their order, without duplicates."""
         found: list[str] = []
         for channel in channels:
             if channel == _DEFAULTS:
@@ -52,7 +52,7 @@ class Condarc(NamedTuple):
         return (*_OF_DEFAULTS, _OF_DEFAULTS_ON_WINDOWS) if platform.startswith("win-") else _OF_DEFAULTS
 
     def address_of(self, channel: str) -> str:
-        """The address of a channel that has one of its own here, else ``channel`` as it is."""
+        """The address of a channel that has its own one in the settings, otherwise ``channel`` unchanged."""
         for name, base in self.custom:
             if channel == name or channel.startswith(f"{name}/"):
                 return f"{base.rstrip('/')}/{channel}"
@@ -60,7 +60,7 @@ class Condarc(NamedTuple):
 
 
 def read_condarc(environ: Mapping[str, str], home: Path | None) -> Condarc:
-    """What the settings of this user say. Raises UsageError ``conda-settings-invalid`` if a file cannot be read."""
+    """The settings of this user. Raises UsageError ``conda-settings-invalid`` if a file cannot be read."""
     found = [_read(path) for path in condarc_places(environ, home)]
     aliases = [environ.get("CONDA_CHANNEL_ALIAS"), *(it.alias for it in found)]
     custom = {name: base for it in reversed(found) for name, base in it.custom}
@@ -69,7 +69,7 @@ def read_condarc(environ: Mapping[str, str], home: Path | None) -> Condarc:
 
 
 def condarc_places(environ: Mapping[str, str], home: Path | None) -> Iterator[Path]:
-    """Every file that may hold settings, whether it is there or not, in the order in which they count."""
+    """Every file that may have settings, whether or not it exists, in order of precedence."""
     if environ.get("CONDARC"):
         yield Path(environ["CONDARC"])
     folders = [] if home is None else [home, home / ".conda", home / ".config" / "conda"]
@@ -106,7 +106,7 @@ def _read(path: Path) -> Condarc:
 
 
 def _are_texts(values: Iterable[object]) -> bool:
-    """Whether all are texts. Of anything else YAML may make a text without end, as it names one value many times."""
+    """Whether all are strings. YAML references could expand anything else into a text without end."""
     return all(isinstance(it, str) for it in values)
 
 

@@ -1,13 +1,13 @@
-"""The program that runs py-rattler: jobs come in on standard input, answers go out on standard output.
+"""The program that runs py-rattler: jobs arrive on standard input, answers leave on standard output.
 
-It is a process of its own because py-rattler (0.28) now and then crashes when an interpreter ends, after the work is
-done: threads of its runtime outlive the interpreter (PyO3/pyo3-async-runtimes issue 40). Here the process ends without
-any clean-up, and a crash would lose an exit code that no one looks at. It imports nothing of envsolve, so that it
-starts while the rest is still loading. Beside it installer.py alone imports rattler, in a process of its own as well.
+It is a separate process because py-rattler (0.28) sometimes crashes when an interpreter ends, after the work is done:
+threads of its runtime outlive the interpreter (PyO3/pyo3-async-runtimes issue 40). Here the process ends without any
+clean-up, and a crash would lose an exit code that no one reads. It imports nothing from envsolve, so that it starts
+while the rest is still loading. Besides it only installer.py imports rattler, also in a separate process.
 
-A message is its length in bytes on a line of its own, then JSON. The first job is the settings, and is not answered;
-nor is ``prepare``, which only has channels read that will be requested later. Where input ends, no one waits for an
-answer any more: the process ends with it, whatever it is at.
+A message is its length in bytes on a separate line, then JSON. The first job is the settings, and has no answer; nor
+has ``prepare``, which only starts reading channels that will be requested later. At the end of the input no one waits
+for an answer any more: the process ends at once, whatever it is doing.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from typing import Any, BinaryIO
 
 Job = Mapping[str, Any]
 _TOOLS = ("pixi", "envsolve")
-"""Whose settings count, later ones first: mirrors, proxies, certificates (rattler's own, shared, among each)."""
+"""The tools whose settings apply, later ones first: mirrors, proxies, certificates (rattler's own, shared, of each)."""
 _CACHE_ACTIONS = {"": "cache-or-fetch", "offline": "force-cache-only", "refresh": "no-cache"}
 
 
 class Engine:
-    """rattler with the settings of one command: its channels, what opens them, and its cache of what they list."""
+    """rattler with the settings of one command: its channels, their logins, and its cache of their repodata."""
 
     def __init__(self, settings: Job, logins: Job) -> None:
         from rattler import ChannelConfig, Gateway, SourceConfig
@@ -49,7 +49,7 @@ class Engine:
         )
 
     async def listed(self, job: Job) -> str:
-        """The packages of some names that the first channel with the name has, as ``[version, build, depends]``."""
+        """The packages of each name in the first channel that has it, as ``[version, build, depends]``."""
         found = await self._first_with(job, job["names"])
         entries = {
             name: [[str(it.version), str(it.build), list(it.depends)] for it in records]
@@ -58,17 +58,17 @@ class Engine:
         return json.dumps({"packages": entries})
 
     async def solve(self, job: Job) -> str:
-        """The packages that specs need, with everything they depend on."""
+        """The packages for some specs, with all their dependencies."""
         from rattler import GenericVirtualPackage, MatchSpec, PackageName, Version, solve
         from rattler.package import BuildString
 
         newest = job["exclude_newer"]
         records = await solve(
             self._sources(job),
-            await self._asked(job),
+            await self._specs(job),
             gateway=self._gateway,
             platforms=[job["platform"], "noarch"],
-            locked_packages=await self._held(job),
+            locked_packages=await self._locked(job),
             virtual_packages=[
                 GenericVirtualPackage(PackageName(name), Version(version), BuildString(build))
                 for name, version, build in job["virtual_packages"]
@@ -79,11 +79,11 @@ class Engine:
         )
         return f'{{"records": [{", ".join(record.to_json() for record in records)}]}}'
 
-    async def _asked(self, job: Job) -> list[Any]:
-        """What to install, each tied to the channel that it has to come from.
+    async def _specs(self, job: Job) -> list[Any]:
+        """The specs to install, each with the channel that it has to come from.
 
-        rattler reads only those packages of a channel that what is requested admits, and so finds in a later channel
-        what strict priority would keep from it.
+        rattler only reads the packages of a channel that match a spec. So it would use packages of a later channel that
+        strict priority excludes.
         """
         from rattler import MatchSpec
 
@@ -98,8 +98,8 @@ class Engine:
             for name, spec, text in zip(free, specs, job["specs"], strict=True)
         ]
 
-    async def _held(self, job: Job) -> list[Any]:
-        """The packages of an existing lock, as far as the channels still have them."""
+    async def _locked(self, job: Job) -> list[Any]:
+        """The packages of an existing lock that the channels still have."""
         if not job["held"]:
             return []
         from rattler import MatchSpec
@@ -109,7 +109,7 @@ class Engine:
         return [record for records in found for record in records]
 
     async def _first_with(self, job: Job, names: Iterable[str]) -> dict[str, list[Any]]:
-        """The records of each name in the first channel that has it: with strict priority the others do not count."""
+        """The records of each name in the first channel that has it: strict priority excludes the others."""
         from rattler import MatchSpec
 
         specs = [MatchSpec(name) for name in sorted(set(names))]
@@ -129,8 +129,8 @@ class Engine:
 
 def main() -> None:
     """Answer jobs until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and ours decides
-    os.umask(0o077)  # what a private channel lists is for this user alone
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # # the terminal sends it to both processes, and envsolve's decides
+    os.umask(0o077)  # # repodata of a private channel are for this user only
     stand_somewhere()
     goes, jobs = sys.stdout.buffer, SimpleQueue[Job]()
     sys.stdout = sys.stderr
@@ -146,7 +146,7 @@ def main() -> None:
             if engine is None or engine.logins != job["logins"]:
                 engine, failed = Engine(settings, job["logins"]), None
             if failed is not None and set(failed[0]) <= set(job["channels"]):
-                raise failed[1]  # it was tried as often as makes sense
+                raise failed[1]  # # rattler has already retried it
             answer = loop.run_until_complete(_answering(engine, job)(job))
         except Exception as error:  # noqa: BLE001  # whatever rattler raises is for the other process to tell
             answer = json.dumps({"error": type(error).__name__, "text": str(error)})
@@ -157,7 +157,7 @@ def main() -> None:
 
 
 def stand_somewhere() -> None:
-    """Go to the root where the working directory was removed: py-rattler does not load without one."""
+    """Change to the root if the working directory was removed: py-rattler does not load without one."""
     try:
         os.getcwd()  # noqa: PTH109  # as py-rattler does
     except OSError:
@@ -165,7 +165,7 @@ def stand_somewhere() -> None:
 
 
 def hand_on(stream: BinaryIO, jobs: SimpleQueue[Job]) -> None:
-    """Pass on what comes in, and end the process where nothing more will."""
+    """Pass on incoming messages, and end the process at the end of the input."""
     try:
         while (job := receive(stream)) is not None:
             jobs.put(job)
@@ -178,7 +178,7 @@ def _answering(engine: Engine, job: Job) -> Callable[[Job], Awaitable[str]]:
 
 
 def receive(stream: BinaryIO) -> Job | None:
-    """The next message; None at the end."""
+    """The next message; None at the end of the input."""
     length = stream.readline()
     if not length.strip():
         return None
@@ -194,7 +194,7 @@ def send(answer: str, stream: BinaryIO) -> None:
 
 
 def client_of(config: Any, settings: Job, logins: Job) -> Any:
-    """What rattler asks servers with: as ``config`` says, and with ``logins`` (envsolve.conda.logins)."""
+    """The HTTP client of rattler, configured by ``config`` and with ``logins`` (envsolve.conda.logins)."""
     from rattler import Client, Config
 
     with _login_file(config, logins["hosts"]) as path:
@@ -211,9 +211,9 @@ def client_of(config: Any, settings: Job, logins: Job) -> Any:
 
 @contextmanager
 def _login_file(config: Any, hosts: Mapping[str, tuple[str, str]]) -> Iterator[str | None]:
-    """A file of rattler's store with ``hosts`` and what the user's own file has; None without any.
+    """A file of rattler's store with ``hosts`` and the content of the user's own file; None without any.
 
-    rattler takes logins from nowhere but files and the keyring, and reads a file as it makes a client.
+    rattler reads logins only from files and the keyring, and reads a file when it creates a client.
     """
     if not hosts:
         yield None
@@ -223,7 +223,7 @@ def _login_file(config: Any, hosts: Mapping[str, tuple[str, str]]) -> Iterator[s
     for path in filter(None, own):
         known |= _store_in(Path(path))
     known |= {host: {"BasicHTTP": {"username": user, "password": word}} for host, (user, word) in hosts.items()}
-    number, name = mkstemp(prefix="envsolve-")  # for this user alone
+    number, name = mkstemp(prefix="envsolve-")  # # readable by this user only
     try:
         with os.fdopen(number, "w", encoding="utf-8") as file:
             json.dump(known, file)
@@ -241,7 +241,7 @@ def _store_in(path: Path) -> dict[str, object]:
 
 
 def read_config() -> Any:
-    """The settings of rattler of this user and of the system."""
+    """The rattler settings of this user and of the system."""
     from rattler import Config
 
     locations = {str(path): shared for tool in _TOOLS for path, shared in Config.config_search_paths(tool)}

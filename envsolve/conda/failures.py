@@ -1,7 +1,7 @@
-"""What rattler says when a channel cannot be read, as errors for people. Loaded only where something went wrong.
+"""Errors for rattler's failures to read a channel. Imported only if something went wrong.
 
-rattler 0.28 raises one class for everything that goes wrong on the way to a channel, so that its words have to tell.
-Which of a channel's two folders they name is chance, and a token in an address stands in them.
+rattler 0.28 raises one class for everything that goes wrong with a channel, so its text has to be examined. Which of a
+channel's two subdirectories the text names is random, and it contains tokens of addresses.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ _INPUT = {
 }
 _REFUSED = (401, 403)
 _OTHER_VERSION = ("ImportError", "AttributeError", "TypeError")
-"""What Python raises where py-rattler has not what the engine calls."""
+"""What Python raises if py-rattler lacks what the engine calls."""
 
 
 class Kind(NamedTuple):
-    """What went wrong: words of a tool that tell it, the code, the message, the way out."""
+    """A kind of failure: words in a tool's output that identify it, the code, the message, the fix."""
 
     words: tuple[str, ...]
     code: str
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
 
 def kind_of(text: str, kinds: Iterable[Kind]) -> Kind | None:
-    """The first of ``kinds`` that ``text`` tells; None if it tells none."""
+    """The first of ``kinds`` whose words are in ``text``; None if there is none."""
     return next((it for it in kinds if any(word in text for word in it.words)), None)
 
 
@@ -99,8 +99,8 @@ _LINES = 4
 def outside(kind: str, text: str, job: Mapping[str, Any], *, offline: bool) -> EnvsolveError:
     """The error for an exception of rattler, by the name of its class and its text."""
     lines = [line.strip() for line in text.splitlines() if any(map(str.isalnum, line))]
-    said = tuple(map(without_secrets, lines))[:_LINES]
-    cause = tuple(line.removeprefix("Caused by: ") for line in said)
+    shown = tuple(map(without_secrets, lines))[:_LINES]
+    cause = tuple(line.removeprefix("Caused by: ") for line in shown)
     if kind in _INPUT:
         code, message = _INPUT[kind]
         return UsageError(code, message, cause, (Hint("check the spelling"),))
@@ -131,15 +131,15 @@ def _of_status(status: int, channel: str, cause: tuple[str, ...]) -> OutsideErro
 
 
 def _channel_in(text: str, job: Mapping[str, Any]) -> str:
-    """The channel that rattler's words name, as it was requested; all of them where they name none."""
+    """The channel that rattler's text names, as it was requested; all channels if it names none."""
     addresses = _ADDRESS.findall(text)
-    asked = [str(channel) for channel in job.get("channels", ())]
+    requested = [str(channel) for channel in job.get("channels", ())]
     scheme = _SCHEME.search(text)
-    for channel in asked:
+    for channel in requested:
         if scheme is not None and channel.startswith(f"{scheme[1]}://"):
             return f"the channel {without_secrets(channel)}"
         name = without_secrets(channel).rstrip("/").rpartition("/")[2]
         if any(f"/{name}/" in address for address in addresses):
             return f"the channel {without_secrets(channel)}"
-    listed = " or ".join(map(without_secrets, asked))
-    return f"the channel {listed}" if len(asked) == 1 else f"one of the channels {listed}"
+    listed = " or ".join(map(without_secrets, requested))
+    return f"the channel {listed}" if len(requested) == 1 else f"one of the channels {listed}"

@@ -1,6 +1,6 @@
-"""What rattler says when a package cannot be installed, as errors for people. Loaded only where something went wrong.
+"""Errors for rattler's failures to install a package. Imported only if something went wrong.
 
-rattler 0.28 raises one class, InstallerError, whose text is a chain of causes; the package is in its first line.
+rattler 0.28 raises one class, InstallerError, with a chain of causes as its text; the package is in its first line.
 """
 
 from __future__ import annotations
@@ -74,11 +74,11 @@ def failed(kind: str, text: str, packages: Sequence[CondaPackage]) -> EnvsolveEr
     return OutsideError(found.code, found.message.format(package=package or "a package"), cause, (Hint(found.hint),))
 
 
-def died(said: Sequence[str]) -> OutsideError:
-    """The error where the process ends before it says how the installation ended."""
+def died(lines: Sequence[str]) -> OutsideError:
+    """The error if the process ends before it reports how the installation ended."""
     return OutsideError(
         "conda-installer-failed",
         "py-rattler, which installs conda packages, ended without a result",
-        tuple(map(without_secrets, said)),
+        tuple(map(without_secrets, lines)),
         (Hint("run it again; if that does not help, reinstall py-rattler"),),
     )

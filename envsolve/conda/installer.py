@@ -1,8 +1,8 @@
-"""The program that installs conda packages with py-rattler: settings and a job come in, progress and the end go out.
+"""The program that installs conda packages with py-rattler: settings and a job come in, progress and the result go out.
 
-It is a process of its own for the reasons that engine.py tells, whose messages and settings it shares: rattler may
-crash, or be killed in the middle of a package, and the command lives on to clean up. Unlike the engine it keeps the
-file permissions of the user: what it writes is theirs to share.
+It is a separate process for the reasons in engine.py, whose messages and settings it shares: rattler may crash, or be
+killed in the middle of a package, and the command survives to clean up. Unlike the engine it uses the user's file
+permissions: the files that it writes may be shared.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from envsolve.conda.engine import Job, client_of, hand_on, read_config, send, st
 from envsolve.conda.package_paths import require_inside
 
 _FROM_INDEX = ("build_number", "constrains", "depends", "license", "license_family", "noarch", "timestamp")
-"""What a package says of itself and a lock need not: conda and pixi go by it when they change the environment."""
+"""What a package's metadata have and a lock need not: conda and pixi use it when they change the environment."""
 
 
 class Installer:
@@ -32,7 +32,7 @@ class Installer:
         self._settings, self._job, self._goes = settings, job, goes
 
     async def run(self) -> None:
-        """Install. Whatever rattler raises passes, and MissingError where packages are not there offline."""
+        """Install. Raises whatever rattler raises, and MissingError if packages are not cached offline."""
         from rattler import PackageCache, Subdir, install
 
         config = read_config()
@@ -89,12 +89,12 @@ def _record(package: Job) -> Any:
 
 
 def _stem(record: Any) -> str:
-    """What rattler calls the directory of an unpacked package in its cache."""
+    """The name that rattler gives the directory of an unpacked package in its cache."""
     return f"{record.name.normalized}-{record.version}-{record.build}"
 
 
 def _paths(package: Path) -> Iterator[str]:
-    """The files that an unpacked package says it has. Whatever rattler raises where it cannot tell them passes."""
+    """The files that an unpacked package lists. Raises whatever rattler raises if it cannot read them."""
     from rattler.package import PathsJson
 
     listed = PathsJson.from_package_directory_with_deprecated_fallback(package)
@@ -102,9 +102,9 @@ def _paths(package: Path) -> Iterator[str]:
 
 
 class _Reporter:
-    """What rattler calls: how many packages are there, and which is under way. All else is of no interest.
+    """rattler's callbacks: the number of packages, and the current one. The others do nothing.
 
-    ``unpacked`` is where each package lies in the cache, by its name.
+    ``unpacked`` maps the name of each package to its directory in the cache.
     """
 
     def __init__(self, goes: BinaryIO, unpacked: Mapping[str, Path]) -> None:
@@ -112,11 +112,11 @@ class _Reporter:
         self._sending = threading.Lock()
 
     def on_populate_cache_start(self, operation: int, package_name: str) -> int:
-        self._tell(f"fetching {package_name}")
+        self._report(f"fetching {package_name}")
         return 0
 
     def on_link_start(self, operation: int, package_name: str) -> int:
-        """Called before the first file of a package is linked; an exception of it would end nothing."""
+        """Called before the first file of a package is linked; an exception here would not end the installation."""
         try:
             package = self._unpacked[package_name]
             require_inside(package.name, _paths(package))
@@ -125,10 +125,10 @@ class _Reporter:
                 send(json.dumps(_error_json(error)), self._goes)
                 os._exit(0)
         self._done += 1
-        self._tell(f"{self._done} of {self._total}, {package_name}")
+        self._report(f"{self._done} of {self._total}, {package_name}")
         return 0
 
-    def _tell(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         with self._sending:
             send(json.dumps({"progress": text}), self._goes)
 
@@ -139,9 +139,9 @@ class _Reporter:
 
 
 def _complete(folder: Path) -> None:
-    """Fill in the records of what was installed from what each package says of itself.
+    """Complete the records of installed packages from the packages' own metadata.
 
-    What an earlier command installed is complete, and need not be in the cache any more.
+    Packages that an earlier command installed are complete, and need not be in the cache any more.
     """
     for path in folder.glob("*.json"):
         record = json.loads(path.read_bytes())
@@ -158,8 +158,8 @@ def _error_json(error: Exception) -> dict[str, object]:
 
 
 def main() -> None:
-    """Do the one job that comes in, and say how it ended; where input ends before, so does the process."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to both processes, and ours decides
+    """Do the one job, and report how it ended; if the input ends before, the process ends too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # # the terminal sends it to both processes, and envsolve's decides
     stand_somewhere()
     goes, jobs = sys.stdout.buffer, SimpleQueue[Job]()
     sys.stdout = sys.stderr

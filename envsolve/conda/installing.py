@@ -1,7 +1,7 @@
-"""The other end of the process that installs conda packages: an environment at its place, or one error.
+"""The client of the process that installs conda packages: an environment in its place, or one error.
 
-Logins reach it apart from the addresses they open: so they stand in no record that rattler writes into the
-environment, and on no command line.
+Logins are passed separately from the addresses: so they are in no record that rattler writes into the environment, and
+on no command line.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from envsolve.conda.session import not_installed, receive, retries, send, timeou
 from envsolve.model.conda import CondaPackage
 
 _BUILD_NUMBER = re.compile(r"(?<!\d)\d{1,9}\Z")
-"""At the end of a build, by the convention of recipes; the package itself says it once it is there."""
+"""At the end of a build string, by the convention of recipes; an unpacked package has the number itself."""
 _LAST_LINES = 3
 
 
 class Installation(NamedTuple):
-    """What becomes the environment at ``prefix``, and how it is fetched.
+    """The packages of the environment at ``prefix``, and how they are fetched.
 
-    ``cache_directory`` is where packages are kept. ``logins`` are addresses of channels, bare and with what opens them.
-    ``again`` are installed packages that are installed once more.
+    ``cache_directory`` is where packages are cached. ``logins`` are addresses of channels, without and with their
+    login. ``again`` are installed packages to reinstall.
     """
 
     prefix: Path
@@ -43,35 +43,35 @@ class Installation(NamedTuple):
 
 
 def install(
-    asked: Installation, progress: Callable[[str], None], start: Callable[[], Popen[bytes]] = installing
+    installation: Installation, progress: Callable[[str], None], start: Callable[[], Popen[bytes]] = installing
 ) -> None:
-    """Install the packages; each one's digest is checked when it is fetched.
+    """Install the packages; each digest is checked when the package is fetched.
 
-    Raises OutsideError if py-rattler is missing, ends without an answer, or cannot fetch or write a package. When
-    this is left, however it is, the process has ended.
+    Raises OutsideError if py-rattler is missing, ends without an answer, or cannot fetch or write a package. In any
+    case the process has ended afterwards.
     """
     if not is_installed():
         raise not_installed()
-    settings = _settings(asked)
+    settings = _settings(installation)
     process = start()
     try:
-        with metered(process.pid, packages_text([it.size for it in asked.packages]), progress):
-            answer = _answer(process, settings, _job(asked), progress)
+        with metered(process.pid, packages_text([it.size for it in installation.packages]), progress):
+            answer = _answer(process, settings, _job(installation), progress)
     finally:
         process.kill()
-        said = process.communicate()[1] or b""
+        errors = process.communicate()[1] or b""
     if answer is None:
         from envsolve.conda.install_failures import died
 
-        raise died(said.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:])
+        raise died(errors.decode("utf-8", "replace").strip().splitlines()[-_LAST_LINES:])
     if "error" in answer:
         from envsolve.conda.install_failures import failed
 
-        raise failed(answer["error"], answer["text"], asked.packages)
+        raise failed(answer["error"], answer["text"], installation.packages)
 
 
 def package_cache(environ: Mapping[str, str]) -> Path:
-    """Where rattler keeps packages, which pixi and other tools made of it share with envsolve."""
+    """The package cache of rattler, which pixi and other tools based on it share with envsolve."""
     named = environ.get("RATTLER_CACHE_DIR")
     if named:
         return Path(named) / "pkgs"
@@ -87,7 +87,7 @@ def package_cache(environ: Mapping[str, str]) -> Path:
 def _answer(
     process: Popen[bytes], settings: Mapping[str, Any], job: Mapping[str, Any], progress: Callable[[str], None]
 ) -> Mapping[str, Any] | None:
-    """The last message, those before being progress; None if the process dies before it."""
+    """The last message, after those with progress; None if the process dies before it."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -102,28 +102,28 @@ def _answer(
     return None
 
 
-def _settings(asked: Installation) -> dict[str, Any]:
+def _settings(installation: Installation) -> dict[str, Any]:
     return {
-        "cache_directory": str(asked.cache_directory.absolute()),
-        "logins": logins_of(opened for _, opened in asked.logins)._asdict(),
-        "mode": "offline" if asked.offline else "",
+        "cache_directory": str(installation.cache_directory.absolute()),
+        "logins": logins_of(opened for _, opened in installation.logins)._asdict(),
+        "mode": "offline" if installation.offline else "",
         "user_agent": f"envsolve/{__version__}",
         "timeout": timeout(),
         "retries": retries(),
     }
 
 
-def _job(asked: Installation) -> dict[str, Any]:
+def _job(installation: Installation) -> dict[str, Any]:
     return {
-        "prefix": str(asked.prefix),
-        "platform": asked.platform,
-        "packages": [_described(package) for package in asked.packages],
-        "again": sorted(asked.again),
+        "prefix": str(installation.prefix),
+        "platform": installation.platform,
+        "packages": [_described(package) for package in installation.packages],
+        "again": sorted(installation.again),
     }
 
 
 def _described(package: CondaPackage) -> dict[str, Any]:
-    """A package as the installer reads it. What a lock leaves out is in the package, once it is there."""
+    """A package for the installer. What a lock omits is in the package itself once it is fetched."""
     number = _BUILD_NUMBER.search(package.build)
     noarch = None if package.subdir != "noarch" else "python" if package.is_python_package else "generic"
     return {
@@ -136,6 +136,6 @@ def _described(package: CondaPackage) -> dict[str, Any]:
 
 
 def missing_scripts(prefix: Path) -> tuple[str, ...]:
-    """The packages below ``prefix`` that bring a script for after their installation, which rattler does not run."""
+    """The packages in ``prefix`` with a post-link script, which rattler does not run."""
     found = (*prefix.glob("bin/.*-post-link.sh"), *prefix.glob("Scripts/.*-post-link.bat"))
     return tuple(sorted(path.stem.removeprefix(".").removesuffix("-post-link") for path in found))

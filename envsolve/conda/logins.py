@@ -1,7 +1,7 @@
-"""What opens channels, apart from their addresses: rattler keeps addresses in its cache and in records of packages.
+"""Logins of channels, separated from their addresses: rattler stores addresses in its cache and in package records.
 
-A token in a path reaches rattler as the mirror of the bare address, and a login as an entry of its store of logins: a
-mirror with a login would be asked without it (rattler 0.28).
+A token in a path is passed to rattler as a mirror of the bare address, and a login as an entry of its store of logins:
+rattler 0.28 would query a mirror with a login without it.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from envsolve.errors import Hint, UsageError
 
 
 class Logins(NamedTuple):
-    """``mirrors`` are bare addresses and where they lead, ``hosts`` user and password by the name of a server."""
+    """``mirrors`` maps bare addresses to mirrors, ``hosts`` the name of a server to user and password."""
 
     mirrors: dict[str, str]
     hosts: dict[str, tuple[str, str]]
 
 
 def logins_of(addresses: Iterable[str]) -> Logins:
-    """What opens those of ``addresses`` that hold something of the kind.
+    """The logins and tokens in ``addresses``.
 
-    Raises UsageError ``contradictory-logins`` for two logins on one server: rattler knows servers and no paths.
+    Raises UsageError ``contradictory-logins`` for two logins on one server: rattler distinguishes servers, not paths.
     """
     found = Logins({}, {})
     for address in addresses:

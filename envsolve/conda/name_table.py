@@ -1,12 +1,13 @@
-"""Conda packages of PyPI's projects that do not go by the project's name.
+"""Conda packages of PyPI projects with another name than the project.
 
-From the mapping of conda packages to the distributions they hold, by prefix.dev (github.com/prefix-dev/parselmouth,
-files/v0, commit 345e9bfbd11d of 2026-08-19; its file for conda-forge, then that for the pytorch channel). It joins what
-all builds of a package ever held, bundled copies of other projects among them: a row here has the package's own alone.
+From the mapping of conda packages to the distributions they contain, by prefix.dev (github.com/prefix-dev/parselmouth,
+files/v0, commit 345e9bfbd11d of 2026-08-19; its file for conda-forge, then that for the pytorch channel). It unites
+what all builds of a package ever contained, including bundled copies of other projects: a row here has only the
+package's own.
 
 In 828 of its rows the conda name is no spelling of the project's. Here are all that are for Python packages in a sample
 of the channels conda-forge and pytorch (2,838 names), those whose project something in tests/index/recorded requires,
-and some for GPUs and data that were picked by hand. What packages of frameworks hold is in data/frameworks.
+and some for GPUs and data that were picked by hand. The content of framework packages is in data/frameworks.
 """
 
 from __future__ import annotations
@@ -214,9 +215,9 @@ OF_THE_SAME_NAME = frozenset(
     xgboost xraylarch zxing-cpp
     """.split()  # noqa: SIM905 - a list would be one word a line
 )
-"""Conda packages that go by the name of a project which a package in RENAMED is for as well.
+"""Conda packages with the name of a project that a package in RENAMED contains as well.
 
-Beyond the mapping: vtk up to 9.2.2 is the module itself, without metadata that would say so.
+Beyond the mapping: vtk up to 9.2.2 is the module itself, without metadata.
 """
 
 WITHOUT_PROJECT = frozenset(
@@ -233,12 +234,12 @@ WITHOUT_PROJECT = frozenset(
     sdformat14-python torchdistx-cc uvicorn-standard vtk-io-ffmpeg
     """.split()  # noqa: SIM905 - a list would be one word a line
 )
-"""Packages of the sample that depend on Python and hold no distribution: metapackages, libraries, Python itself.
+"""Packages of the sample that depend on Python and contain no distribution: metapackages, libraries, Python itself.
 
-Some have the name of a project that is something else (bullet, krb5).
+Some have the name of an unrelated project (bullet, krb5).
 """
 
 IN_CUDA_BUILDS: dict[str, dict[str, tuple[str, ...]]] = {
     "faiss": {"cuda": ("faiss-gpu",)},
 }
-"""What builds hold as well, by a word in the name of the build."""
+"""What some builds contain in addition, by a word in the name of the build."""

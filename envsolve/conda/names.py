@@ -1,7 +1,7 @@
-"""What a conda package is called on package indexes, and where on conda channels a project of an index is found.
+"""The names of conda packages on package indexes, and of a project of an index on conda channels.
 
-Most Python packages have one name everywhere, spelled with dashes, underscores or dots; envsolve.conda.name_table holds
-the others, and data/frameworks those of frameworks.
+Most Python packages have the same name everywhere, spelled with dashes, underscores or dots. The others are in
+envsolve.conda.name_table, and those of frameworks in data/frameworks.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from envsolve.model.names import is_name, normalized
 from envsolve.model.package import Present
 
 HELD = RENAMED | {name: held for it in FRAMEWORKS.values() for name, held in it.conda_holds.items()}
-"""The projects that a conda package holds, where these are not what its name says."""
+"""The projects that a conda package contains, if its name does not say so."""
 HELD_BY_BUILDS = IN_CUDA_BUILDS | {
     name: held for it in FRAMEWORKS.values() for name, held in it.conda_builds_hold.items()
 }
-"""What builds of a conda package hold as well, by a word in the name of the build."""
+"""What some builds of a conda package contain in addition, by a word in the name of the build."""
 SAME_NAME = OF_THE_SAME_NAME | {
     name for it in FRAMEWORKS.values() for held in it.conda_holds.values() for name in held if name in it.conda_packages
 }
-"""Conda packages of the same name as a project that others hold as well."""
+"""Conda packages with the name of a project that others contain as well."""
 
 
 def python_names(package: CondaPackage) -> tuple[str, ...]:
-    """The projects that are installed with ``package``, normalized; none for what is not for Python."""
+    """The projects that ``package`` installs, normalized; none if it is not for Python."""
     if not package.is_python_package or package.name in WITHOUT_PROJECT:
         return ()
     own = normalized(package.name)
@@ -38,13 +38,13 @@ def python_names(package: CondaPackage) -> tuple[str, ...]:
 
 
 def conda_names(project: str) -> tuple[str, ...]:
-    """The conda packages that may be ``project``, the likeliest first; whether a channel has them is not known here."""
+    """The conda packages that may be ``project``, the most likely first, whether or not a channel has them."""
     name = normalized(project)
     return _carriers().get(name) or tuple(it for it in _spellings(name) if it not in HELD and it not in WITHOUT_PROJECT)
 
 
 def present_projects(packages: Iterable[CondaPackage]) -> Mapping[str, Present]:
-    """The projects that are there where ``packages`` are installed, by normalized name."""
+    """The projects that ``packages`` install, by normalized name."""
     found: dict[str, list[CondaPackage]] = {}
     for package in packages:
         for name in python_names(package):
@@ -54,14 +54,14 @@ def present_projects(packages: Iterable[CondaPackage]) -> Mapping[str, Present]:
 
 
 def _with_the_files(packages: Sequence[CondaPackage]) -> CondaPackage:
-    """Of several packages for one project that which the others require: matplotlib only adds to matplotlib-base."""
+    """Of several packages for one project, the one that the others require: matplotlib only adds to matplotlib-base."""
     names = {it.name for it in packages}
     return next((it for it in packages if not names & set(it.requires)), packages[0])
 
 
 @cache
 def _carriers() -> Mapping[str, tuple[str, ...]]:
-    """Projects with a conda package of another name: all that there are, one of the same name first."""
+    """The conda packages of each project with a differently named one, first one of the same name if it exists."""
     found: dict[str, list[str]] = {normalized(it): [it] for it in sorted(SAME_NAME)}
     in_builds = [(it, name) for it, builds in HELD_BY_BUILDS.items() for names in builds.values() for name in names]
     for package, name in (*((it, name) for it, names in HELD.items() for name in names), *in_builds):

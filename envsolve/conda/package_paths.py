@@ -1,7 +1,7 @@
 """Whether a conda package stays inside the environment it is linked into.
 
-rattler 0.28 links whatever ``info/paths.json`` names, ``../`` in it as well, so a package is looked at when it lies in
-the cache and before any of it is linked. Names of entry points rattler checks itself.
+rattler 0.28 links whatever ``info/paths.json`` lists, including ``../``. So a package is checked when it is in the
+cache, before any of it is linked. rattler itself checks the names of entry points.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable
 
 _LEADS_OUT = re.compile(r"(?:\A|[/\\])\.\.(?:[/\\]|\Z)|\A[/\\]|\A[A-Za-z]:")
-"""By the rules of both systems: what is a name for one may be a place for the other."""
+"""By the rules of both systems: a name on one may be a path on the other."""
 
 
 class EscapeError(Exception):
-    """A package that names a place outside of its environment."""
+    """A package with a path outside of its environment."""
 
 
 def require_inside(package: str, paths: Iterable[str]) -> None:

@@ -10,24 +10,24 @@ from pathlib import Path
 
 ENGINE = Path(__file__).with_name("engine.py")
 _ABOVE = Path(__file__).parents[2]
-"""Where envsolve is imported from, wherever this process found it."""
+"""The directory that envsolve is imported from."""
 
 
 def is_installed() -> bool:
-    """Whether py-rattler is there at all."""
+    """Whether py-rattler is installed."""
     return find_spec("rattler") is not None
 
 
 def started(engine: Path, *, listening: bool = False) -> subprocess.Popen[bytes]:
-    """A new process of the program ``engine``; its errors are kept where someone is ``listening``."""
+    """A new process of the program ``engine``; its standard error is captured if ``listening``."""
     return _started([str(engine)], listening=listening)
 
 
 def installing() -> subprocess.Popen[bytes]:
-    """A new process of the program that installs packages, whose errors are kept.
+    """A new process of the program that installs packages, with its standard error captured.
 
-    It gets the descriptors that are meant to be passed on: the one of the lock on the environment, so that the place
-    counts as busy until it has ended, whatever becomes of this process.
+    It inherits the descriptors that are meant for it: with that of the environment's lock, the place counts as busy
+    until the process has ended, whatever happens to this one.
     """
     program = f"import sys; sys.path.append({str(_ABOVE)!r}); from envsolve.conda.installer import main; main()"
     return _started(["-c", program], listening=True, closed=False)
@@ -39,7 +39,7 @@ def _started(program: list[str], *, listening: bool, closed: bool = True) -> sub
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE if listening else subprocess.DEVNULL,
-        env={**os.environ, "RUST_BACKTRACE": "0", "PYTHONFAULTHANDLER": ""},  # it says no more than it is asked
+        env={**os.environ, "RUST_BACKTRACE": "0", "PYTHONFAULTHANDLER": ""},  # # no unrequested output
         close_fds=closed,
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )

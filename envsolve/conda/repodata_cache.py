@@ -1,4 +1,4 @@
-"""What rattler keeps of conda channels between two runs: a folder of its own in the cache of envsolve.
+"""rattler's cache of conda channels: a separate directory in the cache of envsolve.
 
 rattler writes and checks its files itself; here they are counted and removed.
 """
@@ -12,24 +12,24 @@ from pathlib import Path
 from shutil import rmtree
 
 FOLDER = "conda-channels"
-"""Below the directory of the cache."""
+"""The directory in the cache."""
 _AGE = 90 * 86400.0
-"""Seconds after which what no one used is removed, as for package indexes."""
+"""Seconds after which unused files are removed, as for package indexes."""
 
 
 class RepodataCache:
-    """The folder of a cache directory; all amounts are a number of files and their bytes."""
+    """The directory in a cache directory; all amounts are a number of files and their bytes."""
 
     def __init__(self, cache_directory: Path) -> None:
         self.directory = cache_directory / FOLDER
 
     def size(self) -> tuple[int, int]:
-        """How much there is."""
+        """The current amount."""
         sizes = [size for _, size, _ in self._files()]
         return len(sizes), sum(sizes)
 
     def prune(self) -> tuple[int, int]:
-        """Remove what was not used for 90 days."""
+        """Remove files unused for 90 days."""
         old = [(path, size) for path, size, used in self._files() if used < time.time() - _AGE]
         removed = [size for path, size in old if _unlinked(path)]
         return len(removed), sum(removed)
@@ -42,7 +42,7 @@ class RepodataCache:
         return before[0] - left[0], before[1] - left[1]
 
     def _files(self) -> Iterator[tuple[Path, int, float]]:
-        """Each file with its bytes and when it was last used, in seconds since the epoch."""
+        """Each file with its bytes and the time of its last use, in seconds since the epoch."""
         for path in self.directory.rglob("*"):
             with suppress(OSError):
                 found = path.lstat()

@@ -1,7 +1,6 @@
-"""The other end of the process that runs py-rattler: questions in, answers or errors out.
+"""The client of the process that runs py-rattler: queries in, answers or errors out.
 
-The process loads py-rattler while the stack is being solved.
-Whatever becomes of it after its answer does not matter.
+The process loads py-rattler while the stack is being solved. After its answer, a crash of it does not matter.
 """
 
 from __future__ import annotations
@@ -31,18 +30,18 @@ if TYPE_CHECKING:
 _GRACE = 2.0
 """Seconds that the process may take to end by itself."""
 _TIMEOUT = 60
-"""Seconds without a word from a server after which it counts as gone."""
+"""Seconds without data from a server after which it counts as dead."""
 _RETRIES = 3
 _TIMEOUT_VARIABLES = ("UV_HTTP_TIMEOUT", "PIP_DEFAULT_TIMEOUT")
 _RETRIES_VARIABLES = ("UV_HTTP_RETRIES", "PIP_RETRIES")
-"""Those that package indexes are asked by as well (envsolve.index.http)."""
+"""Variables that also apply to package indexes (envsolve.index.http)."""
 _LAST_LINES = 3
 
 
 class Settings(NamedTuple):
-    """How channels are asked. ``mode`` is ``""``, ``offline`` (no one is) or ``refresh`` (nothing kept counts).
+    """Settings for channels. ``mode`` is ``""``, ``offline`` (no network) or ``refresh`` (no cached data).
 
-    ``condarc`` is where channels with a bare name are; what it does not say is left to the settings of rattler.
+    ``condarc`` has the addresses of channels by name; other settings are left to rattler.
     """
 
     cache_directory: str
@@ -51,10 +50,10 @@ class Settings(NamedTuple):
 
 
 class Question(NamedTuple):
-    """What is wanted for a platform: match specs to install, and constraints on what comes in.
+    """What to solve for a platform: match specs to install, and constraints on their dependencies.
 
-    ``held`` are name, version and build of packages that are kept where they fit; ``exclude_newer`` is a moment in
-    RFC 3339 after which packages do not count.
+    ``held`` are name, version and build of packages that stay if they fit; ``exclude_newer`` is a moment in RFC 3339
+    after which packages are ignored.
     """
 
     channels: tuple[str, ...]
@@ -67,7 +66,7 @@ class Question(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A package that a channel has: version, build, and the match specs it depends on."""
+    """A package in a channel: version, build, and the match specs it depends on."""
 
     version: str
     build: str
@@ -75,7 +74,7 @@ class Listed(NamedTuple):
 
 
 class CondaConflict(Exception):  # noqa: N818  # an answer, and no fault of the program
-    """The channels have no set of packages for a question; ``text`` is what rattler's solver says of it."""
+    """The channels have no set of packages for a query; ``text`` is the message of rattler's solver."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -83,10 +82,10 @@ class CondaConflict(Exception):  # noqa: N818  # an answer, and no fault of the 
 
 
 class Session:
-    """One process for the questions of one command. Use it as a context manager, or close it.
+    """One process for the queries of one command. Use it as a context manager, or close it.
 
-    Every question raises OutsideError where channels cannot be read, or where py-rattler is not installed.
-    ``engine`` is the program that answers.
+    Every query raises OutsideError if channels cannot be read, or if py-rattler is not installed. ``engine`` is the
+    program that answers.
     """
 
     def __init__(self, settings: Settings, engine: Path = ENGINE) -> None:
@@ -105,12 +104,12 @@ class Session:
         self.close()
 
     def prepare(self, channels: Sequence[str], platform: str) -> None:
-        """Start reading channels before they are needed. Whoever requests them reports what goes wrong."""
+        """Start reading channels before they are needed. Errors are reported when they are requested."""
         assert self._process.stdin is not None
         with suppress(OSError):
             job = {
                 "kind": "prepare",
-                **self._asked(channels, platform),
+                **self._channel_query(channels, platform),
                 "names": ["python"],
             }
             send(job, self._process.stdin)
@@ -118,10 +117,13 @@ class Session:
     def packages(
         self, channels: Sequence[str], platform: str, names: Iterable[str]
     ) -> Mapping[str, tuple[Listed, ...]]:
-        """What the first channel with a name has of it, for a platform or for all; unknown names are left out."""
+        """The packages of each name in the first channel that has it, for a platform or for all.
+
+        Unknown names are left out.
+        """
         job = {
             "kind": "list",
-            **self._asked(channels, platform),
+            **self._channel_query(channels, platform),
             "names": sorted(set(names)),
         }
         found = self._answer(job)["packages"]
@@ -132,12 +134,12 @@ class Session:
 
     def solve(self, question: Question) -> tuple[CondaPackage, ...]:
         """Everything to install, sorted by name. Raises CondaConflict if nothing fits together."""
-        asked = self._asked(question.channels, question.platform)
-        answer = self._answer({"kind": "solve", **question._asdict(), **asked})
+        query = self._channel_query(question.channels, question.platform)
+        answer = self._answer({"kind": "solve", **question._asdict(), **query})
         return tuple(sorted(map(_package, answer["records"])))
 
-    def _asked(self, channels: Sequence[str], platform: str) -> dict[str, Any]:
-        """Where a question is put: the channels by their bare addresses, with what opens them and those before them."""
+    def _channel_query(self, channels: Sequence[str], platform: str) -> dict[str, Any]:
+        """The channels by their bare addresses, in order, with their logins, and the platform."""
         addresses = self._settings.condarc.addresses_of(channels, platform)
         self._opening |= dict.fromkeys(addresses)
         return {
@@ -151,15 +153,15 @@ class Session:
         self._end()
 
     def _end(self) -> bytes:
-        """End the process, and return what it said on standard error where it was listened to."""
+        """End the process, and return its standard error if that was captured."""
         import subprocess
 
         try:
-            _, said = self._process.communicate(timeout=_GRACE)
+            _, output = self._process.communicate(timeout=_GRACE)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            _, said = self._process.communicate()
-        return said or b""
+            _, output = self._process.communicate()
+        return output or b""
 
     def _answer(self, job: Mapping[str, Any]) -> Any:
         answer = self._exchange(job)
@@ -178,7 +180,7 @@ class Session:
         raise outside(answer["error"], answer["text"], job, offline=self._settings.mode == "offline")
 
     def _exchange(self, job: Mapping[str, Any]) -> Any:
-        """Send a job and wait for its answer; None if the process dies before it gave one."""
+        """Send a job and wait for its answer; None if the process dies before."""
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -200,39 +202,39 @@ class Session:
             "timeout": timeout(),
             "retries": retries(),
         }
-        with suppress(OSError):  # the first job finds out
+        with suppress(OSError):  # # the first job reports it
             send(settings, process.stdin)
         return process
 
     def _died(self) -> OutsideError:
 
-        said = self._end().decode("utf-8", "replace").strip().splitlines()
+        output = self._end().decode("utf-8", "replace").strip().splitlines()
         return OutsideError(
             "conda-solver-failed",
             "py-rattler, which solves conda packages, ended without a result",
-            tuple(map(without_secrets, said[-_LAST_LINES:])),
+            tuple(map(without_secrets, output[-_LAST_LINES:])),
             (Hint("reinstall it", f"{Path(sys.executable).name} -m pip install --force-reinstall py-rattler"),),
         )
 
 
 def timeout() -> int:
-    """Seconds without a word from a server after which it counts as gone."""
+    """Seconds without data from a server after which it counts as dead."""
     return _number(_TIMEOUT_VARIABLES, _TIMEOUT)
 
 
 def retries() -> int:
-    """How often a server that does not answer is asked again."""
+    """How often a request is repeated if a server does not answer."""
     return _number(_RETRIES_VARIABLES, _RETRIES)
 
 
 def _number(variables: Sequence[str], usual: int) -> int:
-    """What the first of some variables says that people set for package indexes, if it is a number."""
-    said = next((os.environ[name] for name in variables if os.environ.get(name)), "")
-    return int(said) if said.isdecimal() else usual
+    """The number in the first of some variables that people set for package indexes."""
+    output = next((os.environ[name] for name in variables if os.environ.get(name)), "")
+    return int(output) if output.isdecimal() else usual
 
 
 def receive(stream: IO[bytes]) -> Any:
-    """The next message of the process; None if it ends before it gave one. Raises ValueError for what is none."""
+    """The next message of the process; None if it ends before. Raises ValueError for an invalid one."""
     length = stream.readline()
     content = stream.read(int(length)) if length.strip() else b""
     return json.loads(content) if length.strip() and len(content) == int(length) else None
@@ -263,7 +265,7 @@ def _package(record: Mapping[str, Any]) -> CondaPackage:
 
 
 def not_installed() -> OutsideError:
-    """The error where py-rattler is missing."""
+    """The error if py-rattler is missing."""
     return OutsideError(
         "conda-extra-missing",
         "conda packages need py-rattler, which is not installed",

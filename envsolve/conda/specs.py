@@ -1,7 +1,7 @@
-"""Versions as conda writes them and as packaging does: each reads most of the other's, and means the same by it.
+"""Versions in the syntax of conda and of packaging: each accepts most of the other's, with the same meaning.
 
 https://docs.conda.io/projects/conda/en/stable/user-guide/concepts/pkg-specs.html and the specification of version
-specifiers (PEP 440). What has no counterpart is left to who understands it.
+specifiers (PEP 440). What has no counterpart is left to the callers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _RELEASE = re.compile(r"\d+(\.\d+)*\Z")
 
 
 def specifier_of(versions: str) -> SpecifierSet | None:
-    """The specifier that admits what ``versions`` of conda admit; None if none does, as of ``1.2|1.4``."""
+    """The specifier equivalent to conda's ``versions``; None if there is none, as for ``1.2|1.4``."""
     if versions in ("", "*", "=*"):
         return SpecifierSet()
     try:
@@ -35,9 +35,9 @@ def _clause(part: str) -> str:
 
 
 def conda_versions(specifier: str) -> str:
-    """The versions of conda that admit what ``specifier`` of packaging admits, "" if any will do.
+    """The conda versions equivalent to ``specifier`` of packaging; "" for any version.
 
-    ``~=1.4.2`` is spelled out, and ``==1.4.*`` is ``1.4.*``, as strict readers want it; ``==1.4`` stays one version.
+    ``~=1.4.2`` is written out, and ``==1.4.*`` is ``1.4.*``, for strict readers; ``==1.4`` stays one version.
     """
     return ",".join(_of_clause(part.strip()) for part in specifier.split(",") if part.strip())
 

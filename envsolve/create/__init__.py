@@ -1,1 +1,1 @@
-"""From a lock to an environment: conda packages by rattler, venvs and wheels by uv or pip, whole or not at all."""
+"""From a lock to an environment: conda packages with rattler, wheels with uv or pip, complete or not at all."""

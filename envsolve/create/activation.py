@@ -1,9 +1,9 @@
-"""What a conda environment sets when it is activated, where something in it needs that; nothing else is ever changed.
+"""What activation of a conda environment sets, if something in it needs that; nothing else is ever changed.
 
-Variables of an environment.yml go where ``conda env config vars set`` keeps them, which conda, mamba and pixi read.
-A library path is set for wheels without CUDA of their own, which look for conda's there alone; the place of libdevice
-for TensorFlow, whose XLA looks for it in no conda environment (conda-forge/tensorflow-feedstock, issues 296 and 420;
-what is done about it is what TensorFlow's own guide said for 2.11 and 2.12).
+Variables of an environment.yml are stored like by ``conda env config vars set``, which conda, mamba and pixi read. A
+library path is set for wheels without CUDA of their own, which find conda's only there. The directory of libdevice is
+set for TensorFlow, whose XLA does not find it in a conda environment (conda-forge/tensorflow-feedstock, issues 296 and
+420; the fix is that of TensorFlow's own guide for 2.11 and 2.12).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 _STATE = Path("conda-meta", "state")
 _LIBDEVICE = "libdevice.10.bc"
 _ROOTS = (".", "targets/*", "lib")
-"""Where ``nvvm/libdevice`` is below a prefix: as packages of CUDA 12 have it, and as a guide would have put it."""
+"""The places of ``nvvm/libdevice`` in a prefix: those of CUDA 12 packages, and that of the guide."""
 _ACTIVATE = """\
 # Made by envsolve: {reason}.
 export ENVSOLVE_OLD_{name}="${{{name}-}}"
@@ -29,28 +29,28 @@ unset ENVSOLVE_OLD_{name}
 
 
 def write_variables(prefix: Path, variables: Sequence[tuple[str, str]]) -> None:
-    """Have variables set with the environment. OSError passes."""
+    """Set variables on activation. Raises OSError."""
     if variables:
         state = {"env_vars": {name: str(value) for name, value in variables}}
         (prefix / _STATE).write_text(json.dumps(state, indent=2, ensure_ascii=False) + "\n", "utf-8")
 
 
 def forget(prefix: Path) -> None:
-    """Remove the scripts that an earlier lock needed. OSError passes."""
+    """Remove the scripts that an earlier lock needed. Raises OSError."""
     for path in prefix.glob("etc/conda/*activate.d/envsolve-*.sh"):
         path.unlink()
 
 
 def write_library_path(prefix: Path) -> None:
-    """Have the libraries of the environment found by the loader once it is activated. OSError passes."""
+    """Add the environment's libraries to the loader's path on activation. Raises OSError."""
     reason = "a wheel in this environment looks for its CUDA libraries on the library path only"
     _write(prefix, "library-path", "LD_LIBRARY_PATH", "$CONDA_PREFIX/lib", ":", reason)
 
 
 def write_xla_flags(prefix: Path) -> bool:
-    """Have XLA find the libdevice of the environment once it is activated; False if there is none in it.
+    """Let XLA find the environment's libdevice on activation; False if it has none.
 
-    That of the package cudatoolkit lies where XLA would not look, and gets a link where it does. OSError passes.
+    That of the package cudatoolkit is where XLA does not look, and gets a link. Raises OSError.
     """
     old = prefix / "lib" / _LIBDEVICE
     if _root(prefix) is None and old.is_file():
@@ -68,7 +68,7 @@ def write_xla_flags(prefix: Path) -> bool:
 
 
 def _root(prefix: Path) -> Path | None:
-    """The directory above ``nvvm/libdevice``, which is what XLA needs."""
+    """The directory above ``nvvm/libdevice``, which XLA needs."""
     found = (path for root in _ROOTS for path in sorted(prefix.glob(f"{root}/nvvm/libdevice/{_LIBDEVICE}")))
     return next((path.parents[2] for path in found), None)
 

@@ -1,6 +1,6 @@
-"""What of a lock would be built, which runs the code of packages: refused here, whatever an installer would do with it.
+"""Refuse locks that need builds, which run the code of packages, whatever an installer would do.
 
-Installers get the packages in a lock and where these are, and no option of the file
+Installers get the packages in a lock and their addresses, and no option of the file
 (:func:`~envsolve.create.wheels.wheel_file`).
 """
 
@@ -20,11 +20,11 @@ from envsolve.lockfile.text_file import shown
 from envsolve.model.requirement_line import contents_of
 
 _VARIABLE = re.compile(r"://\S*?\$\{([A-Za-z0-9_]+)\}")
-"""In an address, where pip and uv put the value of a variable in its place."""
+"""A variable in an address, which pip and uv replace by its value."""
 
 
 def refuse_builds(path: Path, lock: Lock) -> None:
-    """Raise UsageError ``build-refused`` if the lock at ``path`` has a package built, or may have it."""
+    """Raise UsageError ``build-refused`` if the lock at ``path`` builds a package, or may build one."""
     for pin in lock.pins:
         named = [file for file in pin.files if file.name]
         if named and not any(file.is_wheel for file in named):
@@ -39,10 +39,10 @@ def refuse_builds(path: Path, lock: Lock) -> None:
 
 
 def refuse_variables(path: Path, text: str) -> None:
-    """Raise UsageError ``lock-not-exact`` if a lock with this text names variables of the machine in an address.
+    """Raise UsageError ``lock-not-exact`` if a lock with this text has variables of the machine in an address.
 
-    They may be secrets, and what a lock names must not depend on the machine. A pylock.toml has no variables (PEP 751),
-    and what looks like one is a part of an address.
+    They may be secrets, and the content of a lock must not depend on the machine. A pylock.toml has no variables (PEP
+    751); what looks like one is a part of an address.
     """
     found = next((it for line in contents_of(text) if (it := _VARIABLE.search(line)) is not None), None)
     if found is None:
@@ -56,9 +56,9 @@ def refuse_variables(path: Path, text: str) -> None:
 
 
 def recorded_build_constraints(lock: Lock) -> Iterator[str]:
-    """What a lock records of the versions of what builds require.
+    """The versions for build requirements that a lock records.
 
-    Only ranges of versions count: a lock that someone hands over has no address and no option for an installer here.
+    Only ranges of versions are used: a lock from someone else must not set an address or an installer's option here.
     """
     for text in () if lock.made is None else lock.made.option(BUILD_CONSTRAINTS):
         with suppress(InvalidRequirement):

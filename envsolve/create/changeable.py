@@ -1,4 +1,4 @@
-"""Whether the environment of an interpreter may be changed: it is not the system's, and this user may write there."""
+"""Whether the environment of an interpreter may be changed: it is not the system's, and this user may write to it."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from envsolve.boundary.answers import ask_python
+from envsolve.boundary.answers import query_python
 from envsolve.errors import Hint, UsageError
 
 _ALLOWED_BY = ("PIP_BREAK_SYSTEM_PACKAGES", "UV_BREAK_SYSTEM_PACKAGES")
 _CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
-"""What Docker and Podman put into their containers."""
+"""Files that Docker and Podman create in their containers."""
 
 
 def require_changeable(python: Path, environ: Mapping[str, str], *, is_systems: bool) -> None:
-    """Raise UsageError for a Python that the system manages, and where this user may not write.
+    """Raise UsageError for a Python that the system manages, and if this user may not write to it.
 
-    ``is_systems`` says that it belongs to no environment of its own, as PEP 668 has it. In a container only the
-    author of the image manages it, and pip's own variable allows it elsewhere.
+    ``is_systems`` says that it belongs to no separate environment (PEP 668). In a container only the author of the
+    image manages it; elsewhere pip's own variable allows the change.
     """
-    asked = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
-    library, packages = (Path(str(it)) for it in _texts(ask_python(python, asked, environ)))
+    paths = "[sysconfig.get_path('stdlib'), sysconfig.get_path('purelib')]"
+    library, packages = (Path(str(it)) for it in _texts(query_python(python, paths, environ)))
     is_allowed = any(environ.get(name, "0") not in ("", "0", "false") for name in _ALLOWED_BY)
     is_container = any(map(os.path.exists, _CONTAINER_FILES))
     is_managed = is_systems and os.path.isfile(library / "EXTERNALLY-MANAGED")  # noqa: PTH113 - it never raises

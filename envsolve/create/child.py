@@ -1,6 +1,6 @@
-"""Other programs at work: what they say goes on as progress, its end is kept, and none outlives the command.
+"""Run other programs: their output becomes progress, its end is kept, and none outlives the command.
 
-What is shown has no logins in it. A question to an interpreter is asked by envsolve.boundary.answers.
+Output is shown without logins. For queries of an interpreter see envsolve.boundary.answers.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class Ran(NamedTuple):
-    """How a program ended, and the last lines of what it said, without logins.
+    """How a program ended, and the last lines of its output, without logins.
 
-    ``marked`` are the first lines that held the words that were listened for, however much was said after them.
+    ``marked`` are the first lines with the requested words, however much was printed afterwards.
     """
 
     code: int
@@ -44,12 +44,12 @@ def run(
     words: Collection[str] = (),
     doing: str = "",
 ) -> Ran:
-    """Run a program to its end; ``progress`` gets each line that it prints, and those with one of ``words`` are kept.
+    """Run a program to its end; ``progress`` gets each line of its output, and lines with one of ``words`` are kept.
 
-    With ``doing``, what it is about, ``progress`` also gets every second how much it has written.
-    OSError passes where it cannot be started. However this is left, it has ended.
+    With ``doing``, a description, ``progress`` also gets every second how much the program has written. Raises OSError
+    if it cannot be started. In any case the program has ended afterwards.
     """
-    kept: deque[str] = deque(maxlen=_KEPT)
+    last: deque[str] = deque(maxlen=_KEPT)
     marked: dict[str, str] = {}
     with ExitStack() as stack:
         process = stack.enter_context(_running(command, environ))
@@ -57,22 +57,21 @@ def run(
         if doing:
             stack.enter_context(metered(process.pid, doing, progress))
         for line in iter(partial(process.stdout.readline, _LONGEST_LINE), ""):
-            said = clean(_COLOUR.sub("", line)).strip()
-            if said:
-                kept.append(said)
+            text = clean(_COLOUR.sub("", line)).strip()
+            if text:
+                last.append(text)
                 for word in words:
-                    if word in said:
-                        marked.setdefault(word, said)
-                progress(said)
-        return Ran(process.wait(), tuple(kept), tuple(dict.fromkeys(marked.values())))
+                    if word in text:
+                        marked.setdefault(word, text)
+                progress(text)
+        return Ran(process.wait(), tuple(last), tuple(dict.fromkeys(marked.values())))
 
 
 @contextmanager
 def _running(command: Sequence[str], environ: Mapping[str, str]) -> Iterator[subprocess.Popen[str]]:
-    """A program that has ended when this is left.
+    """A running program, which is ended when the block is left.
 
-    It is the first of a session of its own, so that the terminal's interrupt comes to us alone and we decide what
-    becomes of it.
+    It is the leader of a new session, so only this process gets the terminal's interrupt and decides what to do.
     """
     process = subprocess.Popen(
         list(command),
@@ -83,7 +82,7 @@ def _running(command: Sequence[str], environ: Mapping[str, str]) -> Iterator[sub
         encoding="utf-8",
         errors="replace",
         start_new_session=True,
-        close_fds=False,  # it holds the environment as long as it works on it (envsolve.boundary.busy)
+        close_fds=False,  # # it locks the environment for as long as it works on it (envsolve.boundary.busy)
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )
     try:
@@ -93,7 +92,7 @@ def _running(command: Sequence[str], environ: Mapping[str, str]) -> Iterator[sub
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Kill what is left of the program and of all that it started."""
+    """Kill the program and everything it started, if anything still runs."""
     if process.poll() is None:
         with suppress(OSError):
             if sys.platform == "win32":

@@ -1,11 +1,11 @@
-"""Which directories this user's envsolve makes into environments, kept where no one else can write it.
+"""The directories that this user's envsolve makes into environments, recorded where no one else can write.
 
-A record in a directory proves nothing, as whoever hands the directory over can write one. So each directory is claimed
-in the user's own state directory before anything is put into it, by its path and its number in the file system. The
-time of the claim is the last sign of life of the command that worked there: what is younger was not put there by it.
+A record in a directory proves nothing, since whoever provides the directory can write one. So each directory is claimed
+in the user's own state directory before anything is written to it, by its path and its inode number. The time of the
+claim is the last sign of life of the command that worked there: younger files are not from that command.
 
 Once an environment is finished, its files are listed in it with their sizes and times, and the claim has the digest of
-that list: what is not on it, or was changed since, belongs to the user. Files that Python compiles do not count.
+that list: files that are not listed, or were changed since, belong to the user. Files that Python compiles are ignored.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _GRACE = 10.0
 """Seconds after the last sign in which an installer may still have written: it outlives a command that is killed."""
 _LONGEST = 64 * 1024
 _LONGEST_LIST = 64 * 1024 * 1024
-"""Bytes of a list of files. Of 100,000 files it has 13 MB."""
+"""Bytes of a list of files. One with 100,000 files has 13 MB."""
 _COMPILED = "__pycache__"
 LIST = "files.list"
-"""The list of files, in the folder with the lock."""
+"""The list of files, in the directory with the lock."""
 
 
 class _Claim(NamedTuple):
-    """When the command that claimed the directory showed life last, and the digest of the list, "" without one."""
+    """The last sign of life of the command that claimed the directory, and the digest of the list ("" without one)."""
 
     last_sign: float
     files: str
@@ -45,13 +45,13 @@ class _Claim(NamedTuple):
 
 @contextmanager
 def claiming(prefix: Path) -> Iterator[None]:
-    """Claim the directory at ``prefix``, which is empty, and show life until this is left.
+    """Claim the empty directory at ``prefix``, and give signs of life until the block is left.
 
-    Where the claim cannot be written, the directory is made all the same, and is no one's after a kill.
+    If the claim cannot be written, the directory is still made; after a kill it then belongs to no one.
     """
     file, before = _file(prefix), _claim(prefix)
     ended = threading.Event()
-    files = "" if before is None else before.files  # of an environment that lies aside, and may come back
+    files = "" if before is None else before.files  # # of an environment that was set aside, and may come back
     if file is None or not _write(file, prefix, files):
         yield
         return
@@ -66,7 +66,7 @@ def claiming(prefix: Path) -> Iterator[None]:
 
 
 def release(prefix: Path) -> None:
-    """Drop the claim: nothing is left in the directory."""
+    """Drop the claim: the directory is empty."""
     file = _file(prefix)
     if file is not None:
         with suppress(OSError):
@@ -79,9 +79,9 @@ def is_claimed(prefix: Path) -> bool:
 
 
 def list_files(prefix: Path, ignored: tuple[str, ...], foreign: Collection[Path] = ()) -> None:
-    """List the files of the claimed directory, which is finished, but for those that are ``foreign``. OSError passes.
+    """List the files of the claimed and finished directory, except those that are ``foreign``. Raises OSError.
 
-    What is ``ignored`` at the top is not looked at.
+    Top-level entries in ``ignored`` are skipped.
     """
     file = _file(prefix)
     if file is None or not is_claimed(prefix):
@@ -93,9 +93,9 @@ def list_files(prefix: Path, ignored: tuple[str, ...], foreign: Collection[Path]
 
 
 def foreign_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
-    """The files in the finished directory that its list has not, or that were changed since.
+    """The files in the finished directory that are not on its list, or that were changed since.
 
-    An empty file is none, as nothing is lost with it.
+    Empty files are excluded, since nothing is lost with them.
     """
     claim = _claim(prefix)
     listed = {} if claim is None else _listed(prefix, claim)
@@ -115,14 +115,14 @@ def altered_files(prefix: Path) -> Iterator[Path]:
 
 
 def _state(facts: os.stat_result) -> str:
-    """What is another one once a file was written, or replaced by a link."""
+    """A text that changes when a file is written or replaced by a link."""
     return f"{facts.st_size}:{facts.st_mtime_ns}"
 
 
 def younger_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
     """The files in the claimed directory that were put there after the command that claimed it had ended.
 
-    What is ``ignored`` at the top is not looked at.
+    Top-level entries in ``ignored`` are skipped.
     """
     claim = _claim(prefix)
     for name in _files(prefix, ignored):
@@ -132,7 +132,7 @@ def younger_files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[str]:
-    """The files and links in a directory, by their paths in it, but for what Python compiled."""
+    """The files and links in a directory, by their paths in it, without what Python compiled."""
     waiting = [""]
     while waiting:
         folder = waiting.pop()
@@ -148,7 +148,7 @@ def _files(prefix: Path, ignored: tuple[str, ...]) -> Iterator[str]:
 
 
 def _listed(prefix: Path, claim: _Claim) -> dict[str, str]:
-    """The files on the list with their states; none if it is not the one that was made."""
+    """The files on the list with their states; none if it is not the list that was made."""
     try:
         content = read_bytes(prefix / LOCKS / LIST, _LONGEST_LIST, follow=False) or b""
     except FileError:

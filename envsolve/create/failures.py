@@ -1,4 +1,4 @@
-"""What uv, pip and venv say when they fail, as errors for people. Loaded only with what may fail."""
+"""Errors for the messages of uv, pip and venv when they fail. Imported only with what may fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SHOWN = 8
 """Lines of the tool that are shown."""
 _NOISE = ("warning:", "WARNING:", "Using Python", "Looking in indexes", "[notice]")
 _LABEL = re.compile(r"\A(?:error|cause|ERROR|hint): ")
-"""What a tool writes in front of a line, as the command line does itself."""
+"""The label of a line of a tool's output, which the command line prints itself."""
 
 
 _KINDS = (
@@ -77,16 +77,16 @@ _KINDS = (
         "install uv, or the system package with venv (python3-venv on Debian and Ubuntu)",
     ),
 )
-"""What the tools say. ``{kept}`` in a hint says what is kept, where anything is."""
+"""Messages of the tools. ``{kept}`` in a hint says what is kept, if anything."""
 
 KNOWN = tuple(word for kind in _KINDS for word in kind.words)
-"""What to listen for while a tool runs: it may say much more before it ends."""
+"""The words to look for while a tool runs: much more output may follow."""
 
 
 def tool_failed(code: str, tool: str, ran: Ran, *, keeps: bool = False) -> OutsideError:
-    """The error for a tool that failed; ``code`` is for what no one knows by its words.
+    """The error for a tool that failed; ``code`` is for unknown messages.
 
-    ``keeps`` says that what it fetched is there for the next try.
+    ``keeps`` says that what it fetched is available to the next try.
     """
     text = "\n".join((*ran.marked, *ran.lines))
     found = kind_of(text, _KINDS)
@@ -99,15 +99,15 @@ def tool_failed(code: str, tool: str, ran: Ran, *, keeps: bool = False) -> Outsi
 
 
 def _cause(ran: Ran, words: Sequence[str]) -> tuple[str, ...]:
-    """The end of what the tool said, and before it the line that says what it means, which may stand far above."""
-    said = [line for line in ran.lines if not line.startswith(_NOISE)][-_SHOWN:]
+    """The end of the tool's output, after the line with the known message, which may be far above."""
+    lines = [line for line in ran.lines if not line.startswith(_NOISE)][-_SHOWN:]
     telling = [line for line in ran.marked if any(word in line for word in words)][:1]
-    shown = said if any(line in said for line in telling) else [*telling, *said[len(telling) :]]
+    shown = lines if any(line in lines for line in telling) else [*telling, *lines[len(telling) :]]
     return tuple(_LABEL.sub("", line) for line in shown)
 
 
 def no_installer(python: Path, *, offline: bool = False) -> OutsideError:
-    """The error where there is no uv, and pip is not there either or cannot do it."""
+    """The error if there is no uv, and pip is missing too or cannot do it."""
     if offline:
         message = "pip cannot install offline from its cache, and uv is not installed"
     else:

@@ -1,7 +1,7 @@
 """The Python of a venv: an installed CPython of the versions that the lock is for.
 
-Asked in order: 1. uv, which knows its own and what is on the PATH 2. python3.X, python3 and python on the PATH, and the
-Python of envsolve itself 3. uv once more, which fetches one where its settings and --offline let it.
+Searched in order: 1. uv, which knows its own and those on PATH 2. python3.X, python3 and python on PATH, and the Python
+of envsolve itself 3. uv again, which downloads one if its settings and --offline allow it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from envsolve.boundary.answers import PATIENCE, ask_python
+from envsolve.boundary.answers import PATIENCE, query_python
 from envsolve.boundary.programs import find_program, is_system_text, run_program
 from envsolve.create.child import run
 from envsolve.errors import Hint, OutsideError
@@ -29,12 +29,12 @@ _FACTS = (
 _MINOR = re.compile(r"==(3\.\d+)(?:\.\*|\.\d+)?\Z")
 _ANY = SpecifierSet(">=3.9")
 _OLDEST, _NEWEST = 6, 30
-"""Minor versions of CPython 3 that are looked for by name."""
+"""Minor versions of CPython 3 that are searched by name."""
 _UV = ("--no-config", "--no-project", "--color", "never")
 
 
 class Found(NamedTuple):
-    """A Python: its program, and its version, "" if uv is to find or fetch it."""
+    """A Python: its program, and its version; "" if uv is to find or download it."""
 
     program: str
     version: str = ""
@@ -48,7 +48,7 @@ def find_python(
     offline: bool,
     project: str = "",
 ) -> Found:
-    """A Python of ``versions``, None meaning any, for a lock that the file ``project`` requests, if any.
+    """A Python of ``versions``, None for any; ``project`` is the file that requests the lock, if any.
 
     Raises OutsideError ``python-not-found`` if there is none.
     """
@@ -62,8 +62,8 @@ def find_python(
         if found is not None:
             return found
     if uv is not None and not offline:
-        asked = run([uv, "python", "install", "--no-bin", "--no-config", "--color", "never", _for_uv(wanted)], environ)
-        found = _by_uv(uv, wanted, environ) if asked.code == 0 else None
+        ran = run([uv, "python", "install", "--no-bin", "--no-config", "--color", "never", _for_uv(wanted)], environ)
+        found = _by_uv(uv, wanted, environ) if ran.code == 0 else None
         if found is not None:
             return found
     raise _not_found(wanted, uv, project)
@@ -78,17 +78,17 @@ def pythons_here(environ: Mapping[str, str], versions: SpecifierSet | None = Non
 
 
 def runs(python: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the interpreter of an environment is there and starts."""
+    """Whether the interpreter of an environment exists and starts."""
     try:
-        return ask_python(python, "True", environ) is True
+        return query_python(python, "True", environ) is True
     except OutsideError:
         return False
 
 
 def _by_uv(uv: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
     command = [uv, "python", "find", "--system", *_UV, "--no-python-downloads", _for_uv(versions)]
-    asked = run_program(command, environ, PATIENCE)
-    return _query(asked.last_line, versions, environ) if asked.exit_code == 0 and asked.last_line else None
+    ran = run_program(command, environ, PATIENCE)
+    return _query(ran.last_line, versions, environ) if ran.exit_code == 0 and ran.last_line else None
 
 
 def _for_uv(versions: SpecifierSet) -> str:
@@ -106,9 +106,9 @@ def _candidates(versions: SpecifierSet, environ: Mapping[str, str]) -> Iterator[
 
 
 def _query(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> Found | None:
-    """What a program says of itself, if it is a CPython of ``versions`` with its lock: wheels are locked for that."""
+    """The Python that a program reports, if it is a CPython of ``versions`` with the GIL: wheels are for that."""
     try:
-        facts = ask_python(program, _FACTS, environ)
+        facts = query_python(program, _FACTS, environ)
     except OutsideError:
         return None
     match facts:
@@ -120,7 +120,7 @@ def _query(program: str, versions: SpecifierSet, environ: Mapping[str, str]) -> 
 
 
 def _not_found(versions: SpecifierSet, uv: str | None, project: str) -> OutsideError:
-    said = _for_uv(versions)
+    text = _for_uv(versions)
     minor = next((found[1] for it in versions if (found := _MINOR.match(str(it))) is not None), None)
     hints = []
     if uv is None:
@@ -135,7 +135,7 @@ def _not_found(versions: SpecifierSet, uv: str | None, project: str) -> OutsideE
     hints.append(Hint("or lock conda packages, which include Python: conda-lock.yml"))
     return OutsideError(
         "python-not-found",
-        f"the lock is for Python {said}, but this machine has no such CPython",
+        f"the lock is for Python {text}, but this machine has no such CPython",
         ("searched with uv and on the PATH" if uv is not None else "searched on the PATH; uv is not installed",),
         tuple(hints),
     )

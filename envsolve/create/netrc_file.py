@@ -1,6 +1,6 @@
-"""The netrc file that uv and pip take logins from: those of addresses, and what the user's own has for other hosts.
+"""The netrc file with logins for uv and pip: those in addresses, and those of the user's own file for other hosts.
 
-A value is quoted only where it has to be, as the parser of Python before 3.11 takes quotes for a part of it
+A value is quoted only if necessary, since the parser of Python before 3.11 takes quotes for a part of it
 (python/cpython, "netrc: rewrite the parser", 3.11).
 """
 
@@ -16,14 +16,14 @@ from envsolve.index.user_netrc import user_netrc
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _PLAIN = re.compile(r"[^\s\"\\#][^\s\"\\]*\Z")
 _DEFAULT = "default"
-"""What the standard library calls the entry for all other hosts, which has to be the last."""
+"""The standard library's name of the entry for all other hosts, which has to be the last."""
 
 
 def netrc_text(addresses: Sequence[str], environ: Mapping[str, str]) -> str:
     """The text of the file; "" if no address has a login.
 
-    An entry of the user's own for a host of ``addresses`` is left out: which of two counts differs between parsers.
-    Raises UsageError ``url-invalid`` for a login that cannot stand in such a file.
+    A user's entry for a host of ``addresses`` is left out, since parsers differ in which of two entries they use.
+    Raises UsageError ``url-invalid`` for a login that such a file cannot contain.
     """
     logins = dict.fromkeys(_logins(addresses))
     if not logins:

@@ -1,4 +1,4 @@
-"""What a lock makes of an empty directory, as one value for every format."""
+"""What a lock makes from an empty directory, as one value for every format."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from envsolve.model.note import Note
 
 
 class Kind(StrEnum):
-    """What kind of environment it is."""
+    """The kind of an environment."""
 
     CONDA = "conda"
-    """A prefix of conda packages, with wheels beside them where the lock has any."""
+    """A prefix of conda packages, with wheels in addition if the lock has any."""
     VENV = "venv"
-    """A virtual environment of a Python that is installed outside of it (PEP 405)."""
+    """A virtual environment of a Python that is installed elsewhere (PEP 405)."""
 
     def interpreter(self, prefix: Path, *, windows: bool) -> Path:
-        """Where the Python of an environment of this kind is."""
+        """The Python of an environment of this kind."""
         if not windows:
             return prefix / "bin" / "python"
         return prefix / "python.exe" if self is Kind.CONDA else prefix / "Scripts" / "python.exe"
 
 
 class Plan(NamedTuple):
-    """What is installed: the packages in ``lock``, each with a digest that proves it.
+    """What is installed: the packages in ``lock``, each with a digest.
 
-    ``text`` is that of the file without credentials, and ``lock_name`` what it is called where it is kept. ``python``
-    are the versions of an interpreter that a venv may have, None for any. ``logins`` are addresses in the file that
-    have one, bare and with it. ``notes`` are what to tell of what is left out.
+    ``text`` is the file's text without credentials, and ``lock_name`` its name in the environment. ``python`` are the
+    allowed versions of a venv's interpreter, None for any. ``logins`` are addresses in the file with a login, without
+    and with it. ``notes`` say what is left out.
     """
 
     kind: Kind
@@ -45,5 +45,5 @@ class Plan(NamedTuple):
 
     @property
     def has_python(self) -> bool:
-        """Whether the environment has an interpreter in the end."""
+        """Whether the finished environment has an interpreter."""
         return self.kind is Kind.VENV or any(package.name == "python" for package in self.lock.conda)

@@ -1,7 +1,7 @@
-"""The directory that becomes an environment: which may be one, who works on it, and how it is left after a failure.
+"""The directory that becomes an environment: which directories may, who works on it, and its state after a failure.
 
-An environment holds its own path, so it is made in its place. What is removed again after a failure is what was made:
-a directory that was there, empty, is there and empty afterwards.
+An environment contains its own path, so it is made in its final place. After a failure everything that was made is
+removed: a directory that existed and was empty exists and is empty afterwards.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ from envsolve.create.record import LOCKS, RECORD, Record, State, read_record
 from envsolve.errors import EnvsolveError, Hint, OutsideError, UsageError
 
 OLD = ".envsolve-old"
-"""Where an environment lies that is being replaced (envsolve.create.replaced)."""
+"""Where an environment is moved while it is replaced (envsolve.create.replaced)."""
 _OURS = (LOCK, f"{RECORD}.new")
-"""What a command leaves that is killed before its record is there."""
+"""What a command leaves that is killed before its record is written."""
 _BESIDE = (RECORD, *_OURS, OLD, LOCKS)
-"""What lies in the directory beside the files of the environment."""
+"""What is in the directory besides the files of the environment."""
 _FOREIGN = "foreign.list"
-"""The files of someone else in an environment that is changing, beside its lock."""
+"""The list of someone else's files in an environment that is changing, beside its lock."""
 _FAILS = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 class Place(NamedTuple):
-    """A directory that may become an environment. ``record`` is that of the environment in it, None without one."""
+    """A directory that may become an environment. ``record`` is that of the environment in it; None without one."""
 
     path: Path
     record: Record | None
 
 
 def place_of(name: str) -> Place:
-    """The place that a user names, as an absolute path; a link stands for the directory it names.
+    """The place that a user names, as an absolute path; a link means its target.
 
-    Raises UsageError if it is a directory that envsolve must not touch (``prefix-protected``), something other than
-    an environment of envsolve (``prefix-not-ours``), or no place for a directory (``prefix-not-usable``).
+    Raises UsageError if it is a directory that envsolve must not touch (``prefix-protected``), something other than an
+    environment of envsolve (``prefix-not-ours``), or not usable as a directory (``prefix-not-usable``).
     """
     path = Path(os.path.abspath(name))  # noqa: PTH100  # links above it stay as they are named
     _require_text(path)
@@ -69,7 +69,7 @@ _ANOTHER = Hint("choose a PREFIX that does not exist yet, or an empty directory"
 
 
 def _require_text(path: Path) -> None:
-    """Raise UsageError for bytes that are no UTF-8: neither a record nor a lock could hold the place."""
+    """Raise UsageError for bytes that are not UTF-8: neither a record nor a lock could contain the path."""
     try:
         str(path).encode()
     except UnicodeEncodeError:
@@ -78,7 +78,7 @@ def _require_text(path: Path) -> None:
 
 
 def _moved(path: Path, record: Record) -> UsageError:
-    """The error for a copy: paths in it lead to the place it was made for, and no one knows whose it is."""
+    """The error for a copy: paths in it lead to the original place, and its owner is unknown."""
     return UsageError(
         "prefix-not-ours",
         f"{path} was copied or moved: it was made in {record.prefix or 'an unknown place'}",
@@ -88,7 +88,7 @@ def _moved(path: Path, record: Record) -> UsageError:
 
 
 def lies_aside(path: Path) -> bool:
-    """Whether an environment of this very place lies aside in it, as a command leaves it that is replacing it."""
+    """Whether an environment of this place was set aside in it by a command that was replacing it."""
     old = path / OLD
     if old.is_symlink() or not old.is_dir():
         return False
@@ -100,7 +100,7 @@ def lies_aside(path: Path) -> bool:
 
 
 def _refuse_protected(path: Path) -> None:
-    """The home directory, the root and the interpreter at work are no one's new environment."""
+    """Raise UsageError for the home directory, the root and the running interpreter."""
     named = {"your home directory": _home(), "the root of the file system": Path(path.anchor)}
     named |= {"the environment that envsolve runs in": Path(sys.prefix), "its Python": Path(sys.base_prefix)}
     real = _real(path)
@@ -113,9 +113,9 @@ def _refuse_protected(path: Path) -> None:
 
 
 def _is_environment(folder: Path, path: Path) -> bool:
-    """Whether it is the environment that is at work here, or one of envsolve, and ``path`` would be a part of it.
+    """Whether it is the running environment, or one of envsolve's, and ``path`` would be inside.
 
-    What conda has below ``envs`` of its own prefix are neighbours, and a Python of the system is no environment.
+    Environments in ``envs`` of conda's own prefix are neighbours, and a system's Python is no environment.
     """
     if folder == _real(Path(sys.prefix)):
         of_conda = (folder / "conda-meta").is_dir() and path.relative_to(folder).parts[0] != "envs"
@@ -128,14 +128,14 @@ def _is_environment(folder: Path, path: Path) -> bool:
 
 
 def _real(path: Path) -> Path:
-    """The path without links; those that lead to themselves stay, and never raise as Path.resolve does of old."""
+    """The path without links; circular ones stay, and never raise as Path.resolve does in old versions."""
     return Path(os.path.realpath(path))
 
 
 def require_claim(path: Path) -> None:
     """Raise UsageError ``prefix-not-ours`` unless this user's envsolve made what is in the directory.
 
-    That is asked before anything in it is removed or moved, as a record can be forged.
+    This is checked before anything in it is removed or moved, since a record can be forged.
     """
     if not is_claimed(path):
         cause = (f"its {RECORD} claims it, but envsolve has no record of it",)
@@ -144,7 +144,7 @@ def require_claim(path: Path) -> None:
 
 
 def list_own_files(path: Path, foreign: Collection[Path] = ()) -> None:
-    """Note which files of the finished environment are envsolve's: all that are not ``foreign``. OSError passes."""
+    """Record which files of the finished environment are envsolve's: all except ``foreign``. Raises OSError."""
     list_files(path, _BESIDE, foreign)
     (path / LOCKS / _FOREIGN).unlink(missing_ok=True)
 
@@ -155,9 +155,9 @@ def foreign_files(path: Path) -> Iterator[Path]:
 
 
 def note_foreign_files(path: Path) -> frozenset[Path]:
-    """The foreign files of an environment that is about to change, noted in it for a command that goes on with that.
+    """The foreign files of an environment that is about to change, recorded for a command that continues the change.
 
-    One that goes on has what was noted, and what was put there since. OSError passes.
+    A command that continues gets the recorded files, and those that were added since. Raises OSError.
     """
     noted = path / LOCKS / _FOREIGN
     if noted.is_file():
@@ -169,7 +169,7 @@ def note_foreign_files(path: Path) -> frozenset[Path]:
 
 
 def require_only_own_files(path: Path) -> None:
-    """Raise UsageError ``prefix-not-ours`` if the finished environment holds a file that envsolve did not write."""
+    """Raise UsageError ``prefix-not-ours`` if the finished environment contains a file that envsolve did not write."""
     require_claim(path)
     foreign = next(foreign_files(path), None)
     if foreign is not None:
@@ -180,7 +180,7 @@ def require_only_own_files(path: Path) -> None:
 
 
 def _require_directory(path: Path) -> None:
-    """Raise UsageError if nothing can be made at ``path``, before any other work."""
+    """Raise UsageError if nothing can be created at ``path``, before any other work."""
     there = next(it for it in (path, *path.parents) if os.path.lexists(it))
     if not there.is_dir():
         raise UsageError("prefix-not-usable", f"{there} is not a directory", hints=(_ANOTHER,))
@@ -205,9 +205,9 @@ def _refuse_foreign(path: Path) -> None:
 
 @contextmanager
 def claimed(path: Path) -> Iterator[None]:
-    """Work on the directory alone, which is made where there is none; afterwards an empty one that was made is gone.
+    """Lock the directory, which is created if needed; if it is empty afterwards and was created here, it is removed.
 
-    Raises OutsideError ``prefix-busy`` if someone else works on it, and UsageError as :func:`place_of`.
+    Raises OutsideError ``prefix-busy`` if another command works on it, and UsageError as :func:`place_of`.
     """
     made: list[Path] = []
     try:
@@ -218,7 +218,7 @@ def claimed(path: Path) -> Iterator[None]:
         raise _failed(path, error) from error
     finally:
         for folder in reversed(made):
-            with suppress(OSError):  # it is in use by now
+            with suppress(OSError):  # # it is in use by now
                 folder.rmdir()
 
 
@@ -228,7 +228,7 @@ def _busy(path: Path) -> OutsideError:
 
 
 def _made(path: Path) -> list[Path]:
-    """Make the directory and those above it; the ones that were missing, the highest first."""
+    """Create the directory and its parents; returns those that were missing, the highest first."""
     missing = [it for it in (path, *path.parents) if not it.exists()][::-1]
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -241,9 +241,9 @@ def _made(path: Path) -> list[Path]:
 
 
 def clear_remains(path: Path) -> None:
-    """Remove what a command that was killed left in the directory, if anything.
+    """Remove what a killed command left in the directory, if anything.
 
-    Raises UsageError ``prefix-not-ours`` if someone has put a file there since; nothing is removed then.
+    Raises UsageError ``prefix-not-ours`` if someone has put a file there since; then nothing is removed.
     """
     if any(it.name not in (*_OURS, OLD) for it in list(os.scandir(path))):
         require_claim(path)
@@ -255,7 +255,7 @@ def clear_remains(path: Path) -> None:
 
 
 def clear(path: Path) -> None:
-    """Remove what is in the directory, the record last: until then it is known whose it is. OSError passes."""
+    """Remove the content of the directory, the record last: it says whose it is. Raises OSError."""
     last = (RECORD, LOCK, OLD)
     for entry in list(os.scandir(path)):
         if entry.name not in last:

@@ -1,7 +1,7 @@
-"""A lock becomes a plan: what of it is installed here, if all of that is decided and can be proved.
+"""A lock becomes a plan: what is installed here, if the lock leaves nothing open and has digests.
 
-Only what has a digest is installed. A file that leaves something to be decided is refused with the command that
-decides it. An environment.yml of single builds has no digests of conda packages: channels say them (``exact_plan``).
+Only files with a digest are installed. A file that leaves something open is refused with the command that decides it.
+An environment.yml with exact builds has no digests of conda packages; channels have them (``exact_plan``).
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ FILES = {
     "requirements": "requirements.txt",
     **{name: name for name in PROJECT_LOCKS},
 }
-"""What the lock of each format is called where it is kept."""
+"""The name of the lock in the environment, for each format."""
 _WITHOUT_SHA256 = ("explicit", "environment")
-"""Formats that have an md5 of a conda package, or no digest at all."""
+"""Formats with an md5 of a conda package, or with no digest at all."""
 _REQUESTS = ("environment", "requirements")
 """Formats that ``-r`` reads as well."""
 _ADDRESS = re.compile(r"\bhttps?://[^\s\"'<>#,]+")
 
 
 class _Given(NamedTuple):
-    """A lock to install: the file that it is in or might be in, its format, its text, and the value."""
+    """A lock to install: its file, or the file that it could be in, its format, its text, and the value."""
 
     path: Path
     format_name: str
@@ -57,11 +57,11 @@ class _Given(NamedTuple):
 
 
 def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None, text: str | None = None) -> Plan:
-    """The plan of the lock at ``path`` on ``platform``; ``python`` bounds the interpreter of a venv further.
+    """The plan of the lock at ``path`` on ``platform``; ``python`` limits the interpreter of a venv further.
 
-    With ``text`` the file is not read: it would have this content.
+    With ``text`` the file is not read; this is its content.
 
-    Raises UsageError: ``lock-unreadable`` for what is no lock, ``lock-not-exact`` for what has to be solved first,
+    Raises UsageError: ``lock-unreadable`` if it is no lock, ``lock-not-exact`` if it has to be solved first,
     ``lock-without-hashes``, ``lock-for-other-platform``.
     """
     try:
@@ -79,7 +79,7 @@ def plan_of(path: Path, platform: Platform, python: SpecifierSet | None = None, 
 
 
 def _plan(given: _Given, platform: Platform, python: SpecifierSet | None) -> Plan:
-    """Raises as :func:`plan_of`, and FileError for what cannot be installed."""
+    """The plan. Raises like :func:`plan_of`, and FileError for what cannot be installed."""
     path, format_name, text, lock = given
     if format_name not in FILES:
         raise not_exact(path, "it lists packages without URLs")
@@ -93,7 +93,7 @@ def _plan(given: _Given, platform: Platform, python: SpecifierSet | None) -> Pla
     for package in conda:
         _require_proven(given, package)
     lock = lock._replace(pins=pins, conda=conda)
-    _check(lock)
+    _refuse_unsound(lock)
     return Plan(
         Kind.VENV if is_venv else Kind.CONDA,
         FILES[format_name],
@@ -106,7 +106,7 @@ def _plan(given: _Given, platform: Platform, python: SpecifierSet | None) -> Pla
 
 
 def _refuse_open(given: _Given) -> None:
-    """Raise where something is to be decided: FileError for a line that is none, else UsageError ``lock-not-exact``."""
+    """Raise UsageError ``lock-not-exact`` if something is left open, FileError for an invalid line."""
     path, format_name, _, lock = given
     command = f"envsolve create PREFIX -r {path}" if format_name in _REQUESTS else None
     for it in lock.open:
@@ -133,9 +133,9 @@ def _is_installed(package: CondaPackage | Pin) -> bool:
 
 
 def _proven(given: _Given, pin: Pin) -> Pin:
-    """``pin`` with the digests alone that prove what it is. Raises UsageError ``lock-without-hashes``.
+    """``pin`` with only the digests that prove its content. Raises UsageError ``lock-without-hashes``.
 
-    A commit proves itself, and a folder is the user's own; its path begins at the lock.
+    A commit needs no digest, and a directory is the user's own; its path is relative to the lock.
     """
     if pin.index_url is None and not pin.files[0].is_archive:
         file = pin.files[0]
@@ -152,7 +152,7 @@ def _proven(given: _Given, pin: Pin) -> Pin:
 
 
 def _require_proven(given: _Given, package: CondaPackage) -> None:
-    """Raise UsageError if a package has an md5 alone, which can be forged; explicit files have no more."""
+    """Raise UsageError if a package only has an md5, which can be forged; explicit files have nothing else."""
     if package.sha256 is not None or given.format_name == "environment":
         return
     if given.format_name not in _WITHOUT_SHA256:
@@ -161,8 +161,8 @@ def _require_proven(given: _Given, package: CondaPackage) -> None:
         raise without_hash(given.path, package.file_name)
 
 
-def _check(lock: Lock) -> None:
-    """Raise FileError for what no installer takes."""
+def _refuse_unsound(lock: Lock) -> None:
+    """Raise FileError for what no installer accepts."""
     try:
         for reads_pylock in (True, False):
             wheel_file(lock, reads_pylock=reads_pylock)
@@ -170,12 +170,12 @@ def _check(lock: Lock) -> None:
         raise FileError(error.message) from None
 
 
-def _python(lock: Lock, asked: SpecifierSet | None) -> SpecifierSet | None:
+def _python(lock: Lock, requested: SpecifierSet | None) -> SpecifierSet | None:
     try:
         stated = SpecifierSet(lock.requires_python or requires_python_of(lock.python))
     except InvalidSpecifier:
         raise FileError("its recorded Python is not a version") from None
-    together = stated & asked if asked is not None else stated
+    together = stated & requested if requested is not None else stated
     return together or None
 
 

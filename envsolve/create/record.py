@@ -1,8 +1,8 @@
-"""``PREFIX/.envsolve.json``: what an environment was made of, and whether it is finished.
+"""``PREFIX/.envsolve.json``: what an environment was made from, and whether it is finished.
 
-The record is there before anything else, and says so: a directory with an unfinished one may be cleared, one without
-any is someone else's. The lock lies beside it in a folder of its own, so that the same environment can be made again.
-There is no time in either: the same lock gives the same bytes.
+The record is written before anything else: a directory with an unfinished record may be cleared, one without a record
+belongs to someone else. The lock is beside it in a separate directory, so that the same environment can be made again.
+Neither contains a time: the same lock gives the same bytes.
 """
 
 from __future__ import annotations
@@ -24,30 +24,29 @@ from envsolve.lockfile.facts import facts_of
 
 RECORD = ".envsolve.json"
 LOCKS = ".envsolve"
-"""The folder with the lock."""
+"""The directory with the lock."""
 _SCHEMA_VERSION = 1
 _LONGEST = 1024 * 1024
 """Bytes of a record."""
 _OF_HOST = ("platform", "glibc", "minimum_driver", "compute_capabilities", "cuda", "cudnn", "virtual_packages")
-"""The facts in a lock that machines shaped."""
+"""The facts in a lock that depend on machines."""
 
 
 class State(StrEnum):
-    """How far an environment is."""
+    """The state of an environment."""
 
     UNFINISHED = "unfinished"
     FINISHED = "finished"
     CHANGING = "changing"
-    """It was finished, and is on its way to another lock."""
+    """It was finished, and is being changed to another lock."""
 
 
 class Record(NamedTuple):
-    """What is recorded of an environment: its state, and what it is made of.
+    """The record of an environment: its state, and what it is made from.
 
-    ``prefix`` is the place that it was made for, which stands in its files: in a copy or after a move it names another.
-    ``python`` is what was asked of the interpreter of a venv, "" if nothing was. ``request`` is the command that
-    makes the environment again. ``passed`` says whether its last validation passed, None if there was none since it
-    changed.
+    ``prefix`` is the place that it was made for, which is in its files: after a copy or a move it differs. ``python``
+    is the requested interpreter of a venv, "" if none was requested. ``request`` is the command that makes the
+    environment again. ``passed`` says whether its last validation passed; None if there was none since the last change.
     """
 
     state: State
@@ -62,7 +61,7 @@ class Record(NamedTuple):
 
     @property
     def lock_path(self) -> str | None:
-        """The file that was named as the lock; None if the lock was solved for, or the command is none."""
+        """The file that was named as the lock; None if the lock was solved, or the command is unknown."""
         try:
             words = shlex.split(self.request)
         except ValueError:
@@ -70,27 +69,27 @@ class Record(NamedTuple):
         return next((path for word, path in pairwise(words) if word == "--lock"), None)
 
     def names(self, prefix: Path) -> bool:
-        """Whether it tells of an environment at ``prefix``, by whatever links that is reached."""
+        """Whether it is the record of an environment at ``prefix``, whatever links lead there."""
         try:
             return Path(self.prefix).is_absolute() and Path(self.prefix).samefile(prefix)
         except (OSError, ValueError):
             return False
 
     def is_of(self, plan: Plan) -> bool:
-        """Whether it tells of an environment that ``plan`` would make again."""
+        """Whether it is the record of an environment that ``plan`` would make again."""
         other = record_of(plan, "", State.FINISHED)
         return all(getattr(self, it) == getattr(other, it) for it in ("state", "kind", "lock_sha256", "python"))
 
 
 def record_of(plan: Plan, request: str, state: State, prefix: Path | str = "") -> Record:
-    """The record of an environment at ``prefix`` that ``plan`` makes and ``request`` asks for."""
+    """The record of an environment at ``prefix`` that ``plan`` makes for ``request``."""
     digest = hashlib.sha256(plan.text.encode()).hexdigest()
     python = "" if plan.python is None else str(plan.python)
     return Record(state, plan.kind, plan.lock_name, digest, python, request, str(prefix), facts_of(plan.lock))
 
 
 def write_record(prefix: Path, record: Record) -> None:
-    """Write the record in one step. OSError passes."""
+    """Write the record atomically. Raises OSError."""
     facts = record.facts
     host = {key: facts[key] for key in _OF_HOST if key in facts}
     content = {
@@ -113,7 +112,7 @@ def write_record(prefix: Path, record: Record) -> None:
 
 
 def write_lock(prefix: Path, plan: Plan) -> None:
-    """Write the lock of ``plan`` into its folder. OSError passes."""
+    """Write the lock of ``plan`` into its directory. Raises OSError."""
     folder = prefix / LOCKS
     folder.mkdir(exist_ok=True)
     (folder / plan.lock_name).write_text(plan.text, "utf-8", newline="\n")
@@ -122,7 +121,7 @@ def write_lock(prefix: Path, plan: Plan) -> None:
 def read_record(prefix: Path) -> Record | None:
     """The record of the environment at ``prefix``; None if there is none.
 
-    Raises UsageError ``record-unreadable`` for one that is broken, or of an envsolve that is newer than this one.
+    Raises UsageError ``record-unreadable`` if it is broken, or from a newer envsolve.
     """
     try:
         text = read_bytes(prefix / RECORD, _LONGEST, follow=False)

@@ -1,4 +1,4 @@
-"""Why a file is no lock to install from, as errors for people."""
+"""Errors for files that are no lock to install from."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOCKS = Hint(
 
 
 def not_exact(path: Path, why: str, command: str | None = None) -> UsageError:
-    """The error for a file that leaves something to be decided; ``command`` decides it."""
+    """The error for a file that leaves something open; ``command`` decides it."""
     hint = Hint("solve it as a request", command) if command else LOCKS
     return UsageError("lock-not-exact", f"{path} cannot be installed as a lock: {why}", hints=(hint,))
 
@@ -27,7 +27,7 @@ def without_hash(path: Path, what: str) -> UsageError:
 
 
 def other_platform(path: Path, platform: Platform, found: Sequence[str]) -> UsageError:
-    """The error for a lock that is for the platforms ``found`` alone."""
+    """The error for a lock that is only for the platforms ``found``."""
     named = " and ".join(dict.fromkeys(found)) or "no platform"
     hint = Hint(f"lock for this platform too: --platform {platform}")
     return UsageError("lock-for-other-platform", f"{path} is for {named}, and this is {platform}", hints=(hint,))

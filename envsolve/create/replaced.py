@@ -1,8 +1,8 @@
-"""An environment that another one replaces (``--force``): it lies aside until the new one is finished.
+"""An environment that is being replaced (``--force``): it is set aside until the new one is finished.
 
-It lies within the directory, so that it can be moved without a copy wherever the directory is, a mount point as well.
-The order tells how far it came, whenever the process dies: without a record at the top the old environment is on its
-way, out or back; with an unfinished one all of it is aside; with a finished one it is to be dropped.
+It stays within the directory, so that it can be moved without a copy wherever the directory is, even if it is a mount
+point. The state is known whenever the process dies: without a record at the top the old environment is being moved, out
+or back; with an unfinished one all of it is aside; with a finished one it can be deleted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from envsolve.errors import Hint, UsageError
 def set_aside(prefix: Path) -> None:
     """Move the environment aside.
 
-    Raises UsageError ``prefix-not-ours`` if envsolve did not make it, or not all of it. OSError passes.
+    Raises UsageError ``prefix-not-ours`` if envsolve did not make all of it, and OSError.
     """
     require_only_own_files(prefix)
     old = prefix / OLD
@@ -32,10 +32,10 @@ def set_aside(prefix: Path) -> None:
 
 
 def settle(prefix: Path) -> None:
-    """Leave nothing aside: drop the old environment where the new one is finished, else bring it back.
+    """Finish a replacement: delete the old environment if the new one is finished, otherwise restore it.
 
-    Raises UsageError ``prefix-not-usable`` rather than replace anything, ``prefix-not-ours`` where envsolve did not
-    make it. OSError passes.
+    Raises UsageError ``prefix-not-usable`` rather than overwrite anything, ``prefix-not-ours`` if envsolve did not make
+    it, and OSError.
     """
     old = prefix / OLD
     if not os.path.lexists(old):
@@ -58,7 +58,7 @@ def settle(prefix: Path) -> None:
 
 
 def _require_free(prefix: Path, names: Iterable[str]) -> None:
-    """Raise UsageError if someone has put something where the old environment has to go."""
+    """Raise UsageError if something of someone else's is where the old environment has to go."""
     taken = next((name for name in names if os.path.lexists(prefix / name)), None)
     if taken is not None:
         message = f"an environment lies aside in {prefix / OLD}, and cannot come back: {prefix / taken} is in its way"
@@ -66,5 +66,5 @@ def _require_free(prefix: Path, names: Iterable[str]) -> None:
 
 
 def _contents(folder: Path) -> list[str]:
-    """What is in ``folder``, but for the record and what is no part of an environment."""
+    """The content of ``folder``, without the record and what is no part of an environment."""
     return sorted(it.name for it in os.scandir(folder) if it.name not in (RECORD, LOCK, OLD))

@@ -1,7 +1,7 @@
-"""Which installer of wheels there is, and what it gets from the machine: uv where there is one, else pip.
+"""The installer of wheels, and its configuration from the machine: uv if there is one, otherwise pip.
 
-What is installed stands in the lock alone, so of their variables only those pass that say how: caches, patience,
-certificates, where Pythons are. Logins go through a netrc file that is gone afterwards, never on a command line.
+The lock alone says what is installed, so of the installers' variables only those pass that say how: caches, timeouts,
+certificates, places of Pythons. Logins are passed in a netrc file that is removed afterwards, never on a command line.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _OF_UV = (
 )
 _OF_PIP = ("PIP_DEFAULT_TIMEOUT", "PIP_RETRIES", "PIP_CACHE_DIR", "PIP_KEYRING_PROVIDER", "PIP_PROXY")
 _OF_ANOTHER = ("VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "__PYVENV_LAUNCHER__")
-"""Variables of the environment that is active, which is not the one that is made."""
+"""Variables of the active environment, which is not the one that is made."""
 _OLDEST_UV = (0, 6, 15)
 """The first uv that installs from a pylock.toml (its release notes of 0.6.15, astral-sh/uv pull request 12992)."""
 _UV_VERSION = re.compile(r"uv (\d+)\.(\d+)\.(\d+)")
 
 
 class InstallerNetwork(NamedTuple):
-    """How installers go out. ``settings`` are the indexes that the user has configured, with their logins.
+    """The network settings of installers. ``settings`` are the indexes that the user has configured, with their logins.
 
-    ``logins`` are further addresses with a login. ``cache_directory`` is what the user named, None for each
-    installer's own. ``offline`` asks no one.
+    ``logins`` are further addresses with a login. ``cache_directory`` is what the user named, None for each installer's
+    own. With ``offline`` the network is not used.
     """
 
     settings: IndexSettings
@@ -50,29 +50,29 @@ class InstallerNetwork(NamedTuple):
     offline: bool = False
 
     def keeps(self, text: str) -> bool:
-        """Whether installers may keep what they fetch for a lock of ``text``: they keep its addresses too."""
+        """Whether installers may cache what they fetch for a lock of ``text``: they also cache its addresses."""
         if self.no_cache or without_secrets(text) != text:
             return False
         return all(_without_login(url) == without_secrets(url) for url in self.addresses)
 
     @property
     def addresses(self) -> tuple[str, ...]:
-        """All that may hold a login."""
+        """All addresses that may contain a login."""
         settings = self.settings
         named = (url for _, url in settings.package_indexes)
         return (*self.logins, *filter(None, (settings.index_url,)), *settings.extra_index_urls, *named)
 
 
 def find_uv() -> str | None:
-    """The program uv: on the PATH, beside this interpreter, or in the Python package of that name.
+    """The program uv: on PATH, beside this interpreter, or in the Python package of that name.
 
-    None if there is none that reads every lock.
+    None if there is none that can read every lock.
     """
     return next((program for program in _candidates() if _will_do(program)), None)
 
 
 def has_own_pip() -> bool:
-    """Whether there is a pip beside envsolve, which installs for any interpreter it is given."""
+    """Whether there is a pip beside envsolve, which installs for any given interpreter."""
     return find_spec("pip") is not None
 
 
@@ -90,7 +90,7 @@ def _candidates() -> Iterator[str]:
 
 
 def _will_do(program: str) -> bool:
-    """Whether it runs, as what other tools put in a program's place may have nothing behind it, and is new enough."""
+    """Whether it runs and is new enough; other tools may leave a program that does not work."""
     try:
         answer = run_program([program, "--version"], os.environ, PATIENCE)
     except OSError:
@@ -103,9 +103,10 @@ def _will_do(program: str) -> bool:
 def tool_environ(
     environ: Mapping[str, str], network: InstallerNetwork, scratch: Path, *, names_index: bool = True
 ) -> Iterator[dict[str, str]]:
-    """The variables for an installer; without ``names_index`` the lock leaves it to the user where packages are.
+    """The variables for an installer; without ``names_index`` the lock leaves the package indexes to the user.
 
-    Logins lie in the directory ``scratch`` until this is left. Raises UsageError ``url-invalid`` for one that cannot.
+    Logins are in the directory ``scratch`` until the block is left. Raises UsageError ``url-invalid`` for one that
+    cannot be stored there.
     """
     settings = network.settings
     passed = {
@@ -114,10 +115,12 @@ def tool_environ(
         if name in (*_OF_UV, *_OF_PIP) or (not name.startswith(("UV_", "PIP_")) and name not in _OF_ANOTHER)
     }
     entries = [*absolute_entries(environ.get("PATH", ""))] or [*absolute_entries(os.defpath)]
-    passed["PATH"] = os.pathsep.join(entries)  # an installer runs in the current directory, too, which an empty one is
+    passed["PATH"] = os.pathsep.join(
+        entries
+    )  # # an installer runs in the current directory, which an empty entry means
     passed |= {"PIP_CONFIG_FILE": os.devnull, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"}
-    passed |= {"PIP_BREAK_SYSTEM_PACKAGES": "1"}  # as for uv; what may be changed is decided before
-    passed |= {"PYTHONNOUSERSITE": "1", "PIP_USER": "0"}  # what lies in the home directory is no part of it
+    passed |= {"PIP_BREAK_SYSTEM_PACKAGES": "1"}  # # as for uv; what may be changed is decided before
+    passed |= {"PYTHONNOUSERSITE": "1", "PIP_USER": "0"}  # # packages in the home directory are no part of it
     passed |= _trust(settings)
     if not names_index:
         passed |= _indexes(settings)
@@ -147,13 +150,13 @@ def _indexes(settings: IndexSettings) -> dict[str, str]:
 
 
 def _without_login(url: str) -> str:
-    """``url`` as an installer gets it, whose login stands in the netrc file; a token has no other place."""
+    """``url`` for an installer, with its login in the netrc file; a token can only be in the address."""
     return address_of(url).url if url.startswith(("http:", "https:")) else url
 
 
 @contextmanager
 def _netrc(environ: Mapping[str, str], network: InstallerNetwork, scratch: Path) -> Iterator[Path | None]:
-    """A netrc file of the user's own and the logins in addresses; None if there are none in addresses."""
+    """A netrc file with the user's own entries and the logins in addresses; None if addresses have none."""
     text = netrc_text(network.addresses, environ)
     if not text:
         yield None

@@ -1,6 +1,6 @@
-"""A virtual environment at a place, made by uv, or by the venv of its Python where there is no uv.
+"""Create a virtual environment with uv, or with the venv of its Python if there is no uv.
 
-Neither puts pip into it unless it is what installs the wheels: the lock says what is in an environment.
+Neither installs pip unless it is needed for the wheels: the lock says what is in an environment.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from envsolve.create.tools import has_own_pip
 def make_venv(
     prefix: Path, python: Found, uv: str | None, environ: Mapping[str, str], progress: Callable[[str], None]
 ) -> None:
-    """Make a venv of ``python`` at ``prefix``, which is there. Raises OutsideError if the tool fails."""
+    """Create a venv of ``python`` in the existing directory ``prefix``. Raises OutsideError if the tool fails."""
     progress(f"a venv of Python {python.version}")
     if uv is not None:
         options = ("--no-config", "--no-project", "--allow-existing", "--color", "never")

@@ -1,4 +1,4 @@
-"""Wheels into an environment that is there: by uv, or by the pip in it, nothing without a matching hash."""
+"""Install wheels into an existing environment with uv or the pip in it; each must have a matching hash."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WITH_TOKEN = re.compile(r"(?P<scheme>https?://)(?:[^/?#]*@)?(?P<folder>[^?#]*?)
 class WheelFile(NamedTuple):
     """A file that uv and pip install from: ``pylock.toml`` or ``requirements.txt``, with the hash of every file in it.
 
-    ``names_index`` says that it tells where the packages are; else the indexes count that the user has configured.
+    ``names_index`` says that it has the places of packages; otherwise the user's indexes are used.
     """
 
     name: str
@@ -37,10 +37,7 @@ class WheelFile(NamedTuple):
 
 
 def wheel_file(lock: Lock, *, reads_pylock: bool) -> WheelFile:
-    """The wheels of ``lock`` for an installer: by their addresses where it has them and ``reads_pylock``, else by name.
-
-    Raises OutsideError for what no installer takes.
-    """
+    """The wheels of ``lock`` for an installer, by their addresses if possible and ``reads_pylock``, else by name."""
     has_addresses = all(file.url for pin in lock.pins for file in pin.files)
     indexes = tuple(dict.fromkeys(url for pin in lock.pins if (url := pin.index_url)))
     if has_addresses and reads_pylock and any(pin.index_url is not None for pin in lock.pins):
@@ -52,16 +49,16 @@ def wheel_file(lock: Lock, *, reads_pylock: bool) -> WheelFile:
     if has_addresses and indexes:
         lock = lock._replace(default_index=indexes[0], default_is_plain=False, indexes=indexes[1:])
     lines = (" ".join(line.split()) for line in contents_of("\n".join(lines_of_pins(lock))))
-    text = as_lines(lines).replace("$", "%24")  # of an address, and no variable of this machine
+    text = as_lines(lines).replace("$", "%24")  # # in an address, and not a variable of this machine
     return WheelFile("requirements.txt", text, has_addresses or not lock.default_is_plain)
 
 
 class Wheels(NamedTuple):
-    """What is installed, and by what; ``uv`` is None if pip has to do it.
+    """What is installed, and the installer; ``uv`` is None if pip has to do it.
 
-    ``alone`` says that there is nothing in the environment but these: of conda's packages uv would remove what it
-    takes for strange. ``builds`` lets packages be built that have no wheel, which runs their code, and
-    ``build_constraints`` bound the versions of what that requires.
+    ``alone`` says that the environment contains nothing else: uv would remove conda's packages as extraneous.
+    ``builds`` allows building packages that have no wheel, which runs their code, and ``build_constraints`` limit the
+    versions of their build requirements.
     """
 
     lock: Lock
@@ -79,10 +76,10 @@ def install_wheels(
     scratch: Path,
     progress: Callable[[str], None],
 ) -> list[Note]:
-    """Install into the environment of ``python``; the lock lies in ``scratch``, with its logins. Returns notes.
+    """Install into the environment of ``python``; the lock is in ``scratch``, with its logins. Returns notes.
 
-    Where a build fails that is known to need older build tools, it is tried once more with these.
-    Raises OutsideError if that fails, UsageError ``interpreter-replaced`` where a wheel replaced the interpreter.
+    If a build fails that is known to need older build tools, it is repeated once with these. Raises OutsideError if
+    that fails, UsageError ``interpreter-replaced`` if a wheel replaced the interpreter.
     """
     before = _interpreters(python.parent)
     notes = [it for part in _parts(wheels) for it in _install(python, part, network, environ, scratch, progress)]
@@ -101,7 +98,7 @@ def uninstall(
     environ: Mapping[str, str],
     progress: Callable[[str], None],
 ) -> None:
-    """Remove the wheels of these names from the environment of ``python``. Raises OutsideError if that fails."""
+    """Remove the wheels with these names from the environment of ``python``. Raises OutsideError if that fails."""
     if uv is not None:
         options = ["--python", str(python), "--break-system-packages", "--no-config", "--color", "never"]
         command = [uv, "pip", "uninstall", *options, *names]
@@ -113,7 +110,7 @@ def uninstall(
 
 
 def _parts(wheels: Wheels) -> Iterator[Wheels]:
-    """What one run of an installer takes: pip has no repository or folder beside files with hashes."""
+    """The wheels for each run of an installer: pip allows no repository or directory beside files with hashes."""
     archives = tuple(it for it in wheels.lock.pins if all(file.is_archive for file in it.files))
     if wheels.uv is not None or len(archives) == len(wheels.lock.pins):
         yield wheels
@@ -132,7 +129,7 @@ def _install(
     progress: Callable[[str], None],
 ) -> list[Note]:
     lock_file = wheel_file(wheels.lock, reads_pylock=wheels.uv is not None)
-    leaves_builds_open = wheels.builds and lock_file.name == "pylock.toml"  # it names no index for them
+    leaves_builds_open = wheels.builds and lock_file.name == "pylock.toml"  # # it names no index for them
     names_index = lock_file.names_index and not leaves_builds_open
     with tool_environ(environ, network, scratch, names_index=names_index) as variables:
         file = scratch / lock_file.name
@@ -170,26 +167,26 @@ def _run(
         if bounds is not None and "--build-constraint" in run_program([*command, "--help"], environ, PATIENCE).output:
             command += ["--build-constraint", str(bounds)]
         elif bounds is not None:
-            environ = {**environ, "PIP_CONSTRAINT": str(bounds)}  # pip before 25.3 builds within these as well
+            environ = {**environ, "PIP_CONSTRAINT": str(bounds)}  # # pip before 25.3 applies these to builds as well
     doing = packages_text([pin.files[0].size for pin in wheels.lock.pins])
     return run(command, environ, progress, words=(*KNOWN, *(it.text for it in build_bounds())), doing=doing)
 
 
 def _new_bound(ran: Ran, wheels: Wheels) -> BuildBound | None:
-    """What a failed build is known to build with, where that was not tried."""
+    """The known bound for a failed build, if it was not tried yet."""
     bound = bound_for("\n".join((*ran.marked, *ran.lines)))
     return None if bound is None or bound.constraint in wheels.build_constraints else bound
 
 
 def _interpreters(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """The programs of Python in ``folder``, each with what tells it from another file of its name."""
+    """The Python programs in ``folder``, each with values that distinguish it from another file of its name."""
     found = (it for it in list(os.scandir(folder)) if _INTERPRETER.fullmatch(it.name))
     facts = {it.name: it.stat(follow_symlinks=False) for it in found}
     return {name: (it.st_ino, it.st_mtime_ns, it.st_size) for name, it in facts.items()}
 
 
 def _opened(text: str, network: InstallerNetwork) -> str:
-    """``text`` with the tokens in the paths of indexes, which a lock does not have and a netrc file cannot."""
+    """``text`` with the tokens in the paths of indexes, which a lock does not have and a netrc file cannot contain."""
     matched = filter(None, map(_WITH_TOKEN.match, network.addresses))
     for bare, token in {f"{it['scheme']}{it['folder']}": it["token"] for it in matched}.items():
         text = text.replace(f"{bare}/", f"{bare}{token}/")
@@ -197,7 +194,7 @@ def _opened(text: str, network: InstallerNetwork) -> str:
 
 
 def _hashes(wheels: Wheels) -> list[str]:
-    """Every file has a hash, which is checked; of a repository the commit is, and a folder is the user's own."""
+    """Options that require a hash for every file; a repository has its commit, a directory is the user's own."""
     return ["--require-hashes"] if all(file.is_archive for pin in wheels.lock.pins for file in pin.files) else []
 
 
@@ -215,7 +212,7 @@ def _of_uv(uv: str, python: Path, file: Path, wheels: Wheels, network: Installer
 
 
 def _pip(python: Path) -> list[str]:
-    """The pip beside envsolve, else the one in the environment of ``python``."""
+    """The pip beside envsolve, or else the one in the environment of ``python``."""
     if has_own_pip():
         return [sys.executable, "-I", "-m", "pip", "--python", str(python)]
     return [str(python), "-I", "-m", "pip"]

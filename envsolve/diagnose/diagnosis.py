@@ -127,6 +127,6 @@ def _confidence(diagnosis: Diagnosis) -> Confidence:
 
 def _cause_worded(cause: Cause, sightings: tuple[Sighting, ...], case: Case) -> tuple[PossibleCause, Mapping[str, str]]:
     """A cause in words, and the facts that these name."""
-    said = shipped().entry(cause.id).said(CaseFacts(case, sightings, shipped(), cause.fields))
+    said = shipped().entry(cause.id).words(CaseFacts(case, sightings, shipped(), cause.fields))
     part = PossibleCause(cause.id, said.title, said.cause, said.fix, said.commands, said.check, said.shows, said.more)
     return part, said.facts

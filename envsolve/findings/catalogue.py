@@ -1,7 +1,7 @@
 """The catalogue of findings, ``data/findings/*.toml``; its README documents the keys.
 
-Every entry is checked when it is read. A mistake in one, such as a name that exists nowhere or a field that can be
-empty, is a UsageError ``findings-invalid`` with its file and its id. A test reads all of them.
+Every entry is checked when it is read. A mistake, such as an unknown name or a field that can be empty, is a UsageError
+``findings-invalid`` with the file and the id of the entry. A test reads all of them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Protocol
 
-from envsolve.boundary.document import Document, Kept, read_document
+from envsolve.boundary.document import Document, TomlFile
 from envsolve.errors import MatrixError, UsageError
 from envsolve.findings.condition import Condition, Facts
 from envsolve.findings.entry import Entry
@@ -51,7 +51,7 @@ _GROUP = re.compile(r"\(\?P<(\w+)>")
 
 
 def find_findings() -> Path:
-    """The directory of the catalogue: inside the installed package, or beside it in a checkout."""
+    """The directory of the catalogue: in the installed package, or beside it in a checkout."""
     package = Path(__file__).parent.parent
     installed = package / "_findings"
     return installed if installed.is_dir() else package.parent / "data" / "findings"
@@ -60,7 +60,7 @@ def find_findings() -> Path:
 class Catalogue:
     """The files of a directory, each read when it is first needed.
 
-    Raises UsageError ``findings-invalid`` if a file is not TOML, and for an entry that is wrong.
+    Raises UsageError ``findings-invalid`` if a file is not TOML or an entry is wrong.
     """
 
     def __init__(self, directory: Path | None = None) -> None:
@@ -74,7 +74,7 @@ class Catalogue:
         """Every file by its name."""
         paths = sorted(self.directory.glob("*.toml"))
         try:
-            documents = {path.stem: read_document(path, Kept(path, wanted=self._shipped)) for path in paths}
+            documents = {path.stem: TomlFile(path, cached=self._shipped).content() for path in paths}
         except MatrixError as error:
             raise UsageError(INVALID, error.message, error.cause) from None
         for stem, document in documents.items():
@@ -84,16 +84,16 @@ class Catalogue:
 
     @cached_property
     def _written(self) -> Row:
-        """The facts that are expressions of others."""
+        """The facts that are defined as expressions of other facts."""
         return _row(self.documents.get("facts", {}).get("expression"))
 
     def table(self, name: str) -> Row:
-        """A table that expressions look values up in. Raises KeyError if there is none of that name."""
+        """A table in which expressions look up values. Raises KeyError if there is none of that name."""
         return _row(_row(self.documents["facts"]["table"])[name])
 
     @cached_property
     def facts(self) -> Mapping[str, str]:
-        """The declared facts and functions, each with the module that has it, or ``expression``."""
+        """The declared facts and functions, each with its module, or ``expression``."""
         modules = self.documents.get("facts", {})
         declared = [(name, module) for module, names in modules.items() if module != "table" for name in _names(names)]
         twice = sorted(name for name, count in Counter(name for name, _ in declared).items() if count > 1)
@@ -123,11 +123,11 @@ class Catalogue:
 
     @cached_property
     def _checks(self) -> Mapping[str, Row]:
-        """Findings in the words of the checks of envsolve itself."""
+        """Findings in the words for envsolve's own checks."""
         return self._once("check")
 
     def _once(self, kind: str) -> dict[str, Row]:
-        """The rows of a kind, of which no two may have one id."""
+        """The rows of a kind. Raises UsageError if two have the same id."""
         rows = list(self.rows(kind))
         twice = sorted(name for name, count in Counter(name for name, _ in rows).items() if count > 1)
         if twice:
@@ -147,7 +147,7 @@ class Catalogue:
         return {name: row for name, row in self.rows("symptom") if "rules" in row}
 
     def expression(self, fact: str) -> Condition:
-        """What a fact is that is an expression of others, parsed when it is first needed."""
+        """The expression that defines a fact, parsed when it is first needed."""
         if fact not in self._expressions:
             with mistakes_in("facts.toml", "expression", fact):
                 condition = Condition(str(self._written[fact]))
@@ -163,16 +163,16 @@ class Catalogue:
 
     @property
     def of_texts(self) -> Iterable[str]:
-        """The findings that texts have, not only the checks of envsolve itself."""
+        """The findings that texts can have."""
         return dict(self.rows("finding"))
 
     @property
     def of_checks(self) -> Iterable[str]:
-        """The findings that the checks of envsolve itself have."""
+        """The findings that envsolve's own checks can have."""
         return self._checks
 
     def entry(self, identifier: str) -> Entry:
-        """The finding or cause of that id. Raises KeyError if there is none."""
+        """The finding or cause with that id. Raises KeyError if there is none."""
         if identifier not in self._read:
             of_error = {key: it for key, it in self._checks.get(identifier, {}).items() if key in ("number", "error")}
             row = {**of_error, **self._entries[identifier]}
@@ -184,16 +184,16 @@ class Catalogue:
 
     @cached_property
     def error_symptoms(self) -> Mapping[str, str]:
-        """The symptom that each number of an error means in a text."""
+        """The symptom in a text for each number of a driver error."""
         return {number: str(symptom) for number, symptom in self.rows("error-numbers")}
 
     @cached_property
     def numbers(self) -> Mapping[int, str]:
-        """The ids of the entries on errors of the driver, by their numbers in cuda.h."""
+        """The ids of the entries about driver errors, by their numbers in cuda.h."""
         return {int(str(row["number"])): name for name, row in self._checks.items() if "number" in row}
 
     def of_number(self, number: int) -> Entry:
-        """The entry on an error of the driver; one that none explains has the entry ``driver-error``."""
+        """The entry about a driver error; ``driver-error`` if there is none for this number."""
         return self.entry(self.numbers.get(number, "driver-error"))
 
     def causes(self, branch: Branch, facts: Facts) -> Iterator[str]:
@@ -209,7 +209,7 @@ class Catalogue:
                 yield it.id
 
     def _of_checks(self, identifier: str) -> Iterator[Entry]:
-        """What checks of envsolve say of a finding that texts have as well."""
+        """The variants of a finding for envsolve's own checks, if texts can have it as well."""
         row = self._checks.get(identifier)
         if row is not None and row is not self._entries[identifier]:
             probed = {**row, "when": f"probed and ({row['when']})" if "when" in row else "probed"}
@@ -222,14 +222,16 @@ class Catalogue:
             yield self._entry(identifier, {**row, **it, "when": when})
 
     def step(self, name: str, facts: Facts) -> tuple[str, tuple[str, ...]]:
-        """The sentences that hold of a step that findings share, as one text, and their commands."""
+        """The text of a step that findings share, from its sentences that hold, and their commands."""
         with self.reading("step", name):
             rows = [self._sentence(row, frozenset()) for row in self._steps[name]]
-        said = [row for row in rows if row.holds(facts)]
-        return " ".join(it.said(facts) for it in said), tuple(it for row in said for it in row.commands_said(facts))
+        sentences = [row for row in rows if row.holds(facts)]
+        return " ".join(it.filled(facts) for it in sentences), tuple(
+            it for row in sentences for it in row.filled_commands(facts)
+        )
 
     def rule(self, symptom: str) -> Rule | None:
-        """The rule on a symptom, None if the catalogue has none."""
+        """The rule for a symptom; None if the catalogue has none."""
         row = self._rules.get(symptom)
         if row is None:
             return None
@@ -301,13 +303,13 @@ class Catalogue:
         )
 
     def _remedy(self, value: object) -> Mapping[str, str]:
-        """How the environment for the fix differs; a text whose field is not known says nothing."""
+        """How the environment for the fix differs; a text with an unknown field is left out."""
         remedy = {key: str(it) for key, it in value.items()} if isinstance(value, dict) else {}
         self._declared({name for it in remedy.values() for name in fields_of(it)})
         return remedy
 
     def _spelled_out(self, sentences: Iterable[object]) -> Iterator[object]:
-        """``sentences`` with those of a step in place of ``@step``."""
+        """``sentences`` with each ``@step`` replaced by the sentences of that step."""
         for it in sentences:
             if isinstance(it, str) and it.startswith("@"):
                 refuse_unknown("step", (it[1:],), self._steps)
@@ -316,7 +318,7 @@ class Catalogue:
                 yield it
 
     def _sentence(self, value: object, known: frozenset[str]) -> Sentence:
-        """A sentence as text or as a table."""
+        """A sentence, from a text or a table."""
         row = value if isinstance(value, dict) else {"say": value}
         refuse(row, _OF_STEP, needed=("say",))
         when = self._condition(row.get("when"))
@@ -342,15 +344,15 @@ class Catalogue:
             raise ValueError(f"it names {', '.join(unknown)}, which facts.toml does not declare")
 
     def reading(self, kind: str, name: str) -> AbstractContextManager[None]:
-        """While an entry is read: what is wrong with it is reported with its file and its id."""
+        """Report mistakes in an entry with its file and its id."""
         return mistakes_in(next(file for file, it, _ in self.rows_of_files(kind) if it == name), kind, name)
 
     def rows(self, kind: str) -> Iterator[tuple[str, Row]]:
-        """The rows of one kind in all files: the row's name and what it holds."""
+        """The rows of one kind in all files: name and content."""
         yield from ((name, row) for _, name, row in self.rows_of_files(kind))
 
     def rows_of_files(self, kind: str) -> Iterator[tuple[str, str, Row]]:
-        """The same, each with its file."""
+        """The rows of one kind in all files: file, name and content."""
         for stem, document in self.documents.items():
             rows = document.get(kind)
             if stem != "facts" and isinstance(rows, dict):
@@ -364,7 +366,7 @@ def shipped() -> Catalogue:
 
 
 class Topic(Protocol):
-    """What a finding can be about: a framework, a package."""
+    """A subject of findings: a framework or a package."""
 
     @property
     def name(self) -> str:
@@ -372,7 +374,7 @@ class Topic(Protocol):
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """The facts that every finding on it has."""
+        """The facts of every finding about it."""
 
 
 def make_finding(
@@ -385,24 +387,24 @@ def make_finding(
     sources: Iterable[str] = (),
     **facts: object,
 ) -> Finding:
-    """The finding of the check ``identifier`` in the catalogue's words, which name ``facts``.
+    """The finding of the check ``identifier`` in the words of the catalogue, with ``facts`` for its fields.
 
-    ``seen`` are sentences on this very case, and follow its cause. ``severity`` and ``sources`` are those of the
-    catalogue where the check has none of its own. What it is ``about`` may have facts, too.
+    ``seen`` are sentences about this case, which follow the cause. ``severity`` and ``sources`` replace those of the
+    catalogue. The topic in ``about`` may have facts, too.
     """
     entry = shipped().entry(identifier)
     of_topic: Mapping[str, object] = {} if about is None or isinstance(about, str) else about.facts
     known = {"probed": True, **of_topic, **facts}.get
     it = entry.variant(known)
-    said = it.said(known)
+    words = it.words(known)
     return Finding(
         id=it.finding,
-        title=said.title,
+        title=words.title,
         severity=severity or it.severity,
-        cause=" ".join(filter(None, (said.cause, *seen))),
-        fix=said.fix,
-        commands=said.commands,
-        more=said.more,
+        cause=" ".join(filter(None, (words.cause, *seen))),
+        fix=words.fix,
+        commands=words.commands,
+        more=words.more,
         evidence=tuple(evidence),
         in_scope=it.in_scope,
         about=about if about is None or isinstance(about, str) else about.name,
@@ -420,7 +422,7 @@ def mistakes_in(file: str, kind: str, name: str) -> Iterator[None]:
 
 
 def refuse(row: Row, keys: frozenset[str], needed: Iterable[str] = ()) -> None:
-    """Raise ValueError for a key of ``row`` that is none of ``keys``, and for one of ``needed`` that it lacks."""
+    """Raise ValueError if ``row`` has a key other than ``keys``, or lacks one of ``needed``."""
     refuse_unknown("key", row, keys)
     missing = [key for key in needed if key not in row]
     if missing:
@@ -428,14 +430,14 @@ def refuse(row: Row, keys: frozenset[str], needed: Iterable[str] = ()) -> None:
 
 
 def refuse_unknown(kind: str, names: Iterable[str], known: Container[str]) -> None:
-    """Raise ValueError for ``names`` that are not among the ``known`` ones."""
+    """Raise ValueError if some of ``names`` are not ``known``."""
     unknown = sorted({name for name in names if name not in known})
     if unknown:
         raise ValueError(f"unknown {kind}: {', '.join(unknown)}")
 
 
 def _names(value: object) -> tuple[str, ...]:
-    """The names in a list or the keys of a table."""
+    """The names in a list, or the keys of a table."""
     return tuple(value) if isinstance(value, list | dict) else ()
 
 
@@ -448,12 +450,12 @@ def _tables(value: object) -> tuple[Row, ...]:
 
 
 def strings(value: object) -> tuple[str, ...]:
-    """A string or several, none for None."""
+    """One string or several as a tuple; empty for None."""
     return tuple(map(str, _listed(value)))
 
 
 def _listed(value: object) -> list[object]:
-    """One value or several, none for None."""
+    """One value or several as a list; empty for None."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

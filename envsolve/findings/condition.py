@@ -1,8 +1,8 @@
 """Conditions over declared facts: ``status == 'NOT_SUPPORTED' and not saw('out-of-memory')``.
 
-The syntax is Python's, of which only names, parts of facts (``driver.major``), constants, calls of declared functions,
-comparisons, ``and``, ``or`` and ``not`` are allowed. A comparison with something unknown (None) is false. In a
-constant a backslash stands for itself, as regular expressions need it.
+The syntax is a part of Python's: names, parts of facts (``driver.major``), constants, calls of declared functions,
+comparisons, ``and``, ``or`` and ``not``. A comparison with an unknown value (None) is false. In a constant a backslash
+stands for itself, as regular expressions need it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PART = re.compile(r"\w+(?:\.\w+)+")
 
 
 class Condition:
-    """A condition, parsed. Raises ValueError for anything outside the language."""
+    """A parsed condition. Raises ValueError for anything outside the language."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -45,7 +45,7 @@ class Condition:
         self.names = frozenset(_names(self._tree))
 
     def value(self, facts: Facts) -> object:
-        """The value; what counts as true is as in Python."""
+        """The value; truth is as in Python."""
         return _value(self._tree, facts)
 
     def holds(self, facts: Facts) -> bool:
@@ -53,20 +53,20 @@ class Condition:
         return bool(_value(self._tree, facts))
 
     def arguments_of(self, function: str) -> frozenset[str]:
-        """The strings that it calls ``function`` with."""
+        """The strings that it passes to ``function``."""
         calls = (it for it in ast.walk(self._tree) if isinstance(it, ast.Call) and ast.unparse(it.func) == function)
         return frozenset(str(arg.value) for it in calls for arg in it.args if isinstance(arg, ast.Constant))
 
     @cached_property
     def known(self) -> frozenset[str]:
-        """The names that have a value wherever the condition holds."""
+        """The names that have a value whenever the condition holds."""
         return _known(self._tree)
 
 
 class _Parts(ast.NodeTransformer):
-    """Makes one name of a fact and its part: ``driver.major``."""
+    """Joins the name of a fact and its part into one name: ``driver.major``."""
 
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # the name that ast calls
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:  # # the name that ast calls
         text = ast.unparse(node)
         return ast.Name(id=text) if _PART.fullmatch(text) else node
 

@@ -1,4 +1,4 @@
-"""An entry of the catalogue: one finding, or one cause of it, in sentences that hold in some cases."""
+"""An entry of the catalogue: a finding or one of its causes, in sentences that each hold in some cases."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envsolve.model.finding import Severity
 
 
 class Words(NamedTuple):
-    """An entry as it is said of one case."""
+    """The words of an entry for one case."""
 
     title: str
     cause: str
@@ -24,14 +24,14 @@ class Words(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """One finding, or one cause of it: what it means and what to do.
+    """A finding or one of its causes: what it means and what to do.
 
-    Of ``title``, ``check`` and ``shows`` the first that holds is said, of the others all. ``more`` are
-    details: background, other ways to fix it, warnings.
-    ``when`` is what it needs, ``unless`` what rules it out. ``check`` is the command that shows which cause it is,
-    ``shows`` what it then shows. ``solvable``: another environment can be the fix. ``finding`` is the public id, which
-    several causes may share. ``seen`` are symptoms whose lines speak for it, and hold fields for it. ``remedy`` says
-    how the environment for the fix differs. ``number`` and ``error`` are the driver's error that it explains.
+    Of ``title``, ``check`` and ``shows`` the first sentence that holds is used, of the other fields all that hold.
+    ``more`` are details: background, other ways to fix it, warnings. ``when`` is the condition for it, ``unless`` the
+    condition that excludes it. ``check`` is the command that shows which cause it is, ``shows`` its output then.
+    ``solvable``: another environment can be the fix. ``finding`` is the public id, which several causes may share.
+    ``seen`` are symptoms whose lines are evidence for it and have fields for it. ``remedy`` says how the environment
+    for the fix differs. ``number`` and ``error`` are the driver error that it explains.
     """
 
     id: str
@@ -57,44 +57,46 @@ class Entry(NamedTuple):
 
     @property
     def sentences(self) -> tuple[Sentence, ...]:
-        """Everything that it can say."""
+        """All of its sentences."""
         return (*self.title, *self.cause, *self.fix, *self.commands, *self.more, *self.check, *self.shows)
 
     def is_possible(self, facts: Facts) -> bool:
-        """Whether nothing that is known rules it out."""
+        """Whether no known fact excludes it."""
         return (self.when is None or self.when.holds(facts)) and not (self.unless and self.unless.holds(facts))
 
     def variant(self, facts: Facts) -> Entry:
         """The first variant that holds, or the entry itself."""
         return next((it for it in self.variants if it.is_possible(facts)), self)
 
-    def said(self, facts: Facts) -> Words:
-        """The words of the variant that holds."""
+    def words(self, facts: Facts) -> Words:
+        """The words for ``facts``, from the first variant that holds."""
         it = self.variant(facts)
         fix = [step for step in it.fix if step.holds(facts)]
-        commands = [command for step in fix for command in step.commands_said(facts)]
-        commands += [command.said(facts) for command in it.commands if command.holds(facts)]
+        commands = [command for step in fix for command in step.filled_commands(facts)]
+        commands += [command.filled(facts) for command in it.commands if command.holds(facts)]
         return Words(
             title=_first(it.title, facts),
             cause=_all(it.cause, facts),
-            fix=" ".join(dict.fromkeys(step.said(facts) for step in fix)),
+            fix=" ".join(dict.fromkeys(step.filled(facts) for step in fix)),
             commands=tuple(dict.fromkeys(commands)),
             more=_all(it.more, facts),
             check=_first(it.check, facts),
             shows=_first(it.shows, facts),
-            facts=it.facts_said(facts),
+            facts=it.fact_texts(facts),
         )
 
-    def facts_said(self, facts: Facts) -> Mapping[str, str]:
-        """The facts that its sentences name, as text, where they are known."""
-        said = (sentence for sentence in (*self.title, *self.cause, *self.fix, *self.more) if sentence.holds(facts))
-        names = sorted({name for sentence in said for name in fields_of(sentence.text)})
+    def fact_texts(self, facts: Facts) -> Mapping[str, str]:
+        """The known facts that its sentences name, as text."""
+        sentences = (
+            sentence for sentence in (*self.title, *self.cause, *self.fix, *self.more) if sentence.holds(facts)
+        )
+        names = sorted({name for sentence in sentences for name in fields_of(sentence.text)})
         return {name: text for name in names if (text := shown(facts(name)))}
 
 
 def _all(sentences: tuple[Sentence, ...], facts: Facts) -> str:
-    return " ".join(it.said(facts) for it in sentences if it.holds(facts))
+    return " ".join(it.filled(facts) for it in sentences if it.holds(facts))
 
 
 def _first(sentences: tuple[Sentence, ...], facts: Facts) -> str:
-    return next((it.said(facts) for it in sentences if it.holds(facts)), "")
+    return next((it.filled(facts) for it in sentences if it.holds(facts)), "")

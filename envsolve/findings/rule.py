@@ -1,4 +1,4 @@
-"""How a symptom is judged: branches that choose between its causes."""
+"""Rules for symptoms: branches that choose between causes."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from envsolve.findings.condition import Condition
 
 
 class Cause(NamedTuple):
-    """A cause that a branch names, and when it does."""
+    """A cause that a branch names, and when."""
 
     id: str
     when: Condition | None
 
 
 class Branch(NamedTuple):
-    """One decision of a rule: the causes, the most likely first, that it names where it holds.
+    """One decision of a rule: if it holds, its causes, the most likely first.
 
-    ``lines`` are fields: only lines that have one of them count (``!field``: lack it), and the branch does not hold
-    without any.
+    ``lines`` are fields: only lines with one of them count (``!field``: lines without it), and the branch does not hold
+    if there are none.
     """
 
     when: Condition | None
@@ -27,10 +27,10 @@ class Branch(NamedTuple):
 
 
 class Rule(NamedTuple):
-    """How a symptom is judged: the first branch that holds and names a cause decides.
+    """The rule for a symptom: the first branch that holds and names a cause decides.
 
-    ``each`` groups the lines by a value, and each group is judged alone; lines without one are left out. ``about`` is
-    the framework that all its causes are about, whichever the text names first.
+    ``each`` groups the lines by a value, and each group is judged separately; lines without a value are ignored.
+    ``about`` is the framework that all causes are about, whichever framework the text mentions first.
     """
 
     symptom: str

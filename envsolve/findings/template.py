@@ -1,7 +1,7 @@
-"""Sentences with fields of declared facts, ``{driver}``, or of their parts, ``{build.version}``.
+"""Sentences with fields for declared facts, ``{driver}``, or for parts of them, ``{build.version}``.
 
-``{driver}`` must be known wherever the sentence is used, ``{framework|the framework}`` has other words for an unknown
-one, and ``<< of {package}>>`` is left out without its field. ``${NAME}`` is a shell's.
+``{driver}`` must be known wherever the sentence is used. ``{framework|the framework}`` has other words for an unknown
+fact, and ``<< of {package}>>`` is omitted if its field is unknown. ``${NAME}`` is a variable of the shell.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _OPTIONAL = re.compile(r"<<([^<>]+)>>")
 
 
 class Sentence:
-    """A sentence or a command, ``when`` it holds, and the commands for what it says.
+    """A sentence or a command, its condition ``when``, and its commands.
 
-    Raises ValueError if a field can be empty: it has no other words, is in no optional part, and neither ``when``
-    nor ``known`` says that it has a value.
+    Raises ValueError if a field can be empty: it has no other words, is not in an optional part, and neither ``when``
+    nor ``known`` guarantees a value.
     """
 
     def __init__(
@@ -40,26 +40,26 @@ class Sentence:
         )
 
     def holds(self, facts: Facts) -> bool:
-        """Whether it is to be said."""
+        """Whether its condition holds."""
         return self.when is None or self.when.holds(facts)
 
-    def said(self, facts: Facts) -> str:
+    def filled(self, facts: Facts) -> str:
         """The sentence with its fields filled in."""
         return filled(self.text, facts)
 
-    def commands_said(self, facts: Facts) -> tuple[str, ...]:
-        """Those of its commands that hold, with their fields filled in."""
-        return tuple(it.said(facts) for it in self.commands if it.holds(facts))
+    def filled_commands(self, facts: Facts) -> tuple[str, ...]:
+        """Its commands that hold, with their fields filled in."""
+        return tuple(it.filled(facts) for it in self.commands if it.holds(facts))
 
 
 def filled(text: str, facts: Facts) -> str:
-    """``text`` with its fields, and its optional parts where their fields are known."""
+    """``text`` with its fields filled in, and with the optional parts whose fields are known."""
     whole = _OPTIONAL.sub(lambda it: it[1] if all(facts(name) for name in _required(it[1])) else "", text)
     return _FIELD.sub(lambda it: shown(facts(it[1])) or it[2] or "", whole)
 
 
 def filled_if_known(text: str, facts: Facts) -> str | None:
-    """``text`` with its fields, or None if one of them is not known."""
+    """``text`` with its fields filled in; None if one of them is unknown."""
     return filled(text, facts) if all(map(facts, fields_of(text))) else None
 
 
@@ -69,7 +69,7 @@ def fields_of(text: str) -> set[str]:
 
 
 def shown(value: object) -> str:
-    """A value as text, several as ``a, b and c``, nothing for an unknown one."""
+    """A value as text: several as ``a, b and c``, an unknown one as ""."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return listed(map(str, value))
     return "" if value is None or value is False else str(value)
@@ -82,5 +82,5 @@ def listed(items: Iterable[str]) -> str:
 
 
 def _required(text: str) -> set[str]:
-    """The fields that have no other words, those of optional parts left out unless ``text`` is one."""
+    """The required fields: those without other words, outside of optional parts unless ``text`` is one."""
     return {it[1] for it in _FIELD.finditer(_OPTIONAL.sub("", text)) if it[2] is None}

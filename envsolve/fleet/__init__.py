@@ -1,1 +1,1 @@
-"""The machines of a cluster, as the tools that run it list them."""
+"""Lists of the nodes of a cluster, as its tools print them."""

@@ -1,4 +1,4 @@
-"""Machine types of clouds, ``aws:p4d.24xlarge``: their GPUs, read from data/clouds. The driver is not known."""
+"""Machine types of clouds, ``aws:p4d.24xlarge``: their GPUs, read from data/clouds. Their driver is unknown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envsolve.boundary.document import Kept, read_document
+from envsolve.boundary.document import TomlFile
 from envsolve.errors import Hint, UsageError
 from envsolve.fleet.node import Node
 from envsolve.model.host import Gpu, Host, Platform
@@ -16,7 +16,7 @@ CLOUDS = ("aws", "azure", "gcp")
 
 
 class MachineType(NamedTuple):
-    """One type: ``count`` of the product ``gpu``, as the page at ``source`` has it."""
+    """One type: ``count`` of the product ``gpu``, from the page at ``source``."""
 
     name: str
     platform: Platform
@@ -26,7 +26,7 @@ class MachineType(NamedTuple):
 
 
 def machine_of(argument: str) -> Node | None:
-    """The machine that CLOUD:TYPE names; None for anything else. Raises UsageError for a type that is not known."""
+    """The machine that CLOUD:TYPE names; None for anything else. Raises UsageError for an unknown type."""
     cloud, colon, name = argument.partition(":")
     if not colon or cloud not in CLOUDS:
         return None
@@ -50,7 +50,7 @@ def machine_of(argument: str) -> Node | None:
 def machine_types(cloud: str) -> Mapping[str, MachineType]:
     """The types of a cloud by their names in lower case."""
     path = _directory() / f"{cloud}.toml"
-    document: Any = read_document(path, Kept(path, wanted=True))
+    document: Any = TomlFile(path, cached=True).content()
     return {
         name.lower(): MachineType(name, Platform(it["platform"]), it["gpu"], count, it["source"])
         for it in document["series"]

@@ -1,4 +1,4 @@
-"""Lists of nodes: what the tools of clusters print, and the file of envsolve that is made from it."""
+"""Lists of nodes: the output of cluster tools, and envsolve's own file that is made from it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from envsolve import documents
 
 _LONGEST = 1 << 28
-"""Bytes; 10,000 nodes of Kubernetes take about 200 MB."""
+"""Bytes; 10,000 Kubernetes nodes take about 200 MB."""
 _OF_JSON: tuple[Callable[[object], list[Node] | None], ...] = (
     kubernetes.nodes_of_json,
     slurm.nodes_of_json,
@@ -37,7 +37,7 @@ _KINDS = (
 
 
 def inventory_as_json(nodes: Iterable[Node]) -> documents.Inventory:
-    """The file that ``--host`` reads: host files, each with the name of its node and its groups."""
+    """The file that ``--host`` reads: host files, each with the name and the groups of its node."""
     return {"schema_version": 1, "nodes": list(map(_row, nodes))}
 
 
@@ -59,7 +59,7 @@ def _row(node: Node) -> documents.Node:
 
 
 def read_inventory(file: str) -> list[Node]:
-    """The nodes that ``file`` lists, whatever wrote it; a host file is one. Raises UsageError for anything else."""
+    """The nodes in ``file``, whatever tool wrote it; a host file is one node. Raises UsageError for anything else."""
     try:
         found = _nodes(_text(file), file)
     except FileError as error:
@@ -71,10 +71,10 @@ def read_inventory(file: str) -> list[Node]:
 
 
 def nodes_named(argument: str) -> list[tuple[str, Node]]:
-    """The machines of a value of ``--host``: a host file, a list of nodes, FILE:NODE, or CLOUD:TYPE.
+    """The machines in a value of ``--host``: a host file, a list of nodes, FILE:NODE, or CLOUD:TYPE.
 
-    Nodes are named in that way; those without a GPU are left out unless they are named. Raises UsageError for what
-    cannot be read and for a node that is not there.
+    The names are in that form too; nodes without a GPU are left out unless they are named. Raises UsageError if the
+    file cannot be read or the node does not exist.
     """
     if (machine := machine_of(argument)) is not None:
         return [(argument, machine)]
@@ -94,15 +94,15 @@ def nodes_named(argument: str) -> list[tuple[str, Node]]:
 
 
 def nodes_of(argument: str) -> list[tuple[str, Node]]:
-    """The machines of a list of nodes as :func:`nodes_named` has them. Errors are those of :func:`read_inventory`."""
+    """The machines in a list of nodes, as in :func:`nodes_named`. Raises the errors of :func:`read_inventory`."""
     file, _ = _file_and_node(argument)
-    if _listed(file) is None and machine_of(argument) is None:  # a host file, or nothing that can be read
+    if _listed(file) is None and machine_of(argument) is None:  # # a host file, or not readable
         read_inventory(file)
     return nodes_named(argument)
 
 
 def _file_and_node(argument: str) -> tuple[str, str]:
-    """The two parts of FILE:NODE; the node is "" if it is a file alone. Both may have colons, as host:9400 has."""
+    """The two parts of FILE:NODE; the node is "" if it is only a file. Both may contain colons, like host:9400."""
     if os.path.exists(argument):  # noqa: PTH110 - it never raises
         return argument, ""
     file, _, name = argument.rpartition(":")
@@ -115,7 +115,7 @@ def _file_and_node(argument: str) -> tuple[str, str]:
 
 
 def together(names: Sequence[str]) -> list[str]:
-    """``names`` as :func:`nodes_named` gives them, with FILE in place of all its nodes."""
+    """``names`` from :func:`nodes_named`, with FILE in place of all its nodes."""
     here = set(names)
     found: dict[str, None] = {}
     for name in names:
@@ -127,17 +127,17 @@ def together(names: Sequence[str]) -> list[str]:
 
 
 def _listed(file: str) -> dict[str, Node] | None:
-    """The nodes that ``file`` lists by name; None if it is a host file, or no list."""
+    """The nodes in ``file`` by name; None if it is a host file, or no list."""
     try:
         stat = Path(file).stat()
     except (OSError, ValueError):
         return None
-    return _kept(file, stat.st_mtime_ns, stat.st_size)
+    return _nodes_by_name(file, stat.st_mtime_ns, stat.st_size)
 
 
 @cache
-def _kept(file: str, *_: int) -> dict[str, Node] | None:
-    """Read once: 10,000 nodes may be named one by one."""
+def _nodes_by_name(file: str, *_: int) -> dict[str, Node] | None:
+    """The nodes, read once: 10,000 nodes may be named one by one."""
     try:
         text = _text(file)
         nodes = None if _is_host_file(text) else _nodes(text, file)
@@ -163,10 +163,10 @@ def _is_host_file(text: str) -> bool:
 
 
 def _nodes(text: str, file: str) -> list[Node] | None:
-    """The nodes in a text; None if it is none that is known. Raises FileError, UsageError for one that is damaged."""
+    """The nodes in a text; None if its form is unknown. Raises FileError; UsageError if it is damaged."""
     try:
         return _of_json(json_value(text), file) if _is_json(text) else _of_text(text, file)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:  # something is not as its tool writes it
+    except (LookupError, TypeError, ValueError, AttributeError) as error:  # # it differs from what its tool writes
         raise FileError("it begins like a list of nodes, but then is none") from error
 
 
@@ -181,7 +181,7 @@ def _of_json(data: object, file: str) -> list[Node] | None:
 
 
 def _own(data: dict[str, object], file: str) -> Iterator[Node]:
-    """The nodes of an inventory; a host file is one by itself."""
+    """The nodes of an inventory; a host file is a single node."""
     rows = data.get("nodes")
     if not isinstance(rows, list):
         yield Node(Path(file).stem, host_of(data, Path(file)))

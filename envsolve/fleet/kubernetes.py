@@ -1,4 +1,4 @@
-"""Nodes of Kubernetes, ``kubectl get nodes -o json``, by the labels of NVIDIA's GPU Feature Discovery.
+"""Kubernetes nodes, ``kubectl get nodes -o json``, by the labels of NVIDIA's GPU Feature Discovery.
 
 https://github.com/NVIDIA/k8s-device-plugin/blob/main/docs/gpu-feature-discovery/README.md
 """
@@ -15,20 +15,20 @@ from envsolve.model.host import Gpu
 
 _SOURCE = "labels of GPU Feature Discovery"
 _ADDED = re.compile(r"(?P<mig>-MIG-[\w.+]+)?(?:-SHARED)?\Z")
-"""What a product is called where its GPUs are partitioned or shared."""
+"""The suffix of a product whose GPUs are partitioned or shared."""
 _MIXED = re.compile(r"mig-[\w.+]+\.count")
-"""The labels of instances of different sizes, beside those of whole GPUs."""
+"""The labels of instances of different sizes, in addition to those of whole GPUs."""
 _DRIVERS = (
     ("cuda.driver-version.full",),
     ("cuda.driver-version.major", "cuda.driver-version.minor", "cuda.driver-version.revision"),
     ("cuda.driver.major", "cuda.driver.minor", "cuda.driver.rev"),
 )
-"""The labels of the driver's version, those of older releases last."""
+"""The labels with the driver's version, those of older releases last."""
 _POOLS = ("cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "kubernetes.azure.com/agentpool")
 
 
 def nodes_of_json(data: object) -> list[Node] | None:
-    """The nodes of a list of Kubernetes, or the one that ``data`` is; None if it is neither."""
+    """The nodes in a Kubernetes list, or the single node in ``data``; None if it is neither."""
     if isinstance(data, Mapping) and data.get("kind") == "Node":
         data = {"items": [data]}
     listed = data.get("items") if isinstance(data, Mapping) else None
@@ -53,11 +53,11 @@ def _node(item: Mapping[str, Any]) -> Node:
 
 def _gpus(nvidia: Mapping[str, str], capacity: Mapping[str, str]) -> list[Gpu]:
     product = nvidia.get("gpu.product")
-    if product is None:  # the device plugin alone says that there are some
+    if product is None:  # # the device plugin alone reports only that there are some
         count = whole_number(capacity.get("nvidia.com/gpu", "0"))
         return [Gpu(UNNAMED, None, count=count)] if count else []
     count = whole_number(nvidia.get("gpu.count", "1"))
-    if count < 1:  # as where GPUs are partitioned otherwise than the strategy allows
+    if count < 1:  # # if GPUs are partitioned in a way that the strategy does not allow
         return []
     added = _ADDED.search(product)
     assert added is not None

@@ -1,4 +1,4 @@
-"""Nodes as NVIDIA's dcgm-exporter names them in its metrics: its own page, or an answer of Prometheus."""
+"""Nodes in the metrics of NVIDIA's dcgm-exporter: its own page, or an answer of Prometheus."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _LABEL = re.compile(r'(\w+)="((?:\\.|[^"\\])*)"')
 
 
 def nodes_of_text(text: str) -> list[Node] | None:
-    """The nodes in the text of an exporter; None if it has no metric of DCGM."""
+    """The nodes in the output of an exporter; None if it has no DCGM metric."""
     found = [dict(_LABEL.findall(it)) for it in _SERIES.findall(text)]
     return list(_nodes(it for it in found if "modelName" in it)) or None
 
 
 def nodes_of_json(data: object) -> list[Node] | None:
-    """The nodes in an answer of Prometheus to a query such as ``DCGM_FI_DEV_GPU_TEMP``; None if it is none."""
+    """The nodes in an answer of Prometheus to a query such as ``DCGM_FI_DEV_GPU_TEMP``; None if it is not one."""
     result = data.get("data", {}) if isinstance(data, Mapping) and data.get("status") == "success" else {}
     series = result.get("result") if isinstance(result, Mapping) else None
     if not isinstance(series, list):
@@ -30,7 +30,7 @@ def nodes_of_json(data: object) -> list[Node] | None:
 
 
 def _nodes(series: Iterable[Mapping[str, str]]) -> Iterable[Node]:
-    """Each GPU has many series, and each of its MIG instances too."""
+    """The nodes; each GPU has many series, and so does each of its MIG instances."""
     drivers: dict[str, str] = {}
     gpus: dict[str, dict[str, Gpu]] = {}
     for it in series:

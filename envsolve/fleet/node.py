@@ -1,4 +1,4 @@
-"""One machine of a fleet, and what is common to all lists of them."""
+"""One machine of a fleet, and what all lists of machines share."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from envsolve.model.versions import DriverVersion
 T = TypeVar("T")
 
 UNNAMED = "gpu"
-"""The name of a GPU whose product a list does not name."""
+"""The name of a GPU whose product the list does not have."""
 _PLATFORMS = {
     "x86_64": Platform.LINUX_64,
     "amd64": Platform.LINUX_64,
     "aarch64": Platform.LINUX_AARCH64,
     "arm64": Platform.LINUX_AARCH64,
 }
-"""As Slurm (`uname -m`) and Kubernetes (GOARCH) spell processors."""
+"""The names of processors in Slurm (`uname -m`) and Kubernetes (GOARCH)."""
 
 
 class Node(NamedTuple):
-    """A machine by its name in the cluster, and the ``groups`` it is in: partitions of Slurm, pools of Kubernetes."""
+    """A machine by its name in the cluster, and its ``groups``: partitions of Slurm, pools of Kubernetes."""
 
     name: str
     host: Host
@@ -33,9 +33,9 @@ class Node(NamedTuple):
 
 
 def each(entries: Iterable[Any], read: Callable[[Any], T], place: str) -> Iterator[T]:
-    """What ``read`` makes of each entry of a list of JSON at ``place``.
+    """The results of ``read`` for the entries of a JSON list at ``place``.
 
-    Raises FileError with the entry and what is wrong in it.
+    Raises FileError with the entry and the problem.
     """
     for number, it in enumerate(entries):
         try:
@@ -49,7 +49,7 @@ def each(entries: Iterable[Any], read: Callable[[Any], T], place: str) -> Iterat
 
 
 def whole_number(text: object) -> int:
-    """A number that a list has as a text. Raises ValueError for anything else."""
+    """A number from a text in a list. Raises ValueError for anything else."""
     try:
         return int(str(text))
     except ValueError:
@@ -65,9 +65,9 @@ def node(
     processor: str | None = None,
     groups: Iterable[str] = (),
 ) -> Node:
-    """A node as ``source`` lists it; what cannot be read as a driver counts as not said.
+    """A node in the list of ``source``; a driver that cannot be parsed counts as unknown.
 
-    Raises UsageError for a range of nodes, and for a processor that CUDA is not for.
+    Raises UsageError for a range of nodes, and for a processor that CUDA does not support.
     """
     found = grouped(gpus)
     if "[" in name:

@@ -14,7 +14,7 @@ _TYPE = "accelerator_type:"
 
 
 def nodes_of_json(data: object) -> list[Node] | None:
-    """The nodes that are alive; None if ``data`` is not a list of Ray's."""
+    """The nodes that are alive; None if ``data`` is not a list from Ray."""
     if not isinstance(data, list) or not all(isinstance(it, Mapping) and "NodeManagerHostname" in it for it in data):
         return None
     alive = [it for it in data if it.get("Alive", True)]

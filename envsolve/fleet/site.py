@@ -37,7 +37,7 @@ _TABLES = ("gpus", "driver", "glibc")
 
 
 class Site(NamedTuple):
-    """What ``file`` says: GPUs by the site's names, drivers and C libraries by node or group."""
+    """The content of ``file``: GPUs by the site's names, drivers and C libraries by node or group."""
 
     file: str = ""
     gpus: Mapping[str, str] = {}
@@ -45,9 +45,9 @@ class Site(NamedTuple):
     glibc: Mapping[str, LibcVersion] = {}
 
     def completed(self, nodes: Iterable[Node], find: Callable[[str], GpuModel]) -> list[Node]:
-        """``nodes`` with products, compute capabilities, drivers and C libraries; ``find`` looks a product up.
+        """``nodes`` with products, compute capabilities, drivers and C libraries; ``find`` looks up a product.
 
-        What a list says counts more than this file. Raises UsageError that lists every GPU that is not known.
+        A list of nodes takes precedence over this file. Raises UsageError with every unknown GPU.
         """
         strange: dict[str, tuple[str, UsageError]] = {}
         made = [self._completed(it, find, strange) for it in nodes]
@@ -56,7 +56,7 @@ class Site(NamedTuple):
         return made
 
     def unused(self, nodes: Iterable[Node]) -> Iterator[tuple[str, str, frozenset[str]]]:
-        """Each table and key of this file that names nothing in ``nodes``, with the names that it could be."""
+        """Each unused table and key of this file, with the names in ``nodes`` that it could be."""
         listed = list(nodes)
         gpus = frozenset(gpu.name for it in listed for gpu in it.host.gpus if gpu.name is not None)
         places = frozenset(name for it in listed for name in (it.name, *it.groups)) | {_EVERY}
@@ -98,7 +98,7 @@ class Site(NamedTuple):
 
 
 def read_site(file: str) -> Site:
-    """The site in ``file``. Raises UsageError with the key that cannot be understood."""
+    """The site in ``file``. Raises UsageError with the invalid key."""
     try:
         content = read_argument(file, _LONGEST)
         if content is None:
@@ -128,7 +128,7 @@ def _each(document: Mapping[str, Any], key: str, parse: Callable[[str], T], file
 
 
 def _of(node: Node, table: Mapping[str, T]) -> T | None:
-    """The value for a node: its own, that of the first of its groups that has one, or that of all others."""
+    """The value for a node: its own, that of its first group that has one, or that for all others."""
     return next((table[it] for it in (node.name, *node.groups, _EVERY) if it in table), None)
 
 

@@ -1,6 +1,6 @@
 """Nodes as Slurm lists them: ``scontrol show node``, as text or with ``--json``, and ``sinfo -N -o '%N %G %P'``.
 
-Slurm knows what a site calls its GPUs, and no driver: see :mod:`envsolve.fleet.site`.
+Slurm knows a site's own names of its GPUs, and no driver: see :mod:`envsolve.fleet.site`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _RECORD = re.compile(r"^NodeName=", re.MULTILINE)
 _FIELD = re.compile(r"(?:^|\s)(NodeName|Arch|Gres|Partitions)=(\S+)")
 _HEADER = re.compile(r"^NODELIST\s+GRES\s+PARTITION\s*$", re.MULTILINE)
 _GPU = re.compile(r"(?:^|,)gpu(?::(?P<type>[^:,()]*[^\d:,()][^:,()]*))?(?::(?P<count>\d+))?(?=[,(]|$)")
-"""``gpu:a100:4(S:0-3)``, ``gpu:4`` and ``gpu`` (slurm.conf, Gres): a type is never a number alone."""
+"""``gpu:a100:4(S:0-3)``, ``gpu:4`` and ``gpu`` (slurm.conf, Gres): a type is never only a number."""
 
 
 def nodes_of_text(text: str) -> list[Node] | None:
-    """The nodes in the text of scontrol or sinfo; None if it is neither."""
+    """The nodes in the output of scontrol or sinfo; None if it is neither."""
     if _RECORD.search(text):
         records = (dict(_FIELD.findall(f"NodeName={it}")) for it in _RECORD.split(text)[1:])
         return list(each(records, _node_of_record, "records"))
@@ -36,7 +36,7 @@ def _node_of_record(it: Mapping[str, str]) -> Node:
 
 
 def nodes_of_json(data: object) -> list[Node] | None:
-    """The nodes of ``scontrol show nodes --json``; None if ``data`` is none of it."""
+    """The nodes of ``scontrol show nodes --json``; None if ``data`` is anything else."""
     listed = data.get("nodes") if isinstance(data, Mapping) else None
     if not isinstance(listed, list) or not all(isinstance(it, Mapping) and "gres" in it for it in listed):
         return None
@@ -49,7 +49,7 @@ def _node_of_json(it: Mapping[str, Any]) -> Node:
 
 
 def _joined(rows: Iterator[list[str]]) -> Iterator[Node]:
-    """Of sinfo there is a line for each partition of a node; a star marks the default one."""
+    """The nodes; sinfo prints a line for each partition of a node, and marks the default one with a star."""
     found: dict[str, tuple[str, list[str]]] = {}
     for name, gres, partition in rows:
         found.setdefault(name, (gres, []))[1].append(partition.rstrip("*"))

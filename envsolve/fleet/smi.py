@@ -1,6 +1,6 @@
-"""What nvidia-smi prints on one node or many: ``-q -x``, or ``--query-gpu`` with ``--format=csv``.
+"""The output of nvidia-smi on one or many nodes: ``-q -x``, or ``--query-gpu`` with ``--format=csv``.
 
-``pdsh`` and ``clush`` put the name of the node before each line, Ansible puts it on a line above.
+``pdsh`` and ``clush`` print the name of the node before each line, Ansible on a separate line above.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _MEMORY = re.compile(r"(\d+) MiB")
 
 
 def nodes_of_text(text: str, name: str) -> list[Node] | None:
-    """The nodes in what nvidia-smi printed; one without a name is called ``name``. None if it is nothing of it."""
-    found = [made for host, said in _by_host(text, name) if (made := _of_host(host, said)) is not None]
+    """The nodes in the output of nvidia-smi; a node without a name is called ``name``. None for anything else."""
+    found = [node for host, part in _by_host(text, name) if (node := _of_host(host, part)) is not None]
     return found or None
 
 
@@ -41,8 +41,8 @@ def _by_host(text: str, name: str) -> Iterator[tuple[str, str]]:
             by_host.setdefault(match[1], []).append(match[2])
         else:
             by_host.setdefault(host, []).append(line)
-    for each, said in by_host.items():
-        yield each, "\n".join(said)
+    for each, lines in by_host.items():
+        yield each, "\n".join(lines)
 
 
 def _of_host(name: str, text: str) -> Node | None:
@@ -68,7 +68,7 @@ def _of_xml(name: str, text: str) -> Node | None:
 
 
 def _of_csv(name: str, text: str) -> Node | None:
-    """Rows in any order of columns: name, compute_cap, driver_version and memory.total tell themselves apart."""
+    """The node for rows whose columns may have any order: name, compute_cap, driver_version, memory.total differ."""
     gpus, driver = [], None
     for line in text.splitlines():
         values = [value.strip() for value in line.split(",")]

@@ -1,10 +1,10 @@
-"""Asking a library of the driver in a child process: it may crash, hang, exit, print or take all memory.
+"""Query a library of the driver in a child process: it may crash, hang, exit, print or use up all memory.
 
-It may do so as soon as it is loaded, so this process never loads it. The child has no input, its output is dropped, and
-it answers with one line of JSON through a pipe of its own.
+It may do so as soon as it is loaded, so this process never loads it. The child has no input, its output is discarded,
+and it answers with one line of JSON through a separate pipe.
 
-On Linux the child is a copy of this process, which costs a millisecond where a new interpreter costs thirty. A process
-with several threads is not copied: the copy could wait for a thread that it does not have, and a library that is in use
+On Linux the child is a fork of this process, which takes a millisecond; a new interpreter takes thirty. A process with
+several threads is not forked: the child could wait for a thread that it does not have, and a library that is in use
 here would not start again there.
 """
 
@@ -23,14 +23,14 @@ from envsolve.boundary.programs import GRACE, LONGEST_OUTPUT, run_program
 from envsolve.host.trouble import Trouble
 
 LARGEST_CHILD = 512 << 20
-"""Bytes of memory that a child may take beyond those it starts with. Not address space: libcuda reserves much of it."""
+"""Bytes of memory that a child may use beyond its initial size. Not address space: libcuda reserves much of it."""
 
 Facts = dict[str, object]
-Question = Callable[[Sequence[str]], Facts]
-"""A function of a module that loads a library by the first of these names that loads, and asks it."""
+Query = Callable[[Sequence[str]], Facts]
+"""A function of a module that queries the first library of these names that loads."""
 
 _LOOK_EVERY = 0.02
-"""Seconds between two looks at a child."""
+"""Seconds between two checks of a child."""
 _CHUNK = 1 << 16
 _NEW_INTERPRETER = (
     "import importlib, json, sys; sys.path[:], module, function, names = json.loads(sys.argv[1]); "
@@ -41,7 +41,7 @@ _NEW_INTERPRETER = (
 class Ended(NamedTuple):
     """What a child wrote, and how it ended.
 
-    ``exit_code`` is negative for a signal, and None if envsolve stopped the child, as it was ``too_large`` or took
+    ``exit_code`` is negative for a signal, and None if envsolve stopped the child because it was ``too_large`` or took
     too long.
     """
 
@@ -50,20 +50,20 @@ class Ended(NamedTuple):
     too_large: bool = False
 
 
-def ask_child(question: Question, names: Sequence[str], environ: Mapping[str, str], seconds: float) -> Ended:
-    """Have a child answer ``question`` within ``seconds``. Then it and all that it started are ended.
+def query_child(query: Query, names: Sequence[str], environ: Mapping[str, str], seconds: float) -> Ended:
+    """Run ``query`` in a child for at most ``seconds``. Then the child and everything it started are ended.
 
-    OSError passes where no child can be started.
+    Raises OSError if no child can be started.
     """
     if sys.platform == "win32":
-        finished = run_program(_new_interpreter(question, names), environ, seconds)
+        finished = run_program(_new_interpreter(query, names), environ, seconds)
         return Ended(finished.output.encode(), finished.exit_code)
     receiving, sending = os.pipe()
     try:
         if _has_one_thread():
-            process = _copy(sending, question, names)
+            process = _copy(sending, query, names)
         else:
-            process = _spawn(sending, _new_interpreter(question, names), environ)
+            process = _spawn(sending, _new_interpreter(query, names), environ)
         os.close(sending)
         try:
             return _watch(process, receiving, time.monotonic() + seconds)
@@ -73,14 +73,14 @@ def ask_child(question: Question, names: Sequence[str], environ: Mapping[str, st
         os.close(receiving)
 
 
-def serve(answers: int, question: Question, names: Sequence[str]) -> NoReturn:
-    """Be the child: write the answer to the descriptor ``answers``, and end without the driver's clean-up."""
+def serve(answers: int, query: Query, names: Sequence[str]) -> NoReturn:
+    """Run as the child: write the answer to the descriptor ``answers``, and exit without the driver's clean-up."""
     code = 1
     try:
         import json
 
         answers = _seclude(answers)
-        content = json.dumps(_answer(question, names)).encode() + b"\n"
+        content = json.dumps(_answer(query, names)).encode() + b"\n"
         while content:
             content = content[os.write(answers, content) :]
         code = 0
@@ -88,17 +88,17 @@ def serve(answers: int, question: Question, names: Sequence[str]) -> NoReturn:
         os._exit(code)
 
 
-def _answer(question: Question, names: Sequence[str]) -> Facts:
+def _answer(query: Query, names: Sequence[str]) -> Facts:
     try:
-        return question(names)
+        return query(names)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
         return {"problem": (Trouble.PROBE_FAILED, f"{type(error).__name__}: {error}", None)}
 
 
 def _seclude(answers: int) -> int:
-    """Leave this process nothing of its parent's but ``answers``, which may get another number.
+    """Close everything that this process inherited except ``answers``, which may get another number.
 
-    In the root directory, relative entries of the library path find nothing of the user's current directory.
+    It also changes to the root directory: relative entries of the library path then find nothing of the user's.
     """
     if sys.platform != "win32":
         with contextlib.suppress(OSError):
@@ -117,7 +117,7 @@ def _seclude(answers: int) -> int:
 
 
 def _descriptors() -> list[int]:
-    """The open descriptors, where the system lists them."""
+    """The open descriptors, if the system lists them."""
     try:
         return [int(name) for name in os.listdir("/proc/self/fd")]  # noqa: PTH208 - names are wanted
     except OSError:
@@ -125,31 +125,31 @@ def _descriptors() -> list[int]:
 
 
 def _has_one_thread() -> bool:
-    """Whether this process may be copied. Only Linux lists all threads, those that libraries started as well."""
+    """Whether this process may be forked. Only Linux lists all threads, including those that libraries started."""
     try:
         return len(os.listdir("/proc/self/task")) == 1  # noqa: PTH208 - names are wanted
     except OSError:
         return False
 
 
-def _new_interpreter(question: Question, names: Sequence[str]) -> list[str]:
-    """The command of a new interpreter that serves. It imports from where this one does."""
+def _new_interpreter(query: Query, names: Sequence[str]) -> list[str]:
+    """The command that starts a new interpreter as the child. It imports from the same place as this one."""
     import json
 
     path = [os.path.abspath(entry) for entry in sys.path]  # noqa: PTH100 - an empty one is the current directory
-    argument = json.dumps([path, question.__module__, question.__name__, list(names)])
+    argument = json.dumps([path, query.__module__, query.__name__, list(names)])
     return [sys.executable, "-I", "-c", _NEW_INTERPRETER, argument]
 
 
 if sys.platform != "win32":
 
-    def _copy(answers: int, question: Question, names: Sequence[str]) -> int:
+    def _copy(answers: int, query: Query, names: Sequence[str]) -> int:
         import ctypes  # noqa: F401 - here rather than in every copy
         import json  # noqa: F401
 
         process = os.fork()
         if process == 0:
-            serve(answers, question, names)
+            serve(answers, query, names)
         return process
 
     def _spawn(answers: int, command: list[str], environ: Mapping[str, str]) -> int:

@@ -1,11 +1,11 @@
-"""From what the sources say to one host: for each field the first source that knows it, in these orders.
+"""Choose one host from the readings: for each field the first source that knows it, in these orders.
 
 driver:       1. NVML  2. /sys/module/nvidia/version  3. /proc/driver/nvidia/version  4. nvidia-smi  5. Windows registry
-              (NVML first: on WSL only it and nvidia-smi know; the files show a kernel, which a container shares.)
-driver_cuda:  1. libcuda, because that is what programs get  2. NVML  3. nvidia-smi's header
+(NVML first: on WSL only NVML and nvidia-smi know it; the files are about the kernel, which a container shares.)
+driver_cuda:  1. libcuda, because programs use that  2. NVML  3. nvidia-smi's header
 gpus:         1. NVML  2. libcuda (one MIG instance per process)  3. nvidia-smi  4. PCI ids  5. registry  6. procfs
 
-A Jetson has no driver version of the ordinary series, so there ``driver`` stays None whatever the sources say.
+A Jetson has no driver version of the ordinary series, so ``driver`` stays None there, whatever the sources report.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def choose(
     glibc: LibcVersion | None = None,
     origin: dict[str, str] | None = None,
 ) -> Host:
-    """One host out of all readings; ``origin`` brings the sources of platform and glibc."""
+    """The host for all readings; ``origin`` has the sources of platform and glibc."""
     driver, driver_origin = choose_driver(evidence)
     driver_cuda, cuda_origin = choose_driver_cuda(evidence)
     gpus, gpus_origin = choose_gpus(evidence)
@@ -71,7 +71,7 @@ def choose_driver_cuda(evidence: Evidence) -> tuple[CudaVersion | None, str | No
 
 
 def choose_gpus(evidence: Evidence) -> tuple[tuple[Gpu, ...], str | None]:
-    """The GPUs of the first source that lists any; a capability it could not tell is taken from a later source."""
+    """The GPUs of the first source that lists any; missing capabilities are taken from later sources."""
     for position, source in enumerate(GPU_ORDER):
         gpus = evidence.gpus_of(source)
         if gpus:
@@ -87,9 +87,9 @@ def _says_none(evidence: Evidence, source: Source) -> bool:
 def _completed(
     evidence: Evidence, gpus: tuple[Gpu, ...], source: Source, others: tuple[Source, ...]
 ) -> tuple[tuple[Gpu, ...], str]:
-    """``gpus`` with missing capabilities filled in where another source leaves no choice.
+    """``gpus`` with missing capabilities filled in if another source leaves no choice.
 
-    ``nvidia-smi`` of an old driver gives names without capabilities, and the PCI table knows the same chips.
+    ``nvidia-smi`` of an old driver gives names without capabilities, and the PCI table has the same chips.
     """
     if all(gpu.compute_capability is not None for gpu in gpus):
         return gpus, source
@@ -109,5 +109,5 @@ def _filled(gpu: Gpu, known: tuple[Gpu, ...]) -> Gpu:
 
 
 def _capabilities(gpus: tuple[Gpu, ...]) -> set[ComputeCapability | None]:
-    """The distinct capabilities, among them None for a GPU whose capability is unknown."""
+    """The distinct capabilities; None is one of them if the capability of a GPU is unknown."""
     return {gpu.compute_capability for gpu in gpus}

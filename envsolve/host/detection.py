@@ -1,7 +1,7 @@
-"""Asking this machine what it is: which sources, in which order, and when to stop.
+"""Detection of this machine: which sources are read, in which order, and when to stop.
 
-Cheap sources (NVML and files) come first. A thorough detection then asks libcuda and nvidia-smi as well; a quick one
-does so only when the cheap sources leave something open.
+Cheap sources (NVML and files) come first. A thorough detection then also queries libcuda and nvidia-smi; a quick one
+does so only if the cheap sources leave something open.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from envsolve.host.loader import find_nvidia_smi
 from envsolve.host.machine import Machine, this_glibc, this_platform
 from envsolve.host.nvml import NvmlProbe
 from envsolve.host.pci import PciProbe, PciTable
-from envsolve.host.probe import Probe, Source, ask
+from envsolve.host.probe import Probe, Source, read_probe
 from envsolve.host.trouble import Trouble
 from envsolve.model.host import Host, Platform, Reading, SourceFailure
 
@@ -30,11 +30,12 @@ def detect(
     pci_table: PciTable | None = None,
     platform: Platform | None = None,
 ) -> Host:
-    """What this machine is. Never fails for want of a GPU: ``status`` and ``notes`` say what is the matter.
+    """Detect this machine. A missing GPU is no error: ``status`` and ``notes`` say what is wrong.
 
-    ``thorough`` asks every source and reports where they disagree; otherwise slow sources are asked only when needed.
-    ``root`` other than "/" is a recorded file tree: only its files are read, and no library or program is asked.
-    ``pci_table`` names GPUs of a machine whose driver does not answer. ``platform`` says what the tree was recorded on.
+    ``thorough`` reads every source and reports contradictions; otherwise slow sources are read only if needed. If
+    ``root`` is not "/", it is a recorded file tree: only its files are read, and no library or program is used.
+    ``pci_table`` names the GPUs of a machine whose driver does not answer. ``platform`` is the platform of a recorded
+    tree.
     """
     machine = Machine(platform or this_platform(), environ, root, live=root == Path("/"))
     return examine(machine, thorough=thorough, pci_table=pci_table, platform_origin="given" if platform else "uname")
@@ -43,7 +44,7 @@ def detect(
 def examine(
     machine: Machine, *, thorough: bool = True, pci_table: PciTable | None = None, platform_origin: str = "given"
 ) -> Host:
-    """Ask the sources that apply to ``machine`` and choose."""
+    """Read the sources that apply to ``machine``, and choose between them."""
     origin = {"platform": platform_origin}
     glibc = this_glibc() if machine.root == Path("/") and machine.platform == this_platform() else None
     if glibc is not None:
@@ -52,20 +53,20 @@ def examine(
 
 
 def gather(machine: Machine, *, thorough: bool, pci_table: PciTable | None = None) -> Evidence:
-    """The readings of all sources that apply; the slow ones where they are wanted or needed."""
+    """The readings of all sources that apply; of slow sources only if they are requested or needed."""
     machine.check()
     surroundings = surroundings_of(machine)
-    readings = _ask_all(cheap_probes(machine, pci_table))
+    readings = _read_all(cheap_probes(machine, pci_table))
     if machine.live and (thorough or _leaves_open(machine, readings, surroundings)):
         from envsolve.host.libcuda import LibcudaProbe
         from envsolve.host.nvidia_smi import NvidiaSmiProbe
 
-        readings += _ask_all((LibcudaProbe(machine), NvidiaSmiProbe(machine)))
+        readings += _read_all((LibcudaProbe(machine), NvidiaSmiProbe(machine)))
     return Evidence(readings, surroundings)
 
 
 def cheap_probes(machine: Machine, pci_table: PciTable | None) -> tuple[Probe, ...]:
-    """Sources that cost no new program."""
+    """Sources that start no program."""
     libraries: tuple[Probe, ...] = (NvmlProbe(machine),) if machine.live and machine.platform.has_cuda else ()
     if machine.platform.is_windows:
         from envsolve.host.windows import RegistryProbe
@@ -81,12 +82,12 @@ def cheap_probes(machine: Machine, pci_table: PciTable | None) -> tuple[Probe, .
     )
 
 
-def _ask_all(probes: Iterable[Probe]) -> tuple[Reading, ...]:
-    return tuple(reading for reading in map(ask, probes) if reading is not None)
+def _read_all(probes: Iterable[Probe]) -> tuple[Reading, ...]:
+    return tuple(reading for reading in map(read_probe, probes) if reading is not None)
 
 
 def _leaves_open(machine: Machine, readings: tuple[Reading, ...], surroundings: Surroundings) -> bool:
-    """Whether slow sources could still change the answer of a quick detection."""
+    """Whether slow sources could still change the result of a quick detection."""
     if not machine.platform.has_cuda:
         return False
     if _settled(readings):
@@ -104,7 +105,7 @@ def _settled(readings: tuple[Reading, ...]) -> bool:
 
 
 def _has_trace(machine: Machine, readings: tuple[Reading, ...], surroundings: Surroundings) -> bool:
-    """Whether anything here hints at an NVIDIA GPU or driver; on most machines without one nothing does."""
+    """Whether there is any sign of an NVIDIA GPU or driver; on most machines without one there is none."""
     if surroundings.wsl or surroundings.l4t is not None or surroundings.module_loaded:
         return True
     if any(reading.gpus or reading.driver is not None or _tells_trouble(reading) for reading in readings):

@@ -1,4 +1,4 @@
-"""Whether this process may open the driver's device nodes: a container or a missing group takes that away."""
+"""Whether this process may open the driver's device nodes, which a container or a missing group can prevent."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _GPU_NODE = re.compile(r"nvidia\d+\Z")
 
 
 class DeviceNodesProbe(NamedTuple):
-    """``/dev/nvidiactl`` and ``/dev/nvidia0...``; it applies only where the kernel module is loaded."""
+    """``/dev/nvidiactl`` and ``/dev/nvidia0...``; it applies only if the kernel module is loaded."""
 
     root: Path
     name: str = Source.DEVICE_NODES
 
     def read(self) -> Reading | None:
-        """Return a problem where nodes are missing or closed to this user, otherwise None: the nodes hold no facts."""
+        """Return a problem if nodes are missing or closed to this user, otherwise None: nodes contain no facts."""
         if not module_is_loaded(self.root):
             return None
         problem = self._problem()
@@ -42,5 +42,5 @@ class DeviceNodesProbe(NamedTuple):
 
 
 def module_is_loaded(root: Path) -> bool:
-    """Whether the NVIDIA kernel module is loaded, version known or not."""
+    """Whether the NVIDIA kernel module is loaded, even if its version is unknown."""
     return exists(root / "sys/module/nvidia") or exists(root / "proc/driver/nvidia/version")

@@ -1,4 +1,4 @@
-"""All readings of one machine together with what surrounds them: the ground that choice, status and notes stand on."""
+"""All readings of one machine and its surroundings; choice, status and notes are based on them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envsolve.host.wsl import is_wsl, shadowing_library
 from envsolve.model.host import Gpu, Reading, SourceFailure
 
 LIVE_SOURCES = (Source.NVML, Source.LIBCUDA, Source.NVIDIA_SMI)
-"""Sources behind which a working driver stands; the others only read files."""
+"""Sources that need a working driver; the others only read files."""
 
 
 class Surroundings(NamedTuple):
@@ -31,19 +31,19 @@ class Surroundings(NamedTuple):
 
     @property
     def container_without_compute(self) -> bool:
-        """Whether the container runtime was asked to leave libcuda out."""
+        """Whether the container runtime was configured to leave out libcuda."""
         if not self.driver_capabilities:
             return False
         return not {"compute", "all"} & {name.strip() for name in self.driver_capabilities.split(",")}
 
     @property
     def container_without_gpus(self) -> bool:
-        """Whether the container was started without GPUs. No proof alone: CDI sets "void" beside GPUs too."""
+        """Whether the container was started without GPUs. This alone is no proof: CDI sets "void" even with GPUs."""
         return self.nvidia_visible_devices in ("void", "none")
 
 
 def surroundings_of(machine: Machine) -> Surroundings:
-    """Look at the machine's files and variables."""
+    """Read the surroundings from the machine's files and variables."""
     l4t = l4t_release(machine.root)
     wsl = is_wsl(machine.root)
     return Surroundings(
@@ -65,11 +65,11 @@ class Evidence(NamedTuple):
     surroundings: Surroundings = Surroundings()
 
     def of(self, source: str) -> Reading | None:
-        """What ``source`` said."""
+        """The reading of ``source``."""
         return next((reading for reading in self.readings if reading.source == source), None)
 
     def problem_of(self, source: str) -> SourceFailure | None:
-        """What went wrong in ``source``."""
+        """The problem of ``source``."""
         reading = self.of(source)
         return reading.problem if reading is not None else None
 
@@ -79,7 +79,7 @@ class Evidence(NamedTuple):
         return not found.isdisjoint(codes)
 
     def gpus_of(self, source: str) -> tuple[Gpu, ...]:
-        """The GPUs ``source`` lists, none if it lists none or does not know."""
+        """The GPUs that ``source`` lists; none if it lists none or does not know."""
         reading = self.of(source)
         return (reading.gpus if reading is not None else None) or ()
 
@@ -90,7 +90,7 @@ class Evidence(NamedTuple):
 
     @property
     def kernel_driver_works(self) -> bool:
-        """Whether the kernel's half of the driver is there: its module is loaded, or it answered a version."""
+        """Whether the kernel part of the driver is there: its module is loaded, or it reported a version."""
         answered = any(
             reading.driver is not None
             for reading in map(self.of, (Source.NVML, Source.NVIDIA_SMI))
@@ -100,7 +100,7 @@ class Evidence(NamedTuple):
 
     @property
     def gpus_on_bus(self) -> int | None:
-        """How many NVIDIA GPUs the PCI bus holds; None if it cannot know: unreadable, WSL, Jetson."""
+        """The number of NVIDIA GPUs on the PCI bus; None if unknown: an unreadable bus, WSL or a Jetson."""
         reading = self.of(Source.PCI)
         if reading is None or reading.gpus is None or self.surroundings.wsl or self.surroundings.l4t is not None:
             return None

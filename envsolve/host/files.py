@@ -1,7 +1,7 @@
-"""Questions to the file system that always get an answer.
+"""Reading of system files without errors.
 
-To a probe, a file that is missing and one that this user may not reach are the same: nothing is there. pathlib raises
-for the second kind before Python 3.14, hence ``os.path`` below.
+For a probe, a missing file and one that this user may not reach are the same: nothing is there. Before Python 3.14
+pathlib raises for the second kind, hence ``os.path`` below.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from pathlib import Path
 from envsolve.boundary.files import FileError, read_bytes
 
 _LONGEST = 1 << 16
-"""Bytes. What the kernel and the driver say of themselves in a file is short."""
+"""Bytes. The files of the kernel and the driver are short."""
 
 
 def read_text(path: Path) -> str | None:
-    """The file's text without surrounding space and NUL, or None if it cannot be read or is no such short file."""
+    """The file's text without surrounding whitespace and NUL; None if it cannot be read or is longer."""
     try:
         content = read_bytes(path, _LONGEST)
     except FileError:
@@ -33,7 +33,7 @@ def names_in(directory: Path) -> list[str] | None:
 
 
 def exists(path: Path) -> bool:
-    """Whether something is at ``path``."""
+    """Whether ``path`` exists."""
     return os.path.exists(path)  # noqa: PTH110 - never raises
 
 
@@ -43,7 +43,7 @@ def is_open_to_us(path: Path) -> bool:
 
 
 def link_name(path: Path) -> str | None:
-    """The last part of what the link at ``path`` points to, or None if it is no link."""
+    """The last part of the target of the link at ``path``; None if it is no link."""
     try:
         return path.readlink().name
     except OSError:

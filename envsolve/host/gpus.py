@@ -1,4 +1,4 @@
-"""Counting GPUs of one kind together, which every source needs."""
+"""Count GPUs of the same kind together, for every source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from envsolve.model.host import Gpu
 def grouped(gpus: Iterable[Gpu]) -> tuple[Gpu, ...]:
     """One entry for each (name, compute capability), in order of first appearance.
 
-    A group's memory is its smallest, since a stack must fit all of them; it counts as split (MIG) when any member is.
+    A group's memory is the smallest of its members, since a stack must fit all of them; it counts as split (MIG) if any
+    member is.
     """
     groups: dict[tuple[object, object], Gpu] = {}
     for gpu in gpus:
@@ -29,5 +30,5 @@ def _joined(first: Gpu, second: Gpu) -> Gpu:
 
 
 def total(gpus: Iterable[Gpu]) -> int:
-    """How many GPUs there are in all groups."""
+    """The number of GPUs in all groups."""
     return sum(gpu.count for gpu in gpus)

@@ -1,7 +1,7 @@
-"""Host files: a machine written down as JSON, so that another machine can solve for it.
+"""Host files: a machine described in JSON, so that another machine can solve for it.
 
-``origin``, ``status``, ``wsl`` and ``notes`` survive the round trip. ``readings`` are written for people and bug
-reports and are not read back: a host read from a file is what was decided, not what each source said.
+``origin``, ``status``, ``wsl`` and ``notes`` are read back. ``readings`` are written for people and bug reports only: a
+host from a file is the result of the detection, not what each source reported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 def host_as_json(host: Host) -> documents.Host:
-    """The host file of the JSON contract, with ``status``, ``wsl``, ``notes`` and ``readings`` on top of its keys."""
+    """The host file of the JSON contract, with ``status``, ``wsl``, ``notes`` and ``readings`` added to its keys."""
     return {
         "schema_version": SCHEMA_VERSION,
         "platform": host.platform.value,
@@ -43,7 +43,7 @@ def host_as_json(host: Host) -> documents.Host:
 
 
 def read_host_file(path: Path) -> Host:
-    """The host in the file at ``path``; UsageError naming the file and the key where it cannot be understood."""
+    """The host in the file at ``path``. Raises UsageError with the file and the key if it is invalid."""
     try:
         content = read_argument(str(path), _LONGEST)
         if content is None:
@@ -98,7 +98,7 @@ def _problem_as_json(problem: SourceFailure) -> documents.SourceFailure:
 
 
 class _Table:
-    """One JSON object of the file, which knows its place in it, so that every complaint can name the key."""
+    """One JSON object of the file with its place in it, so that every error can name the key."""
 
     def __init__(self, path: Path, place: str, data: object) -> None:
         self.path = path
@@ -108,13 +108,13 @@ class _Table:
         self.data: dict[str, object] = data
 
     def error(self, key: str, complaint: str, value: object) -> UsageError:
-        """The complaint about ``key``, a full path such as ``gpus[0].count``."""
+        """The error about ``key``, a full path such as ``gpus[0].count``."""
         subject = f"{key!r}" if key else "the file"
         message = f"{self.path}: {subject} {complaint}, not {value!r}"
         return UsageError("host-file-wrong-shape", message, hints=_HINTS)
 
     def required(self, key: str, kind: type[T]) -> T:
-        """The value of ``key``, which must be there and a ``kind``."""
+        """The value of ``key``, which is required and must be a ``kind``."""
         value = self.get(key, kind)
         if value is None:
             raise UsageError("host-file-wrong-shape", f"{self.path}: {self.place + key!r} is missing", hints=_HINTS)
@@ -128,12 +128,12 @@ class _Table:
         raise self.error(self.place + key, f"must be {_KINDS[kind]}", value)
 
     def parse(self, key: str, parse: Callable[[str], T]) -> T | None:
-        """The text at ``key`` as a value; None if it is null or absent."""
+        """The parsed text at ``key``; None if it is null or absent."""
         text = self.get(key, str)
         return None if text is None else self.parsed(key, text, parse)
 
     def parsed(self, key: str, text: str, parse: Callable[[str], T]) -> T:
-        """``text``, which stands at ``key``, as a value."""
+        """``text``, the value of ``key``, parsed."""
         try:
             return parse(text)
         except ValueError as error:
@@ -223,7 +223,7 @@ def _status(text: str) -> GpuStatus:
 
 
 def _default_status(driver: DriverVersion | None, gpus: tuple[Gpu, ...]) -> GpuStatus:
-    """For a file written by hand: GPUs that someone wrote down are there to be used."""
+    """The status for a file written by hand: GPUs in it are meant to be usable."""
     if gpus:
         return GpuStatus.READY
     return GpuStatus.NO_HARDWARE if driver is None else GpuStatus.NO_GPU

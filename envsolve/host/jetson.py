@@ -1,4 +1,4 @@
-"""NVIDIA Jetson modules: the driver is part of L4T (Linux for Tegra) and has no number of the ordinary series."""
+"""NVIDIA Jetson modules: the driver is part of L4T (Linux for Tegra) and has no version of the ordinary series."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _RELEASE = re.compile(r"R(\d+)\s*\(release\),\s*REVISION:\s*(\d+(?:\.\d+)*)")
 
 
 def l4t_release(root: Path) -> str | None:
-    """The L4T release such as 36.4.3, ``unknown`` where the file is in another form, None on anything but a Jetson."""
+    """The L4T release such as 36.4.3; ``unknown`` if the file has another form; None on anything but a Jetson."""
     text = read_text(root / "etc/nv_tegra_release")
     if text is None:
         return None
@@ -22,6 +22,6 @@ def l4t_release(root: Path) -> str | None:
 
 
 def board_model(root: Path) -> str | None:
-    """The board's name from the device tree, as in ``NVIDIA Jetson Orin Nano Developer Kit``."""
+    """The board's name from the device tree, such as ``NVIDIA Jetson Orin Nano Developer Kit``."""
     model = read_text(root / "proc/device-tree/model")
     return short_line(model) if model else None

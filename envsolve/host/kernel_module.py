@@ -1,7 +1,7 @@
-"""What the loaded kernel module says of itself in sysfs and procfs.
+"""What the loaded kernel module reports in sysfs and procfs.
 
-These files need no library, no device node and no permission. They show the kernel of the machine, so a container sees
-them whether or not it was given a GPU.
+These files need no library, no device node and no permission. They are about the kernel of the machine, so a container
+sees them whether or not it has a GPU.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class ProcVersionProbe(NamedTuple):
 
 
 class ProcGpusProbe(NamedTuple):
-    """``/proc/driver/nvidia/gpus/*/information``: product names, without compute capabilities."""
+    """``/proc/driver/nvidia/gpus/*/information``: product names without compute capabilities."""
 
     root: Path
     name: str = Source.PROC_GPUS
 
     def read(self) -> Reading | None:
-        """Return the GPUs the module drives by name, or None if it lists none."""
+        """Return the names of the module's GPUs, or None if it lists none."""
         gpus = grouped(Gpu(model, None) for model in self._models())
         return Reading(self.name, gpus=gpus) if gpus else None
 

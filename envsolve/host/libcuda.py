@@ -1,4 +1,4 @@
-"""libcuda, the CUDA driver library: what CUDA programs really get."""
+"""libcuda, the CUDA driver library: what CUDA programs use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.host.library import ask_library
+from envsolve.host.library import query_library
 from envsolve.host.loader import cuda_candidates, load_first
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
@@ -20,35 +20,36 @@ if TYPE_CHECKING:
 
 _CAPABILITY_MAJOR = 75
 _CAPABILITY_MINOR = 76
-"""Numbers of attributes of a device, as CUdevice_attribute in cuda.h has them."""
+"""Numbers of device attributes from CUdevice_attribute in cuda.h."""
 
 
 class LibcudaProbe(NamedTuple):
-    """CUDA version and GPUs from libcuda. It knows no driver version."""
+    """CUDA version and GPUs from libcuda. It does not know the driver version."""
 
     machine: Machine
     name: str = Source.LIBCUDA
 
     def read(self) -> Reading | None:
-        """Return libcuda's facts, or the problem that keeps it from answering."""
-        return ask_library(self.machine, Source.LIBCUDA, libcuda_facts, cuda_candidates(self.machine))
+        """Return libcuda's facts, or the problem that prevents an answer."""
+        return query_library(self.machine, Source.LIBCUDA, libcuda_facts, cuda_candidates(self.machine))
 
 
 def load_problem_of_libcuda(machine: Machine) -> SourceFailure | None:
-    """What keeps libcuda from being loaded, which is less to ask than what it says."""
-    return ask_library(machine, Source.LIBCUDA, libcuda_loads, cuda_candidates(machine)).problem
+    """The problem that prevents loading libcuda; quicker than reading its facts."""
+    return query_library(machine, Source.LIBCUDA, libcuda_loads, cuda_candidates(machine)).problem
 
 
 def libcuda_loads(names: Sequence[str]) -> Facts:
-    """The ``problem`` of loading libcuda, to be asked in a child process."""
+    """The ``problem`` of loading libcuda; runs in a child process."""
     loaded = load_first(names)
     return {"problem": loaded if isinstance(loaded, SourceFailure) else None}
 
 
 def libcuda_facts(names: Sequence[str]) -> Facts:
-    """What libcuda says up to the first call that fails, to be asked in a child process.
+    """The facts from libcuda up to the first call that fails; runs in a child process.
 
-    ``driver_cuda``, ``gpus`` and ``problem``. A host's GPUs do not depend on what one shell hides.
+    ``driver_cuda``, ``gpus`` and ``problem``. Variables that hide GPUs are ignored: a host's GPUs do not depend on a
+    shell.
     """
     os.environ.pop("CUDA_VISIBLE_DEVICES", None)
     loaded = load_first(names)
@@ -79,7 +80,7 @@ class _CallError(Exception):
 
 
 class _Driver:
-    """The loaded library, with every failing call turned into _CallError."""
+    """The loaded library; every failing call raises _CallError."""
 
     def __init__(self, library: CDLL) -> None:
         import ctypes
@@ -88,7 +89,7 @@ class _Driver:
         self._types = ctypes
 
     def call(self, name: str, *arguments: object) -> None:
-        """Call ``name``; anything but CUDA_SUCCESS raises."""
+        """Call ``name``. Raises _CallError for anything but CUDA_SUCCESS."""
         try:
             function = getattr(self._library, name)
         except AttributeError as error:
@@ -98,11 +99,11 @@ class _Driver:
             raise _CallError(cuda_problem(result, name))
 
     def version(self) -> int:
-        """The newest CUDA the library supports. Legal before cuInit, so it is known even when cuInit fails."""
+        """The newest CUDA that the library supports. Allowed before cuInit, so it is known even if cuInit fails."""
         return self._number("cuDriverGetVersion")
 
     def count(self) -> int:
-        """How many devices there are."""
+        """The number of devices."""
         return self._number("cuDeviceGetCount")
 
     def gpu(self, index: int) -> tuple[object, ...]:
@@ -126,7 +127,7 @@ class _Driver:
 
 
 def _library_path() -> str | None:
-    """The file that was really loaded: it tells a toolkit's stub or a compatibility package from the driver's own."""
+    """The file that was loaded: it distinguishes a toolkit's stub or a compatibility package from the driver's own."""
     try:
         with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123 - one read
             return next((line.split(None, 5)[5].strip() for line in maps if "/libcuda.so" in line), None)

@@ -1,4 +1,4 @@
-"""What a library of the driver says, as a reading: its answer comes out of a child process and may be anything."""
+"""Readings from libraries of the driver. They are answers of a child process, so they may be anything."""
 
 from __future__ import annotations
 
@@ -15,22 +15,25 @@ from envsolve.model.host import Gpu, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 if TYPE_CHECKING:
-    from envsolve.host.child import Ended, Question
+    from envsolve.host.child import Ended, Query
 
 T = TypeVar("T")
 
 _NAMES = {Source.NVML: "NVML", Source.LIBCUDA: "libcuda"}
 _MEMORY_SIZES = range(1 << 20, 1 << 50)
-"""The bytes of memory that a GPU may have; other numbers are garbage."""
+"""Plausible bytes of memory of a GPU; other numbers are garbage."""
 
 
-def ask_library(machine: Machine, source: Source, question: Question, names: Sequence[str]) -> Reading:
-    """Ask the library that one of ``names`` loads; a child that crashed, hung or babbled is a problem."""
+def query_library(machine: Machine, source: Source, query: Query, names: Sequence[str]) -> Reading:
+    """Query the library that one of ``names`` loads.
+
+    A child that crashes, hangs or prints garbage becomes a problem.
+    """
     problem = missing(names, machine.environ)
     if problem is None:
-        from envsolve.host.child import ask_child
+        from envsolve.host.child import query_child
 
-        ended = ask_child(question, names, without_relative_entries(machine.environ), machine.timeout)
+        ended = query_child(query, names, without_relative_entries(machine.environ), machine.timeout)
         reading = reading_of(ended, source)
     else:
         reading = Reading(source, problem=problem)
@@ -43,7 +46,7 @@ def ask_library(machine: Machine, source: Source, question: Question, names: Seq
 
 
 def reading_of(ended: Ended, source: Source) -> Reading:
-    """The facts that a child answered, or why there are none."""
+    """The facts in the answer of a child, or the reason why there are none."""
     problem = _ending(ended, _NAMES[source])
     if problem is not None:
         return Reading(source, problem=problem)
@@ -68,7 +71,10 @@ def _ending(ended: Ended, name: str) -> SourceFailure | None:
 
 
 def _reading(answer: bytes, source: Source) -> Reading:
-    """Raises ValueError, TypeError or RecursionError for anything but the facts of nvml.py and libcuda.py."""
+    """The reading in ``answer``.
+
+    Raises ValueError, TypeError or RecursionError if it is not from nvml.py or libcuda.py.
+    """
     import json
 
     facts = _typed(json.loads(answer), dict) or {}
@@ -105,7 +111,7 @@ def _gpu(name: object, major: object, minor: object, memory: object, mig: object
 
 
 def _capability(major: int | None, minor: int | None) -> ComputeCapability | None:
-    """The compute capability; None if the library does not know it, or gives numbers that are none."""
+    """The compute capability; None if the library does not know it or reports invalid numbers."""
     try:
         return ComputeCapability.parse(f"{major}.{minor}")
     except ValueError:
@@ -113,7 +119,7 @@ def _capability(major: int | None, minor: int | None) -> ComputeCapability | Non
 
 
 def _typed(value: object, kind: type[T]) -> T | None:
-    """``value``, which is None or a ``kind``; raises ValueError otherwise. True is no number here."""
+    """``value``, which is None or a ``kind``; raises ValueError otherwise. True does not count as a number."""
     if value is None or (isinstance(value, kind) and isinstance(value, bool) == (kind is bool)):
         return value
     raise ValueError(f"not a {kind.__name__}")

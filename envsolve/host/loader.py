@@ -1,8 +1,8 @@
-"""Which files hold the driver, libraries and nvidia-smi: by the loader's own search, then in the places it misses.
+"""Find the driver's libraries and nvidia-smi: by the loader's own search, then in the places that it misses.
 
-NixOS keeps the driver in /run/opengl-driver, Google's container images in /usr/local/nvidia, Jetson in directories of
-its own; none of these is always on the loader's path. On WSL the Windows driver's directory comes first, because a
-Linux driver package may hide it. The current directory is never searched: a file there is not this machine's driver.
+NixOS has the driver in /run/opengl-driver, Google's container images in /usr/local/nvidia, Jetson in other directories;
+none of these is always on the loader's path. On WSL the Windows driver's directory comes first, because a Linux driver
+package may hide it. The current directory is never searched: a file there is not this machine's driver.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SYSTEM_DIRECTORIES = (
     *("/lib", "/usr/lib", "/lib64", "/usr/lib64"),
     *(f"{root}/{machine}-linux-gnu" for root in ("/lib", "/usr/lib") for machine in ("x86_64", "aarch64")),
 )
-"""Where glibc looks by itself, as distributions build it."""
+"""The default directories of glibc, as distributions build it."""
 UNUSUAL_DIRECTORIES = (
     "run/opengl-driver/lib",
     "usr/local/nvidia/lib64",
@@ -60,7 +60,7 @@ def cuda_candidates(machine: Machine) -> tuple[str, ...]:
 
 
 def find_nvidia_smi(machine: Machine) -> str | None:
-    """The program on PATH, or where WSL and Windows keep it. Relative entries of PATH are not searched."""
+    """The program on PATH, or in its usual places on WSL and Windows. Relative entries of PATH are not searched."""
     name = "nvidia-smi.exe" if machine.platform.is_windows else "nvidia-smi"
     directories = (*absolute_entries(machine.environ.get("PATH", "")), *_known_directories(machine))
     return next((str(it) for directory in directories if is_program(it := Path(directory, name))), None)
@@ -75,7 +75,7 @@ def _known_directories(machine: Machine) -> tuple[str, ...]:
 
 
 def load_first(names: Iterable[str]) -> CDLL | SourceFailure:
-    """Load the first of ``names`` that loads, in a child process (child.py); the problem where none does."""
+    """Load the first of ``names`` that loads, in a child process (child.py); the problem if none does."""
     import ctypes
 
     problem = SourceFailure(Trouble.LIBRARY_MISSING, "there is no name to load it by")
@@ -88,10 +88,10 @@ def load_first(names: Iterable[str]) -> CDLL | SourceFailure:
 
 
 def missing(names: Sequence[str], environ: Mapping[str, str]) -> SourceFailure | None:
-    """The problem where none of ``names`` can be loaded, known without loading; None if it has to be tried.
+    """The problem if certainly none of ``names`` can be loaded; None if loading has to be tried.
 
-    The loader of glibc looks into the library path, its cache, and the directories of the system and of the program.
-    Where the kernel has the driver, something may lie in places of its own.
+    The loader of glibc searches the library path, its cache, and the directories of the system and of the program. If
+    the kernel has the driver, there may be libraries in unusual places.
     """
     if exists(Path("/proc/driver/nvidia")):
         return None
@@ -110,7 +110,7 @@ def missing(names: Sequence[str], environ: Mapping[str, str]) -> SourceFailure |
 
 
 def _loader_cache() -> bytes | None:
-    """The cache of glibc's loader, which holds the names of libraries; None if there is none."""
+    """The cache of glibc's loader, which contains the names of libraries; None if there is none."""
     try:
         return Path("/etc/ld.so.cache").read_bytes()
     except OSError:
@@ -118,7 +118,7 @@ def _loader_cache() -> bytes | None:
 
 
 def load_problem(name: str, text: str) -> SourceFailure:
-    """What a loader's message means: no such file, or a file that cannot be used."""
+    """The meaning of a loader's message: there is no such file, or it cannot be used."""
     missing = _MISSING.search(text) is not None
     return SourceFailure(
         Trouble.LIBRARY_MISSING if missing else Trouble.LIBRARY_UNUSABLE, text or f"{name} does not load"
@@ -126,7 +126,7 @@ def load_problem(name: str, text: str) -> SourceFailure:
 
 
 def without_relative_entries(environ: Mapping[str, str]) -> dict[str, str]:
-    """``environ`` with a library path that leads to absolute directories only (an empty entry is the current one)."""
+    """``environ`` with only absolute directories in the library path (an empty entry is the current directory)."""
     cleaned = dict(environ)
     entries = [entry for entry in _library_path(environ) if entry.startswith("/")]
     if entries:
@@ -164,5 +164,5 @@ def _library_path(environ: Mapping[str, str]) -> list[str]:
 
 
 def _worse(first: SourceFailure, second: SourceFailure) -> SourceFailure:
-    """The problem that says more: a file that cannot be used, rather than one that is not there."""
+    """The more informative problem: an unusable file rather than a missing one."""
     return second if first.code == Trouble.LIBRARY_MISSING else first

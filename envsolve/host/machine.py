@@ -1,4 +1,4 @@
-"""Where detection looks: the file tree, the environment and the platform of one machine."""
+"""The machine to detect: its file tree, environment and platform."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envsolve.model.host import Platform
 from envsolve.model.versions import LibcVersion
 
 TIMEOUT_VARIABLE = "ENVSOLVE_PROBE_TIMEOUT"
-"""Seconds to wait for a library of the driver or for nvidia-smi; large machines without persistence mode need more."""
+"""Seconds to wait for a driver library or nvidia-smi; large machines without persistence mode need more."""
 
 PROBE_TIMEOUT = 10.0
 LONGEST_TIMEOUT = 3600.0
@@ -32,10 +32,10 @@ _PLATFORMS = {
 
 
 class Machine(NamedTuple):
-    """One machine to look at.
+    """One machine to detect.
 
-    ``live`` says whether this process runs on it: only then do the libraries its loader finds and the programs on its
-    PATH belong to it. A directory tree copied from elsewhere is not live, and only its files are read.
+    ``live`` says whether this process runs on it: only then do the libraries that the loader finds and the programs on
+    PATH belong to it. A copied directory tree is not live, and only its files are read.
     """
 
     platform: Platform
@@ -44,12 +44,12 @@ class Machine(NamedTuple):
     live: bool = True
 
     def check(self) -> None:
-        """Raise UsageError for a variable that cannot be read, before a probe could swallow it."""
+        """Raise UsageError for an invalid variable, before a probe could hide the error."""
         _ = self.timeout
 
     @property
     def timeout(self) -> float:
-        """Seconds a child process may take."""
+        """Seconds that a child process may take."""
         text = self.environ.get(TIMEOUT_VARIABLE, "")
         try:
             seconds = float(text) if text else PROBE_TIMEOUT

@@ -1,4 +1,4 @@
-"""What a person should know beside the facts: contradictions between sources, and why GPUs cannot be used."""
+"""Notes on a detection: contradictions between sources, and why GPUs cannot be used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from envsolve.model.host import Gpu, GpuStatus
 from envsolve.model.versions import DriverVersion
 
 _EVERYDAY = (Trouble.LIBRARY_MISSING, Trouble.NO_DEVICE)
-"""What sources say on any machine without a GPU; worth a note only where there is one."""
+"""Normal problems on any machine without a GPU; worth a note only if there is one."""
 
 _REASONS = {
     GpuStatus.NO_DRIVER: "an NVIDIA GPU is present and no NVIDIA driver is loaded",
@@ -26,7 +26,7 @@ _REASONS = {
 def notes_of(
     evidence: Evidence, status: GpuStatus, driver: DriverVersion | None, gpus: tuple[Gpu, ...]
 ) -> tuple[str, ...]:
-    """The sentences, the most important first and none twice."""
+    """The notes, the most important first, each once."""
     sentences = (
         *_reason(evidence, status),
         *_troubles(evidence, status),
@@ -63,9 +63,11 @@ def _contradictions(evidence: Evidence) -> Iterator[str]:
 def _driver_contradiction(evidence: Evidence) -> Iterator[str]:
     if evidence.surroundings.l4t is not None:
         return
-    said = [(reading.driver, reading.source) for reading in evidence.readings if reading.driver is not None]
-    if len({driver for driver, _ in said}) > 1:
-        yield "sources disagree on the driver version: " + ", ".join(f"{driver} ({source})" for driver, source in said)
+    drivers = [(reading.driver, reading.source) for reading in evidence.readings if reading.driver is not None]
+    if len({driver for driver, _ in drivers}) > 1:
+        yield "sources disagree on the driver version: " + ", ".join(
+            f"{driver} ({source})" for driver, source in drivers
+        )
 
 
 def _cuda_contradiction(evidence: Evidence) -> Iterator[str]:
@@ -84,11 +86,11 @@ def _gpu_contradiction(evidence: Evidence) -> Iterator[str]:
     split = any(gpu.mig for _, gpus in listed for gpu in gpus)
     if split:
         yield "MIG is on: a process gets one instance of a GPU, with part of its memory"
-    said = [f"{_described(gpus)} ({source})" for source, gpus in listed if gpus]
+    lists = [f"{_described(gpus)} ({source})" for source, gpus in listed if gpus]
     kinds = {frozenset(gpu.compute_capability for gpu in gpus if gpu.compute_capability) for _, gpus in listed if gpus}
     counts = {total(gpus) for _, gpus in listed if gpus}
     if len(kinds - {frozenset()}) > 1 or (len(counts) > 1 and not split):
-        yield "sources disagree on the GPUs: " + ", ".join(said)
+        yield "sources disagree on the GPUs: " + ", ".join(lists)
     on_bus = evidence.gpus_on_bus
     if counts and on_bus is not None and on_bus > max(counts):
         yield f"the PCI bus has {on_bus} NVIDIA GPUs and this process may use {max(counts)}"

@@ -1,7 +1,7 @@
-"""nvidia-smi, the driver's command-line tool: slower than NVML and the same facts, for when NVML cannot be used here.
+"""nvidia-smi, the driver's command-line tool: slower than NVML with the same facts, if NVML cannot be used here.
 
-Its exit code does not decide: it may end with an error after printing all there is to know (a lost GPU beside a good
-one). Every call has a time limit, because it hangs on a lost GPU.
+The exit code is not decisive: nvidia-smi may end with an error after printing everything there is (a lost GPU beside a
+good one). Every call has a time limit, because it hangs on a lost GPU.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from envsolve.model.host import Gpu, Reading, SourceFailure
 from envsolve.model.versions import CudaVersion, DriverVersion
 
 FIELDS = ("name", "compute_cap", "memory.total", "mig.mode.current")
-"""``compute_cap`` is unknown to drivers up to R470, the MIG mode to those before R450."""
+"""Drivers up to R470 do not know ``compute_cap``, those before R450 do not know the MIG mode."""
 
 _DRIVER = re.compile(r"\b(?:Driver|KMD) Version\s*:\s*([0-9]+(?:\.[0-9]+)+)")
 _CUDA = re.compile(r"\bCUDA (?:UMD )?Version\s*:\s*([0-9]{1,2})\.([0-9]{1,2})(?![0-9])")
-"""Drivers from R610 on write KMD Version and CUDA UMD Version (kernel-mode and user-mode driver) in the header."""
+"""Since R610 the header has KMD Version and CUDA UMD Version (kernel-mode and user-mode driver)."""
 
 _MEBIBYTES = re.compile(r"[0-9]{1,9}")
 
@@ -50,7 +50,7 @@ class NvidiaSmiProbe(NamedTuple):
     name: str = Source.NVIDIA_SMI
 
     def read(self) -> Reading | None:
-        """Return what nvidia-smi says, or None if there is no such program."""
+        """Return the facts from nvidia-smi, or None if there is no such program."""
         program = find_nvidia_smi(self.machine)
         if program is None:
             return None
@@ -66,7 +66,7 @@ class NvidiaSmiProbe(NamedTuple):
         return Reading(self.name, driver=driver, driver_cuda=driver_cuda, gpus=gpus, problem=problem_of_query)
 
     def _query(self, program: str, fields: Sequence[str]) -> tuple[tuple[Gpu, ...] | None, SourceFailure | None]:
-        """The GPUs, asked again without the field that this driver does not know."""
+        """The GPUs; the query is repeated without a field that this driver does not know."""
         answer = self._run(program, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits")
         stopped = _stopped(answer)
         if stopped is not None:
@@ -92,7 +92,7 @@ def header_facts(text: str) -> tuple[DriverVersion | None, CudaVersion | None]:
 
 
 def rows(text: str, fields: Sequence[str]) -> Iterator[Gpu]:
-    """The GPUs in a query's answer; lines of another shape are messages about GPUs that could not be read."""
+    """The GPUs in the answer to a query; lines of another form are messages about GPUs that could not be read."""
     for line in text.splitlines():
         values = [value.strip() for value in line.split(",")]
         if (
@@ -114,7 +114,7 @@ def _gpu(row: Mapping[str, str]) -> Gpu:
 
 
 def _capability(text: str) -> ComputeCapability | None:
-    """``8.6``, or None for ``[N/A]`` and the like."""
+    """``8.6`` as a capability; None for ``[N/A]`` and the like."""
     try:
         return ComputeCapability.parse(text)
     except ValueError:
@@ -122,15 +122,15 @@ def _capability(text: str) -> ComputeCapability | None:
 
 
 def failure(finished: Finished) -> SourceFailure:
-    """Why nvidia-smi gave no facts: its message first, since it ends with 255 for several different failures."""
+    """Why nvidia-smi gave no facts: its message first, since it exits with 255 for several different failures."""
     numbers = [number for words, number in _NUMBER_IN_WORDS if words in finished.output]
     problem = smi_problem(numbers[0] if numbers else finished.exit_code or 0)
-    said = finished.output.strip().partition("\n")[0]
-    return SourceFailure(problem.code, f"{problem.text} ({said!r})" if said else problem.text, problem.number)
+    message = finished.output.strip().partition("\n")[0]
+    return SourceFailure(problem.code, f"{problem.text} ({message!r})" if message else problem.text, problem.number)
 
 
 def _stopped(finished: Finished) -> SourceFailure | None:
-    """Why nvidia-smi was not let to end; None if it ended."""
+    """Why nvidia-smi was stopped; None if it ended by itself."""
     if finished.flooded:
         return SourceFailure(Trouble.UNREADABLE_ANSWER, f"nvidia-smi printed more than {LONGEST_OUTPUT >> 20} MB")
     return SourceFailure(Trouble.HANG, "nvidia-smi did not answer in time") if finished.hung else None

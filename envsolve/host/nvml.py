@@ -1,6 +1,6 @@
 """NVML, NVIDIA's management library: the best single source, and the only module that imports nvidia-ml-py.
 
-It ignores CUDA_VISIBLE_DEVICES and needs no CUDA context. Machines without a driver never pay for the import: whether
+It ignores CUDA_VISIBLE_DEVICES and needs no CUDA context. Machines without a driver do not pay for the import: whether
 the library loads at all is tried first.
 """
 
@@ -11,7 +11,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.host.library import ask_library
+from envsolve.host.library import query_library
 from envsolve.host.loader import load_first, nvml_candidates
 from envsolve.host.machine import Machine
 from envsolve.host.probe import Source
@@ -29,12 +29,12 @@ class NvmlProbe(NamedTuple):
     name: str = Source.NVML
 
     def read(self) -> Reading | None:
-        """Return NVML's facts, or the problem that keeps it from answering."""
-        return ask_library(self.machine, Source.NVML, nvml_facts, nvml_candidates(self.machine))
+        """Return NVML's facts, or the problem that prevents an answer."""
+        return query_library(self.machine, Source.NVML, nvml_facts, nvml_candidates(self.machine))
 
 
 def nvml_facts(names: Sequence[str]) -> Facts:
-    """What NVML says, to be asked in a child process: ``driver``, ``driver_cuda``, ``gpus`` and ``problem``."""
+    """The facts from NVML: ``driver``, ``driver_cuda``, ``gpus`` and ``problem``; runs in a child process."""
     loaded = load_first(names)
     if isinstance(loaded, SourceFailure):
         return {"problem": loaded}
@@ -42,7 +42,7 @@ def nvml_facts(names: Sequence[str]) -> Facts:
         calls = _Calls(import_module("pynvml"))
     except ImportError as error:
         return {"problem": SourceFailure(Trouble.BINDINGS_MISSING, f"nvidia-ml-py: {error}")}
-    calls.ask("nvmlInit")
+    calls.query("nvmlInit")
     if calls.problem is not None:
         return {"problem": calls.problem}
     driver, driver_cuda, gpus = _driver(calls), _driver_cuda(calls), _gpus(calls)
@@ -50,18 +50,18 @@ def nvml_facts(names: Sequence[str]) -> Facts:
 
 
 class _Calls:
-    """NVML's functions with their errors turned into values; the first one is kept as the problem to report."""
+    """NVML's functions with errors as values; the first one is stored as the problem to report."""
 
     def __init__(self, nvml: ModuleType) -> None:
         self.nvml = nvml
         self.problem: SourceFailure | None = None
 
-    def ask(self, function: str, *arguments: object) -> object | None:
-        """The function's answer, or None after an error that is worth reporting."""
+    def query(self, function: str, *arguments: object) -> object | None:
+        """The function's answer; None after an error that is worth reporting."""
         return self._call(function, arguments, optional=False)
 
-    def ask_optional(self, function: str, *arguments: object) -> object | None:
-        """The function's answer, or None if this driver or this GPU does not offer it."""
+    def query_optional(self, function: str, *arguments: object) -> object | None:
+        """The function's answer; None if this driver or this GPU does not support it."""
         return self._call(function, arguments, optional=True)
 
     def _call(self, function: str, arguments: tuple[object, ...], *, optional: bool) -> object | None:
@@ -75,32 +75,32 @@ class _Calls:
 
 
 def _driver(calls: _Calls) -> str | None:
-    answer = calls.ask("nvmlSystemGetDriverVersion")
+    answer = calls.query("nvmlSystemGetDriverVersion")
     return None if answer is None else _text(answer)
 
 
 def _driver_cuda(calls: _Calls) -> int | None:
-    """The second version asks the libcuda that is installed; the first is all that drivers before R410 have."""
+    """The second version of the call queries the installed libcuda; drivers before R410 only have the first one."""
     for function in ("nvmlSystemGetCudaDriverVersion_v2", "nvmlSystemGetCudaDriverVersion"):
-        answer = calls.ask_optional(function)
+        answer = calls.query_optional(function)
         if isinstance(answer, int):
             return answer
     return None
 
 
 def _gpus(calls: _Calls) -> list[tuple[object, ...]] | None:
-    count = calls.ask("nvmlDeviceGetCount")
+    count = calls.query("nvmlDeviceGetCount")
     if not isinstance(count, int):
         return None
-    handles = [calls.ask("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
+    handles = [calls.query("nvmlDeviceGetHandleByIndex", index) for index in range(count)]
     return [_gpu(calls, handle) for handle in handles if handle is not None]
 
 
 def _gpu(calls: _Calls, handle: object) -> tuple[object, ...]:
-    name = calls.ask("nvmlDeviceGetName", handle)
-    capability = calls.ask("nvmlDeviceGetCudaComputeCapability", handle)
-    memory = getattr(calls.ask_optional("nvmlDeviceGetMemoryInfo", handle), "total", None)
-    modes = calls.ask_optional("nvmlDeviceGetMigMode", handle)
+    name = calls.query("nvmlDeviceGetName", handle)
+    capability = calls.query("nvmlDeviceGetCudaComputeCapability", handle)
+    memory = getattr(calls.query_optional("nvmlDeviceGetMemoryInfo", handle), "total", None)
+    modes = calls.query_optional("nvmlDeviceGetMigMode", handle)
     return (
         None if name is None else _text(name),
         *(capability if isinstance(capability, tuple) else (None, None)),

@@ -1,4 +1,4 @@
-"""GPUs on the PCI bus: the only source that works without a driver, and the one that says which driver holds them."""
+"""GPUs on the PCI bus: the only source that needs no driver, and that says which driver is bound to them."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, Reading, SourceFailure
 
 PciTable = Callable[[str], "tuple[str, ComputeCapability] | None"]
-"""Four lower-case hex digits of a device id to product name and compute capability; the caller brings the table."""
+"""Maps four lower-case hex digits of a device id to product name and compute capability; the caller passes the table.
+"""
 
 DEVICES = "sys/bus/pci/devices"
-"""Where the kernel shows the devices of the bus, below the root."""
+"""The kernel's directory of the devices on the bus, below the root."""
 NVIDIA_VENDOR = "0x10de"
 DISPLAY_CLASS = "0x03"
 """VGA (0x0300) and 3D (0x0302) controllers; the card's audio and USB functions have other classes."""
 
 
 class PciDevice(NamedTuple):
-    """One NVIDIA GPU on the bus and the kernel driver bound to it, None for no driver."""
+    """One NVIDIA GPU on the bus and the kernel driver bound to it; None for no driver."""
 
     address: str
     device: str
@@ -32,14 +33,17 @@ class PciDevice(NamedTuple):
 
 
 class PciProbe(NamedTuple):
-    """``/sys/bus/pci/devices``. No GPU on a readable bus is an answer (``gpus`` empty); no bus at all is None."""
+    """``/sys/bus/pci/devices``.
+
+    A readable bus without a GPU is a reading (``gpus`` empty); without a bus there is none.
+    """
 
     root: Path
     table: PciTable | None = None
     name: str = Source.PCI
 
     def read(self) -> Reading | None:
-        """Return the NVIDIA GPUs on the bus, with a problem when one is not bound to NVIDIA's driver."""
+        """Return the NVIDIA GPUs on the bus, with a problem if one is not bound to NVIDIA's driver."""
         directory = self.root / DEVICES
         addresses = names_in(directory)
         if addresses is None:
@@ -52,7 +56,7 @@ class PciProbe(NamedTuple):
 
 
 def gpu_of_device(device: str, table: PciTable | None) -> Gpu:
-    """The GPU with this PCI device id; one that no table knows keeps its id as name and has no capability."""
+    """The GPU with this PCI device id; if no table knows it, its name is the id and it has no capability."""
     known = table(device) if table is not None else None
     return Gpu(*known) if known is not None else Gpu(f"NVIDIA device 10de:{device}", None)
 
@@ -62,7 +66,7 @@ def nvidia_gpus(
 ) -> Iterator[PciDevice]:
     """NVIDIA's display controllers among the devices at ``addresses``.
 
-    ``text`` reads a file below :data:`DEVICES`, ``link`` gives the last part of what a link there leads to.
+    ``text`` reads a file below :data:`DEVICES`, ``link`` returns the last part of the target of a link there.
     """
     for address in addresses:
         if text(f"{address}/vendor") != NVIDIA_VENDOR:
@@ -78,9 +82,9 @@ def _binding_problem(devices: Iterable[PciDevice]) -> SourceFailure | None:
     if not strays:
         return None
     bound = any(device.bound_to is not None for device in strays)
-    said = ", ".join(f"{device.address} ({_binding(device.bound_to)})" for device in strays)
+    bindings = ", ".join(f"{device.address} ({_binding(device.bound_to)})" for device in strays)
     code = Trouble.BOUND_ELSEWHERE if bound else Trouble.NOT_BOUND
-    return SourceFailure(code, f"not driven by the NVIDIA driver: {said}")
+    return SourceFailure(code, f"not driven by the NVIDIA driver: {bindings}")
 
 
 def _binding(driver: str | None) -> str:

@@ -1,4 +1,4 @@
-"""The seam of this package: one way of asking a machine about its NVIDIA driver, and the names of all ways."""
+"""The interface of a source of facts about the NVIDIA driver, and the names of all sources."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from envsolve.model.host import Reading, SourceFailure
 
 
 class Source(StrEnum):
-    """Names of sources as ``origin`` and ``readings`` show them; a file source is called by its path."""
+    """Names of sources in ``origin`` and ``readings``; a file is named by its path."""
 
     NVML = "nvml"
     LIBCUDA = "libcuda"
@@ -25,20 +25,20 @@ class Source(StrEnum):
 
 
 class Probe(Protocol):
-    """One way of asking this machine about its NVIDIA driver."""
+    """One source of facts about the NVIDIA driver of this machine."""
 
     @property
     def name(self) -> str:
-        """The source, as ``origin`` and messages name it."""
+        """The source, as in ``origin`` and messages."""
 
     def read(self) -> Reading | None:
-        """Return what this source says, or None if it does not apply."""
+        """Return the facts from this source, or None if it does not apply."""
 
 
-def ask(probe: Probe) -> Reading | None:
-    """Read one source; whatever goes wrong in it becomes a reading, since one broken source must not end detection.
+def read_probe(probe: Probe) -> Reading | None:
+    """Read one source. Every failure becomes a reading, since one broken source must not end detection.
 
-    Text of the driver, its programs and its files enters here. It becomes short lines that cannot steer a terminal.
+    Text of the driver, its programs and its files enters here. It becomes short lines without control characters.
     """
     try:
         reading = probe.read()

@@ -2,12 +2,12 @@
 
 The first line that fits decides:
 
-1. a working driver lists GPUs: READY, unless libcuda cannot be used with them (missing or refused: NO_ACCESS, any
-   other error: DRIVER_BROKEN);
-2. unmistakable breakage (versions that do not match, a hang, fabric manager): DRIVER_BROKEN;
+1. a working driver lists GPUs: READY, unless libcuda cannot be used with them (missing or refused: NO_ACCESS, any other
+error: DRIVER_BROKEN);
+2. clear breakage (versions that do not match, a hang, fabric manager): DRIVER_BROKEN;
 3. permission refused, or a loaded kernel module without device nodes or driver libraries: NO_ACCESS;
-4. libraries without a loaded module (NVML 9, a stub): NO_HARDWARE where the PCI bus holds no GPU, as on login nodes
-   with driver packages; NO_DRIVER where another kernel driver holds the GPU; otherwise DRIVER_BROKEN;
+4. libraries without a loaded module (NVML 9, a stub): NO_HARDWARE if the PCI bus has no GPU, as on login nodes with
+driver packages; NO_DRIVER if another kernel driver is bound to the GPU; otherwise DRIVER_BROKEN;
 5. any other error of the driver: DRIVER_BROKEN;
 6. a driver and no GPU: NO_GPU;
 7. GPUs on the bus and no driver: NO_DRIVER;
@@ -44,7 +44,7 @@ NODES = (Trouble.DEVICE_NODES_MISSING, Trouble.DEVICE_NODES_DENIED)
 
 
 def status_of(evidence: Evidence) -> GpuStatus:
-    """Decide by the list at the top of this module."""
+    """The status by the list at the top of this module."""
     if evidence.has_live_gpus:
         return _with_gpus(evidence)
     if evidence.has_trouble(BROKEN):
@@ -59,7 +59,7 @@ def status_of(evidence: Evidence) -> GpuStatus:
 
 
 def _with_gpus(evidence: Evidence) -> GpuStatus:
-    """GPUs are listed; whether CUDA programs can use them is libcuda's word, where it was asked."""
+    """The status if GPUs are listed: libcuda decides whether CUDA programs can use them, if it was queried."""
     problem = evidence.problem_of(Source.LIBCUDA)
     if problem is None or evidence.gpus_of(Source.LIBCUDA) or problem.code == Trouble.PROBE_FAILED:
         return GpuStatus.READY
@@ -79,7 +79,7 @@ def _no_access(evidence: Evidence) -> bool:
 
 
 def _libraries_missing(evidence: Evidence) -> bool:
-    """Whether no driver library was found; one that was not asked does not count as found."""
+    """Whether no driver library was found; one that was not queried does not count as found."""
     nvml, cuda = evidence.problem_of(Source.NVML), evidence.problem_of(Source.LIBCUDA)
     if nvml is None or nvml.code != Trouble.LIBRARY_MISSING:
         return False
@@ -87,7 +87,7 @@ def _libraries_missing(evidence: Evidence) -> bool:
 
 
 def _not_loaded(evidence: Evidence) -> GpuStatus:
-    """Libraries that no kernel driver answers, or that are no driver at all (a toolkit's stub)."""
+    """The status for libraries that no kernel driver answers, or that are no driver at all (a toolkit's stub)."""
     if evidence.gpus_on_bus == 0:
         return GpuStatus.NO_HARDWARE
     if evidence.has_trouble([Trouble.BOUND_ELSEWHERE], [Source.PCI]):

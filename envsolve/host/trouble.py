@@ -1,4 +1,4 @@
-"""The vocabulary of what goes wrong between a process and an NVIDIA driver, and the error numbers that mean it.
+"""The codes for what can go wrong between a process and an NVIDIA driver, and the error numbers for each.
 
 NVML and nvidia-smi share one set of numbers (``nvmlReturn_t``, nvml.h), CUDA has its own (``CUresult``, cuda.h).
 """
@@ -11,7 +11,10 @@ from envsolve.model.host import SourceFailure
 
 
 class Trouble(StrEnum):
-    """Codes of :class:`~envsolve.model.host.SourceFailure`. Kebab-case and stable: other floors match on them."""
+    """Codes of :class:`~envsolve.model.host.SourceFailure`.
+
+    Kebab-case and stable, since other packages match on them.
+    """
 
     LIBRARY_MISSING = "library-missing"
     LIBRARY_UNUSABLE = "library-unusable"
@@ -65,19 +68,19 @@ _CUDA = {
 
 
 def nvml_problem(number: int, call: str) -> SourceFailure:
-    """What NVML error ``number`` out of ``call`` means."""
+    """The meaning of the NVML error ``number`` returned by ``call``."""
     code, text = _NVML.get(number, (Trouble.OTHER_ERROR, "the driver reported an error"))
     return SourceFailure(code, f"{call} failed with NVML error {number}: {text}", number)
 
 
 def cuda_problem(number: int, call: str) -> SourceFailure:
-    """What CUDA error ``number`` out of ``call`` means."""
+    """The meaning of the CUDA error ``number`` returned by ``call``."""
     code, text = _CUDA.get(number, (Trouble.OTHER_ERROR, "the driver reported an error"))
     return SourceFailure(code, f"{call} failed with CUDA error {number}: {text}", number)
 
 
 def smi_problem(number: int) -> SourceFailure:
-    """What exit code ``number`` of nvidia-smi means: mostly NVML numbers, 6 for no devices (nvidia-smi manual)."""
+    """The meaning of exit code ``number`` of nvidia-smi: mostly NVML numbers, 6 for no devices (nvidia-smi manual)."""
     if number == SMI_NO_DEVICES:
         return SourceFailure(Trouble.NO_DEVICE, f"nvidia-smi found no devices (exit {SMI_NO_DEVICES})", number)
     code, text = _NVML.get(number, (Trouble.OTHER_ERROR, "it gave no readable answer"))

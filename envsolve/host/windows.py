@@ -1,4 +1,4 @@
-"""Windows display adapters in the registry: the driver version where neither NVML nor nvidia-smi answers."""
+"""Windows display adapters in the registry: the driver version if neither NVML nor nvidia-smi answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEVICE_ID = re.compile(r"VEN_10DE&DEV_([0-9A-F]{4})", re.IGNORECASE)
 
 
 class DisplayAdapter(NamedTuple):
-    """What the registry holds of one adapter: its driver's name, version in Windows' form, and PCI id."""
+    """An adapter in the registry: its driver's name, version in Windows' form, and PCI id."""
 
     description: str
     driver_version: str
@@ -28,7 +28,7 @@ class DisplayAdapter(NamedTuple):
 
 
 def nvidia_version(wddm: str) -> DriverVersion | None:
-    """NVIDIA's number out of Windows' form: the last five digits, so 31.0.15.8065 is 580.65."""
+    """NVIDIA's version from Windows' form: the last five digits, so 31.0.15.8065 is 580.65."""
     match = _WDDM.match(wddm.strip())
     if match is None:
         return None
@@ -68,14 +68,14 @@ else:
 
 
 class RegistryProbe(NamedTuple):
-    """The NVIDIA adapters of the registry. It keeps adapters that were taken out, so it comes last for GPUs."""
+    """The NVIDIA adapters in the registry. Removed adapters remain there, so it is the last choice for GPUs."""
 
     table: PciTable | None = None
     adapters: Callable[[], Iterable[DisplayAdapter]] = read_adapters
     name: str = Source.REGISTRY
 
     def read(self) -> Reading | None:
-        """Return the first NVIDIA adapter's driver and all NVIDIA adapters as GPUs, or None without any."""
+        """Return the first NVIDIA adapter's driver and all NVIDIA adapters as GPUs; None if there is none."""
         nvidia = [adapter for adapter in self.adapters() if _DEVICE_ID.search(adapter.matching_device)]
         if not nvidia:
             return None

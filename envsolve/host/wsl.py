@@ -12,7 +12,7 @@ _LOADER_DIRECTORIES = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu", "usr/
 
 
 def is_wsl(root: Path) -> bool:
-    """Whether this is WSL 2 with GPU support: the paravirtual device, Windows' libraries, or the kernel's name."""
+    """Whether this is WSL 2 with GPU support, by the paravirtual device, Windows' libraries, or the kernel's name."""
     if exists(root / "dev/dxg") or exists(root / WSL_LIBRARIES / "libcuda.so.1"):
         return True
     release = read_text(root / "proc/sys/kernel/osrelease") or ""
@@ -20,7 +20,7 @@ def is_wsl(root: Path) -> bool:
 
 
 def shadowing_library(root: Path) -> str | None:
-    """Another libcuda in the loader's default directories, left by a Linux driver package, that hides Windows' one."""
+    """A libcuda in the loader's default directories, left by a Linux driver package, that hides the one of Windows."""
     genuine = root / WSL_LIBRARIES / "libcuda.so.1"
     if not exists(genuine):
         return None

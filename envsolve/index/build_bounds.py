@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envsolve.boundary.document import Kept, read_document
+from envsolve.boundary.document import TomlFile
 
 
 class BuildBound(NamedTuple):
@@ -26,7 +26,7 @@ def builds_document(name: str) -> Mapping[str, Any]:
     package = Path(__file__).parents[1]
     shipped = package / "_builds"
     path = (shipped if shipped.is_dir() else package.parent / "data" / "builds") / name
-    return read_document(path, Kept(path, wanted=True))
+    return TomlFile(path, cached=True).content()
 
 
 @cache

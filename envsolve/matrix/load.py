@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from envsolve.boundary.document import WHOLE_DIRECTORY, Document, Kept, read_document
+from envsolve.boundary.document import WHOLE_DIRECTORY, Document, TomlFile
 from envsolve.boundary.user_directories import data_directory
 from envsolve.errors import MatrixError
 from envsolve.matrix.cached_rows import part_of
@@ -106,9 +106,9 @@ class Matrix:
     def __init__(self, directory: str | PathLike[str] | None = None) -> None:
         self.directory = Path(directory) if directory else find_matrix()
         self.grows = not directory
-        """Whether it has, or may get, rows besides those of its files. A matrix given by directory does not."""
-        self._files: dict[str, Document] = {}
-        self._caches: dict[str, Kept] = {}
+        """Whether it has, or may get, rows beside those of its files: one that is named stays as it is."""
+        self._documents: dict[str, Document] = {}
+        self._files: dict[str, TomlFile] = {}
         self._read_extensions: dict[str, tuple[BuildFacts, ...]] = {}
         self._of_wheels: dict[str, tuple[BuildFacts, ...]] = {}
         self._frameworks: dict[tuple[str, Platform | None], FrameworkTable] = {}
@@ -144,15 +144,15 @@ class Matrix:
         return self._frameworks[key]
 
     def _strict_framework(self, name: str, platform: Platform | None) -> FrameworkTable:
-        """Read and check every value. A file without mistakes is cached, so that the next read is fast."""
+        """Read strictly, and cache a file without mistakes so that it can be read quickly from then on."""
         table = self._read(name, lambda document, mistakes: read_framework(name, document, platform, mistakes))
         if platform is not None:
-            self._forms_of(name).keep(platform.value, part_of(self.document(name), platform))
+            self._file(name).store_part(platform.value, part_of(self.document(name), platform))
         return table
 
     def _cached_framework(self, name: str, platform: Platform) -> FrameworkTable | None:
-        """Return the table from the cache, or None if it is not cached."""
-        part = self._forms_of(name).form(platform.value)
+        """The table from the cache, or None if it is not cached."""
+        part = self._file(name).part(platform.value)
         return None if part is None else cached_framework(name, part, platform)
 
     @cached_property
@@ -298,22 +298,19 @@ class Matrix:
     def _path(self, name: str) -> Path:
         return self.directory / f"{name}.toml"
 
-    def _forms_of(self, name: str) -> Kept:
-        """The cache of a file.
-
-        It identifies the file as it was before it was first read, so later changes are detected.
-        """
-        if name not in self._caches:
-            self._caches[name] = Kept(self._path(name), wanted=self.is_shipped)
-        return self._caches[name]
+    def _file(self, name: str) -> TomlFile:
+        """A file as it was before it was first read: a later change must not be cached as its content."""
+        if name not in self._files:
+            self._files[name] = TomlFile(self._path(name), cached=self.is_shipped)
+        return self._files[name]
 
     def document(self, name: str) -> Document:
         """Return a file as parsed. Raises MatrixError if it cannot be read, is not TOML or needs a newer envsolve."""
-        if name not in self._files:
-            document = read_document(self._path(name), self._forms_of(name))
+        if name not in self._documents:
+            document = self._file(name).content()
             require_schema(name, document)
-            self._files[name] = document
-        return self._files[name]
+            self._documents[name] = document
+        return self._documents[name]
 
 
 def _on(platform: Platform | None, facts: Iterable[BuildFacts]) -> tuple[BuildFacts, ...]:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from envsolve.boundary.document import Document, Kept, read_document
+from envsolve.boundary.document import Document, TomlFile
 from envsolve.errors import MatrixError
 from envsolve.matrix.load import Matrix
 from envsolve.matrix.row import Mistakes
@@ -42,7 +42,7 @@ def opened(directory: Path) -> dict[str, Read]:
 
 
 def _document(path: Path) -> Document:
-    return read_document(path, Kept(path, wanted=False))
+    return TomlFile(path, cached=False).content()
 
 
 class Overlay:

@@ -1,7 +1,7 @@
-"""Every answer of the solver for one set of frameworks, with what is different for each machine left open.
+"""Every answer of the solver for one set of frameworks, with placeholders for what differs between machines.
 
-The texts are those that the command line prints. ``@gpu@``, ``@driver@`` and ``@command@`` stand in them for the words
-of the request; a command has ``@gpu@`` in quotes.
+The texts are those of the command line. ``@gpu@``, ``@driver@`` and ``@command@`` are placeholders for the words of the
+request; in a command ``@gpu@`` is quoted.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from envsolve.site.machines import DRIVER, GpuKind, driver_steps
 
 GPU, COMMAND = "@gpu@", "@command@"
 CPU = "none"
-"""What the command line calls the choice of no GPU."""
+"""The command line's word for no GPU."""
 
 
 class PatientSolver(Solver):
-    """Solves each problem once: what refuses several frameworks asks for the answers to fewer of them again.
+    """Solves each problem once: refusing several frameworks needs the answers to fewer of them again.
 
-    Neither the name of a GPU nor the GPUs and the driver of a request decide anything beside those of its problem, so
-    that its solutions have ``@gpu@`` for the name.
+    Neither the name of a GPU nor the GPUs and the driver of a request matter besides those of its problem, so its
+    solutions have ``@gpu@`` as the name.
     """
 
     def __init__(self, matrix: Matrix) -> None:
@@ -52,13 +52,13 @@ class PatientSolver(Solver):
         self._known: dict[tuple[object, ...], Known] = {}
 
     def forget(self) -> None:
-        """Drop what was solved, which other GPUs do not ask again."""
+        """Forget the solutions, which other GPUs do not need."""
         self._solved.clear()
         self._solvable.clear()
         self._known.clear()
 
     def solve(self, request: Request, problem: Problem) -> Solution | None:
-        """As Solver does."""
+        """Like Solver.solve."""
         key = _without_names(request, problem)
         if key not in self._solved:
             self._solved[key] = super().solve(*key)
@@ -66,7 +66,7 @@ class PatientSolver(Solver):
         return None if found is None else found._replace(request=request, problem=problem)
 
     def can_solve(self, request: Request, problem: Problem) -> bool:
-        """As Solver does."""
+        """Like Solver.can_solve."""
         key = _without_names(request, problem)
         if key not in self._solvable:
             self._solvable[key] = super().can_solve(*key)
@@ -75,10 +75,10 @@ class PatientSolver(Solver):
     def provider(
         self, group: Sequence[Source], request: Request, problem: Problem, toolkit: Toolkit | None = None
     ) -> Provider:
-        """As Solver does, with what is known already of builds on these machines."""
+        """Like Solver.provider, with what is already known about builds on these machines."""
         several = len(problem.frameworks) > 1 and request.format in PYTHON_FORMATS
-        asked, posed = _without_names(request, problem)
-        key = (tuple(group), asked._replace(frameworks=()), posed._replace(frameworks=()), toolkit, several)
+        requested, posed = _without_names(request, problem)
+        key = (tuple(group), requested._replace(frameworks=()), posed._replace(frameworks=()), toolkit, several)
         known = self._known.setdefault(key, Known())
         return Provider(request, problem, self.catalogue(problem), group, toolkit, known)
 
@@ -89,7 +89,7 @@ def _without_names(request: Request, problem: Problem) -> tuple[Request, Problem
 
 
 class Way(NamedTuple):
-    """A way out: what it does, the command, and the state of the selector that it means ("" if it has none)."""
+    """A fix: what it does, the command, and the state of the selector for it ("" if there is none)."""
 
     text: str
     command: str
@@ -106,7 +106,7 @@ class Stack(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """Why there is no answer: the code, what happened, the smallest conflict with its sources, and the ways out."""
+    """Why there is no answer: the code, the message, the smallest conflict with its sources, and the fixes."""
 
     code: str
     message: str
@@ -121,9 +121,9 @@ Outcome = Stack | Refusal
 def request_for(
     frameworks: Sequence[str], platform: Platform, gpu: str, driver: DriverVersion | None, format_name: str
 ) -> Request:
-    """The request that the command line makes of these words.
+    """The request that the command line makes from these words.
 
-    Without a GPU the command line takes the C library of its own machine, so the request names one.
+    Without a GPU the command line uses the C library of its own machine, so the request names one.
     """
     return Request(
         tuple(FrameworkRequest(name, SpecifierSet()) for name in frameworks),
@@ -135,25 +135,25 @@ def request_for(
     )
 
 
-class Asking(NamedTuple):
-    """A matrix with its solver, and what is asked of them: frameworks for one platform and one kind of files."""
+class Query(NamedTuple):
+    """A matrix with its solver, and a query for them: frameworks for one platform and one kind of files."""
 
     matrix: Matrix
     solver: Solver
     frameworks: tuple[str, ...]
     platform: Platform
     formats: tuple[str, ...]
-    """The formats of one stack: that in which the solver is asked is the first."""
+    """The formats of one stack; the first one is used for the request."""
 
     def outcome(self, kind: GpuKind | None, driver: DriverVersion | None) -> Outcome:
-        """What the solver answers for one kind of machine; None is one without a GPU."""
+        """The solver's outcome for one kind of machine; None is one without a GPU."""
         name = kind.example if kind is not None and kind.products else ""
 
         def open_(text: str) -> str:
             return text.replace(name, GPU) if name else text
 
-        asked = CPU if kind is None else kind.example
-        request = request_for(self.frameworks, self.platform, asked, driver, self.formats[0])
+        requested = CPU if kind is None else kind.example
+        request = request_for(self.frameworks, self.platform, requested, driver, self.formats[0])
         try:
             (answer,), notes = answers_to(request, self.matrix, {}, self.solver)
         except EnvsolveError as error:
@@ -166,16 +166,16 @@ class Asking(NamedTuple):
         )
 
 
-def by_driver(asking: Asking, kind: GpuKind, steps: Sequence[tuple[int, ...]]) -> list[tuple[int, Outcome]]:
-    """The outcome for each driver, as the number of ``steps`` that have it in a row, the oldest driver first.
+def by_driver(query: Query, kind: GpuKind, steps: Sequence[tuple[int, ...]]) -> list[tuple[int, Outcome]]:
+    """The outcome for each driver, as the number of consecutive ``steps`` with it, the oldest driver first.
 
-    Only the steps of this kind are solved: the solver prefers a CUDA that the driver supports in full, so that two
-    drivers may have one answer and one between them another.
+    Only the steps of this kind are solved: the solver prefers a CUDA that the driver supports in full, so two drivers
+    may have the same answer and one between them another.
     """
-    own = set(driver_steps(kind, asking.matrix, asking.platform))
+    own = set(driver_steps(kind, query.matrix, query.platform))
     found: list[Outcome] = []
     for step in steps:
-        found.append(asking.outcome(kind, DriverVersion(step, DRIVER)) if step in own else found[-1])
+        found.append(query.outcome(kind, DriverVersion(step, DRIVER)) if step in own else found[-1])
     return [(len(list(same)), outcome) for outcome, same in groupby(found)]
 
 
@@ -189,7 +189,7 @@ def _file(answer: Answer, format_name: str) -> str:
 
 
 def refusal_of(error: EnvsolveError, gpu: str = "") -> Refusal:
-    """An error as the site has it, with the name of its ``gpu`` left open if there is one."""
+    """An error in the form of the site, with a placeholder for the name of its ``gpu`` if there is one."""
 
     def open_(text: str) -> str:
         return text.replace(gpu, GPU) if gpu else text
@@ -205,7 +205,7 @@ def refusal_of(error: EnvsolveError, gpu: str = "") -> Refusal:
 
 
 _KEYS = {"--framework": "framework", "--driver": "driver", "--gpu": "gpu", "--platform": "platform"}
-"""The options that the selector has, with the keys of its address."""
+"""The options in the selector, with the keys of its address."""
 
 
 @cache

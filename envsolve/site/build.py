@@ -1,4 +1,4 @@
-"""Building the site: every answer, then every page, into a folder."""
+"""Build the site: every answer, then every page, into a directory."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from envsolve.site.pages import pages
 def build_site(
     directory: Path, matrix_directory: Path | None, together: int, on_progress: Callable[[int, int], None]
 ) -> int:
-    """Write the site into ``directory`` and return how many pages it has; ``on_progress`` as in all_outcomes.
+    """Write the site into ``directory`` and return the number of its pages; ``on_progress`` as in all_outcomes.
 
-    Only files of the same name are replaced. Raises UsageError for a directory that cannot be written, MatrixError
-    where the matrix is unsound.
+    Only files of the same name are overwritten. Raises UsageError if the directory cannot be written, MatrixError if
+    the matrix is invalid.
     """
-    _write(directory / "index.html", "")  # before the answers, which take long
+    _write(directory / "index.html", "")  # # before the answers, which take long
     matrix = Matrix(matrix_directory or find_matrix())
     every = parts(str(matrix.directory), matrix.framework_names, together)
     answers = Answers(matrix, all_outcomes(every, on_progress))

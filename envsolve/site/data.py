@@ -1,4 +1,4 @@
-"""Every outcome that the site has, found on all processors, and looked up by machine."""
+"""Every outcome on the site, computed on all processors, and looked up by machine."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from packaging.version import Version
 from envsolve.matrix.load import Matrix
 from envsolve.model.host import Platform
 from envsolve.model.versions import DriverVersion
-from envsolve.site.answers import Asking, Outcome, PatientSolver, Refusal, Stack, by_driver
+from envsolve.site.answers import Outcome, PatientSolver, Query, Refusal, Stack, by_driver
 from envsolve.site.machines import PLATFORMS, GpuKind, all_driver_steps, gpu_kinds
 
 KINDS = (("environment", "pixi"), ("requirements",))
-"""The formats that one stack is written in, by who installs it: conda or pip."""
+"""The formats of one stack, by what installs it: conda or pip."""
 
 
 Runs = tuple[tuple[int, Outcome], ...]
-"""Outcomes, each with how many kinds of drivers have it: from the oldest driver on, and last that of an unknown one."""
+"""Outcomes, each with the number of driver ranges that have it: from the oldest driver on, then that of an unknown
+driver.
+"""
 Case = tuple[tuple[str, ...], Platform, tuple[str, ...], GpuKind | None]
 """Frameworks on a platform in one kind of files, for a kind of GPU, or for none."""
 
 
 class Part(NamedTuple):
-    """The answers that one process finds at a time: those of all sets of frameworks for GPUs of one capability.
+    """The answers that one process computes at a time: those of all sets of frameworks for GPUs of one capability.
 
-    What refuses three frameworks asks for the answers to two of them on the same machine.
+    Refusing three frameworks needs the answers to two of them on the same machine.
     """
 
     directory: str
@@ -55,23 +57,23 @@ def find_outcomes(part: Part) -> list[tuple[Case, Runs]]:
     solver.forget()
     found: list[tuple[Case, Runs]] = []
     for frameworks, formats in product(part.sets, KINDS):
-        asking = Asking(matrix, solver, frameworks, part.platform, formats)
+        query = Query(matrix, solver, frameworks, part.platform, formats)
         for kind in part.kinds:
-            runs = () if kind is None else by_driver(asking, kind, steps[part.platform])
-            found.append(((frameworks, part.platform, formats, kind), (*runs, (1, asking.outcome(kind, None)))))
+            runs = () if kind is None else by_driver(query, kind, steps[part.platform])
+            found.append(((frameworks, part.platform, formats, kind), (*runs, (1, query.outcome(kind, None)))))
     return found
 
 
 @cache
 def _known(directory: str) -> tuple[Matrix, PatientSolver, Mapping[Platform, tuple[tuple[int, ...], ...]]]:
-    """What serves every part of a process."""
+    """What all parts of a process share."""
     matrix = Matrix(directory)
     kinds, _ = gpu_kinds(matrix)
     return matrix, PatientSolver(matrix), {it: all_driver_steps(kinds, matrix, it) for it in PLATFORMS}
 
 
 def all_outcomes(every: list[Part], on_progress: Callable[[int, int], None]) -> dict[Case, Runs]:
-    """The outcomes of all parts, on every processor; ``on_progress`` gets how many parts are done, and of how many."""
+    """The outcomes of all parts, on every processor; ``on_progress`` gets the number of finished parts, and of all."""
     found: dict[Case, Runs] = {}
     with get_context("spawn").Pool(os.cpu_count()) as pool:
         for number, runs in enumerate(pool.imap(find_outcomes, every), 1):
@@ -81,7 +83,7 @@ def all_outcomes(every: list[Part], on_progress: Callable[[int, int], None]) -> 
 
 
 class Answers:
-    """The outcomes of every part, found by machine."""
+    """The outcomes of all parts, by machine."""
 
     def __init__(self, matrix: Matrix, outcomes: Mapping[Case, Runs]) -> None:
         self.matrix, self._outcomes = matrix, outcomes
@@ -95,15 +97,15 @@ class Answers:
         self._steps = {it: all_driver_steps(self.kinds, matrix, it) for it in PLATFORMS}
 
     def runs(self, case: Case) -> Runs:
-        """The outcomes of one case by the driver."""
+        """The outcomes of one case by driver."""
         return self._outcomes[case]
 
     def steps(self, platform: Platform) -> tuple[tuple[int, ...], ...]:
-        """The first driver of each range that any GPU distinguishes."""
+        """The first driver of each range that matters for any GPU."""
         return self._steps[platform]
 
     def days_behind(self, framework: str, version: str) -> int | None:
-        """How many days a release is older than the newest; None if its day is not known."""
+        """How many days older than the newest release a release is; None if its date is unknown."""
         days = self._days[framework]
         day = days.get(Version(version))
         return None if day is None else (date.fromisoformat(max(days.values())) - date.fromisoformat(day)).days
@@ -111,7 +113,7 @@ class Answers:
     def newest(
         self, framework: str, kind: GpuKind, driver: DriverVersion | None, platform: Platform
     ) -> tuple[str, Stack | Refusal]:
-        """The newest release of a framework that a machine runs, or why there is none, with the manager for it."""
+        """The newest release of a framework that runs on a machine, or why there is none, with the package manager."""
         found = [
             (manager, self.outcome((framework,), platform, formats, kind, driver))
             for manager, formats in (("pip", KINDS[1]), ("conda", KINDS[0]))
@@ -126,7 +128,7 @@ class Answers:
         kind: GpuKind,
         driver: DriverVersion | None,
     ) -> Outcome:
-        """The outcome for one machine; None is an unknown driver."""
+        """The outcome for one machine; a driver of None is unknown."""
         *runs, (_, unknown) = self._outcomes[frameworks, platform, formats, kind]
         if driver is None:
             return unknown

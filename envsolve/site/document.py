@@ -1,4 +1,4 @@
-"""What the selector reads: every answer in one document of plain lists and texts, each of them once."""
+"""The data of the selector: every answer in one document of plain lists and texts, without duplicates."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from envsolve.site.machines import DRIVER, PLATFORMS, GpuKind
 
 
 class Manager(NamedTuple):
-    """What installs an environment: the format and the file that it takes, and what the page shows of it."""
+    """A tool that installs an environment: its format and file, and what the page shows for it."""
 
     name: str
     format: str
@@ -47,7 +47,7 @@ WORDS = {
 
 
 def document_of(answers: Answers) -> dict[str, Any]:
-    """What the selector reads: plain lists and texts, each text, source and outcome once."""
+    """The document for the selector: plain lists and texts, each text, source and outcome once."""
     matrix = answers.matrix
     encoder = _Encoder()
     index: dict[str, dict[str, list[list[int]]]] = {}
@@ -85,7 +85,7 @@ def document_of(answers: Answers) -> dict[str, Any]:
 
 
 def _names(kinds: Sequence[GpuKind]) -> Iterator[tuple[str, int]]:
-    """How a GPU may be named, each with the number of its kind."""
+    """Names for a GPU, each with the number of its kind."""
     for number, kind in enumerate(kinds):
         yield from ((name, number) for name in kind.products)
         if not kind.forward:
@@ -93,7 +93,7 @@ def _names(kinds: Sequence[GpuKind]) -> Iterator[tuple[str, int]]:
 
 
 def _manager(it: Manager) -> dict[str, object]:
-    """With the formats of its kind, and what the command line has for its format."""
+    """A manager with the formats of its kind, and the options for its format."""
     formats = KINDS[0] if it.format in KINDS[0] else KINDS[1]
     option = _command(["any"], None, it.format).removeprefix(_command(["any"], None, "environment"))
     place = formats.index(it.format) if it.format in formats else 0
@@ -101,13 +101,13 @@ def _manager(it: Manager) -> dict[str, object]:
 
 
 def _command(frameworks: Sequence[str], driver: DriverVersion | None, format_name: str, gpu: str = "the GPU") -> str:
-    """The command line with its GPU, driver and platform left open. What has a space in it is quoted."""
+    """The command line with placeholders for GPU, driver and platform. Words with spaces are quoted."""
     request = request_for(frameworks, PLATFORMS[0], gpu, driver, format_name)
     return command_of(request).replace("the GPU", GPU).replace(PLATFORMS[0], "@platform@")
 
 
 class _Encoder:
-    """Gives each outcome, text and source a number."""
+    """Assigns a number to each outcome, text and source."""
 
     def __init__(self) -> None:
         self._outcomes: dict[Outcome, int] = {}
@@ -115,17 +115,17 @@ class _Encoder:
         self._sources: dict[str, int] = {}
 
     def number(self, outcome: Outcome) -> int:
-        """That of an outcome."""
+        """The number of an outcome."""
         return self._outcomes.setdefault(outcome, len(self._outcomes))
 
     def tables(self) -> dict[str, list[Any]]:
-        """The outcomes, with the texts and the sources, in parts with their links, that they name by number."""
+        """The outcomes, texts and sources by number; texts and sources in parts, with their links."""
         outcomes = [self._encoded(it) for it in self._outcomes]
         sources = [[it for part in link_parts(text) for it in part] for text in self._sources]
         return {"outcomes": outcomes, "texts": list(self._texts), "sources": sources}
 
     def _encoded(self, outcome: Outcome) -> list[Any]:
-        """Four lists for a stack; what a refusal has begins with the number of a text."""
+        """Four lists for a stack; a refusal begins with the number of a text."""
         because = [it for text, source in outcome.because for it in (self._text(text), self._source(source))]
         if isinstance(outcome, Stack):
             files = [[self._text(line) for line in text.split("\n")] for _, text in outcome.files]

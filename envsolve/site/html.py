@@ -1,4 +1,4 @@
-"""HTML made of values: every text is escaped, and a page allows itself no more than it has."""
+"""HTML from values: every text is escaped, and the policy of a page allows only its own content."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ class Html(str):
 
 
 def tag(element: str, /, *children: object, **attributes: object) -> Html:
-    """An element; ``class_`` and ``for_`` are spelled so, a dash is an underscore, and None leaves an attribute out."""
-    said = "".join(
+    """An element; ``class_`` and ``for_`` lose their underscore, others become dashes, and None omits an attribute."""
+    attributes_text = "".join(
         f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )
-    return Html(f"<{element}{said}>" + ("" if element in _VOID else f"{joined(children)}</{element}>"))
+    return Html(f"<{element}{attributes_text}>" + ("" if element in _VOID else f"{joined(children)}</{element}>"))
 
 
 def joined(children: Iterable[object]) -> Html:
-    """Several parts in a row."""
+    """Several parts one after the other."""
     return Html("".join(it if isinstance(it, Html) else escape(str(it), quote=False) for it in children))
 
 
 def link_parts(text: str) -> list[tuple[str, str]]:
-    """The text of a source in parts, each with the address that it names, or ""."""
+    """The text of a source in parts, each with the address that it contains, or ""."""
     parts, at = [], 0
     for found in _LINK.finditer(text):
         parts.append((text[at : found.start()], ""))
@@ -64,9 +64,10 @@ def _address(found: re.Match[str]) -> str:
 
 
 def page(title: str, body: Iterable[object], *, up: str | None = "../", script: str = "", data: str = "") -> str:
-    """A whole page. ``up`` leads to the folder of the index, None is one without; ``script`` reads the JSON ``data``.
+    """A whole page.
 
-    Its policy allows the style and the script that are in it, by their hashes, and nothing else: no network at all.
+    ``up`` leads to the directory of the index, None if there is none; ``script`` reads the JSON ``data``. Its policy
+    allows its own style and script, by their hashes, and nothing else: no network at all.
     """
     style = asset("style.css")
     scripts = f"script-src {_hash(script)}; " if script else ""
@@ -92,7 +93,7 @@ def page(title: str, body: Iterable[object], *, up: str | None = "../", script: 
 
 @cache
 def asset(name: str) -> str:
-    """A file of the folder ``assets``."""
+    """The content of a file in ``assets``."""
     return (_ASSETS / name).read_text(encoding="utf-8")
 
 
@@ -101,6 +102,6 @@ def _hash(text: str) -> str:
 
 
 def slug(name: str) -> str:
-    """A name as it is in an address: ``rtx-3090`` for NVIDIA GeForce RTX 3090."""
+    """A name for use in an address: ``rtx-3090`` for NVIDIA GeForce RTX 3090."""
     words = re.findall(r"[a-z0-9.]+", name.lower())
     return "-".join([it for it in words if it not in ("nvidia", "geforce")] or words)

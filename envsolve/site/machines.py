@@ -1,7 +1,7 @@
-"""The machines that a request can be for, as far as any rule of the solver tells them apart.
+"""The machines that a request can be for, as far as a rule of the solver distinguishes them.
 
-Of a GPU its compute capability counts, and whether NVIDIA's forward compatibility serves it. Of a driver it counts
-which limits it meets. So hundreds of products and all drivers come down to some dozens of kinds of each.
+For a GPU its compute capability matters, and whether NVIDIA's forward compatibility supports it. For a driver it
+matters which limits it meets. So hundreds of products and all drivers become some dozens of kinds of each.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from envsolve.model.host import Platform
 from envsolve.resolve.fleet import driver_limits
 
 PLATFORMS = (Platform.LINUX_64, Platform.LINUX_AARCH64, Platform.WIN_64)
-"""Those that have GPU builds."""
+"""The platforms with GPU builds."""
 DRIVER = "@driver@"
-"""Stands for a driver in the texts of an answer, and is written as a word of a shell without quotes."""
+"""The placeholder for a driver in the texts of an answer; a shell word that needs no quotes."""
 _PARTS = 3
 
 
 class GpuKind(NamedTuple):
-    """Products that no rule tells apart; with ``forward`` a data-centre GPU, which can use the packages cuda-compat.
+    """Products that no rule distinguishes; with ``forward`` a data-centre GPU, which can use the packages cuda-compat.
 
-    A GPU that is named by its compute capability alone is of the kind without. That kind may have no products.
+    A GPU that is only named by its compute capability belongs to the kind without. That kind may have no products.
     """
 
     capability: ComputeCapability
@@ -35,12 +35,12 @@ class GpuKind(NamedTuple):
 
     @property
     def example(self) -> str:
-        """The longest name: the one that no other text has in it by chance; or the compute capability."""
+        """The longest name, which no other text contains by chance, or the compute capability."""
         return max(self.products, key=len, default=str(self.capability))
 
 
 def gpu_kinds(matrix: Matrix) -> tuple[tuple[GpuKind, ...], Mapping[str, UsageError]]:
-    """Every kind of GPU, the newest first, and the product names that stand for several, each with its error."""
+    """Every kind of GPU, the newest first, and the ambiguous product names, each with its error."""
     kinds: dict[tuple[ComputeCapability, bool], list[str]] = {
         (it.capability, False): [] for it in matrix.cuda.architectures
     }
@@ -57,7 +57,7 @@ def gpu_kinds(matrix: Matrix) -> tuple[tuple[GpuKind, ...], Mapping[str, UsageEr
 
 
 def driver_steps(kind: GpuKind, matrix: Matrix, platform: Platform) -> tuple[tuple[int, ...], ...]:
-    """The first driver of each range in which every rule gives a GPU one answer, the first of them older than all."""
+    """The first driver of each range in which all rules give a GPU the same answer; the first one is older than all."""
     life = matrix.cuda.life_of(kind.capability)
     limits = driver_limits(matrix.cuda, [] if life is None else [life], windows=platform.is_windows)
     named = {it.parts for it in limits}

@@ -22,7 +22,7 @@ _GAP = "…"
 
 
 def pages(answers: Answers) -> Iterator[tuple[str, str]]:
-    """Every page with its address below the folder of the site."""
+    """Every page with its address in the directory of the site."""
     yield "index.html", _index(answers)
     yield "timeline.html", _timeline(answers)
     yield "extensions.html", _extensions(answers)
@@ -219,7 +219,7 @@ def _findings() -> dict[str, list[Entry]]:
 
 def _errors() -> str:
     rows = [
-        (tag("a", identifier, href=f"error/{identifier}.html"), tag("td", _said(entries[0].title[-1]), class_="text"))
+        (tag("a", identifier, href=f"error/{identifier}.html"), tag("td", _text(entries[0].title[-1]), class_="text"))
         for identifier, entries in _findings().items()
     ]
     return page(
@@ -230,15 +230,15 @@ def _errors() -> str:
 def _error(identifier: str, entries: list[Entry]) -> str:
     body: list[Html] = [tag("h1", identifier)]
     for entry in entries:
-        body.append(tag("h2", _said(entry.title[-1])))
+        body.append(tag("h2", _text(entry.title[-1])))
         for title, sentences in (("Cause", entry.cause), ("Fix", entry.fix), ("More", entry.more)):
             if sentences:
-                body += [tag("h3", title), tag("ul", *(tag("li", _said(it)) for it in sentences))]
-        commands = [said for it in entry.commands if _GAP not in (said := _said(it))]
+                body += [tag("h3", title), tag("ul", *(tag("li", _text(it)) for it in sentences))]
+        commands = [text for it in entry.commands if _GAP not in (text := _text(it))]
         body += [tag("pre", tag("code", it), tabindex="0") for it in commands]
     return page(identifier, body)
 
 
-def _said(sentence: Sentence) -> str:
-    """A sentence of no case: a gap where it names a fact and has no other words for it."""
+def _text(sentence: Sentence) -> str:
+    """A sentence without a case: a gap for each fact that has no other words."""
     return filled(sentence.text, lambda name: _GAP if f"{{{name}}}" in sentence.text else None)

@@ -1,4 +1,4 @@
-"""The tables and the picture of the site, written from the matrix and from the outcomes of single frameworks."""
+"""The tables and the picture of the site, from the matrix and the outcomes of single frameworks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WIDTH, _LINE, _LABEL = 900, 20, 150
 
 
 def table(caption: str, header: Iterable[object], rows: Iterable[Iterable[object]]) -> Html:
-    """A table whose first column names its rows; a cell that is no element becomes one."""
+    """A table whose first column names its rows; a cell that is not an element becomes one."""
     return tag(
         "div",
         tag(
@@ -49,31 +49,31 @@ def _cells(row: Iterable[object]) -> Iterator[Html]:
 
 
 def evidence_list(items: Iterable[Evidence]) -> Html:
-    """What rows rest on, each once."""
+    """The evidence for rows, without duplicates."""
     each = {(it.kind, it.reference): it for it in items}.values()
     return tag("ul", *(tag("li", linked(it.reference), f" ({it.kind}, {it.seen})") for it in each), class_="source")
 
 
 def separate_gpus(kinds: Sequence[GpuKind], matrix: Matrix) -> list[tuple[GpuKind, Architecture]]:
-    """One kind for each capability of GPUs that are no Jetson modules, with its life, the newest first."""
+    """One kind for each capability of GPUs except Jetson modules, with its architecture, the newest first."""
     found = {kind.capability: kind for kind in kinds}
     lives = ((kind, matrix.cuda.life_of(kind.capability)) for kind in found.values())
     return [(kind, life) for kind, life in lives if life is not None and not life.is_jetson]
 
 
 class Popovers:
-    """What cells show when they are asked why, each text once; a cell names it by number."""
+    """The explanations of cells, without duplicates; a cell refers to one by number."""
 
     def __init__(self) -> None:
         self._numbers: dict[Html, int] = {}
 
     def button(self, content: Html, label: str) -> Html:
-        """The button that opens ``content``; ``label`` says of which cell."""
+        """The button that opens ``content``; ``label`` names its cell."""
         number = self._numbers.setdefault(content, len(self._numbers))
         return tag("button", "?", type="button", popovertarget=f"why{number}", aria_label=label, class_="why")
 
     def all(self) -> Html:
-        """Every text, for the end of the page. The browser opens and closes them; no script does."""
+        """Every text, for the end of the page. The browser opens and closes them without a script."""
         close = (
             tag("button", "Close", type="button", popovertarget=f"why{it}", popovertargetaction="hide")
             for it in self._numbers.values()
@@ -85,7 +85,7 @@ class Popovers:
 
 
 class Cells:
-    """Cells that say which release runs on a machine; ``up`` leads to the folder of the index."""
+    """Cells with the release that runs on a machine; ``up`` leads to the directory of the index."""
 
     def __init__(self, answers: Answers, up: str) -> None:
         self._answers, self._up = answers, up
@@ -99,7 +99,7 @@ class Cells:
         platform: Platform = Platform.LINUX_64,
         product: str = "",
     ) -> Html:
-        """The newest release that runs, by pip or conda; the colour says how far it is behind the newest."""
+        """The newest release that runs, with pip or conda; the colour says how far it is behind the newest one."""
         manager, outcome = self._answers.newest(framework, kind, driver, platform)
         version = outcome.releases[0][0] if outcome.releases else None
         gpu = product or kind.example
@@ -122,7 +122,7 @@ def _source(text: str) -> Html:
 
 
 def _age(days: int | None) -> str:
-    """The class of a cell by how far its release is behind."""
+    """The class of a cell by how far its release is behind the newest one."""
     return f"age{3 if days is None else sum(days > it for it in (0, _A_YEAR, _LONG))}"
 
 
@@ -183,13 +183,13 @@ def extensions_table(matrix: Matrix, popovers: Popovers) -> Html:
 
 
 def _newest_with_code(rows: Iterable[BuildFacts], gpu: ComputeCapability) -> str:
-    """The versions of the first row that has code: rows of newer versions come first."""
+    """The versions of the first row that has code; rows of newer versions come first."""
     served = (natural(row.versions) for row in rows if row.code is not None and row.code.runs_as(gpu))
     return next(served, "")
 
 
 def dropped_by_frameworks(matrix: Matrix) -> Html:
-    """What each version of a framework no longer has code for, in any of its builds, with the day of its release."""
+    """The GPUs that each version of a framework dropped in all of its builds, with its release date."""
     rows = []
     for name in matrix.framework_names:
         known: dict[Version, list[Release]] = {}
@@ -220,7 +220,7 @@ def toolkits_table(matrix: Matrix) -> Html:
 
 
 def branches_table(matrix: Matrix, up: str) -> Html:
-    """Driver branches with the CUDA that they support in full, and the GPUs whose last branch was the one before."""
+    """Driver branches with the CUDA that they support in full, and the GPUs that the branch dropped."""
     rows = []
     for branch in matrix.cuda.branches:
         lost = [
@@ -242,7 +242,7 @@ def _listed(values: Iterable[ComputeCapability | CodeTarget]) -> str:
 
 
 def lives_picture(matrix: Matrix) -> Html:
-    """The driver branches from the first to the last that drive each kind of GPU, as a picture with a text for each."""
+    """The first to the last driver branch for each kind of GPU, as a picture with a text for each."""
     branches = sorted(it.branch for it in matrix.cuda.branches)
     lives = [it for it in matrix.cuda.architectures if not it.is_jetson]
     step = (_WIDTH - _LABEL) / len(branches)

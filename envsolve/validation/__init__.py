@@ -1,1 +1,1 @@
-"""Proving an environment: probes that run inside it, and what is to be read off its files without running anything."""
+"""Validation of an environment: probes that run inside it, and checks of its files that run nothing."""

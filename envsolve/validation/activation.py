@@ -1,7 +1,8 @@
-"""What activating an environment sets: where libraries look for their files, and what its packages want.
+"""Activate an environment for its probes: libraries find their files, and packages get their variables.
 
-An environment is proven as its user gets it, so one that is not active is activated for its probes alone: its programs
-come first on PATH, and of a conda prefix the variables (conda-meta/state) and scripts (etc/conda/activate.d) count.
+An environment is tested as its user runs it, so one that is not active is activated for its probes only: its programs
+come first on PATH, and the variables (conda-meta/state) and scripts (etc/conda/activate.d) of a conda prefix are
+applied.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from envsolve.boundary.answers import Answer, Asking
+from envsolve.boundary.answers import Answer, ProgramRunner
 from envsolve.boundary.files import FileError, json_value, read_bytes
 from envsolve.boundary.programs import find_program, is_variable
 from envsolve.findings.catalogue import make_finding
@@ -25,10 +26,10 @@ IS_WINDOWS = os.name == "nt"
 SCRIPTS = "etc/conda/activate.d"
 STATE = "conda-meta/state"
 SECONDS = 10.0
-"""How long the scripts of all packages together may take."""
+"""Time limit for the scripts of all packages together."""
 _LONGEST_STATE = 1024 * 1024
 _UNSET = "***unset***"
-"""The value of a variable that conda leaves alone (CONDA_ENV_VARS_UNSET_VAR in conda.base.constants)."""
+"""The value of a variable that conda does not set (CONDA_ENV_VARS_UNSET_VAR in conda.base.constants)."""
 _SOURCE_ALL = """
 readonly envsolve_answer="$1"
 for envsolve_script in "$CONDA_PREFIX"/etc/conda/activate.d/*.sh; do
@@ -41,29 +42,29 @@ with open(sys.argv[1], "a") as file:
     json.dump(dict(os.environ), file)
 ' "$envsolve_answer"
 """
-"""The shell writes the name of each script before it runs it, envsolve's own Python what they have left."""
+"""The shell writes the name of each script before it runs it; envsolve's own Python writes the variables at the end."""
 _OF_THE_SHELL = ("_", "SHLVL", "PWD", "OLDPWD")
 _LONGEST_NAME, _LONGEST_LINE, _LINES = 80, 300, 3
 _SEARCHED = ("PYTHONPATH", "LD_LIBRARY_PATH")
 
 
 class Activation(NamedTuple):
-    """The variables that programs of the environment get, and what is wrong with its files or scripts."""
+    """The variables of the environment's programs, and what is wrong with its files or scripts."""
 
     environ: dict[str, str]
     findings: tuple[Finding, ...] = ()
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What to keep in mind about everything else that is found."""
+        """A reminder for all other results if the activation failed."""
         text = "the environment was examined without all that activating it sets"
         return (Note("not-activated", text),) if self.findings else ()
 
 
 def activated(environ: Mapping[str, str], inventory: Inventory) -> Activation:
-    """``environ`` as activating the environment would leave it; of an active one as it is.
+    """``environ`` after activating the environment; unchanged if it is active.
 
-    Directories relative to the current one become absolute, since probes run elsewhere.
+    Directories relative to the current one become absolute, since probes run in another one.
     """
     found = {**environ, **{name: _in_full(environ[name]) for name in _SEARCHED if environ.get(name)}}
     variable = "CONDA_PREFIX" if inventory.is_conda else "VIRTUAL_ENV"
@@ -83,12 +84,12 @@ def activated(environ: Mapping[str, str], inventory: Inventory) -> Activation:
 
 
 def _in_full(path: str) -> str:
-    """A list of directories without relative entries; an empty one is the current directory (ld.so(8), sys.path)."""
+    """A list of directories with absolute entries; an empty one is the current directory (ld.so(8), sys.path)."""
     return os.pathsep.join(os.fspath(Path(entry).absolute()) for entry in path.split(os.pathsep))
 
 
 def _program_directories(prefix: Path, *, conda: bool) -> tuple[Path, ...]:
-    """What activation puts in front of PATH; on Windows conda's DLLs are found through it (conda's own activator)."""
+    """The directories that activation puts first on PATH; on Windows they have conda's DLLs (conda's activator)."""
     if not IS_WINDOWS:
         return (prefix / "bin",)
     if not conda:
@@ -97,7 +98,7 @@ def _program_directories(prefix: Path, *, conda: bool) -> tuple[Path, ...]:
 
 
 def _variables(prefix: Path) -> Activation:
-    """The variables of ``conda env config vars``, but for those that no system takes."""
+    """The variables of ``conda env config vars``, except those that the system does not accept."""
     path = prefix / STATE
     try:
         content = read_bytes(path, _LONGEST_STATE)
@@ -121,13 +122,13 @@ def _malformed_state(prefix: Path, reason: str) -> Finding:
 
 
 def _with_scripts(environ: dict[str, str], prefix: Path) -> Activation:
-    """What the scripts of the packages leave, run by bash, which they are written for. Those for cmd.exe are not."""
+    """The variables after the packages' scripts, which are written for bash. Scripts for cmd.exe are not run."""
     if IS_WINDOWS or not any((prefix / SCRIPTS).glob("*.sh")):
         return Activation(environ)
     shell = find_program("bash", os.environ) or find_program("sh", os.environ) or "/bin/sh"
     try:
-        with Asking() as asking:
-            answer = asking.ask([shell, "-c", _SOURCE_ALL, sys.executable], environ, SECONDS)
+        with ProgramRunner() as runner:
+            answer = runner.answer([shell, "-c", _SOURCE_ALL, sys.executable], environ, SECONDS)
     except OSError as error:
         return Activation(environ, (_failed(prefix / SCRIPTS, f"{shell} cannot be run: {error.strerror}"),))
     names, _, left = answer.content.rpartition(b"\0")
@@ -142,7 +143,7 @@ def _with_scripts(environ: dict[str, str], prefix: Path) -> Activation:
 
 
 def _how(answer: Answer) -> str:
-    """How the scripts ended, as a sentence about the one that ran last."""
+    """How the scripts ended, as a sentence about the last one that ran."""
     if answer.fault:
         return f"What it left cannot be read: {answer.fault}"
     if answer.ending.timeout is not None:
@@ -151,6 +152,6 @@ def _how(answer: Answer) -> str:
 
 
 def _failed(script: Path, how: str, tail: str = "") -> Finding:
-    said = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
-    evidence = (str(script), *said[-_LINES:])
+    lines = [line.strip()[:_LONGEST_LINE] for line in tail.splitlines() if line.strip()]
+    evidence = (str(script), *lines[-_LINES:])
     return make_finding("activation-failed", evidence, about="activation", path=script, reason=how)

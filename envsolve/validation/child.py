@@ -1,7 +1,7 @@
-"""One probe as a process of the environment's own interpreter, which may hang, crash or print what it likes.
+"""Run a probe as a process of the environment's own interpreter, which may hang, crash or print anything.
 
-The probe writes what it sees line by line into the file of its answer (inside/channel.py, boundary/answers.py), so that
-nothing it saw is lost with it.
+The probe writes its results line by line to its answer file (inside/channel.py, boundary/answers.py), so that nothing
+is lost if it dies.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from envsolve.boundary.answers import Answer, Asking, Ending, not_usable
+from envsolve.boundary.answers import Answer, Ending, ProgramRunner, not_usable
 from envsolve.boundary.files import FileError, json_value
 from envsolve.errors import Hint
 
@@ -22,11 +22,11 @@ PROGRAM = Path(__file__).parent / "inside" / "run.py"
 
 
 class Outcome(NamedTuple):
-    """What came of one probe.
+    """The outcome of one probe.
 
-    ``result`` is what it found; None if it did not come to its end, and ``error`` then is the exception it did not
-    expect (type, text, trace), or None. ``stage`` is the last thing it began, ``notes`` what it had seen by then.
-    ``tail`` is the end of what it printed.
+    ``result`` is what it found; None if it did not finish: ``error`` is then the unexpected exception (type, text,
+    trace), or None. ``stage`` is the last step it began, ``notes`` are its notes up to then. ``tail`` is the end of its
+    output.
     """
 
     result: Mapping[str, object] | None
@@ -42,12 +42,12 @@ class Outcome(NamedTuple):
         return next((note[key] for note in reversed(self.notes) if key in note), None)
 
     def all_noted(self, key: str) -> list[Any]:
-        """Every note of that name, in order: data of JSON, whose shape the probe's module tells."""
+        """Every note of that name, in order: JSON data in the form that the probe's module documents."""
         return [note[key] for note in self.notes if key in note]
 
 
-class Children(Asking):
-    """The probes that run now. Leaving the ``with`` block, for whatever reason, ends them."""
+class Children(ProgramRunner):
+    """The running probes. Leaving the ``with`` block ends all of them."""
 
     def run(
         self, python: Path, probe: str, job: Mapping[str, object], environ: Mapping[str, str], timeout: float
@@ -58,7 +58,7 @@ class Children(Asking):
         """
         started = time.perf_counter()
         try:
-            answer = self.ask([os.fspath(python), os.fspath(PROGRAM), probe, json.dumps(job)], environ, timeout)
+            answer = self.answer([os.fspath(python), os.fspath(PROGRAM), probe, json.dumps(job)], environ, timeout)
         except OSError as error:
             raised = not_usable(python, f"cannot be run: {error.strerror or error}")
             raised.hints = (Hint("name the interpreter of the environment with --python"),)
@@ -83,7 +83,7 @@ def _outcome(answer: Answer, seconds: float) -> Outcome:
 
 
 def _lines(answer: Answer) -> tuple[list[dict[str, object]], str]:
-    """What the probe wrote, and what is wrong with that; a last line that was cut off is left out."""
+    """The lines that the probe wrote, and what is wrong with them; an incomplete last line is ignored."""
     *whole, _ = answer.content.split(b"\n")
     lines: list[dict[str, object]] = []
     for line in whole:

@@ -1,4 +1,4 @@
-"""How many frameworks are proven at once: each brings its own copy of everything into memory."""
+"""How many frameworks are tested at once: each needs memory for a copy of everything."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 HOST_MEMORY = 4 << 30
-"""Bytes of main memory that one framework may take with its CUDA libraries and context; the largest, TensorFlow and
-PyTorch, hold 2 to 3 GB after their first kernels."""
+"""Bytes of main memory for one framework with its CUDA libraries and context; the largest, TensorFlow and PyTorch, use
+2 to 3 GB after their first kernels.
+"""
 GPU_MEMORY = 3 << 30
-"""Bytes of GPU memory that one framework may take: a context, the libraries' kernels and workspaces."""
+"""Bytes of GPU memory for one framework: a context, the libraries' kernels and workspaces."""
 _UNKNOWN = 1
-"""Where memory cannot be read, one after the other."""
+"""If memory cannot be read, one after the other."""
 
 
 def at_once(
@@ -29,7 +30,7 @@ def at_once(
 
 
 def allowed_memory(cgroup: Path) -> int | None:
-    """Bytes that this container may take beside what it has (memory.max, cgroup v2); None if nothing limits it."""
+    """Bytes that this container may still allocate (memory.max, cgroup v2); None if there is no limit."""
     try:
         limit, used = ((cgroup / name).read_text(encoding="ascii").strip() for name in ("memory.max", "memory.current"))
     except OSError:
@@ -38,7 +39,7 @@ def allowed_memory(cgroup: Path) -> int | None:
 
 
 def available_memory(meminfo: Path) -> int | None:
-    """Bytes of main memory that can be had without swapping (MemAvailable, proc(5)); None if nothing says."""
+    """Bytes of main memory that are available without swapping (MemAvailable, proc(5)); None if unknown."""
     try:
         lines = meminfo.read_text(encoding="ascii", errors="replace").splitlines()
     except OSError:

@@ -1,4 +1,4 @@
-"""What the driver probe reported (inside/driver.py), as values, and each fact of it as a line to read."""
+"""The report of the driver probe (inside/driver.py) as values, and each of its facts as a line of text."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from envsolve.model.versions import CudaVersion
 from envsolve.validation.child import Outcome
 
 RESULTS = 65536
-"""Numbers that the kernel computes."""
+"""The number of results that the kernel computes."""
 
 
 class Failure(NamedTuple):
-    """A call that failed: its CUresult, None if the library has no such call, and the driver's name for that."""
+    """A call that failed: its CUresult, None if the library has no such call, and the driver's name for it."""
 
     call: str
     code: int | None
@@ -22,7 +22,7 @@ class Failure(NamedTuple):
 
 
 class Mismatch(NamedTuple):
-    """How the kernel's output differs: how many numbers, and the first of them with what it is and must be."""
+    """How the kernel's output differs: the number of wrong results, and the first one with the expected value."""
 
     wrong: int
     untouched: bool
@@ -47,7 +47,7 @@ class Burn(NamedTuple):
 
 
 class Kernel(NamedTuple):
-    """What became of the kernel on one GPU. It is right where nothing else is said."""
+    """The result of the kernel on one GPU. Fields that are not set mean that all was right."""
 
     seconds: float
     failure: Failure | None
@@ -76,7 +76,7 @@ class Device(NamedTuple):
 
 
 class DriverReport(NamedTuple):
-    """What is known: all of it, or what the probe had noted when it ended early."""
+    """The facts of the probe: all of them, or those that it noted before it ended early."""
 
     library: str | None
     cuda: CudaVersion | None
@@ -87,7 +87,7 @@ class DriverReport(NamedTuple):
 
 
 def report_of(outcome: Outcome) -> DriverReport:
-    """The report in the result of the probe, or what its notes hold of one."""
+    """The report in the result of the probe, or in its notes if it ended early."""
     facts: Mapping[str, Any] = outcome.result if outcome.result is not None else _noted(outcome)
     version = facts.get("version")
     return DriverReport(
@@ -101,7 +101,7 @@ def report_of(outcome: Outcome) -> DriverReport:
 
 
 def evidence_of(report: DriverReport) -> Iterator[str]:
-    """The report in lines: the library, each GPU and what became of the kernel on it, what steers the driver."""
+    """The report as lines: the library, each GPU with the result of the kernel, and variables of the driver."""
     if report.library is not None:
         yield f"libcuda: {report.library}" + (f" (CUDA {report.cuda})" if report.cuda is not None else "")
     for attempt in report.load:
@@ -114,7 +114,7 @@ def evidence_of(report: DriverReport) -> Iterator[str]:
 
 
 def failed_call(failure: Failure, name: str | None) -> str:
-    """``failure`` in words; ``name`` is the error's, where the driver does not say it."""
+    """``failure`` as a sentence; ``name`` is that of the error if the driver does not name it."""
     if failure.code is None:
         return f"{failure.call} is missing: {failure.text}"
     return f"{failure.call} failed with CUDA error {failure.code} ({failure.name or name or 'without a name'})"
@@ -130,8 +130,8 @@ def _kernel_text(kernel: Kernel | None) -> str:
 
 
 def _noted(outcome: Outcome) -> Mapping[str, Any]:
-    said = {name: value for note in outcome.notes for name, value in note.items()}
-    return {**said, "devices": outcome.all_noted("device")}
+    noted = {name: value for note in outcome.notes for name, value in note.items()}
+    return {**noted, "devices": outcome.all_noted("device")}
 
 
 def _failure(facts: Mapping[str, Any] | None) -> Failure | None:

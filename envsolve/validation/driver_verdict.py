@@ -1,8 +1,8 @@
-"""The verdict on the CUDA driver: from how the driver probe ended to nothing, or to one finding.
+"""The verdict on the CUDA driver: no finding or one, depending on how the driver probe ended.
 
-A GPU passes only where the kernel ran on it and every result is right. The worst comes first: a probe that did not come
-to its end, then a library that does not load, a call that failed before there was a GPU, no GPU, and the first GPU that
-failed; the others are in the evidence.
+A GPU passes only if the kernel ran on it and every result is right. The worst problem comes first: a probe that did not
+finish, a library that does not load, a call that failed before a GPU was there, no GPU, and the first GPU that failed;
+the others are evidence.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MODULE_NOT_FOUND = 126
 LINES_OF_TAIL = 5
 
 HIDES_EVERYTHING = ("", "-1", "NoDevFiles")
-"""Values of CUDA_VISIBLE_DEVICES that leave no GPU; the last is what Slurm sets for jobs that requested none."""
+"""Values of CUDA_VISIBLE_DEVICES that hide every GPU; Slurm sets the last one for jobs that requested none."""
 
 _IN_A_HANG = {
     "cuInit": "It hangs in cuInit: the kernel module does not answer, or a GPU fell off the bus.",
@@ -42,7 +42,7 @@ _IN_A_HANG = {
 
 
 class _Trouble(NamedTuple):
-    """What went wrong, and the sentences that say where and how it was seen."""
+    """A problem, and the sentences on where and how it was seen."""
 
     identifier: str
     seen: str
@@ -52,7 +52,7 @@ class _Trouble(NamedTuple):
 def finding_of(outcome: Outcome, places: Collection[Place] | None = None) -> Finding | None:
     """The finding on the driver; None if it passes.
 
-    With ``places`` only the advice for these is given, otherwise that for all.
+    With ``places`` it only has the advice for these, otherwise all advice.
     """
     report = report_of(outcome)
     trouble = _ended_early(outcome) if outcome.result is None else _reported(report)
@@ -63,7 +63,7 @@ def finding_of(outcome: Outcome, places: Collection[Place] | None = None) -> Fin
 
 
 def detail_of(outcome: Outcome) -> str:
-    """What was proved, in one line, where the driver passes."""
+    """One line on what was tested, if the driver passes."""
     report = report_of(outcome)
     proved = [device for device in report.devices if device.kernel is not None and device.kernel.ok]
     cuda = f", CUDA {report.cuda}" if report.cuda is not None else ""
@@ -110,7 +110,10 @@ def _reported(report: DriverReport) -> _Trouble | None:
 
 
 def _is_missing(name: str, text: str, windows: int | None) -> bool:
-    """Whether the loader found no file. A library that it misses for a file that it found is named first instead."""
+    """Whether the loader found no file.
+
+    If a file was found but a dependency is missing, that is named first instead.
+    """
     if windows is not None:
         return windows == MODULE_NOT_FOUND
     return name in text.partition(": ")[0] and re.search(r"no such file|not found", text, re.IGNORECASE) is not None
@@ -131,12 +134,12 @@ def _failed_call(failure: Failure, report: DriverReport, where: str) -> _Trouble
     if failure.code is None:
         return _Trouble("driver-library-unusable", f"{failed_call(failure, None)}.")
     error = shipped().of_number(failure.code)
-    said = f"{failed_call(failure, None if error.number is None else error.error)}{where}"
-    return _no_device(report, f"{said}.") if failure.code == NO_DEVICE else _Trouble(error.id, f"{said}.", (said,))
+    text = f"{failed_call(failure, None if error.number is None else error.error)}{where}"
+    return _no_device(report, f"{text}.") if failure.code == NO_DEVICE else _Trouble(error.id, f"{text}.", (text,))
 
 
 def _no_device(report: DriverReport, seen: str) -> _Trouble:
-    """No GPU, and whether CUDA_VISIBLE_DEVICES is why: one that begins with 0 cannot be, where there is a GPU."""
+    """No GPU, and whether CUDA_VISIBLE_DEVICES is the reason: a value that begins with 0 is not, if there is a GPU."""
     value = report.variables.get("CUDA_VISIBLE_DEVICES")
     if value is None or value.strip().split(",")[0] == "0":
         return _Trouble("no-device", seen, (seen,))
@@ -158,5 +161,5 @@ def _stage(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _tail(outcome: Outcome) -> list[str]:
-    """The last lines that the process printed: where it has something to say, a driver says it there."""
+    """The last lines of the process's output, where a driver may report something."""
     return [line for line in outcome.tail.splitlines() if line.strip()][-LINES_OF_TAIL:]

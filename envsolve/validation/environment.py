@@ -1,4 +1,4 @@
-"""The environment that is validated: which interpreter is meant, and what it holds."""
+"""The environment to validate: its interpreter and its content."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from envsolve.boundary.answers import PATIENCE, Answer, ask_python, not_usable, unanswered
+from envsolve.boundary.answers import PATIENCE, Answer, no_answer, not_usable, query_python
 from envsolve.boundary.programs import find_program, named_program
 from envsolve.errors import Hint, OutsideError, UsageError
 from envsolve.validation.child import Children, Outcome
@@ -20,15 +20,14 @@ _NAME_IT = Hint("name the environment's interpreter", "envsolve validate --pytho
 
 
 def interpreter(prefix: str | None, python: str | None, environ: Mapping[str, str]) -> Path:
-    """The interpreter that is meant: ``python``, that of ``prefix``, else that of the active environment.
+    """The requested interpreter: ``python``, that of ``prefix``, or that of the active environment.
 
-    The active environment is, in order: 1. the one of VIRTUAL_ENV or CONDA_PREFIX, the first on PATH where both are
-    set, 2. ``python3`` or ``python`` on PATH, 3. the interpreter that runs envsolve.
-    Raises UsageError if there is none.
+    The active environment is, in order: 1. the one of VIRTUAL_ENV or CONDA_PREFIX (if both are set, the first on PATH),
+    2. ``python3`` or ``python`` on PATH, 3. the interpreter that runs envsolve. Raises UsageError if there is none.
     """
     try:
         return _meant(prefix, python, environ)
-    except OSError as error:  # a name that is too long, a directory that may not be looked into
+    except OSError as error:  # # a name that is too long, a directory that cannot be accessed
         message = f"{python or prefix or 'the active environment'} cannot be looked at: {error.strerror or error}"
         raise UsageError("python-not-found", message, hints=(_NAME_IT,)) from error
 
@@ -49,15 +48,15 @@ def _meant(prefix: str | None, python: str | None, environ: Mapping[str, str]) -
 def take_inventory(
     python: Path, environ: Mapping[str, str], children: Children, *, timeout: float = PATIENCE
 ) -> Inventory:
-    """Ask the interpreter what its environment holds, for at most ``timeout`` seconds.
+    """The inventory of the environment from its interpreter, which has at most ``timeout`` seconds.
 
-    Raises OutsideError if it is no interpreter or does not answer, UsageError where it is older than Python 3.7.
+    Raises OutsideError if it is no interpreter or does not answer, UsageError if it is older than Python 3.7.
     """
     outcome = children.run(python, "inventory", {}, environ, timeout)
     if outcome.result is None:
         if outcome.ending.exit_code is not None:
             _require_new_enough(python, environ, timeout)
-        raise _unanswered(python, outcome, environ)
+        raise _no_inventory(python, outcome, environ)
     try:
         return inventory_of(outcome.result)
     except ValueError as error:
@@ -65,9 +64,9 @@ def take_inventory(
 
 
 def _require_new_enough(python: Path, environ: Mapping[str, str], timeout: float) -> None:
-    """Raise UsageError for a Python that does not understand the probes: one that is too old cannot say so itself."""
+    """Raise UsageError for a Python that is too old for the probes: it cannot report that itself."""
     try:
-        found = ask_python(python, "list(sys.version_info[:2])", environ, options=(), timeout=timeout)
+        found = query_python(python, "list(sys.version_info[:2])", environ, options=(), timeout=timeout)
     except OutsideError:
         return
     match found:
@@ -104,7 +103,7 @@ def _candidates(prefix: Path) -> Iterator[Path]:
 
 
 def _active(environ: Mapping[str, str]) -> list[Path]:
-    """Prefixes that are activated, the one whose programs are found first in front."""
+    """Prefixes that are activated, first the one whose programs are found first."""
     prefixes = [Path(environ[name]) for name in ("VIRTUAL_ENV", "CONDA_PREFIX") if environ.get(name)]
     path = environ.get("PATH", "").split(os.pathsep)
 
@@ -115,8 +114,8 @@ def _active(environ: Mapping[str, str]) -> list[Path]:
     return sorted(prefixes, key=place)
 
 
-def _unanswered(python: Path, outcome: Outcome, environ: Mapping[str, str]) -> OutsideError:
-    error = unanswered(python, Answer(b"", "", outcome.ending, outcome.tail))
+def _no_inventory(python: Path, outcome: Outcome, environ: Mapping[str, str]) -> OutsideError:
+    error = no_answer(python, Answer(b"", "", outcome.ending, outcome.tail))
     if outcome.error is not None:
         error.cause = (f"{outcome.error.get('type')}: {outcome.error.get('text')}",)
     if environ.get("PYTHONPATH"):

@@ -1,4 +1,4 @@
-"""What the probe of a framework answered, parsed once: see inside/operations.py, which writes it."""
+"""The answer of a framework's probe, parsed; inside/operations.py writes it."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Raised(NamedTuple):
 class Operation(NamedTuple):
     """One operation.
 
-    ``ok`` is None if the framework has no such operation, and ``unsupported`` says why. ``max_error`` is relative to
-    the largest number of the reference, None if a number was none or the operation did not come to its end;
-    ``wrong`` of ``numbers`` are beyond ``tolerance``.
+    ``ok`` is None if the framework does not have the operation, and ``unsupported`` says why. ``max_error`` is relative
+    to the largest number of the reference; None if a number was NaN or the operation did not finish. ``wrong`` of
+    ``numbers`` differ by more than ``tolerance``.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Operation(NamedTuple):
 
 
 class Burn(NamedTuple):
-    """A product of large matrices, again and again."""
+    """A product of large matrices, repeated."""
 
     ok: bool
     products: int
@@ -51,7 +51,7 @@ class Burn(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What is known of a framework. ``stage`` is where it ended, if it did not come to its operations."""
+    """The facts about a framework. ``stage`` is where the probe ended, if it did not reach the operations."""
 
     version: str | None
     cpu_build: bool
@@ -65,7 +65,7 @@ class Answer(NamedTuple):
 
 
 def answer_of(outcome: Outcome) -> Answer:
-    """What the probe found, or what it had noted when it ended early."""
+    """The result of the probe, or its notes if it ended early."""
     noted: dict[str, Any] = {key: value for note in outcome.notes for key, value in note.items()}
     result: Mapping[str, Any] = outcome.result or {**noted, "operations": outcome.all_noted("operation")}
     burn = result.get("burn")

@@ -1,7 +1,7 @@
-"""The verdict on a framework: from how its probe ended, and what it answered, to pass, fail or skip with findings.
+"""The verdict on a framework from its probe's ending and answer: pass, fail or skip, with findings.
 
-A framework passes only where every operation that it has came out right, and on the device that was requested. What it
-printed is read only where it failed: frameworks warn of a lot that does no harm.
+A framework passes only if every operation that it has gave the right result on the requested device. Its output is read
+only if it failed: frameworks print many harmless warnings.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from envsolve.validation.places import Place, facts_of
 from envsolve.validation.report import ProbeReport, Status
 
 Explain = Callable[[AnyFramework, str], Sequence[Finding]]
-"""What a text that a framework printed means: the findings of ``envsolve explain``, the cause of the others first."""
+"""Explains output of a framework: the findings of ``envsolve explain``, the root cause first."""
 THROUGH_CUDNN = ("convolution", "convolution-backward")
 NO_CODE = "no kernel image"
-"""What CUDA says where a library has no code for the GPU: beside products that run, that library is cuDNN."""
+"""CUDA's message if a library has no code for the GPU; if matrix products work, that library is cuDNN."""
 LINES_OF_TAIL = 5
 LONGEST_LINE = 400
 TF32_ERRORS = (1e-4, 5e-3)
-"""Between these is the error of TF32, whose numbers have ten bits after the first."""
+"""Errors between these are those of TF32, which has ten bits after the first."""
 
 
 class _Found(NamedTuple):
-    """A finding in the making: its id, sentences on this case, lines of evidence, and itself where a text had it."""
+    """A finding in progress: its id, sentences, and lines of evidence, or the finding itself if it is from a text."""
 
     identifier: str
     seen: tuple[str, ...] = ()
@@ -47,10 +47,11 @@ def verdict(
     places: Collection[Place] | None = None,
     reinstall: str | None = None,
 ) -> ProbeReport:
-    """What there is to say of ``framework`` on ``device``; ``gpu_present``: whether the machine has a GPU beside it.
+    """The report on ``framework`` on ``device``.
 
-    With ``places`` advice on the driver is given for these only, otherwise for all. ``reinstall`` is the command that
-    installs the environment's lock again, where one is known.
+    ``gpu_present`` says whether the machine has a GPU, even if it was not used. With ``places`` advice on the driver is
+    given for these only, otherwise for all. ``reinstall`` is the command that installs the environment's lock again, if
+    it is known.
     """
     facts = facts_of(places) | {
         "name": framework.name,
@@ -80,13 +81,13 @@ def verdict(
 
 
 class _Reader(NamedTuple):
-    """Reads what a framework printed."""
+    """Reads the output of a framework."""
 
     framework: AnyFramework
     explain: Explain
 
     def first(self, *texts: str) -> tuple[_Found, ...]:
-        """The error that ``texts`` show; of several, that which the others follow from."""
+        """The error in ``texts``; of several, the one that caused the others."""
         found = self.explain(self.framework, "\n".join(texts))
         errors = [it for it in found if it.severity is Severity.ERROR]
         return tuple(_Found(it.id, evidence=it.evidence, explained=it) for it in errors[:1])
@@ -108,7 +109,7 @@ def _found(device: str, outcome: Outcome, answer: Answer, reader: _Reader) -> It
 
 
 def _ended_early(outcome: Outcome, answer: Answer, reader: _Reader) -> Iterator[_Found]:
-    """A process that hung, died, or failed outside the operations."""
+    """Findings for a process that hung, died, or failed outside the operations."""
     if outcome.error is not None:
         raised = Raised(str(outcome.error.get("type")), str(outcome.error.get("text")))
         yield from reader.first(str(raised)) or (_Found("probe-failed", evidence=(_line(str(raised)),)),)
@@ -126,12 +127,12 @@ def _ended_early(outcome: Outcome, answer: Answer, reader: _Reader) -> Iterator[
 
 
 def _how(ending: Ending) -> str:
-    """In words how a process ended."""
+    """How a process ended, in words."""
     return ending.crash or f"Its exit code was {ending.exit_code}."
 
 
 def _not_begun(raised: Raised, stage: str | None, tail: str, reader: _Reader) -> tuple[_Found, ...]:
-    """The framework could not be imported, or did not reach the device."""
+    """Findings for a framework that could not be imported, or did not reach the device."""
     evidence = (_line(str(raised)), *_lines(tail))
     if raised.kind == "NoDeviceError":
         return reader.first(tail) or (_Found("no-gpu-for-framework", evidence=evidence),)
@@ -160,7 +161,7 @@ def _of_operations(operations: tuple[Operation, ...], tail: str, reader: _Reader
 def _of_error(
     operation: Operation, raised: Raised, right: set[str], failed: set[str], known: tuple[_Found, ...]
 ) -> Iterator[_Found]:
-    """An operation that raised: by what it says, else by what works beside it."""
+    """Findings for an operation that raised an exception: by its message, or else by which other operations work."""
     evidence = (f"{operation.name}: {_line(str(raised))}",)
     cudnn_alone = operation.name in THROUGH_CUDNN and "matmul" in right
     seen = (f"Products of matrices run, {operation.name} does not.",) if cudnn_alone else ()
@@ -177,13 +178,13 @@ def _of_error(
 
 
 def _wrong(operation: Operation) -> _Found:
-    said = f"{operation.name}: {operation.wrong:,} of {operation.numbers:,} numbers are wrong"
+    evidence = f"{operation.name}: {operation.wrong:,} of {operation.numbers:,} numbers are wrong"
     if operation.max_error is None:
-        return _Found("wrong-result", ("Some are no numbers at all.",), (said,))
+        return _Found("wrong-result", ("Some are no numbers at all.",), (evidence,))
     low, high = TF32_ERRORS
     seen = ("An error of this size is what TF32 makes.",) if low < operation.max_error < high else ()
     off = f"the furthest by {operation.max_error:.1e} of the largest, {operation.tolerance:g} is allowed"
-    return _Found("wrong-result", seen, (f"{said}, {off}",))
+    return _Found("wrong-result", seen, (f"{evidence}, {off}",))
 
 
 def _of_burn(burn: Burn, reader: _Reader) -> Iterator[_Found]:
@@ -192,8 +193,8 @@ def _of_burn(burn: Burn, reader: _Reader) -> Iterator[_Found]:
         found = reader.first(str(burn.raised)) or (_Found("operation-failed", ("It is the burn.",)),)
         yield from (it._replace(evidence=evidence) for it in found)
     elif not burn.ok:
-        said = f"{burn.wrong:,} numbers differed in {burn.products:,} products of {burn.seconds:.0f} s"
-        yield _Found("unstable-result", (), (said,))
+        text = f"{burn.wrong:,} numbers differed in {burn.products:,} products of {burn.seconds:.0f} s"
+        yield _Found("unstable-result", (), (text,))
 
 
 def _findings(framework: AnyFramework, found: Iterable[_Found], facts: Mapping[str, Any]) -> list[Finding]:
@@ -240,7 +241,7 @@ def _tail(outcome: Outcome) -> tuple[str, ...]:
 
 
 def _lines(tail: str) -> tuple[str, ...]:
-    """The last lines of what was printed."""
+    """The last lines of the output."""
     return tuple(_line(line) for line in tail.splitlines() if line.strip())[-LINES_OF_TAIL:]
 
 

@@ -1,4 +1,4 @@
-"""The frameworks and CUDA libraries in the files of an environment: where they lie, and what they were built for."""
+"""The frameworks and CUDA libraries in the files of an environment: their places, and what they were built for."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ _LONGEST_MODULE = 1024 * 1024
 _CUDA_IN_PATH = re.compile(r"_cuda(\d\d)")
 _CUDA = re.compile(r"\d+(?:\.\d+)?")
 _VERSION = re.compile(r"\.so\.(\d+(?:\.\d+){2,})\Z")
-"""``libcudart.so.11.0`` is the name of every CUDA 11; from three numbers on they are a version."""
+"""``libcudart.so.11.0`` is the name of every CUDA 11; three numbers or more are a version."""
 
 
 class Installed(NamedTuple):
-    """A framework, and the directory of the search path that its modules are in."""
+    """A framework, and the directory of the search path that contains its modules."""
 
     framework: Framework
     directory: Path
 
     @property
     def name(self) -> str:
-        """The framework by envsolve's name."""
+        """The framework's name in envsolve."""
         return self.framework.name
 
     @property
     def title(self) -> str:
-        """As its makers write it."""
+        """The framework's official name."""
         return self.framework.title
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """The facts of findings on it."""
+        """The facts of findings about it."""
         return {"title": self.title, "framework": self.title, "name": self.name}
 
     @property
     def libraries(self) -> Libraries:
-        """What it loads."""
+        """The libraries that it loads."""
         return self.framework.libraries
 
     def files(self, *patterns: str) -> tuple[Path, ...]:
-        """Its files of these patterns, in their order."""
+        """Its files that match the patterns, in their order."""
         return tuple(file for pattern in patterns for file in sorted(self.directory.glob(pattern)))
 
     @property
     def own_files(self) -> tuple[Path, ...]:
-        """The libraries that its import loads, or that hold its kernels."""
+        """The libraries that its import loads, or that contain its kernels."""
         return self.files(*self.libraries.roots, *self.libraries.code)
 
     @property
@@ -82,23 +82,23 @@ class Installed(NamedTuple):
 
     @property
     def built_cuda_major(self) -> str | None:
-        """The major of that."""
+        """The major version of the CUDA it was built for."""
         return (self.built_cuda or "").partition(".")[0] or None
 
     @property
     def built_cudnn(self) -> str | None:
-        """The major of the cuDNN it was built for; None if it does not say."""
+        """The major version of the cuDNN it was built for; None if unknown."""
         return str(self._account.get(self.framework.built.cudnn or "", "")).partition(".")[0] or None
 
     @property
     def built_version(self) -> str | None:
-        """Its version as the module itself has it, with the build; None if it does not say."""
+        """The version in the module itself, with the build; None if there is none."""
         version = self._account.get(self.framework.built.version or "")
         return version if isinstance(version, str) else None
 
     @property
     def says_no_gpu(self) -> str | None:
-        """Where it says that it was built without GPUs; None if it does not."""
+        """The text by which it reports that it was built without GPUs; None if it does not."""
         built, account = self.framework.built, self._account
         names = [name for name in built.gpu if name in account]
         if not names or any(account[name] not in (None, False, "False") for name in names):
@@ -107,13 +107,13 @@ class Installed(NamedTuple):
 
     @property
     def _account(self) -> Mapping[str, object]:
-        """Its own account of its build; empty if it has none that can be read."""
+        """Its own description of its build; empty if there is none that can be read."""
         assigned = self.assigned(self.framework.built.file)
         nested = (value for value in assigned.values() if isinstance(value, dict))
         return {**assigned, **{name: value for table in nested for name, value in table.items()}}
 
     def assigned(self, module: str) -> Mapping[str, object]:
-        """The values that the file ``module`` assigns to names as literals, by name, without running it."""
+        """The literal values that the file ``module`` assigns, by name, without running it."""
         found: dict[str, object] = {}
         for node in _statements(self.directory / module):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -127,19 +127,19 @@ class Installed(NamedTuple):
 
 
 class Files:
-    """The libraries of an environment, and of its frameworks those that are ``wanted`` (None: all)."""
+    """The libraries of an environment, and those of its frameworks that are ``wanted`` (None: all)."""
 
     def __init__(self, inventory: Inventory, wanted: Collection[str] | None = None) -> None:
         self.inventory = inventory
         self._wanted = wanted
 
     def is_wanted(self, framework: str) -> bool:
-        """Whether the framework is one of those to look at."""
+        """Whether the framework is one of those to examine."""
         return self._wanted is None or framework in self._wanted
 
     @cached_property
     def frameworks(self) -> tuple[Installed, ...]:
-        """Every framework whose modules are there: of two copies the one that an import takes."""
+        """Every framework whose modules are there; of two copies the one that an import loads."""
         found = []
         for known in FRAMEWORKS.values():
             if not self.is_wanted(known.name):
@@ -154,7 +154,7 @@ class Files:
 
     @cached_property
     def libraries(self) -> tuple[Path, ...]:
-        """The files and links of CUDA's libraries, those of NVIDIA's packages before those of the prefix."""
+        """The files and links of CUDA libraries, first those of NVIDIA's packages, then those of the prefix."""
         found = [
             file for it in self.inventory.search_path for pattern in _IN_MODULES for file in sorted(it.glob(pattern))
         ]
@@ -171,7 +171,7 @@ class Files:
         return found
 
     def located(self, soname: str, path: str) -> Library:
-        """The library that was found for ``soname``: whose it is, and its version where the real file's name tells."""
+        """The library found for ``soname``: its owner, and its version if the name of the real file has it."""
         place = Path(os.path.realpath(path))
         if is_of_driver(soname):
             owner = Owner.DRIVER
@@ -182,13 +182,13 @@ class Files:
 
 
 def is_of_driver(name: str) -> bool:
-    """Whether a file of this name comes with the driver, and never with an environment."""
+    """Whether a file of this name belongs to the driver, and never to an environment."""
     component = component_of(name)
     return component is not None and _DRIVER.fullmatch(component) is not None
 
 
 def version_in(name: str) -> str | None:
-    """``12.8.90`` for libcudart.so.12.8.90; a name with fewer numbers is that of many versions."""
+    """``12.8.90`` for libcudart.so.12.8.90; a name with fewer numbers is used for many versions."""
     match = _VERSION.search(name)
     return None if match is None else match[1]
 
@@ -202,7 +202,10 @@ def _statements(path: Path) -> Iterator[ast.Assign | ast.AnnAssign]:
 
 
 def _literal(node: ast.expr) -> object:
-    """The value; of a call such as OrderedDict([...]) a dictionary. Raises ValueError or TypeError for no literal."""
+    """The value; for a call such as OrderedDict([...]) a dictionary.
+
+    Raises ValueError or TypeError if it is no literal.
+    """
     if isinstance(node, ast.Call) and len(node.args) == 1:
         return dict(ast.literal_eval(node.args[0]))
     return ast.literal_eval(node)

@@ -1,4 +1,4 @@
-"""What an environment holds, as its own interpreter tells it."""
+"""The content of an environment, as reported by its own interpreter."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Distribution(NamedTuple):
 class Inventory(NamedTuple):
     """One environment.
 
-    ``search_path`` are the directories its modules come from, in order; of two distributions of one name the first
-    counts. ``prefix`` is the environment's own directory; ``owns_prefix`` is false for a system's Python, whose prefix
-    (``/usr``) holds much that is not the environment's. ``takes_usual_wheels`` is true for CPython of 64 bits with its
-    lock, which wheels are looked up for.
+    ``search_path`` are the directories of its modules, in order; of two distributions with one name the first counts.
+    ``prefix`` is the environment's own directory; ``owns_prefix`` is false for a system's Python, whose prefix
+    (``/usr``) contains much that is not the environment's. ``takes_usual_wheels`` is true for 64-bit CPython with the
+    GIL, which wheels are looked up for.
     """
 
     python: str
@@ -42,17 +42,20 @@ class Inventory(NamedTuple):
     takes_usual_wheels: bool = True
 
     def distribution(self, *names: str) -> Distribution | None:
-        """The first installed one of ``names``, which are normalized."""
+        """The first installed distribution among ``names``, which are normalized."""
         return next((it for name in names for it in self.distributions if it.name == name), None)
 
     def owns(self, path: Path) -> bool:
-        """Whether a file is the environment's own: below its prefix, or below a directory of its search path."""
+        """Whether a file belongs to the environment: below its prefix, or below a directory of its search path."""
         roots = (*self.search_path, *((self.prefix,) if self.owns_prefix else ()))
         return any(path.is_relative_to(root) for root in roots)
 
 
 def inventory_of(answer: Mapping[str, object]) -> Inventory:
-    """Read what :mod:`envsolve.validation.inside.inventory` found. Raises ValueError for what it cannot find."""
+    """The inventory from the answer of :mod:`envsolve.validation.inside.inventory`.
+
+    Raises ValueError if it is invalid.
+    """
     prefix, base_prefix = _path(answer.get("prefix")), _path(answer.get("base_prefix"))
     is_conda = answer.get("is_conda") is True
     distributions: dict[str, Distribution] = {}

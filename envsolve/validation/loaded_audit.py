@@ -1,6 +1,6 @@
-"""Which CUDA libraries a framework really loaded: whose they are, and whether they go together.
+"""The CUDA libraries that a framework really loaded: their owners, and whether they match.
 
-What is found here has happened, unlike what the static checks foresee: the loader of the running process decided.
+Unlike the static checks, which predict, this reports what the loader of the running process did.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _SONAME_NUMBER = re.compile(r"\.so\.(\d+)|(?:64)?_(\d+)\.dll$")
 
 
 def loaded_libraries(answers: Sequence[Mapping[str, object]], inventory: Inventory) -> tuple[Library, ...]:
-    """Whose each loaded file is. ``answers`` are those of :mod:`envsolve.validation.inside.loaded`."""
+    """The loaded files with their owners. ``answers`` are those of :mod:`envsolve.validation.inside.loaded`."""
     return tuple(_library(answer, inventory) for answer in answers)
 
 
 def audit(loaded: Sequence[Library], own: Sequence[Library]) -> tuple[Finding, ...]:
-    """What is wrong with what was loaded; ``own`` are the libraries that the environment brings."""
+    """Findings on the ``loaded`` libraries; ``own`` are the libraries of the environment."""
     return (*_foreign(loaded, own), *_majors(loaded), *_drivers(loaded))
 
 
@@ -42,7 +42,7 @@ def _library(answer: Mapping[str, object], inventory: Inventory) -> Library:
 
 
 def _soname(path: Path) -> str:
-    """The name that programs load a file by: a process knows it by its real one, such as libcublas.so.12.1.3.1."""
+    """The name that programs load a file by: a process shows its real one, such as libcublas.so.12.1.3.1."""
     if path.suffix.casefold() == ".dll":
         return path.name
     try:
@@ -58,7 +58,7 @@ def _owner(path: Path, inventory: Inventory) -> Owner:
 
 
 def _foreign(loaded: Sequence[Library], own: Sequence[Library]) -> Iterator[Finding]:
-    """Files from elsewhere, in place of the environment's own or where it has none."""
+    """Files from elsewhere, in place of the environment's own or in addition to them."""
     for library in loaded:
         if library.owner is not Owner.SYSTEM:
             continue
@@ -83,7 +83,7 @@ def _foreign(loaded: Sequence[Library], own: Sequence[Library]) -> Iterator[Find
 
 
 def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
-    """Two majors of one component in one process: what one of them allocated the other does not know."""
+    """Two majors of one component in one process: each does not know what the other allocated."""
     by_component: dict[str, dict[str, Library]] = defaultdict(dict)
     for library in loaded:
         component, number = component_of(library.soname), _major(library)
@@ -103,7 +103,7 @@ def _majors(loaded: Sequence[Library]) -> Iterator[Finding]:
 
 
 def _major(library: Library) -> str | None:
-    """The major of CUDA's component as the file name has it; the libraries whose names lie about it tell a version."""
+    """The major of a CUDA component, from the file name, or from the version for libraries with a misleading name."""
     match = _SONAME_NUMBER.search(library.soname)
     return None if match is None else (match[1] or match[2])
 

@@ -1,4 +1,4 @@
-"""Files of an environment that are not what they should be: a finding that names the file."""
+"""Findings for malformed files of an environment."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from envsolve.model.finding import Finding, Severity
 def malformed(path: Path, reason: str, of: str = "", *, directory: Path | None = None) -> Finding:
     """The finding that the file at ``path`` is malformed.
 
-    ``reason`` is a sentence without its full stop. ``of`` is what is to be done about it: ``conda-state``,
-    ``conda-package``, ``conda-history`` or ``venv``; ``directory`` is what has to be removed instead.
+    ``reason`` is a sentence without its full stop. ``of`` selects the fix: ``conda-state``, ``conda-package``,
+    ``conda-history`` or ``venv``. ``directory`` has to be removed instead of the file, if given.
     """
     return make_finding(
         "file-malformed",

@@ -1,4 +1,4 @@
-"""The CUDA libraries that an environment brings: where they are, and whether each loads and is whole."""
+"""The CUDA libraries of an environment: their files, and whether each loads and is complete."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _ORDER = (
     *("cudnn_cnn", "cudnn_adv_infer", "cudnn_adv_train", "cudnn_adv", "cudnn_heuristic", "cudnn_engines_precompiled"),
     *("cudnn_engines_runtime_compiled", "cudnn_engines_tensor_ir", "cudnn_ext", "cudnn"),
 )
-"""What is loaded, each after what it needs. cuSOLVER needs cuBLAS and cuSPARSE, which need nvJitLink (from CUDA 12)."""
+"""The order of loading, each after its dependencies. cuSOLVER needs cuBLAS and cuSPARSE, which need nvJitLink (since
+CUDA 12).
+"""
 _SPOKEN_OF = {
     "cudart": "cudart",
     "cublas": "cuBLAS",
@@ -40,16 +42,18 @@ _NAMES_CUDA = re.compile(
     r"nvidia-(cublas|cuda|cudnn|cufft|curand|cusolver|cusparse|nccl|nvjitlink|nvtx|cufile|nvshmem).*"
     r"|.+-cuda\d.*"
 )
-"""Distributions that are of use on NVIDIA GPUs alone."""
+"""Distributions that are only useful on NVIDIA GPUs."""
 _OF_CUDA = re.compile(r"\+cu\d")
 _DRIVER_MISSING = re.compile(r"libcuda\.so\.1: cannot open shared object file: No such file")
-"""What glibc's loader says where a library is linked to the driver's, as a part of cuDNN 9.28 is (its wheel)."""
+"""The message of glibc's loader for a library that is linked to the driver's, like a part of cuDNN 9.28 (its wheel)."""
 _DRIVER_SYMBOL = re.compile(r"undefined symbol: (cu[A-Z]\w*)")
-"""The driver API's functions begin so; those of the toolkit's libraries with cuda, cublas, cudnn, ... (cuda.h)."""
+"""Functions of the driver API begin with cu and a capital; those of the toolkit's libraries with cuda, cublas, cudnn,
+... (cuda.h).
+"""
 
 
 class _Answer(NamedTuple):
-    """What the probe says of one library: its version, what the loader said against it, and its check's status."""
+    """The probe's answer for one library: its version, the loader's error message, and the status of its check."""
 
     path: Path
     component: str
@@ -69,7 +73,7 @@ def library_files(inventory: Inventory) -> tuple[Path, ...]:
 
 
 def is_for_gpus(inventory: Inventory) -> bool:
-    """Whether the environment was made for NVIDIA GPUs: it brings CUDA libraries, or a build that looks for them."""
+    """Whether the environment was made for NVIDIA GPUs: it has CUDA libraries, or a build that needs them."""
     if any(_NAMES_CUDA.fullmatch(it.name) or _OF_CUDA.search(it.version) for it in inventory.distributions):
         return True
     names = [it.name for it in inventory.distributions]
@@ -82,7 +86,7 @@ def is_for_gpus(inventory: Inventory) -> bool:
 def probe_libraries(
     inventory: Inventory, environ: Mapping[str, str], children: Children
 ) -> tuple[ProbeReport, tuple[Library, ...]]:
-    """Load them all in one process of the environment; also what they are, by the file that was loaded."""
+    """Load all of them in one process of the environment; also returns the libraries, by the file that was loaded."""
     files = library_files(inventory)
     if not files:
         return ProbeReport(NAME, Status.SKIP, 0.0, "the environment holds no CUDA libraries"), ()
@@ -99,7 +103,7 @@ def probe_libraries(
 
 
 def _is_loaded_by(path: Path) -> bool:
-    """Whether it is the name that programs load it by: not the link for linkers, nor the file with the full version."""
+    """Whether programs load it by this name, which is neither the linker's nor the one with the full version."""
     if path.suffix.casefold() == ".dll":
         return True
     _, _, number = path.name.partition(".so")
@@ -107,7 +111,7 @@ def _is_loaded_by(path: Path) -> bool:
 
 
 def _shorter(path: Path, number: str) -> Iterator[Path]:
-    """Links of the same directory with a shorter number, which lead to the same file."""
+    """Links in the same directory with a shorter number, to the same file."""
     parts = number.strip(".").split(".")
     stem = path.name[: -len(number)]
     for length in range(1, len(parts)):
@@ -137,12 +141,12 @@ def _findings(answers: list[_Answer], outcome: Outcome) -> Iterator[Finding]:
 
 
 def _waits_for_driver(answer: _Answer) -> bool:
-    """Whether all that it lacks is the driver's library, which another probe is about."""
+    """Whether only the driver's library is missing, which another probe tests."""
     return answer.error is not None and _DRIVER_MISSING.match(answer.error) is not None
 
 
 def _is_of_another_cudnn(answer: _Answer) -> bool:
-    """Whether a part of cuDNN says that another part is of another release, or lacks a symbol that it has there."""
+    """Whether a part of cuDNN reports that another part is from another release, or lacks one of its symbols."""
     if not answer.component.startswith("cudnn"):
         return False
     if answer.error is None:

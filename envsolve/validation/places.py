@@ -1,4 +1,4 @@
-"""Where a process runs, as far as it changes what to do about a driver, as facts for the catalogue."""
+"""Where a process runs, as far as it changes the advice on a driver; facts for the catalogue."""
 
 from __future__ import annotations
 
@@ -11,17 +11,28 @@ from envsolve.host.files import exists
 from envsolve.host.jetson import l4t_release
 from envsolve.host.wsl import is_wsl
 
-_CONTAINER_MARKS = (".dockerenv", "run/.containerenv", ".singularity.d", "var/run/secrets/kubernetes.io")
-"""Files that Docker, Podman, Apptainer and Kubernetes put into every container."""
+CONTAINER_MARKS = (
+    ("kubernetes", "/var/run/secrets/kubernetes.io"),
+    ("kubernetes", "KUBERNETES_SERVICE_HOST"),
+    ("apptainer", "APPTAINER_CONTAINER"),
+    ("apptainer", "SINGULARITY_CONTAINER"),
+    ("apptainer", "/.singularity.d"),
+    ("podman", "/run/.containerenv"),
+    ("docker", "/.dockerenv"),
+)
+"""Kinds of containers with the files and variables that each sets, the most specific kind first.
+
+A Kubernetes pod is also a container of Docker or the like.
+"""
 
 
 class Place(StrEnum):
-    """One thing about where a process runs; several can hold."""
+    """A property of the place where a process runs; several can be true."""
 
     POSIX = "posix"
-    """Any Linux, WSL too: with a POSIX shell and the loader of Linux."""
+    """Any Linux, including WSL: with a POSIX shell and the loader of Linux."""
     LINUX = "linux"
-    """Linux with a kernel driver of its own: not WSL."""
+    """Linux with its own kernel driver: not WSL."""
     JETSON = "jetson"
     WSL = "wsl"
     WINDOWS = "windows"
@@ -29,20 +40,20 @@ class Place(StrEnum):
 
 
 def places_of(root: Path, *, windows: bool) -> frozenset[Place]:
-    """Where this machine's processes run; ``root`` is the root of its files."""
+    """The places of this machine's processes; ``root`` is the root of its files."""
     if windows:
         return frozenset({Place.WINDOWS})
     places = {Place.POSIX, Place.WSL if is_wsl(root) else Place.LINUX}
     if l4t_release(root) is not None:
         places.add(Place.JETSON)
-    if any(exists(root / mark) for mark in _CONTAINER_MARKS):
+    if any(exists(root / mark[1:]) for _, mark in CONTAINER_MARKS if mark.startswith("/")):
         places.add(Place.CONTAINER)
     return frozenset(places)
 
 
 def facts_of(places: Collection[Place] | None) -> dict[str, Any]:
-    """The facts of a check on where it runs.
+    """The facts of a check about where it runs.
 
-    Without ``places`` that is anywhere but on Windows.
+    Without ``places`` they are true for all places but Windows.
     """
     return {place.value: True for place in (set(Place) - {Place.WINDOWS} if places is None else places)}

@@ -1,4 +1,4 @@
-"""What a validation found: per probe whether it passed, the findings, and which CUDA libraries there are."""
+"""The result of a validation: whether each probe passed, the findings, and the CUDA libraries."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from envsolve import documents
 
 IMPORTS = "imports"
-"""The probe of all modules that could be imported."""
+"""The probe that imports all modules and found no failure."""
 IMPORT = "import "
-"""How the names begin of probes of one module, which could not."""
+"""The prefix of the names of probes of single modules that could not be imported."""
 
 
 class Status(StrEnum):
@@ -29,16 +29,16 @@ class Status(StrEnum):
 
 
 class Owner(StrEnum):
-    """Whose file a library is."""
+    """The owner of a library file."""
 
     ENVIRONMENT = "environment"
     SYSTEM = "system"
-    """Neither the environment's nor the driver's: a toolkit of the machine, or another environment."""
+    """Neither the environment nor the driver: a toolkit of the machine, or another environment."""
     DRIVER = "driver"
 
 
 class Library(NamedTuple):
-    """A CUDA library: the name it is loaded by, its file, whose it is, and its version where that is known."""
+    """A CUDA library: the name it is loaded by, its file, its owner, and its version if known."""
 
     soname: str
     path: Path
@@ -51,7 +51,7 @@ class Library(NamedTuple):
 
 
 class Shadowed(NamedTuple):
-    """Copies of a library that the loader would have taken, had the one before them not been there."""
+    """Copies of a library that the loader would have used without the one before them."""
 
     soname: str
     path: str
@@ -59,7 +59,7 @@ class Shadowed(NamedTuple):
 
 
 class StaticReport(NamedTuple):
-    """What files show: findings, the worst first, where frameworks' CUDA libraries would come from, and copies."""
+    """Static checks: findings, the most severe first, the libraries that frameworks would load, and further copies."""
 
     findings: tuple[Finding, ...]
     libraries: tuple[Library, ...]
@@ -67,7 +67,7 @@ class StaticReport(NamedTuple):
 
 
 class ProbeReport(NamedTuple):
-    """One probe: ``seconds`` it took, one line of ``detail`` for people, and what it found, the worst first."""
+    """One probe: ``seconds`` it took, one line of ``detail`` for people, and its findings, the most severe first."""
 
     name: str
     status: Status
@@ -75,7 +75,7 @@ class ProbeReport(NamedTuple):
     detail: str
     findings: tuple[Finding, ...] = ()
     measured: Mapping[str, object] = MappingProxyType({})
-    """What else the probe tells, for programs: operations with errors and times, devices, versions."""
+    """Further results for programs: operations with errors and times, devices, versions."""
 
     def as_json(self) -> documents.Probe:
         """The object of the JSON contract."""
@@ -92,13 +92,13 @@ class ProbeReport(NamedTuple):
 
 
 class Report(NamedTuple):
-    """All of a validation: ``python`` is the interpreter that was validated, ``libraries`` those that were loaded."""
+    """The whole validation: ``python`` is the validated interpreter, ``libraries`` were loaded."""
 
     python: Path
     probes: tuple[ProbeReport, ...]
     libraries: tuple[Library, ...]
     proofs: tuple[str, ...] = ()
-    """The probes that compute: those of the frameworks, or the driver's where there is none."""
+    """The probes that compute: those of the frameworks, or the driver's if there is no framework."""
     notes: tuple[Note, ...] = ()
 
     @property
@@ -108,12 +108,12 @@ class Report(NamedTuple):
 
     @property
     def is_unbroken(self) -> bool:
-        """Whether nothing failed, be it that nothing could be proven."""
+        """Whether nothing failed, even if nothing could be tested."""
         return not any(probe.status is Status.FAIL for probe in self.probes)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """Every finding once, the worst first. What a later probe finds again of a framework is evidence for it."""
+        """Every finding once, the most severe first. A repeated finding of a later probe is evidence for the first."""
         found: dict[object, Finding] = {}
         for probe in self.probes:
             known = dict(found)
@@ -127,13 +127,13 @@ class Report(NamedTuple):
 
 
 def _merged(first: Finding, again: Finding) -> Finding:
-    """One finding of two alike: the words of the worse one, the first where both are as bad, and what both saw."""
+    """One finding from two equal ones: the words of the more severe one, or else the first; all evidence."""
     worse = min((first, again), key=lambda it: list(Severity).index(it.severity))
     return worse._replace(evidence=tuple(dict.fromkeys((*first.evidence, *again.evidence))))
 
 
 def concluded(name: str, seconds: float, detail: str, findings: tuple[Finding, ...] = ()) -> ProbeReport:
-    """The report of a probe that fails if it found an error, and passes otherwise."""
+    """The report of a probe that fails if it has an error as a finding, and passes otherwise."""
     ordered = tuple(sorted(findings, key=lambda it: list(Severity).index(it.severity)))
     failed = any(it.severity is Severity.ERROR for it in ordered)
     return ProbeReport(name, Status.FAIL if failed else Status.PASS, seconds, detail, ordered)

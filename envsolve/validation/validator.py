@@ -1,9 +1,9 @@
-"""The course of a validation: which probes run, on which GPUs, what waits for what.
+"""The order of a validation: which probes run, on which GPUs, and which wait for others.
 
 1. The driver's kernel, then the static checks for the GPUs that it ran on; the environment's libraries meanwhile.
-2. The frameworks, several at once where memory allows. Where the driver's own kernel says that no GPU can be reached,
-   they would only say the same again, and are skipped.
-3. Which libraries they had loaded.
+2. The frameworks, several at once if there is enough memory. If the driver's own kernel shows that no GPU can be used,
+they would only report the same, and are skipped.
+3. The libraries that they had loaded.
 """
 
 from __future__ import annotations
@@ -33,29 +33,28 @@ from envsolve.validation.report import Library, Owner, ProbeReport, Report, Stat
 Device = Literal["cuda", "cpu"]
 DRIVER = "driver"
 TIMEOUT = 120.0
-"""Seconds for import, device and operations of a framework, on a disk and a machine that are slow."""
+"""Time limit in seconds for import, device and operations of a framework, on a slow disk and machine."""
 TIMEOUT_WITH_JIT = 600.0
-"""Seconds where a build holds only PTX for the GPU: the driver compiles it all when it is first loaded."""
+"""Time limit in seconds if a build has only PTX for the GPU: the driver compiles everything at the first load."""
 DRIVER_TIMEOUT = 30.0
-"""Seconds for the driver to start and its kernel to run: without persistence mode it wakes every GPU first."""
+"""Time limit in seconds for the driver and its kernel: without persistence mode it first initializes every GPU."""
 DRIVER_TIMEOUT_PER_GPU = 5.0
 """Seconds for each further GPU that the kernel runs on."""
 _COMPILED_FIRST = "ptx-only"
-"""The finding of the static checks that a framework's kernels are compiled when it is first used."""
+"""The finding of the static checks that a framework's kernels are compiled at the first use."""
 _LOADING = ("cuModuleLoadDataEx", "cuModuleGetFunction")
-"""Calls that fail where the driver's compiler does; code that needs no compiling may run all the same."""
+"""Calls that fail if the driver's compiler fails; code that needs no compiling may still run."""
 
 
 class Plan(NamedTuple):
-    """What is to be proven.
+    """What to test.
 
-    ``environ`` is what programs of the environment get. ``frameworks`` are installed; dependent ones have a kernel, and
-    are left out on the CPU. ``gpus`` are indices among the
-    GPUs that programs see, None for the first. ``timeout`` (of a framework; None for the usual one) and ``burn`` are in
-    seconds. ``driver_libraries`` are the names to load libcuda by, ``capabilities`` those of this machine's GPUs and
-    ``gpu_count`` how many it has, working or not. ``examine`` makes the static checks for GPUs of some capabilities,
-    ``explain`` reads what a framework printed. ``reinstall`` is the command that installs the environment's lock
-    again, where one is known.
+    ``environ`` are the variables of the environment's programs. ``frameworks`` are installed; dependent ones have a
+    kernel, and are left out on the CPU. ``gpus`` are indices among the GPUs that programs see, None for the first.
+    ``timeout`` (of a framework; None for the default) and ``burn`` are in seconds. ``driver_libraries`` are the names
+    to load libcuda by, ``capabilities`` those of this machine's GPUs and ``gpu_count`` how many it has, working or not.
+    ``examine`` makes the static checks for GPUs of some capabilities, ``explain`` reads the output of a framework.
+    ``reinstall`` is the command that installs the environment's lock again, if it is known.
     """
 
     inventory: Inventory
@@ -75,7 +74,7 @@ class Plan(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """One framework on one GPU (None for the CPU, or for the first GPU where none is named), and what came of it."""
+    """One framework on one GPU (None for the CPU, or for the first GPU if none is named), and its report."""
 
     framework: AnyFramework
     gpu: int | None
@@ -83,7 +82,7 @@ class _Run(NamedTuple):
 
 
 class _Driver(NamedTuple):
-    """What came of the driver's probe: the GPUs on which frameworks can be tried, and those that were chosen."""
+    """The result of the driver's probe: the GPUs that frameworks can use, and those that were chosen."""
 
     report: ProbeReport
     reached: tuple[Gpu, ...] = ()
@@ -91,7 +90,7 @@ class _Driver(NamedTuple):
 
 
 def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Report:
-    """Run the probes, in the order at the top of this module. ``show`` gets a text on each step."""
+    """Run the probes, in the order at the top of this module. ``show`` gets the progress as text."""
     show("driver, libraries and files")
     with _threads(1, children) as threads:
         loading = threads.submit(probe_libraries, plan.inventory, plan.environ, children)
@@ -115,7 +114,10 @@ def validate(plan: Plan, children: Children, show: Callable[[str], None]) -> Rep
 
 @contextmanager
 def _threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
-    """Threads that wait for probes. An interrupt of this one ends the probes, so that none of the others waits on."""
+    """Threads that wait for probes.
+
+    An interrupt of this thread ends the probes, so that no thread continues to wait.
+    """
     with ThreadPoolExecutor(count) as threads:
         try:
             yield threads
@@ -126,7 +128,7 @@ def _threads(count: int, children: Children) -> Iterator[ThreadPoolExecutor]:
 
 @contextmanager
 def _believed(plan: Plan, probe: str) -> Iterator[None]:
-    """Read what a probe said. Raises OutsideError if that is no answer of ours: the environment may write it too."""
+    """Read the answer of a probe. Raises OutsideError if it is invalid: the environment's code can write to it, too."""
     try:
         yield
     except (LookupError, TypeError, ValueError, AttributeError) as error:
@@ -135,10 +137,10 @@ def _believed(plan: Plan, probe: str) -> Iterator[None]:
 
 
 def visible(environ: Mapping[str, str], index: int) -> dict[str, str]:
-    """``environ`` in which programs see one GPU alone: of those that CUDA_VISIBLE_DEVICES lists, else of all.
+    """``environ`` with a single visible GPU: of those in CUDA_VISIBLE_DEVICES, or else of all.
 
-    Without that variable GPUs are numbered by their place on the bus, as nvidia-smi numbers them; CUDA on its own
-    would begin with the fastest (CUDA C++ programming guide, CUDA_DEVICE_ORDER).
+    Without that variable GPUs are numbered by their place on the bus, like in nvidia-smi; CUDA's default is to begin
+    with the fastest (CUDA C++ programming guide, CUDA_DEVICE_ORDER).
     """
     listed = environ.get("CUDA_VISIBLE_DEVICES")
     if listed is None:
@@ -179,7 +181,7 @@ def _driver(plan: Plan, children: Children) -> _Driver:
 
 
 def _without_hardware(finding: Finding) -> Finding:
-    """What the driver's probe found on a machine that shows no NVIDIA GPU: mostly it is not the one that is meant."""
+    """The driver probe's finding on a machine without any sign of an NVIDIA GPU: most likely the wrong machine."""
     return finding._replace(
         title=f"no NVIDIA GPU is here: {finding.title[0].lower()}{finding.title[1:]}",
         fix="Validate on the machine that has the GPU, or prove the environment on the CPU with --device cpu. "
@@ -188,19 +190,19 @@ def _without_hardware(finding: Finding) -> Finding:
 
 
 def _examined(plan: Plan, driver: _Driver) -> StaticReport:
-    """The static checks, for the GPUs that are proven; for those of the machine where the driver does not say."""
+    """The static checks, for the tested GPUs, or for those of the machine if the driver does not report them."""
     chosen = tuple(ComputeCapability.parse(it.capability) for it in driver.chosen if it.capability is not None)
     return plan.examine((tuple(dict.fromkeys(chosen)) or plan.capabilities) if plan.device == "cuda" else ())
 
 
 def _can_be_tried(gpu: Gpu) -> bool:
-    """Whether a framework may run where the driver's kernel did not: it may hold code that needs no compiling."""
+    """Whether a framework may run although the driver's kernel did not: it may have code that needs no compiling."""
     assert gpu.kernel is not None
     return gpu.kernel.ok or (gpu.kernel.failure is not None and gpu.kernel.failure.call in _LOADING)
 
 
 def _runs(plan: Plan, children: Children, gpus: Sequence[Gpu], *, patient: bool) -> list[_Run]:
-    """Every framework on every GPU: of one GPU several at once, one GPU after the other."""
+    """Every framework on every GPU: several at once on one GPU, one GPU after the other."""
     timeout = plan.timeout or (TIMEOUT_WITH_JIT if patient else TIMEOUT)
 
     def run(framework: AnyFramework, gpu: Gpu | None) -> _Run:
@@ -234,7 +236,7 @@ def _judged(run: _Run, plan: Plan) -> ProbeReport:
 
 
 def _not_tried(plan: Plan, driver: _Driver) -> Iterator[ProbeReport]:
-    """What is left out, for want of a GPU that the driver's own kernel runs on."""
+    """The probes that are skipped because there is no GPU that the driver's own kernel runs on."""
     if plan.device == "cpu":
         return
     why = f"not tried: {driver.report.findings[0].id}" if driver.report.findings else "not tried: no GPU"
@@ -248,7 +250,7 @@ def _not_tried(plan: Plan, driver: _Driver) -> Iterator[ProbeReport]:
 
 
 def _files(static: StaticReport, seconds: float, plan: Plan) -> ProbeReport:
-    """What was read off the files, as a probe like the others. On the CPU a library that only a GPU needs may lack."""
+    """The static checks as a probe like the others. On the CPU, libraries that only a GPU needs may be missing."""
     libraries = [library for library in static.libraries if library.owner is not Owner.DRIVER]
     findings = static.findings if plan.device == "cuda" else tuple(map(_less_on_cpu, static.findings))
     if not libraries and not findings:
@@ -265,7 +267,7 @@ def _less_on_cpu(finding: Finding) -> Finding:
 
 
 def _loaded(plan: Plan, runs: Sequence[_Run], own: Sequence[Library]) -> tuple[ProbeReport, tuple[Library, ...]]:
-    """What the frameworks had loaded: each process is looked at on its own, since each may have its own major."""
+    """The libraries that the frameworks loaded. Each process is checked separately: it may have its own major."""
     with _believed(plan, "loaded"):
         by_run = [loaded_libraries(run.outcome.noted("loaded") or (), plan.inventory) for run in runs]
     libraries = tuple(dict.fromkeys(library for found in by_run for library in found))

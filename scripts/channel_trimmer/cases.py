@@ -38,7 +38,7 @@ class Roots(NamedTuple):
     cases: tuple[Case, ...]
     alternatives: Mapping[str, int]
 
-    def kept_of(self, name: str) -> int:
+    def count_of(self, name: str) -> int:
         """How many records of the package ``name`` are kept in each place."""
         return self.alternatives.get(name, self.alternatives["*"])
 

@@ -32,14 +32,14 @@ def trimmed(whole: Channels, roots: Roots) -> Trimmed:
     wanted = outcomes(whole, roots.cases)
     taken = {file for outcome in wanted.values() for file in outcome.files}
     names = {_record(whole, file)["name"] for file in taken} | set(roots.alternatives)
-    kept = taken | {file for name in names for file in _others(whole, name, taken, roots.kept_of(name))}
-    asked = len(kept)
+    included = taken | {file for name in names for file in _others(whole, name, taken, roots.count_of(name))}
+    minimum = len(included)
     for _ in range(_ROUNDS):
-        subset = _subset(whole, kept)
+        subset = _subset(whole, included)
         differing = set(_differing(whole, wanted, outcomes(subset, roots.cases)))
         if not differing:
-            return Trimmed(subset, wanted, len(taken), len(kept) - asked)
-        kept |= {file for name in differing for file in _others(whole, name, kept)}
+            return Trimmed(subset, wanted, len(taken), len(included) - minimum)
+        included |= {file for name in differing for file in _others(whole, name, included)}
     raise AssertionError(f"no end to what must be kept: {sorted(differing)}")
 
 
@@ -60,10 +60,10 @@ def is_fit(file_name: str, record: Record) -> bool:
     return stem == f"{record['name']}-{record['version']}-{record['build']}"
 
 
-def _others(whole: Channels, name: str, kept: set[str], count: int | None = None) -> Iterator[str]:
+def _others(whole: Channels, name: str, included: set[str], count: int | None = None) -> Iterator[str]:
     """The newest ``count`` records of a package in each place, or all, beside those that are kept."""
     for place, records in whole.items():
-        others = {file: it for file, it in records.items() if it["name"] == name and f"{place}/{file}" not in kept}
+        others = {file: it for file, it in records.items() if it["name"] == name and f"{place}/{file}" not in included}
         for file in sorted(others, key=lambda it: _age(others[it]), reverse=True)[:count]:
             yield f"{place}/{file}"
 
@@ -78,9 +78,9 @@ def _differing(whole: Channels, wanted: Mapping[str, Outcome], found: Mapping[st
         yield from (_record(whole, file)["name"] for file in {*outcome.files} ^ {*found[name].files})
 
 
-def _subset(whole: Channels, kept: Iterable[str]) -> Channels:
+def _subset(whole: Channels, included: Iterable[str]) -> Channels:
     parts: dict[Place, dict[str, Record]] = {place: {} for place in whole}
-    for file in kept:
+    for file in included:
         place, name = _split(file)
         parts[place][name] = whole[place][name]
     return parts

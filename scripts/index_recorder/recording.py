@@ -67,10 +67,10 @@ def names(directory: Path) -> Iterator[str]:
         yield path.name.removesuffix(_SUFFIX)
 
 
-def forget_others(directory: Path, kept: set[Path]) -> None:
-    """Remove the recordings that are not among ``kept``."""
+def forget_others(directory: Path, current: set[Path]) -> None:
+    """Remove the recordings that are not among ``current``."""
     for path in directory.glob(f"*{_SUFFIX}"):
-        if path not in kept:
+        if path not in current:
             path.unlink()
 
 

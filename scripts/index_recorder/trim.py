@@ -26,11 +26,11 @@ def trimmed(page: list[Listed], reached: Iterable[Version], measure: Measure) ->
     """The files of ``page`` that are kept, in its order: wheels that targets take, and source distributions."""
     versions = sorted({it.version for it in page if it.version is not None}, reverse=True)
     newest = {*reached, *versions[: measure.newest]}
-    kept = {it.file.name for it in page if it.version in newest and (it.targets or _is_source(it))}
-    kept |= {it.file.name for it in page[: measure.oldest]}
-    kept |= {it.file.name for it in [it for it in page if it.version is None][-measure.odd :]}
-    kept |= {it.file.name for it in [it for it in page if it.file.yanked is not None][-measure.odd :]}
-    return [it for it in page if it.file.name in kept]
+    names = {it.file.name for it in page if it.version in newest and (it.targets or _is_source(it))}
+    names |= {it.file.name for it in page[: measure.oldest]}
+    names |= {it.file.name for it in [it for it in page if it.version is None][-measure.odd :]}
+    names |= {it.file.name for it in [it for it in page if it.file.yanked is not None][-measure.odd :]}
+    return [it for it in page if it.file.name in names]
 
 
 def _is_source(listed: Listed) -> bool:

@@ -23,12 +23,12 @@ _NO_SOLUTION = 1
 def compile_with_uv(index_url: str, requirements: Iterable[str], *options: str) -> subprocess.CompletedProcess[str]:
     """Have uv resolve ``requirements`` with wheels alone; what it prints is a requirements file."""
     with tempfile.TemporaryDirectory() as scratch:
-        asked = Path(scratch) / "requirements.in"
-        asked.write_text("".join(f"{it}\n" for it in requirements), "utf-8")
+        source = Path(scratch) / "requirements.in"
+        source.write_text("".join(f"{it}\n" for it in requirements), "utf-8")
         command = [find_uv_bin(), "pip", "compile", "--no-config", "--no-header", "--no-annotate", "-q"]
         command += ["--python", sys.executable, "--cache-dir", f"{scratch}/cache", "--index-url", index_url]
         command += ["--python-version", PYTHON, "--python-platform", PLATFORM, "--only-binary", ":all:"]
-        command += [*options, str(asked)]
+        command += [*options, str(source)]
         ours = {name: value for name, value in os.environ.items() if not name.startswith(("UV_", "PIP_"))}
         environ = {**ours, "NO_PROXY": "127.0.0.1"}
         return subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=120)

@@ -134,8 +134,8 @@ def _wanted(requirements: Iterable[Requirement], extras: frozenset[str], of: Res
     """What the requirements ask for on at least one target."""
     for it in requirements:
         if it.marker is None or _applies(it.marker, extras):
-            asked = frozenset(canonicalize_name(extra) for extra in it.extras)
-            yield _Wanted(canonicalize_name(it.name), asked, str(it.specifier), of)
+            requested = frozenset(canonicalize_name(extra) for extra in it.extras)
+            yield _Wanted(canonicalize_name(it.name), requested, str(it.specifier), of)
 
 
 @cache

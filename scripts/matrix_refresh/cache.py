@@ -12,12 +12,12 @@ from pathlib import Path
 from scripts.matrix_refresh.errors import RefreshError
 
 
-def keep(path: Path, value: object) -> None:
+def store(path: Path, value: object) -> None:
     """Write ``value`` as JSON, in one step. Raises RefreshError where the disk does not take it."""
     write_whole(path, json.dumps(value, indent=1))
 
 
-def kept(path: Path) -> object:
+def cached(path: Path) -> object:
     """What was kept, or None: nothing was, it cannot be read, or a crash of the machine left it cut short."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ from pypi_simple import (
 from requests import RequestException, Session
 
 from envsolve.releases.wheels import Listing, WheelFile, wheel_files
-from scripts.matrix_refresh.cache import keep, kept
+from scripts.matrix_refresh.cache import cached, store
 from scripts.matrix_refresh.errors import RefreshError, without_credentials
 
 _TIMEOUT = 60.0
@@ -78,16 +78,16 @@ class Index:
         if project not in self._listings:
             path = self._cache / f"{project}.json"
             if self._offline:
-                listed = kept(path)
+                listed = cached(path)
                 if not _is_listing(listed):
                     raise RefreshError(f"the list of {project} wheels is not in the cache: run once without --offline")
             else:
-                listed = self._asked(project)
-                keep(path, listed)
+                listed = self._fetched(project)
+                store(path, listed)
             self._listings[project] = listed
         return self._listings[project]
 
-    def _asked(self, project: str) -> _Listing:
+    def _fetched(self, project: str) -> _Listing:
         client = PyPISimple(self._endpoint, session=self._session)
         try:
             page: ProjectPage = client.get_project_page(project, timeout=_TIMEOUT)
@@ -114,11 +114,11 @@ def _first_days(page: ProjectPage) -> dict[str, str]:
     return days
 
 
-def _is_listing(kept: object) -> TypeGuard[_Listing]:
-    """Whether a kept file holds a listing; anything else counts as not kept."""
-    if not isinstance(kept, list) or [type(part) for part in kept] != [list, dict]:
+def _is_listing(data: object) -> TypeGuard[_Listing]:
+    """Whether a cached file contains a listing; anything else counts as not cached."""
+    if not isinstance(data, list) or [type(part) for part in data] != [list, dict]:
         return False
-    files, days = kept
+    files, days = data
     return all(isinstance(day, str) for day in days.values()) and all(
         isinstance(it, list)
         and [type(part) for part in it[:2]] == [str, str]

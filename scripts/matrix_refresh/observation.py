@@ -13,7 +13,7 @@ import requests
 from envsolve.releases.errors import ReleaseError
 from envsolve.releases.reader import Observation
 from envsolve.releases.wheels import WheelFile
-from scripts.matrix_refresh.cache import keep, kept
+from scripts.matrix_refresh.cache import cached, store
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.wheel import Wheel
 
@@ -24,7 +24,7 @@ Observe = Callable[[Wheel], Observation]
 
 
 class Observations:
-    """Reads wheels with ``observe`` and remembers; ``edition`` names what observe looks for, a new one reads anew.
+    """Reads wheels with ``observe`` and caches the results; a new ``edition`` of observe reads everything again.
 
     ``wheels_read`` and ``transferred`` (bytes) count what was asked of the index, not of the cache.
     """
@@ -38,17 +38,17 @@ class Observations:
         *,
         offline: bool = False,
         deep: bool = False,
-        anew: bool = False,
+        fresh: bool = False,
     ) -> None:
         self._cache = cache / "wheels" / edition
         self._observe = observe
         self._session = session
         self._offline = offline
         self._deep = deep
-        self._anew = anew
+        self._fresh = fresh
         self._counting = threading.Lock()
         self._reading: defaultdict[Path, threading.Lock] = defaultdict(threading.Lock)
-        self._read_anew: set[Path] = set()
+        self._read_fresh: set[Path] = set()
         self.wheels_read = 0
         self.transferred = 0
 
@@ -64,7 +64,7 @@ class Observations:
             return self._read(file, path)
 
     def _read(self, file: WheelFile, path: Path) -> Observation:
-        known = None if self._anew and path not in self._read_anew else kept(path)
+        known = None if self._fresh and path not in self._read_fresh else cached(path)
         if _is_observation(known) and not (self._deep and _HELD_BACK in known):
             return known
         if self._offline:
@@ -85,8 +85,8 @@ class Observations:
             observation["read"] = list(dict.fromkeys(wheel.read))
             if wheel.held_back:
                 observation[_HELD_BACK] = ["a large library"]
-        keep(path, observation)
-        self._read_anew.add(path)
+        store(path, observation)
+        self._read_fresh.add(path)
         return observation
 
     def _count(self, transferred: int) -> None:

@@ -23,8 +23,8 @@ def lines_of(
         sign = "+" if difference.new else "~"
         yield f"  {sign} {_named(difference.row)}"
         if difference.new:
-            held = [(name, difference.row[name]) for name in _FIELDS_OF_A_NEW_ROW if name in difference.row]
-            yield "      " + ", ".join(f"{name} {_value(value)}" for name, value in held)
+            fields = [(name, difference.row[name]) for name in _FIELDS_OF_A_NEW_ROW if name in difference.row]
+            yield "      " + ", ".join(f"{name} {_value(value)}" for name, value in fields)
             continue
         for change in difference.changes:
             yield f"      {change.field}: {_value(change.before)} -> {_value(change.after)}"

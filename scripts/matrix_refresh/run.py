@@ -38,7 +38,7 @@ class Settings(NamedTuple):
     endpoint: str
     offline: bool = False
     deep: bool = False
-    anew: bool = False
+    fresh: bool = False
     workers: int = WORKERS
 
 
@@ -148,7 +148,7 @@ class Refresh:
             self._session,
             offline=settings.offline,
             deep=settings.deep,
-            anew=settings.anew,
+            fresh=settings.fresh,
         )
 
         def rows_of(version: Version) -> list[ReadRow] | str:
@@ -157,8 +157,8 @@ class Refresh:
             except ReleaseError as error:
                 return str(error)
             except (ValueError, LookupError) as error:
-                said = f"its wheels, or what was kept of them, say what its reader cannot use: {error!r}"
-                return f"{reader.framework} {version}: {said}"
+                reason = f"its wheels, or what was kept of them, say what its reader cannot use: {error!r}"
+                return f"{reader.framework} {version}: {reason}"
             progress(f"{reader.framework} {version}")
             return rows
 

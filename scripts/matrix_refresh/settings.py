@@ -38,10 +38,10 @@ def default_endpoint() -> str:
     named = os.environ.get("PIP_INDEX_URL")
     if named:
         return named
-    asked = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True, check=False
     )
-    return asked.stdout.strip() or PYPI_SIMPLE_ENDPOINT
+    return result.stdout.strip() or PYPI_SIMPLE_ENDPOINT
 
 
 def default_cache() -> Path:

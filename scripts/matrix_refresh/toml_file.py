@@ -128,11 +128,11 @@ class MatrixFile:
 
     def date_changes(self, days: Mapping[str, str]) -> list[Change]:
         """What would change if ``days``, on which versions of the file were released, were merged, by version."""
-        held = {str(row.values["version"]) for row in self._rows}
+        versions = {str(row.values["version"]) for row in self._rows}
         return [
             Change(version, self._dates.get(version), day)
             for version, day in days.items()
-            if version in held and self._dates.get(version) != day
+            if version in versions and self._dates.get(version) != day
         ]
 
     def merge_dates(self, days: Mapping[str, str], projects: Sequence[str], today: str) -> list[Change]:
@@ -253,30 +253,30 @@ def _complete(read: ReadRow) -> dict[str, Value]:
 
 def _changes(row: Mapping[str, object], read: ReadRow, *, several: bool) -> tuple[Change, ...]:
     """The fields of ``row`` that what was read changes; of several rows that share a key the Pythons stay."""
-    kept = set(_texts(row.get("by_hand"))) | ({"pythons"} if several else set())
+    fixed = set(_texts(row.get("by_hand"))) | ({"pythons"} if several else set())
     changes = [
         Change(name, row.get(name), value)
         for name, value in read.values.items()
-        if name not in KEY and name not in kept and not _says_at_least(row.get(name), value)
+        if name not in KEY and name not in fixed and not _says_at_least(row.get(name), value)
     ]
     changes += [
         Change(name, None, value)
         for name, value in read.defaults.items()
-        if value is not None and name not in row and name not in kept
+        if value is not None and name not in row and name not in fixed
     ]
     cited = _texts(row.get("evidence"))
     missing = [item.name for item in read.evidence if item.name not in cited]
     if missing:
         changes.append(Change("evidence", cited, [*missing, *cited]))
-    changes += _settled(row, read, changes, kept)
+    changes += _settled(row, read, changes, fixed)
     return tuple(changes)
 
 
-def _settled(row: Mapping[str, object], read: ReadRow, changes: Sequence[Change], kept: set[str]) -> Iterator[Change]:
+def _settled(row: Mapping[str, object], read: ReadRow, changes: Sequence[Change], fixed: set[str]) -> Iterator[Change]:
     """What leaves ``inferred``: fields that now say what was read, and those that are taken out."""
     after = {**row, **{change.field: change.after for change in changes}}
     seen = [
-        name for name in read.values if name not in kept and (after.get(name) or None) == (read.values[name] or None)
+        name for name in read.values if name not in fixed and (after.get(name) or None) == (read.values[name] or None)
     ]
     inferred = _texts(row.get("inferred"))
     left = [name for name in inferred if name not in seen]

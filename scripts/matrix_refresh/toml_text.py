@@ -65,21 +65,21 @@ def odd_headers(blocks: Sequence[Block]) -> Iterator[str]:
 
 def fields_of(block: Block) -> Iterator[Field]:
     """The block in pieces; put together they are its text."""
-    held = ""
+    text = ""
     for line in block.text.splitlines(keepends=True):
-        held += line
-        if held == line and _HEADER.match(line):
+        text += line
+        if text == line and _HEADER.match(line):
             yield Field(None, line)
-            held = ""
+            text = ""
             continue
         try:
-            values = tomllib.loads(held)
+            values = tomllib.loads(text)
         except tomllib.TOMLDecodeError:
             continue
-        yield Field(next(iter(values), None), held)
-        held = ""
-    if held:
-        yield Field(None, held)
+        yield Field(next(iter(values), None), text)
+        text = ""
+    if text:
+        yield Field(None, text)
 
 
 def with_field(block: Block, name: str, value: object, order: Sequence[str]) -> Block:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envsolve.binary.fat_binary import DeviceTargets, held_fat_binaries, scan_fat_binaries, targets_of_code
+from envsolve.binary.fat_binary import DeviceTargets, fat_binaries_in, scan_fat_binaries, targets_of_code
 from tests.laws import examples
 from tests.scripts.wheels import MACHINE_CODE, MAGIC, PTX, code, fat_binary, noise
 
@@ -81,11 +81,11 @@ def test_what_is_held_has_the_code_of_the_stream(
     packed: list[tuple[bytes, list[tuple[int, int]]]], before: int
 ) -> None:
     data = b"".join(junk + fat_binary(*(code(*entry) for entry in held)) for junk, held in packed) + MAGIC
-    found = list(held_fat_binaries(bytes(before) + data + fat_binary(code(PTX, 20)), before, before + len(data)))
+    found = list(fat_binaries_in(bytes(before) + data + fat_binary(code(PTX, 20)), before, before + len(data)))
     assert targets_of_code(piece for pieces in found for piece in pieces) == scan_fat_binaries([data])
 
 
 def test_of_what_is_held_no_code_is_taken_for_a_fat_binary() -> None:
     inside = code(MACHINE_CODE, 80, fat_binary(code(MACHINE_CODE, 35)))
     data = noise(500) + fat_binary(inside) + noise(500, 1)
-    assert [sorted(it.target for it in found) for found in held_fat_binaries(data, 0, len(data))] == [["8.0"]]
+    assert [sorted(it.target for it in found) for found in fat_binaries_in(data, 0, len(data))] == [["8.0"]]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.boundary.answers import LONGEST_ANSWER, LONGEST_TAIL, Answer, Asking, Ending, ask_python
+from envsolve.boundary.answers import LONGEST_ANSWER, LONGEST_TAIL, Answer, Ending, ProgramRunner, query_python
 from envsolve.errors import OutsideError
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs of these tests are for Linux and macOS")
@@ -17,8 +17,8 @@ ANSWERS = "import os, sys; open(sys.argv[1], 'w').write('the answer'); "
 
 
 def ask(program: str, *, timeout: float = 20.0) -> Answer:
-    with Asking() as asking:
-        return asking.ask([sys.executable, "-I", "-c", program], os.environ, timeout)
+    with ProgramRunner() as runner:
+        return runner.answer([sys.executable, "-I", "-c", program], os.environ, timeout)
 
 
 def python(directory: Path, text: str) -> Path:
@@ -31,7 +31,7 @@ def python(directory: Path, text: str) -> Path:
 
 def refusal(program: Path, *, timeout: float = 20.0) -> OutsideError:
     with pytest.raises(OutsideError) as raised:
-        ask_python(program, "True", os.environ, timeout=timeout)
+        query_python(program, "True", os.environ, timeout=timeout)
     assert raised.value.code == "python-not-usable"
     assert raised.value.message.startswith(f"{program} ")
     return raised.value
@@ -81,7 +81,7 @@ def test_what_is_put_in_the_place_of_the_answer_is_not_read(does: str, fault: st
 
 
 def test_an_interpreter_gives_a_value() -> None:
-    assert ask_python(sys.executable, "[os.name, list(sys.version_info[:2])]", {}) == [
+    assert query_python(sys.executable, "[os.name, list(sys.version_info[:2])]", {}) == [
         os.name,
         list(sys.version_info[:2]),
     ]

@@ -171,9 +171,9 @@ def test_a_variant_and_a_step_are_said_where_they_hold(tmp_path: Path) -> None:
     title = "B"
     """
     entry = written(tmp_path, text).entry("a")
-    plain = entry.said(lambda _: None)
+    plain = entry.words(lambda _: None)
     assert (plain.title, plain.cause, plain.fix, plain.commands) == ("A", "One.", "Update the driver.", ("update",))
-    other = entry.said({"driver": "old", "gpu": "T4"}.get)
+    other = entry.words({"driver": "old", "gpu": "T4"}.get)
     assert (other.title, other.cause, other.fix) == ("B", "One. It is T4.", "Update old.")
 
 

@@ -7,7 +7,7 @@ import pytest
 from envsolve.host.choose import choose, choose_driver, choose_driver_cuda, choose_gpus
 from envsolve.host.evidence import Evidence, Surroundings
 from envsolve.host.gpus import grouped
-from envsolve.host.probe import Source, ask
+from envsolve.host.probe import Source, read_probe
 from envsolve.host.trouble import Trouble, cuda_problem, nvml_problem
 from envsolve.model.capability import ComputeCapability
 from envsolve.model.host import Gpu, GpuStatus, Host, Platform, Reading, SourceFailure
@@ -186,4 +186,6 @@ class Exploding:
 
 
 def test_a_probe_that_fails_becomes_a_reading() -> None:
-    assert ask(Exploding()) == Reading("exploding", problem=SourceFailure("probe-failed", "KeyError: 'surprise'"))
+    assert read_probe(Exploding()) == Reading(
+        "exploding", problem=SourceFailure("probe-failed", "KeyError: 'surprise'")
+    )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from envsolve.boundary.document import Document, Kept, read_document
+from envsolve.boundary.document import Document, TomlFile
 from envsolve.errors import MatrixError
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.matrix.cached_rows import evidence_of, part_of, releases_of
@@ -204,7 +204,7 @@ def test_a_matrix_in_a_newer_form_is_refused_as_such(directory: Path, file: str)
 
 
 def read(path: Path) -> Document:
-    return read_document(path, Kept(path, wanted=True))
+    return TomlFile(path, cached=True).content()
 
 
 def test_the_cached_form_follows_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import requests
 
 from envsolve.releases.reader import Observation
 from envsolve.releases.wheels import WheelFile
-from scripts.matrix_refresh.cache import keep, kept
+from scripts.matrix_refresh.cache import cached, store
 from scripts.matrix_refresh.errors import RefreshError
 from scripts.matrix_refresh.index import Index
 from scripts.matrix_refresh.observation import Observations
@@ -30,16 +30,16 @@ class Reading(NamedTuple):
     cache: Path
     session: requests.Session
 
-    def read(self, edition: str = "first", *, offline: bool = False, deep: bool = False, anew: bool = False) -> str:
+    def read(self, edition: str = "first", *, offline: bool = False, deep: bool = False, fresh: bool = False) -> str:
         """The one fact that is observed, read by a new run."""
-        run = Observations(self.cache, edition, _observe, self.session, offline=offline, deep=deep, anew=anew)
+        run = Observations(self.cache, edition, _observe, self.session, offline=offline, deep=deep, fresh=fresh)
         return run.read(self.file)["text"][0]
 
     def requests(self) -> int:
         """How many requests went to wheels so far."""
         return self.served.wheels_asked()
 
-    def kept(self) -> Path:
+    def cached(self) -> Path:
         """The one file in the cache of wheels."""
         (path,) = (self.cache / "wheels").rglob("*.json")
         return path
@@ -66,7 +66,7 @@ def test_a_second_run_asks_for_no_wheel(reading: Reading) -> None:
     assert reading.requests() == asked
 
 
-@pytest.mark.parametrize("change", [{"anew": True}, {"edition": "second"}])
+@pytest.mark.parametrize("change", [{"fresh": True}, {"edition": "second"}])
 def test_a_wheel_is_read_again_where_that_was_asked_for_or_more_is_looked_for(
     change: dict[str, bool], reading: Reading
 ) -> None:
@@ -110,12 +110,12 @@ def test_offline_a_wheel_that_was_never_read_is_an_error(reading: Reading) -> No
 )
 def test_a_kept_file_that_a_crash_cut_short_is_not_trusted(left: str, reading: Reading) -> None:
     first = reading.read()
-    whole = reading.kept().read_text(encoding="utf-8")
-    reading.kept().write_text(left, encoding="utf-8")
+    whole = reading.cached().read_text(encoding="utf-8")
+    reading.cached().write_text(left, encoding="utf-8")
     with pytest.raises(RefreshError, match="is not in the cache"):
         reading.read(offline=True)
     assert reading.read() == first
-    assert reading.kept().read_text(encoding="utf-8") == whole
+    assert reading.cached().read_text(encoding="utf-8") == whole
 
 
 def test_a_wheel_that_could_not_be_read_is_not_kept(reading: Reading) -> None:
@@ -162,21 +162,21 @@ def test_several_wheels_are_read_at_a_time(index: ServedIndex, session: requests
 
 def test_what_is_kept_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "facts.json"
-    assert kept(path) is None
-    keep(path, {"cuda": ["12.8"]})
-    assert kept(path) == {"cuda": ["12.8"]}
+    assert cached(path) is None
+    store(path, {"cuda": ["12.8"]})
+    assert cached(path) == {"cuda": ["12.8"]}
     assert list(path.parent.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("anew", [False, True])
-def test_a_wheel_that_two_releases_share_is_read_once(reading: Reading, anew: bool) -> None:
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_wheel_that_two_releases_share_is_read_once(reading: Reading, fresh: bool) -> None:
     started = threading.Barrier(4)
 
     def observe(wheel: Wheel) -> Observation:
         time.sleep(0.05)
         return _observe(wheel)
 
-    run = Observations(reading.cache, "first", observe, reading.session, anew=anew)
+    run = Observations(reading.cache, "first", observe, reading.session, fresh=fresh)
 
     def read(_: int) -> Observation:
         started.wait()
@@ -191,8 +191,8 @@ def test_a_wheel_that_two_releases_share_is_read_once(reading: Reading, anew: bo
 def test_many_threads_may_keep_one_file_at_a_time(tmp_path: Path) -> None:
     path = tmp_path / "facts.json"
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda number: keep(path, ["a fact"] * 100 * number), range(200)))
-    assert isinstance(kept(path), list)
+        list(pool.map(lambda number: store(path, ["a fact"] * 100 * number), range(200)))
+    assert isinstance(cached(path), list)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -204,7 +204,7 @@ def test_a_folder_that_takes_no_file_is_one_clear_error(reading: Reading, tmp_pa
 
 def test_what_stands_in_the_place_of_a_kept_file_is_one_clear_error_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "facts.json").mkdir()
-    assert kept(tmp_path / "facts.json") is None
+    assert cached(tmp_path / "facts.json") is None
     with pytest.raises(RefreshError, match=r"facts\.json cannot be written: Is a directory$"):
-        keep(tmp_path / "facts.json", [])
+        store(tmp_path / "facts.json", [])
     assert [path.name for path in tmp_path.iterdir()] == ["facts.json"]

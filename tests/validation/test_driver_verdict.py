@@ -248,7 +248,7 @@ def test_however_the_process_ends_without_a_result_it_does_not_pass(ending: Endi
 @pytest.mark.parametrize("places", SETTINGS, ids=lambda places: "+".join(sorted(places)))
 def test_there_is_something_to_do_about_everything_everywhere(places: set[Place]) -> None:
     for identifier in (*NUMBERS.values(), *OTHERS):
-        assert shipped().entry(identifier).said({"probed": True, **facts_of(places)}.get).fix, identifier
+        assert shipped().entry(identifier).words({"probed": True, **facts_of(places)}.get).fix, identifier
 
 
 def test_advice_for_other_places_is_left_out(fake_driver: FakeDriver) -> None:

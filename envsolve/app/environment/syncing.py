@@ -12,7 +12,7 @@ from pathlib import Path
 from envsolve.app.environment.making import CreateRequest, Progress, install_packages, scratch_in
 from envsolve.app.status.held_stack import packages_in
 from envsolve.app.status.package_changes import Change
-from envsolve.boundary.answers import ask_python
+from envsolve.boundary.answers import query_python
 from envsolve.create.claims import altered_files, claiming
 from envsolve.create.plan import Kind, Plan
 from envsolve.create.prefix import Place, list_own_files, note_foreign_files, require_claim
@@ -36,7 +36,7 @@ def can_change(place: Place, plan: Plan, python: Path, environ: Mapping[str, str
     if place.record is None or place.record.kind is not plan.kind:
         return False
     try:
-        version = ask_python(python, "'.'.join(map(str, sys.version_info[:3]))", environ)
+        version = query_python(python, "'.'.join(map(str, sys.version_info[:3]))", environ)
     except OutsideError:
         return False
     if plan.kind is Kind.VENV:

@@ -1,4 +1,4 @@
-"""The environment half of ``envsolve doctor``: what in an environment breaks GPU stacks, read from its files."""
+"""The environment part of ``envsolve doctor``: what breaks GPU stacks in an environment, read from its files."""
 
 from envsolve.diagnose.environment.examination import CHECKS, EnvironmentReport, examine_environment
 from envsolve.diagnose.environment.found import FoundEnvironment, find_environment

@@ -1,7 +1,7 @@
-"""What the shell says is active, and where that is no environment any more.
+"""The environment that the shell's variables name, and variables that name none any more.
 
-A directory that was removed leaves its variables behind in every shell that is still open, in sessions of tmux, in
-editors and in what a start-up file sets. Python does not read them; uv, Poetry and conda do.
+A directory that was removed leaves its variables behind in every open shell, in sessions of tmux, in editors and in
+start-up files. Python does not read them; uv, Poetry and conda do.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _BESIDE = {
     "VIRTUAL_ENV": ("VIRTUAL_ENV_PROMPT",),
     "CONDA_PREFIX": ("CONDA_DEFAULT_ENV", "CONDA_PROMPT_MODIFIER", "CONDA_SHLVL"),
 }
-"""What activation sets beside each of them (``venv``'s activate; ``conda/activate.py``)."""
+"""What activation sets in addition to each of them (``venv``'s activate; ``conda/activate.py``)."""
 _PYTHON = re.compile(r"python-\d")
 
 
 class Stale(NamedTuple):
-    """A variable that names no environment: its value, what is wrong there, and what else activation has set."""
+    """A variable that names no environment: its value, the problem with it, and what else activation has set."""
 
     variable: str
     path: str
@@ -35,9 +35,10 @@ class Stale(NamedTuple):
 
 
 def stale_in(environ: Mapping[str, str], examined: Path | None = None) -> Iterator[Stale]:
-    """The variables of activation whose directory is gone, closed, or holds no Python and nothing of an environment.
+    """The activation variables whose directory is gone, not accessible, or contains no Python and no environment.
 
-    Of an environment whose Python alone is gone only where another one is ``examined``: else it is reported as broken.
+    An environment that only lacks its Python is included only if another one is ``examined``: otherwise it is reported
+    as broken.
     """
     for variable in ACTIVE:
         path = environ.get(variable)
@@ -47,7 +48,7 @@ def stale_in(environ: Mapping[str, str], examined: Path | None = None) -> Iterat
 
 
 def is_conda_without_python(directory: Path) -> bool:
-    """Whether conda made it and never put a Python into it: an environment of compilers or libraries."""
+    """Whether conda made it without ever installing a Python: an environment of compilers or libraries."""
     names = names_of(directory / "conda-meta")
     return "history" in names and not any(_PYTHON.match(name) for name in names)
 

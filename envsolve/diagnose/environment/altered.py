@@ -1,7 +1,7 @@
-"""Libraries that are not the ones their packages brought: written over by another package, or by someone.
+"""Libraries that differ from those their packages installed: overwritten by another package, or by someone.
 
-Sizes are compared first. A digest is made only where sizes agree, of small files and of those that two packages have
-written, up to a limit in all: of a stack of 5 GB that is less than a second.
+Sizes are compared first. Digests are computed only if sizes agree, for small files and for those that two packages have
+written, up to a total limit: for a stack of 5 GB this takes less than a second.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from envsolve.diagnose.environment.record import Row
 
 _SMALL = 4 * 1024 * 1024
 _MOST_HASHED = 256 * 1024 * 1024
-"""Bytes that are read for digests, in all."""
+"""Total number of bytes that are read for digests."""
 _MOST_OF_WINNERS = 4 * 1024 * 1024 * 1024
-"""Bytes that are read, in all, to find out which package a file is from that several packages claim."""
+"""Total number of bytes that are read to find out which of several packages a file is from."""
 
 
 class Altered(NamedTuple):
-    """A file that is not the one its package brought; ``winner`` is the package that wrote the one that is there."""
+    """A file that differs from the one its package installed; ``winner`` is the package that wrote the current one."""
 
     package: Package
     path: str
@@ -35,7 +35,7 @@ class Altered(NamedTuple):
 
 
 def judged_packages(packages: Packages) -> Iterator[Package]:
-    """The packages of the GPU stack that an installer of wheels brought; conda relocates files, and lists its own."""
+    """The packages of the GPU stack that come from wheels; conda relocates files, and has lists of its own."""
     for package in packages.by_name.values():
         alone = len(packages.together[package.location, package.name]) == 1
         if alone and package.is_wheel and not package.is_of_conda and is_of_gpu_stacks(package.name):
@@ -43,7 +43,7 @@ def judged_packages(packages: Packages) -> Iterator[Package]:
 
 
 def altered_files(packages: Packages) -> Iterator[Altered]:
-    """The libraries of the GPU stack that are not those of the RECORD."""
+    """The libraries of the GPU stack that differ from the RECORD."""
     left, left_of_winners = _MOST_HASHED, _MOST_OF_WINNERS
     for package in judged_packages(packages):
         for row in packages.record(package) or ():
@@ -51,7 +51,7 @@ def altered_files(packages: Packages) -> Iterator[Altered]:
                 continue
             file = Path(package.location, row.path)
             size = _size(file)
-            if not size:  # gone, empty or no file: other findings
+            if not size:  # # gone, empty or no file: other findings
                 continue
             others = [it for it in packages.claims.get((package.location, row.path), ()) if it[0] is not package]
             differs = size != row.size
@@ -75,7 +75,7 @@ def _size(file: Path) -> int | None:
 
 
 def digest_of(file: Path) -> str | None:
-    """The sha256 of a file as a RECORD has it; None if it cannot be read."""
+    """The sha256 of a file in the form of a RECORD; None if it cannot be read."""
     try:
         with file.open("rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").digest()

@@ -20,10 +20,10 @@ from envsolve.validation.installed import Files, Installed
 
 
 class Build(NamedTuple):
-    """A framework whose modules are there.
+    """An installed framework as a build.
 
-    ``cuda`` is as it says, ``12.8`` or ``12``; None for a CPU build or unknown. ``releases`` are the rows of the
-    matrix that it may be, none for a build that the matrix does not know.
+    ``cuda`` is as the framework reports it, ``12.8`` or ``12``; None for a CPU build or unknown. ``releases`` are the
+    matching rows of the matrix; empty for a build that the matrix does not know.
     """
 
     framework: Installed
@@ -35,34 +35,34 @@ class Build(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The framework by envsolve's name."""
+        """The framework's name in envsolve."""
         return self.framework.name
 
     @property
     def title(self) -> str:
-        """The framework as its makers write it."""
+        """The framework's official name."""
         return self.framework.title
 
     @property
     def label(self) -> str:
-        """How a sentence names it: ``PyTorch 2.8.0+cu128``."""
+        """Its name in sentences: ``PyTorch 2.8.0+cu128``."""
         return f"{self.title} {self.version}" if self.version else self.title
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """The facts of findings on it."""
+        """The facts of findings about it."""
         return {**self.framework.facts, "version": self.version, "built_cuda": self.cuda}
 
     @property
     def references(self) -> tuple[str, ...]:
-        """Where the matrix has it from."""
+        """The sources of its row in the matrix."""
         return tuple(release.reference for release in self.releases)[:1]
 
     @property
     def cuda_version(self) -> CudaVersion | None:
-        """The CUDA it was built with, minor and all; None if the minor is unknown."""
+        """The CUDA it was built with, including the minor version; None if that is unknown."""
         if self.cuda is not None and "." in self.cuda:
-            with suppress(ValueError):  # what a file says may be nonsense
+            with suppress(ValueError):  # # a file may contain nonsense
                 return CudaVersion.parse(self.cuda)
         found = {release.cuda for release in self.releases}
         return found.pop() if len(found) == 1 else None
@@ -74,7 +74,7 @@ class Build(NamedTuple):
 
     @property
     def cudnn(self) -> Version | None:
-        """The cuDNN it was built with, where the matrix knows it."""
+        """The cuDNN it was built with, if the matrix knows it."""
         found = {release.cudnn for release in self.releases}
         return found.pop() if len(found) == 1 else None
 
@@ -82,7 +82,7 @@ class Build(NamedTuple):
 def builds_of(
     files: Files, packages: Packages, conda: CondaMeta, matrix: Matrix, platform: Platform
 ) -> tuple[Build, ...]:
-    """Every framework that is there, as a build."""
+    """Every installed framework as a build."""
     return tuple(_build(framework, packages, conda, matrix, platform) for framework in files.frameworks)
 
 
@@ -97,7 +97,7 @@ def _build(framework: Installed, packages: Packages, conda: CondaMeta, matrix: M
 
 
 def _packages(framework: Installed, packages: Packages) -> Iterator[Package]:
-    """The distributions of the framework, the one that says it brought its module first."""
+    """The distributions of the framework, first the one that claims its module."""
     known = FRAMEWORKS[framework.name]
     named = [it for it in packages.by_name.values() if known.is_installed_as(it.name)]
     init = f"{framework.libraries.package}/__init__.py"
@@ -106,7 +106,7 @@ def _packages(framework: Installed, packages: Packages) -> Iterator[Package]:
 
 
 def _conda_package(framework: Installed, package: Package | None, conda: CondaMeta) -> CondaPackage | None:
-    """The conda package it came with; None if pip has written over it."""
+    """The conda package it came with; None if pip has overwritten it."""
     if package is not None and package.is_wheel and package.installer is not None and not package.is_of_conda:
         return None
     names = framework.framework.conda_builds
@@ -114,7 +114,7 @@ def _conda_package(framework: Installed, package: Package | None, conda: CondaMe
 
 
 def _may_be(release: Release, build: Build) -> bool:
-    """Whether the matrix's ``release`` is this build, as far as version, packager and build show."""
+    """Whether the matrix's ``release`` can be this build, judging by version, packager and build."""
     version = parsed_version(build.version)
     if version is None or release.version != Version(version.public):
         return False
@@ -126,7 +126,7 @@ def _may_be(release: Release, build: Build) -> bool:
 
 
 def _is_wheel(release: Release, build: Build, version: Version | None) -> bool:
-    """Whether it is the wheel of that row: of one in PyTorch's index the local version says which, 2.8.0+cu126."""
+    """Whether it is the wheel of that row: in PyTorch's index the local version decides, 2.8.0+cu126."""
     known = FRAMEWORKS[build.name]
     if build.package is not None and build.package.name != release.package and known.is_installed_as(release.package):
         return False

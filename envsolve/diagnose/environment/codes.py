@@ -11,7 +11,7 @@ from envsolve.model.capability import DeviceCode
 
 
 class Codes:
-    """The device code of files; none for what cannot be read, which is another finding."""
+    """The device code of files; empty for unreadable ones, which have another finding."""
 
     def __init__(self) -> None:
         self._read: dict[str, DeviceCode] = {}
@@ -27,7 +27,7 @@ class Codes:
         return self._read[place]
 
     def in_files(self, paths: tuple[Path, ...]) -> dict[Path, DeviceCode]:
-        """Those of ``paths`` that hold any code, with it."""
+        """Those of ``paths`` that contain device code, with it."""
         found = {path: self.of(path) for path in paths}
         return {path: code for path, code in found.items() if code.sass or code.ptx}
 

@@ -1,7 +1,7 @@
-"""The commands of findings, made to reach the environment that was looked at wherever they are pasted.
+"""Adapt the commands of findings, so that they reach the examined environment wherever they are pasted.
 
-Checks name a command as everyone knows it, ``pip install NAME``; here it gets the environment's own Python, or its
-directory for conda, and the quotes of the user's shell.
+Checks use the usual form of a command, ``pip install NAME``. Here it gets the environment's own Python, or its
+directory for conda, and is quoted for the user's shell.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _ASSIGNED = re.compile(r"(\w+)=(.*)", re.DOTALL)
 
 
 def bound(finding: Finding, scene: Scene) -> Finding:
-    """The finding with commands for this environment, each once where several come to the same."""
+    """The finding with commands for this environment, without duplicates."""
     commands = [here for command in finding.commands for here in _bound(command, scene)]
     return finding._replace(commands=tuple(dict.fromkeys(commands) if _once(finding) else commands))
 
 
 def _once(finding: Finding) -> bool:
-    """Whether a repeated command would be one too many: what is recorded twice is uninstalled twice."""
+    """Whether a repeated command is a duplicate: a package that is recorded twice must be uninstalled twice."""
     return len(set(finding.commands)) == len(finding.commands)
 
 
@@ -61,7 +61,7 @@ def _bound(command: str, scene: Scene) -> Iterator[str]:
 
 
 def pip_command(verb: str, rest: Sequence[str], scene: Scene) -> list[str]:
-    """The environment's own pip; where it has none, uv, which needs none and never asks for confirmation."""
+    """The environment's own pip; if it has none, uv, which needs no pip and never asks for confirmation."""
     python = str(scene.inventory.executable)
     if scene.packages.get("pip") is not None:
         return [python, "-m", "pip", verb, *rest]
@@ -69,7 +69,7 @@ def pip_command(verb: str, rest: Sequence[str], scene: Scene) -> list[str]:
 
 
 def _elsewhere(words: Sequence[str], shell: Shell) -> Iterator[str]:
-    """A command of another kind on Windows, where a variable before it is set by a command of its own."""
+    """A command of another kind on Windows, where a variable is set by a separate command before it."""
     assigned = _ASSIGNED.fullmatch(words[0])
     if assigned is not None and len(words) > 1:
         yield shell.set(assigned[1], assigned[2])

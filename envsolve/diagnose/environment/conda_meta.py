@@ -1,4 +1,4 @@
-"""What conda says of a prefix: a record for each package in conda-meta, as conda writes it when it links a package."""
+"""The packages of a conda prefix: conda writes a record to conda-meta for each package that it links."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST = 32 * 1024 * 1024
 
 
 class CondaPackage(NamedTuple):
-    """An installed conda package; ``files`` are below the prefix, as written."""
+    """An installed conda package; ``files`` are relative to the prefix, as written."""
 
     name: str
     version: str
@@ -26,28 +26,28 @@ class CondaPackage(NamedTuple):
 
     @property
     def label(self) -> str:
-        """How a sentence names it."""
+        """Its name in sentences."""
         return f"{self.name} {self.version} ({self.build})"
 
     def needs(self, name: str) -> bool:
-        """Whether it depends on ``name``, in whatever version."""
+        """Whether it depends on ``name``, in any version."""
         return any(entry.partition(" ")[0].partition("=")[0] == name for entry in self.depends)
 
 
 class CondaMeta:
-    """The packages of a conda prefix; of a directory that is none, nothing."""
+    """The packages of a conda prefix; empty for any other directory."""
 
     def __init__(self, prefix: Path) -> None:
         self._directory = prefix / "conda-meta"
 
     @cached_property
     def packages(self) -> tuple[CondaPackage, ...]:
-        """All of them by name; a record that cannot be read is among :attr:`malformed`."""
+        """All packages by name; a record that cannot be read is in :attr:`malformed`."""
         return tuple(it for it in self._read.values() if isinstance(it, CondaPackage))
 
     @cached_property
     def malformed(self) -> Mapping[Path, str]:
-        """The records that cannot be read, with why."""
+        """The records that cannot be read, with the reasons."""
         return {path: it for path, it in self._read.items() if isinstance(it, str)}
 
     @cached_property
@@ -57,17 +57,17 @@ class CondaMeta:
 
     @cached_property
     def by_name(self) -> Mapping[str, CondaPackage]:
-        """Each of them by its name."""
+        """The packages by name."""
         return {package.name: package for package in self.packages}
 
     @cached_property
     def owners(self) -> Mapping[str, CondaPackage]:
-        """Of each file the package that brought it."""
+        """The package that each file belongs to."""
         return {file: package for package in self.packages for file in package.files}
 
     @cached_property
     def distributions(self) -> Mapping[str, CondaPackage]:
-        """The Python distributions among the packages, by the folder of their metadata below the prefix."""
+        """The packages that are Python distributions, by the folder of their metadata in the prefix."""
         return {folder: package for package in self.packages for folder in _folders(package)}
 
 
@@ -78,7 +78,7 @@ def _folders(package: CondaPackage) -> Iterator[str]:
 
 
 def record_at(path: Path) -> Mapping[str, object]:
-    """What the record at ``path`` says; its ``name`` is a text. Raises FileError if it is no record."""
+    """The record at ``path``; its ``name`` is a string. Raises FileError if it is not a record."""
     content = read_bytes(path, _LONGEST)
     record = json_value(content or b"")
     if not isinstance(record, dict):
@@ -94,7 +94,7 @@ def record_at(path: Path) -> Mapping[str, object]:
 
 
 def _package(path: Path) -> CondaPackage | str:
-    """The package that a record is of, or why it cannot be read."""
+    """The package of a record, or the reason why it cannot be read."""
     try:
         record = record_at(path)
     except FileError as error:
@@ -110,7 +110,7 @@ def _package(path: Path) -> CondaPackage | str:
 
 
 def _channel(address: str) -> str:
-    """``conda-forge`` of https://conda.anaconda.org/conda-forge/linux-64, without a login that may stand in it."""
+    """``conda-forge`` for https://conda.anaconda.org/conda-forge/linux-64, without a login."""
     parts = [part for part in address.partition("://")[2].split("/")[1:] if part] if "://" in address else [address]
     names = [part for part in parts if part not in ("linux-64", "linux-aarch64", "win-64", "noarch", "t")]
     return names[-1] if names else ""

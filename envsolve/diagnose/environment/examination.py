@@ -1,7 +1,7 @@
-"""The examination of an environment: every check in its order, each on its own.
+"""The examination of an environment: all checks in order, independent of each other.
 
-What one check cannot look at becomes a finding that says so, and the others go on: an environment that is to be
-diagnosed is one where things are not as they should be.
+If one check cannot read something, this becomes a finding, and the other checks continue: a broken environment is what
+this is for.
 """
 
 from __future__ import annotations
@@ -84,20 +84,21 @@ CHECKS: tuple[tuple[str, Callable[[Scene], Iterable[Finding]]], ...] = (
     ("the current directory", library_path.current_directory),
     ("directories of the environment", remains.closed_directories),
 )
-"""What is looked at, by the words for it, in the order in which findings of one severity are reported."""
+"""The checks by their subject, in the order of findings with the same severity."""
 _FAILURES = (OSError, UnreadableLibraryError, ValueError, LookupError, RuntimeError, TypeError, AttributeError)
-"""What files that contradict themselves make a check raise: errors of reading and of values that are not as they should
-be. RuntimeError is what pathlib raises for links in a circle before Python 3.13, and RecursionError is one."""
+"""What a check raises for files that contradict themselves: errors of reading, and of invalid values. RuntimeError is
+what pathlib raises for circular links before Python 3.13, and RecursionError is one.
+"""
 
 
 class EnvironmentReport(NamedTuple):
-    """What was found, the worst first, and the environment as data (see :mod:`.listing`)."""
+    """The findings, the most severe first, and the environment as data (see :mod:`.listing`)."""
 
     findings: tuple[Finding, ...]
     inventory: Mapping[str, object]
     scene: Scene
     checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What was looked at, in words, each with the ids of what it found."""
+    """The subjects of the checks, each with the ids of its findings."""
 
 
 def examine_environment(
@@ -112,9 +113,9 @@ def examine_environment(
 ) -> EnvironmentReport:
     """Examine an environment on the machine ``host``; files are read, and nothing is run or written.
 
-    ``environ`` are the variables that programs of the environment get, ``shell`` those of the shell that the user types
-    into, where these differ. ``platform`` is this machine's, ``matrix`` the shipped one and ``directory`` the current
-    one unless given. Raises MatrixError for a matrix that does not load.
+    ``environ`` are the variables of the environment's programs, ``shell`` those of the user's shell if they differ.
+    ``platform`` defaults to this machine's, ``matrix`` to the shipped one and ``directory`` to the current one. Raises
+    MatrixError for a matrix that does not load.
     """
     scene = Scene(
         inventory,
@@ -138,7 +139,7 @@ def examine_environment(
 
 
 def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Scene) -> Iterator[Finding]:
-    """What a check finds, up to where it fails."""
+    """The findings of a check, up to the point where it fails."""
     try:
         for finding in check(scene):
             yield bound(finding, scene)
@@ -147,5 +148,5 @@ def _looked_at(what: str, check: Callable[[Scene], Iterable[Finding]], scene: Sc
 
 
 def _not_looked_at(what: str, error: Exception) -> Finding:
-    said = f"{type(error).__name__}: {error}"
-    return make_finding("check-not-made", (said,), about=what, subject=what[:1].upper() + what[1:], reason=said)
+    text = f"{type(error).__name__}: {error}"
+    return make_finding("check-not-made", (text,), about=what, subject=what[:1].upper() + what[1:], reason=text)

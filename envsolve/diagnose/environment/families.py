@@ -1,4 +1,4 @@
-"""Which packages belong to GPU stacks: frameworks, what goes with one of them alone, and NVIDIA's own packages."""
+"""Which packages belong to GPU stacks: frameworks, companions of a single framework, and NVIDIA's own packages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COMPONENTS = {
     "libcusparse": "cusparse",
     "libnvjitlink": "nvJitLink",
 }
-"""Packages that are called otherwise than the file of their library."""
+"""Packages with another name than the file of their library."""
 
 
 _PARTS = {"cublasLt": "cublas", "cufftw": "cufft", "cusolverMg": "cusolver", "nvrtc-builtins": "nvrtc"}
@@ -46,13 +46,13 @@ def is_framework(name: str) -> bool:
 
 
 def cuda_suffix(name: str) -> int | None:
-    """The major of CUDA that the name of NVIDIA's package ends in: 12 for nvidia-cudnn-cu12."""
+    """The major of CUDA at the end of an NVIDIA package's name: 12 for nvidia-cudnn-cu12."""
     match = _NVIDIA.fullmatch(name)
     return int(match["major"]) if match is not None and match["major"] else None
 
 
 def component_in(name: str) -> str | None:
-    """The library that a package is for alone, by its name: ``cudnn`` for nvidia-cudnn-cu12 and conda's libcudnn."""
+    """The only library of a package, by its name: ``cudnn`` for nvidia-cudnn-cu12 and conda's libcudnn."""
     match = _NVIDIA.fullmatch(name)
     stem = match["component"] if match is not None else name
     known = ("cublas", "cudnn", "cufft", "curand", "cusolver", "cusparse", "nccl", "cutensor")
@@ -60,6 +60,6 @@ def component_in(name: str) -> str | None:
 
 
 def is_for(name: str, component: str) -> bool:
-    """Whether a package is for a library alone, and so has its version; cuDNN's parts are of cuDNN."""
+    """Whether a package is for one library only, and so has its version; parts of cuDNN count as cuDNN."""
     whole = _PARTS.get(component, component.partition("_")[0])
     return component_in(name) == whole

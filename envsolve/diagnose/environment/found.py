@@ -1,4 +1,4 @@
-"""Which environment is meant, and what it holds, also where its Python is too broken to say."""
+"""Find the environment to examine and its content, even if its Python is broken."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _OTHER_MACHINE = re.compile(r"Exec format error")
 
 
 class FoundEnvironment(NamedTuple):
-    """An environment, and a finding where its Python does not run: then the inventory is that of its files.
+    """An environment, and a finding if its Python does not run: then the inventory is read from its files.
 
-    ``origin`` says by what it was found: an option, a variable, PATH.
+    ``origin`` says how it was found: by an option, a variable, or PATH.
     """
 
     inventory: Inventory
@@ -42,12 +42,12 @@ class FoundEnvironment(NamedTuple):
 def find_environment(
     prefix: str | None, python: str | None, environ: Mapping[str, str], children: Children, *, timeout: float = PATIENCE
 ) -> FoundEnvironment:
-    """The environment that is meant, as :func:`~envsolve.validation.environment.interpreter` finds it, or its files.
+    """The requested environment, as :func:`~envsolve.validation.environment.interpreter` finds it, or its files.
 
-    Variables that name no environment any more count for nothing. Its Python has ``timeout`` seconds to answer.
+    Variables that no longer name an environment are ignored. Its Python has ``timeout`` seconds to answer.
 
-    Raises UsageError if nothing that is named or active was ever an environment, OutsideError where what is named
-    is a program and no interpreter.
+    Raises UsageError if nothing that is named or active is or was an environment, OutsideError if a program is named
+    that is not an interpreter.
     """
     stale = {it.variable for it in stale_in(environ)}
     usable = {name: value for name, value in environ.items() if name not in stale}
@@ -78,7 +78,7 @@ def find_environment(
 
 
 def _origin(executable: Path, prefix: str | None, python: str | None, environ: Mapping[str, str]) -> str:
-    """By what an interpreter was found; the order is that of ``interpreter``."""
+    """How an interpreter was found; the order is that of ``interpreter``."""
     if prefix is not None or python is not None:
         return "--prefix" if python is None else "--python"
     named = (name for name in ACTIVE if environ.get(name) and _lies_in(executable, Path(environ[name])))
@@ -92,7 +92,7 @@ def _lies_in(executable: Path, directory: Path) -> bool:
 
 
 def _hinted(error: EnvsolveError, prefix: str | None, python: str | None, environ: Mapping[str, str]) -> EnvsolveError:
-    """The error, about what is really at the place that was named, and with the doctor's own command to go on with."""
+    """The error, about what is at the place that was named, and with the doctor's own command as a hint."""
     hints = (Hint("look at the active environment, or at the Python on PATH", "envsolve doctor"),)
     nearest = _nearest(Path(prefix or python or os.curdir).absolute())
     if nearest is not None:
@@ -114,7 +114,7 @@ def _nearest(path: Path) -> Path | None:
 
 
 def _broken_active(executable: Path, environ: Mapping[str, str]) -> Path | None:
-    """An active environment that ``executable`` is not of: its own Python is not there any more."""
+    """An active environment that ``executable`` does not belong to: its own Python is gone."""
     active = [Path(environ[name]) for name in ACTIVE if environ.get(name)]
     if any(_lies_in(executable, it) for it in active):
         return None
@@ -122,7 +122,7 @@ def _broken_active(executable: Path, environ: Mapping[str, str]) -> Path | None:
 
 
 def _directory(prefix: str | None, python: str | None, environ: Mapping[str, str]) -> Path | None:
-    """The directory of the environment that is meant; None if that is none."""
+    """The directory of the requested environment; None if it is none."""
     named = [Path(it).absolute() for it in (prefix, python) if it is not None]
     active = [Path(environ[name]).absolute() for name in ACTIVE if environ.get(name)]
     for path in named or active:
@@ -130,7 +130,7 @@ def _directory(prefix: str | None, python: str | None, environ: Mapping[str, str
             found = path if is_environment(path) else None
         elif path.name.startswith("python"):
             found = next((it for it in (path.parent, path.parent.parent) if is_environment(it)), None)
-        else:  # another program, or Python under another name
+        else:  # # another program, or Python under another name
             found = next((it for it in (path.parent, path.parent.parent) if _is_marked(it)), None)
         if found is not None:
             return found
@@ -148,7 +148,7 @@ def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mappi
     if is_missing(program) and is_conda_without_python(directory):
         return _without_python(directory)
     seen = tuple(_seen(directory, program))
-    reasons = list(dict.fromkeys((*seen, *_said(error, environ), *error.cause)))
+    reasons = list(dict.fromkeys((*seen, *_output_of(error, environ), *error.cause)))
     return make_finding(
         "interpreter-broken",
         (str(program), *reasons),
@@ -160,14 +160,14 @@ def _broken(directory: Path, program: Path, error: EnvsolveError, environ: Mappi
 
 
 def _message(error: EnvsolveError, program: Path, seen: tuple[str, ...], reasons: list[str]) -> str:
-    """What was wrong, and why; an existing program that cannot start is not called missing."""
+    """The problem with the reasons; a program that exists and cannot start is not called missing."""
     if error.code == _NOT_FOUND and seen and not is_missing(program):
         return seen[0]
     return f"{error.message}: {reasons[0]}" if reasons else error.message
 
 
 def _way_out(directory: Path, program: Path, environ: Mapping[str, str]) -> Mapping[str, Any]:
-    """Facts on what to do: the command that unsets PYTHONHOME, that opens the program, or that makes it again."""
+    """Facts on what to do: the command that unsets PYTHONHOME, makes the program accessible, or recreates it."""
     shell = shell_of(environ, windows=os.name == "nt")
     if environ.get("PYTHONHOME"):
         return {"home": next(iter(shell.unset(["PYTHONHOME"])))}
@@ -178,7 +178,7 @@ def _way_out(directory: Path, program: Path, environ: Mapping[str, str]) -> Mapp
 
 
 def _opened(program: Path, shell: Shell) -> str | None:
-    """The command that lets a user run what is the user's own."""
+    """The command that makes a program executable for its owner."""
     if shell is not Shell.POSIX or not is_file(program) or program.stat().st_uid != os.geteuid():
         return None
     return shell.joined(["chmod", "u+rx", str(program)])
@@ -211,7 +211,7 @@ def _without_python(directory: Path) -> Finding:
 
 
 def _seen(directory: Path, program: Path) -> Iterator[str]:
-    """What the files say against the interpreter."""
+    """What the files show about the interpreter."""
     fault = fault_of(program) or unread(program)
     if fault is not None:
         yield f"{program} {fault}"
@@ -222,8 +222,8 @@ def _seen(directory: Path, program: Path) -> Iterator[str]:
         yield f"pyvenv.cfg names {home} as the home of its Python, {which}"
 
 
-def _said(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
-    """What the interpreter said when it was started, in other words."""
+def _output_of(error: EnvsolveError, environ: Mapping[str, str]) -> Iterator[str]:
+    """What the interpreter printed when it was started, in other words."""
     text = "\n".join(error.cause)
     shared = _SHARED_LIBRARY.search(text)
     if environ.get("PYTHONHOME"):

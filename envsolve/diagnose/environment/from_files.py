@@ -1,7 +1,7 @@
-"""An environment read from its files alone, for one whose Python does not run: its packages are still examined.
+"""Read an environment from its files only, if its Python does not run: its packages are still examined.
 
-A virtual environment says what it is in pyvenv.cfg (PEP 405), a conda prefix in conda-meta; where modules lie goes by
-the layout that both share (``sysconfig`` of CPython, schemes ``posix_prefix`` and ``nt``).
+A virtual environment is described by pyvenv.cfg (PEP 405), a conda prefix by conda-meta. The place of modules follows
+from the layout that both share (``sysconfig`` of CPython, schemes ``posix_prefix`` and ``nt``).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from envsolve.diagnose.environment.reading import is_directory, is_file, names_o
 from envsolve.validation.inventory import Distribution, Inventory
 
 LONGEST_PATH_FILE = 64 * 1024
-"""Bytes of a pyvenv.cfg or a .pth file that are read."""
+"""Limit in bytes for a pyvenv.cfg or a .pth file."""
 _PROGRAMS = ("bin/python", "bin/python3", "python.exe", "Scripts/python.exe")
 _VERSIONED = re.compile(r"python(3\.\d+t?)\Z")
 _OF_CONDA = re.compile(r"python-(\d[\w.]*)-[^-]+\.json\Z")
@@ -25,7 +25,7 @@ _MODULES = ("site-packages", "dist-packages")
 
 
 def inventory_from_files(prefix: Path) -> Inventory:
-    """What the environment in ``prefix`` holds, without its interpreter; ``python`` is "" if no file says it."""
+    """The inventory of the environment in ``prefix``, without its interpreter; ``python`` is "" if no file says it."""
     settings = settings_of(prefix)
     is_conda = is_directory(prefix / "conda-meta")
     search_path = tuple(dict.fromkeys(_search_path(prefix, settings)))
@@ -48,21 +48,21 @@ def is_environment(directory: Path) -> bool:
 
 
 def settings_of(prefix: Path) -> Mapping[str, str]:
-    """What pyvenv.cfg says, by key in lower case; nothing where there is none."""
+    """The settings in pyvenv.cfg, with lower-case keys; empty if there is none."""
     text = text_of(prefix / "pyvenv.cfg", LONGEST_PATH_FILE) or ""
     pairs = (line.partition("=") for line in text.splitlines() if "=" in line)
     return {key.strip().casefold(): value.strip() for key, _, value in pairs}
 
 
 def program_of(prefix: Path) -> Path:
-    """The interpreter of a prefix: the first that is there, else the first that lies there as a broken link."""
+    """The interpreter of a prefix: the first one that exists, or else the first broken link."""
     paths = [prefix / name for name in _PROGRAMS]
     links = (it for it in paths if os.path.islink(it))  # noqa: PTH114 - never raises
     return next((it for it in paths if is_file(it)), None) or next(links, paths[0])
 
 
 def module_lines(file: Path) -> tuple[str, ...]:
-    """The lines of a .pth file that name a directory: not comments, and not those that Python runs (``site.py``)."""
+    """The lines of a .pth file that name a directory: no comments, and no lines that Python executes (``site.py``)."""
     text = (text_of(file, LONGEST_PATH_FILE) or "").removeprefix("\ufeff")
     lines = (line.rstrip() for line in text.splitlines())
     return tuple(
@@ -83,7 +83,7 @@ def _search_path(prefix: Path, settings: Mapping[str, str]) -> Iterator[Path]:
 
 
 def _module_directories(prefix: Path) -> Iterator[Path]:
-    """Where packages lie, the newest Python first where there are several."""
+    """The directories of packages; if there are several Pythons, the newest first."""
     for library in ("lib", "lib64"):
         if library == "lib64" and os.path.islink(prefix / library):  # noqa: PTH114 - never raises
             continue
@@ -99,7 +99,7 @@ def _module_directories(prefix: Path) -> Iterator[Path]:
 
 
 def _python(prefix: Path, settings: Mapping[str, str], search_path: tuple[Path, ...]) -> str:
-    """The version: as pyvenv.cfg has it (venv: version, virtualenv and uv: version_info), as conda, by folder."""
+    """The version, by pyvenv.cfg (venv: version, virtualenv and uv: version_info), by conda, or by a folder's name."""
     configured = (settings.get("version_info") or settings.get("version") or "").strip()
     of_conda = (match[1] for name in names_of(prefix / "conda-meta") if (match := _OF_CONDA.match(name)))
     folders = (match[1] for it in search_path if (match := _VERSIONED.match(it.parent.name)))

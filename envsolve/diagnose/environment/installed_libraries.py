@@ -1,4 +1,4 @@
-"""What the libraries of an installed package say, where the matrix does not know its build."""
+"""Facts from the libraries of an installed package whose build the matrix does not know."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from envsolve.model.names import normalized
 from envsolve.resolve.closure.unknown_builds import goes_with_cuda
 
 _BUDGET = 2_000_000_000
-"""Bytes of libraries of one package that are read: a few seconds."""
+"""Limit in bytes for the libraries of one package: a few seconds."""
 _CHUNK = 1 << 20
 
 
 def facts_of_installed(package: Package, packages: Packages, platform: Platform, matrix: Matrix) -> BuildFacts | None:
     """What ``package`` needs beyond its metadata, from the bytes of its libraries.
 
-    None if it has nothing to do with CUDA, where nothing says so, and where a file cannot be read.
+    None if it does not use CUDA, if that is unknown, and if a file cannot be read.
     """
     requires = set(_required(package))
     if not goes_with_cuda(package.name, requires):
@@ -38,7 +38,7 @@ def facts_of_installed(package: Package, packages: Packages, platform: Platform,
 
     try:
         found = facts_in(sizes, chunks, _BUDGET)
-    except (OSError, ValueError):  # files that are missing or damaged have findings of their own
+    except (OSError, ValueError):  # # missing and damaged files have findings of their own
         return None
     evidence = Evidence(EvidenceKind.WHEEL, f"the libraries of {package.label} in {package.location}", "")
     torch = matrix.torch_for(found.torch, platform)
@@ -46,7 +46,7 @@ def facts_of_installed(package: Package, packages: Packages, platform: Platform,
 
 
 def _required(package: Package) -> Iterator[str]:
-    """The packages that it requires without an extra."""
+    """The packages that it requires without extras."""
     for text in package.requires:
         try:
             requirement = Requirement(text)

@@ -1,4 +1,4 @@
-"""What the environment holds, as data for programs: the ``inventory`` of ``envsolve doctor --json``."""
+"""The content of the environment as data: the ``inventory`` of ``envsolve doctor --json``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN_VERSION = ("cuda-toolkit", "cudatoolkit")
 
 
 def listing_of(scene: Scene) -> Mapping[str, object]:
-    """Prefix, Python, packages, frameworks, the libraries that these would load, and conda's packages."""
+    """Prefix, Python, packages, frameworks, the libraries that they would load, and conda's packages."""
     return {
         "prefix": str(scene.inventory.prefix),
         "python": scene.inventory.python or None,
@@ -40,7 +40,7 @@ def _package(package: Package, scene: Scene) -> dict[str, object]:
 
 
 def _cuda_of(package: Package, scene: Scene) -> str | None:
-    """The CUDA that a package is for: as its framework says, by its local version, or by its name."""
+    """The CUDA that a package is for, as reported by its framework, or by its local version or name."""
     build = next((it for it in scene.builds if it.package is not None and it.package.folder == package.folder), None)
     if build is not None:
         return build.cuda

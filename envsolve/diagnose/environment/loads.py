@@ -1,6 +1,6 @@
-"""What the frameworks of an environment would load, as the loader of the machine decides it.
+"""What the frameworks of an environment would load, by simulating the loader of the machine.
 
-On Linux that is known with the variable LD_LIBRARY_PATH and without it; on Windows no variable decides.
+On Linux this is computed with and without the variable LD_LIBRARY_PATH; on Windows no variable matters.
 """
 
 from __future__ import annotations
@@ -27,18 +27,20 @@ from envsolve.validation.installed import Files, Installed
 from envsolve.validation.report import Shadowed
 
 _DRIVER = "libcuda.so.1"
-"""What every program that uses CUDA opens."""
+"""The library that every CUDA program opens."""
 _CUDNN_PARTS = {
     "9": ("graph", "ops", "cnn", "adv", "heuristic", "engines_precompiled", "engines_runtime_compiled"),
     "8": ("ops_infer", "cnn_infer", "adv_infer"),
 }
-"""What libcudnn.so opens by name, by major version (DT_NEEDED and strings of the wheels of 8.9.7 and 9.10.2)."""
+"""The libraries that libcudnn.so opens by name, by major version (DT_NEEDED and strings of the wheels of 8.9.7 and
+9.10.2).
+"""
 
 
 class Loading(NamedTuple):
-    """What one framework asks for and gets.
+    """The libraries that one framework requests, and those that it finds.
 
-    ``optional`` are names that few of its programs need, ``on_import`` those without which its import fails.
+    ``optional`` are names that only few programs need, ``on_import`` those without which the import fails.
     """
 
     framework: Installed
@@ -48,7 +50,7 @@ class Loading(NamedTuple):
 
     @property
     def title(self) -> str:
-        """The framework as sentences name it."""
+        """The framework's name in sentences."""
         return self.framework.title
 
     def found(self) -> Iterator[tuple[str, str]]:
@@ -62,9 +64,9 @@ class Loading(NamedTuple):
 
 
 class Loads:
-    """The simulated loader's answers for every framework; none if the machine's loader is not known.
+    """The results of the simulated loader for every framework; empty if the machine's loader is unknown.
 
-    On Windows :attr:`dlls` has them, and the others are empty.
+    On Windows the results are in :attr:`dlls`, and the others are empty.
     """
 
     def __init__(self, files: Files, names: LibraryNames, environ: Mapping[str, str], *, windows: bool) -> None:
@@ -81,7 +83,7 @@ class Loads:
 
     @cached_property
     def with_path(self) -> tuple[Loading, ...]:
-        """What is loaded with the variables as they are."""
+        """What is loaded with the current variables."""
         return self._loadings(self.library_path)
 
     @cached_property
@@ -91,12 +93,12 @@ class Loads:
 
     @cached_property
     def dlls(self) -> tuple[tuple[Installed, tuple[DllLookup, ...]], ...]:
-        """What the DLLs of each framework ask for on Windows, now and later, in a process of its own."""
+        """The DLLs that each framework needs on Windows, now and later, each framework in a process of its own."""
         return tuple((it, tuple(self._dlls(it))) for it in self._files.frameworks) if self._windows else ()
 
     @cached_property
     def found(self) -> Mapping[str, Mapping[str, str]]:
-        """By framework the file of each CUDA library that it loads."""
+        """The file of each CUDA library that a framework loads, by framework."""
         return {it.framework.name: dict(it.found()) for it in self.with_path} | {
             framework.name: {
                 it.name: str(it.path) for it in lookups if it.path is not None and component_of(it.name) is not None
@@ -106,13 +108,13 @@ class Loads:
 
     @cached_property
     def shadowed(self) -> tuple[Shadowed, ...]:
-        """The CUDA libraries of which there are further copies on the way."""
+        """The CUDA libraries with further copies on the search path."""
         found = (it for it in self._lookups if it.path is not None and it.shadowed and component_of(it.name))
         return tuple(dict.fromkeys(Shadowed(it.name, str(it.path), tuple(map(str, it.shadowed))) for it in found))
 
     @cached_property
     def failed(self) -> tuple[Path, ...]:
-        """The files at which the loader gives up."""
+        """The files at which the loader stops."""
         return tuple(it.failure.path for it in self._lookups if it.failure is not None)
 
     @property
@@ -124,22 +126,22 @@ class Loads:
 
     @cached_property
     def driver_directory(self) -> str | None:
-        """The directory of LD_LIBRARY_PATH by which alone the driver's CUDA library is found; no stub counts as it."""
+        """The directory of LD_LIBRARY_PATH through which alone the driver's CUDA library is found; no stub counts."""
         found = next(_drivers(self.with_path), None)
         if found is None or real(os.path.dirname(found)) not in map(real, self.directories):  # noqa: PTH120 - text
             return None
         return None if next(_drivers(self.without_path), None) is not None else os.path.dirname(found)  # noqa: PTH120
 
     def facts_without(self, directories: Iterable[str]) -> dict[str, object]:
-        """Facts on how to keep ``directories`` of LD_LIBRARY_PATH from programs, for the step ``own-libraries``."""
+        """Facts on keeping ``directories`` of LD_LIBRARY_PATH away from programs, for the step ``own-libraries``."""
         return facts_without(directories, self.library_path or "", self.driver_directory, real)
 
     def facts_where_driver_stays(self, directories: Iterable[str]) -> dict[str, object]:
-        """The same where the variable has to stay for the driver's library; none if it can simply be unset."""
+        """The same facts if the variable is needed for the driver's library; empty if it can simply be unset."""
         return {} if self.driver_directory is None else self.facts_without(directories)
 
     def read(self, path: Path | str) -> SharedLibrary | None:
-        """What a library says of itself; None if it cannot be read or is for another machine. Each is read once."""
+        """The dynamic segment of a library; None if it is unreadable or for another machine. Each is read once."""
         if self._libraries is None:
             return None
         try:
@@ -149,7 +151,7 @@ class Loads:
 
     @cached_property
     def abi(self) -> Abi | None:
-        """The processor that the interpreter is for; None if it is no program of Linux."""
+        """The ABI of the interpreter; None if it is not a Linux program."""
         try:
             return None if self._windows else read_library(self._executable, truncated=True).abi
         except UnreadableLibraryError:
@@ -175,7 +177,7 @@ class Loads:
         return tuple(self._loading(framework, libraries, library_path) for framework in self._files.frameworks)
 
     def _loading(self, framework: Installed, libraries: Libraries, library_path: str | None) -> Loading:
-        """What a framework asks for on the way to its first kernel."""
+        """The libraries that a framework requests up to its first kernel."""
         process = Process(libraries, library_path=library_path)
         lookups = process.start(self._executable)
         known = framework.libraries
@@ -200,13 +202,13 @@ class Loads:
     def _preloaded(self, framework: Installed) -> Iterator[Path]:
         """The files of NVIDIA's packages that are loaded by their paths, in order."""
         if framework.libraries.preload is Preload.LISTED:
-            asked = [name for it in framework.libraries.opened for name in self._file_names(framework, it.libraries)]
+            needed = [name for it in framework.libraries.opened for name in self._file_names(framework, it.libraries)]
         else:
-            asked = self._needs(framework.files(*framework.libraries.roots))
-        yield from (self._files.own[name] for name in dict.fromkeys(asked) if name in self._files.own)
+            needed = self._needs(framework.files(*framework.libraries.roots))
+        yield from (self._files.own[name] for name in dict.fromkeys(needed) if name in self._files.own)
 
     def _needs(self, files: Iterable[Path]) -> list[str]:
-        """What ``files`` need of NVIDIA's packages, each after what it needs itself."""
+        """The libraries of NVIDIA's packages that ``files`` need, each after its own dependencies."""
         names: list[str] = []
         for file in files:
             library = self.read(file)
@@ -216,7 +218,7 @@ class Loads:
         return names
 
     def _file_names(self, framework: Installed, names: tuple[str, ...]) -> Iterator[str]:
-        """What libraries are called that the framework opens; nothing for a build without CUDA."""
+        """The names of the libraries that the framework opens; none for a build without CUDA."""
         cuda = framework.built_cuda
         for name in names if cuda is not None else ():
             assert cuda is not None
@@ -226,7 +228,7 @@ class Loads:
                 yield file_name
 
     def _cudnn(self, framework: Installed) -> str:
-        """The name of cuDNN: of the major that the build names, else of the one in the environment."""
+        """The name of cuDNN: with the major that the build names, or else that of the one in the environment."""
         major = framework.built_cudnn
         known = [f"libcudnn.so.{major}" for major in ((major,) if major else _CUDNN_PARTS)]
         return next((name for name in known if name in self._files.own), known[0])
@@ -256,7 +258,7 @@ def _parts(cudnn: str) -> Iterator[str]:
 
 
 def _drivers(loadings: Iterable[Loading]) -> Iterator[str]:
-    """The driver's libraries that programs come to, the first in front; the toolkit's stubs are none."""
+    """The driver libraries that programs find, the first one first; stubs of the toolkit do not count."""
     for loading in loadings:
         for lookup in loading.lookups:
             if lookup.name == _DRIVER and lookup.path is not None:

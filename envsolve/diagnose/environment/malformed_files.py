@@ -1,6 +1,6 @@
-"""The files by which Python, pip and conda know an environment: those that are not what they should be, each by name.
+"""Malformed files among those by which Python, pip and conda know an environment, each by name.
 
-conda-meta/state is not among them: envsolve.validation.activation reads it.
+conda-meta/state is not included: envsolve.validation.activation reads it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 _LONGEST_SETTINGS = 64 * 1024
 _LONGEST_HISTORY = 32 * 1024 * 1024
 _MOST = 100
-"""Findings; who repairs so many files makes the environment again."""
+"""Limit for findings; an environment with so many malformed files should be recreated."""
 
 
 def malformed_files(
     inventory: Inventory, packages: Packages | None = None, conda: CondaMeta | None = None
 ) -> tuple[Finding, ...]:
-    """A finding for each malformed file, of the first hundred."""
+    """A finding for each malformed file, up to the limit."""
     every = (packages or Packages(inventory.search_path)).every
     found = (
         *_of_prefix(inventory, conda or CondaMeta(inventory.prefix)),
@@ -40,7 +40,7 @@ def malformed_files(
 
 
 def of_environment(scene: Scene) -> Iterator[Finding]:
-    """The check of the doctor."""
+    """The malformed files as a check of the doctor."""
     yield from malformed_files(scene.inventory, scene.packages, scene.conda)
 
 

@@ -1,4 +1,4 @@
-"""The metadata of installed distributions: what they are called, what they require, and who installed them.
+"""The metadata of installed distributions: their names, their requirements, and their installers.
 
 Only the head of a METADATA file is read; the description below it may be megabytes long.
 """
@@ -22,23 +22,23 @@ _HEAD = 256 * 1024
 """Bytes of a METADATA file that are read. The longest head on PyPI, with a thousand requirements, has 70 KB."""
 _FOLDER = re.compile(r"(?P<name>[^~-][^-]*)-(?P<version>[^-]+?)(?:-py[\d.]+)?\.(?P<kind>dist|egg)-info\Z")
 LIBRARY = re.compile(r"\.so(?:\.\d+)*\Z|\.dll\Z|\.pyd\Z", re.IGNORECASE)
-"""How the file names of libraries end."""
+"""The suffixes of libraries."""
 _CUDA_SUFFIX = re.compile(r"-cu\d+$")
 DIRECT_URL = "direct_url.json"
 _BLANK_LINE = re.compile(rb"\r?\n[ \t]*\r?\n")
 _ONE_LINE = ("name", "version", "requires-dist")
 """Fields that end up in locks and messages."""
 _ENDLESS = re.compile(r"(?<![0-9])[0-9]{1000}")
-"""A number that Python refuses to read as one, or nearly."""
+"""A number that Python refuses to parse, or nearly."""
 _OF_CONDA = ("conda", "conda-build")
-"""What conda's packages say in INSTALLER."""
+"""INSTALLER in conda's packages."""
 
 
 class Package(NamedTuple):
-    """An installed distribution: normalized name, version, and where its metadata lies.
+    """An installed distribution: normalized name, version, and the folder of its metadata.
 
-    ``requires`` are requirements as written. ``described`` says whether its metadata has a name and a version,
-    ``fault`` which file of metadata is malformed, and why.
+    ``requires`` are requirements as written. ``described`` says whether its metadata has a name and a version.
+    ``fault`` names a malformed metadata file with the reason.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Package(NamedTuple):
 
     @property
     def is_wheel(self) -> bool:
-        """Whether it was installed as a wheel is, with a RECORD."""
+        """Whether it was installed from a wheel, with a RECORD."""
         return self.folder.suffix == ".dist-info"
 
     @property
@@ -67,12 +67,12 @@ class Package(NamedTuple):
 
     @property
     def label(self) -> str:
-        """How a sentence names it."""
+        """Its name in sentences."""
         return f"{self.name} {self.version}"
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """The facts of findings on it."""
+        """The facts of findings about it."""
         return {"package": self.name, "version": self.version}
 
 
@@ -81,7 +81,7 @@ Claim = tuple[Package, Row]
 
 
 class Packages:
-    """What is installed in the directories of a search path, in order."""
+    """The distributions in the directories of a search path, in order."""
 
     def __init__(self, search_path: Iterable[Path]) -> None:
         self._search_path = tuple(dict.fromkeys(search_path))
@@ -89,12 +89,12 @@ class Packages:
 
     @cached_property
     def every(self) -> tuple[Package, ...]:
-        """All of them, also those that another of the same name hides."""
+        """All distributions, including those that another one of the same name hides."""
         return tuple(package for directory in self._search_path for package in _packages(directory))
 
     @cached_property
     def by_name(self) -> Mapping[str, Package]:
-        """Of each name the first, which is the one that counts."""
+        """The first distribution of each name, which is the one that counts."""
         found: dict[str, Package] = {}
         for package in self.every:
             found.setdefault(package.name, package)
@@ -102,7 +102,7 @@ class Packages:
 
     @cached_property
     def together(self) -> Mapping[tuple[Path, str], tuple[Package, ...]]:
-        """Those of one directory and one name."""
+        """The distributions with the same directory and name."""
         found: dict[tuple[Path, str], list[Package]] = defaultdict(list)
         for package in self.every:
             found[package.location, package.name].append(package)
@@ -110,7 +110,7 @@ class Packages:
 
     @cached_property
     def claims(self) -> Mapping[tuple[Path, str], tuple[Claim, ...]]:
-        """The files that several packages of different names say they brought."""
+        """The files that several packages of different names claim."""
         found: dict[tuple[Path, str], list[Claim]] = defaultdict(list)
         for package in self.every:
             for row in () if package.is_of_conda else self.record(package) or ():
@@ -120,7 +120,7 @@ class Packages:
 
     @cached_property
     def known_pairs(self) -> tuple[tuple[tuple[Package, ...], str, tuple[str, ...]], ...]:
-        """Packages of one framework or one library of NVIDIA's that have the same files: they, what in words, which."""
+        """Packages of one framework or NVIDIA library with the same files: the packages, what they are, the files."""
         return (*self._of_one_module(), *self._of_one_library())
 
     def get(self, *names: str) -> Package | None:
@@ -128,7 +128,7 @@ class Packages:
         return next((self.by_name[name] for name in names if name in self.by_name), None)
 
     def record(self, package: Package) -> tuple[Row, ...] | None:
-        """The files of a package; None if it has no RECORD. Each is read once."""
+        """The files of a package; None if it has no RECORD. Each RECORD is read once."""
         if package.folder not in self._records:
             self._records[package.folder] = read_record(package.folder) if package.is_wheel else None
         return self._records[package.folder]
@@ -182,7 +182,7 @@ def _package(folder: Path, name: str, version: str) -> Package:
 
 
 def _fault(fields: list[tuple[str, str]], head: Mapping[str, str]) -> str:
-    """Why metadata with these fields is malformed, "" if it is not. Without a name it is none at all."""
+    """Why metadata with these fields is malformed; "" if it is not. Without a name it is no metadata at all."""
     if not is_name(head.get("name", "none")):
         return f"its Name is no project name: {head['name']!r:.80}"
     for field, value in fields:
@@ -194,7 +194,7 @@ def _fault(fields: list[tuple[str, str]], head: Mapping[str, str]) -> str:
 
 
 def _head(folder: Path) -> tuple[Path, bytes, str]:
-    """The file of the metadata, how it begins, and why it cannot be read; without content where there is none."""
+    """The file of the metadata, its beginning, and why it cannot be read; without content if there is none."""
     for file in (folder / "METADATA", folder / "PKG-INFO", *([] if is_directory(folder) else [folder])):
         try:
             content = read_head(file, _HEAD)
@@ -206,7 +206,7 @@ def _head(folder: Path) -> tuple[Path, bytes, str]:
 
 
 def _fields(folder: Path) -> tuple[Path, list[tuple[str, str]], str]:
-    """The file of metadata, the fields at its top by their names in lower case, and why it cannot be read.
+    """The metadata file, the fields in its head with lower-case names, and why it cannot be read.
 
     A folded line continues the one before it.
     """
@@ -230,7 +230,7 @@ def _is_utf8(content: bytes) -> bool:
     try:
         content.decode("utf-8")
     except UnicodeDecodeError as error:
-        return error.end == len(content) == _HEAD  # the limit cuts a character in two
+        return error.end == len(content) == _HEAD  # # the limit cuts a character in two
     return True
 
 
@@ -244,7 +244,7 @@ def _is_editable(folder: Path) -> bool:
 
 
 def direct_url(folder: Path) -> Mapping[str, Any] | None:
-    """What the direct_url.json in ``folder`` says: ``url``, and one of the three objects about it; None without one.
+    """The content of direct_url.json in ``folder``: ``url``, and one of the three objects about it; None without one.
 
     Raises FileError if it is malformed.
     """

@@ -1,4 +1,4 @@
-"""Whose file a library of the environment is, and of which release: what its package says where its name does not."""
+"""The owner of each library of the environment, and its version: from the package if the file name lacks it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from envsolve.validation.installed import version_in
 
 
 class Owner(NamedTuple):
-    """The package that brought a file; ``by`` is ``pip`` or ``conda``."""
+    """The package that installed a file; ``by`` is ``pip`` or ``conda``."""
 
     name: str
     version: str
@@ -28,7 +28,7 @@ class Owner(NamedTuple):
 
     @property
     def label(self) -> str:
-        """How a sentence names it."""
+        """Its name in sentences."""
         return f"{self.name} {self.version} of {self.by}"
 
 
@@ -41,11 +41,11 @@ class Owners:
         self._prefix = prefix
 
     def of(self, path: Path | str) -> Owner | None:
-        """Whose file it is, under its own path or under the one that it leads to; None if nothing says it."""
+        """The owner of a file, by its own path or by the path that it leads to; None if unknown."""
         return self._by_path.get(placed(path)) or self._by_path.get(real(path))
 
     def version_of(self, path: Path | str) -> Version | None:
-        """The version of the library in a file: by the real file's name, else that of the package for it alone."""
+        """The version of the library in a file: by the real file's name, or else that of the package for it alone."""
         version = version_in(real(path))
         if version is not None:
             return parsed_version(version)
@@ -67,6 +67,6 @@ class Owners:
             for row in () if installed.is_of_conda else self._packages.record(installed) or ():
                 if LIBRARY.search(row.path):
                     found[placed(installed.location / row.path)] = owner
-        for path, owner in tuple(found.items()):  # where an installer has made links into its cache
+        for path, owner in tuple(found.items()):  # # some installers make links into their cache
             found.setdefault(real(path), owner)
         return found

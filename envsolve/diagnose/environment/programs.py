@@ -1,4 +1,4 @@
-"""What keeps this user from running a program: one that is gone, one that is closed, and one that is none."""
+"""Why this user cannot run a program: it is missing, not accessible, or not a program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def fault_of(program: Path) -> str | None:
-    """What is the matter with a program, to go on after its path; None if this user may run it."""
+    """What is wrong with a program, as a continuation of its path; None if this user may run it."""
     link = os.readlink(program) if os.path.islink(program) else None  # noqa: PTH114, PTH115 - never raises; as written
     leads = f"is a link to {link}, " if link is not None else ""
     try:
@@ -28,7 +28,7 @@ def fault_of(program: Path) -> str | None:
 
 
 def is_missing(program: Path) -> bool:
-    """Whether nothing is at ``program``, as against something that this user may not look at."""
+    """Whether nothing is at ``program``, as opposed to something that this user cannot access."""
     try:
         program.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -39,7 +39,7 @@ def is_missing(program: Path) -> bool:
 
 
 def unread(program: Path) -> str | None:
-    """That this user may not read a program; a system runs such a one, and nothing can be learnt from its file."""
+    """A sentence that this user may not read a program; such a program runs, but its file reveals nothing."""
     try:
         mode = stat.filemode(program.stat().st_mode)
     except OSError:
@@ -48,6 +48,6 @@ def unread(program: Path) -> str | None:
 
 
 def closed_directory(path: Path) -> str | None:
-    """The outermost directory on the way to ``path`` that this user may not go through, as a sentence."""
+    """The outermost directory on the way to ``path`` that this user may not enter, as a sentence."""
     closed = (it for it in reversed(path.parents) if os.path.isdir(it) and not os.access(it, os.X_OK))  # noqa: PTH112
     return next((f"{it} is closed to this user" for it in closed), None)

@@ -1,7 +1,7 @@
-"""Questions to the file system that always get an answer, and take no longer for a file that is out of the ordinary.
+"""Reading of files of an environment without errors, and within limits for unusual files.
 
-An environment may hold what its packages never had: a pipe in the place of a file, links in a circle, a directory that
-may not be listed. pathlib raises for some of these before Python 3.14, hence ``os.path`` below.
+An environment may contain what its packages never had: a pipe in place of a file, circular links, a directory that
+cannot be listed. pathlib raises for some of these before Python 3.14, hence ``os.path`` below.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from envsolve.boundary.files import FileError, read_head
 
 _MOST = 20_000
-"""Entries of one directory that are looked at."""
+"""Limit for the entries of one directory."""
 
 
 def names_of(directory: Path) -> tuple[str, ...]:
@@ -39,24 +39,24 @@ def bytes_of(path: Path, longest: int) -> bytes | None:
 
 
 def is_file(path: Path) -> bool:
-    """Whether an ordinary file is at ``path``, links followed; false for what may not be looked at."""
+    """Whether a regular file is at ``path``, following links; false if it cannot be accessed."""
     return os.path.isfile(path)  # noqa: PTH113 - never raises
 
 
 def is_directory(path: Path) -> bool:
-    """Whether a directory is at ``path``, links followed; false for what may not be looked at."""
+    """Whether a directory is at ``path``, following links; false if it cannot be accessed."""
     return os.path.isdir(path)  # noqa: PTH112 - never raises
 
 
 def real(path: Path | str) -> str:
-    """Where ``path`` leads; of a circle of links the path itself, for which pathlib raises before Python 3.13."""
+    """``path`` with links followed; for circular links ``path`` itself, for which pathlib raises before Python 3.13."""
     return os.path.realpath(path)
 
 
 def placed(path: Path | str) -> str:
-    """``path`` with the links of its directories followed, and its own name kept: one spelling for each file.
+    """``path`` with the links of its directories followed, and its own name unchanged: one spelling for each file.
 
-    ``..`` behind a link leads elsewhere than text says, so it cannot be taken out of a path as the loader writes it.
+    ``..`` after a link leads elsewhere than the text suggests, so it cannot be removed from a path of the loader.
     """
     directory, name = os.path.split(path)
     return os.path.join(os.path.realpath(directory), name)  # noqa: PTH118 - the loader's paths are text

@@ -1,6 +1,6 @@
-"""The RECORD of an installed distribution: each file it brought, with the digest and the size it had then.
+"""The RECORD of an installed distribution: its files with their digests and sizes at the installation.
 
-Nothing in it is trusted: a path may leave the environment, a line may be cut off, a file may be huge.
+Nothing in it is trusted: a path may lead outside of the environment, a line may be truncated, a file may be huge.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from envsolve.boundary.files import FileError, decoded, read_bytes
 from envsolve.diagnose.environment.reading import bytes_of
 
 LONGEST = 16 * 1024 * 1024
-"""Bytes of a RECORD that are read. That of TensorFlow, with 13,000 files, has 2 MB."""
+"""Limit in bytes for a RECORD. That of TensorFlow, with 13,000 files, has 2 MB."""
 _SHA256 = "sha256="
 
 
 class Row(NamedTuple):
-    """One file: its path below the directory of modules, its sha256 in URL-safe base64, its size in bytes."""
+    """One file: its path in the directory of modules, its sha256 in URL-safe base64, its size in bytes."""
 
     path: str
     sha256: str | None
@@ -28,13 +28,13 @@ class Row(NamedTuple):
 
 
 def read_record(folder: Path) -> tuple[Row, ...] | None:
-    """The rows of the RECORD in a .dist-info ``folder`` that stay below its directory; None if there is none."""
+    """The rows of the RECORD in a .dist-info ``folder`` with paths inside its directory; None if there is none."""
     content = bytes_of(folder / "RECORD", LONGEST)
     return None if content is None else tuple(_rows(content.decode("utf-8", "surrogateescape")))
 
 
 def record_fault(folder: Path) -> str:
-    """Why the RECORD in ``folder`` is malformed, "" if it is not or there is none."""
+    """Why the RECORD in ``folder`` is malformed; "" if it is not, or if there is none."""
     try:
         content = read_bytes(folder / "RECORD", LONGEST)
         text = "" if content is None else decoded(content)
@@ -57,7 +57,7 @@ def _rows(text: str) -> Iterator[Row]:
             row = next(rows)
         except StopIteration:
             return
-        except csv.Error:  # a field without end, or a NUL
+        except csv.Error:  # # an unterminated field, or a NUL
             continue
         if row and _stays_below(row[0]):
             digest = row[1] if len(row) > 1 else ""
@@ -67,5 +67,5 @@ def _rows(text: str) -> Iterator[Row]:
 
 
 def _stays_below(path: str) -> bool:
-    """Whether the file lies in the directory of modules. Scripts do not, and do not matter here."""
+    """Whether the file is in the directory of modules. Scripts are not, and do not matter here."""
     return bool(path) and "\0" not in path and not os.path.isabs(path) and not os.path.normpath(path).startswith("..")  # noqa: PTH117

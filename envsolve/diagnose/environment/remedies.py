@@ -1,4 +1,4 @@
-"""Commands that findings name, in one spelling; :mod:`~envsolve.diagnose.environment.commands` gives them a place."""
+"""Commands of findings in their usual form; :mod:`~envsolve.diagnose.environment.commands` adapts them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def fix_plan(scene: Scene) -> tuple[str, ...]:
-    """The command that plans a fixed environment for this machine; none if there is no framework.
+    """The command that plans a fixed environment for this machine; empty if there is no framework.
 
-    It keeps the versions and the Python that the environment has, as far as these run here.
+    It keeps the versions and the Python of the environment if they run here.
     """
     known = {build.name for build in scene.builds} | {it.name for it in frameworks_among(scene.packages.by_name)}
     if not known.intersection(scene.matrix.framework_names):
@@ -26,17 +26,17 @@ def fix_plan(scene: Scene) -> tuple[str, ...]:
 
 
 def named(inventory: Inventory) -> tuple[str, str]:
-    """The option that names this environment to envsolve's commands."""
+    """The option that names this environment for envsolve's commands."""
     if inventory.owns_prefix:
         return "--prefix", str(inventory.prefix)
     return "--python", str(inventory.executable)
 
 
 def installer_of(package: Package, scene: Scene) -> str:
-    """``conda`` or ``pip``: whoever installed a package can install another version of it."""
+    """``conda`` or ``pip``: the installer of a package can install another version of it."""
     return "conda" if package.is_of_conda and package.name in scene.conda.by_name else "pip"
 
 
 def quoted(path: Path | str) -> str:
-    """A path as a POSIX shell takes it."""
+    """A path, quoted for a POSIX shell."""
     return shlex.quote(str(path))

@@ -1,4 +1,4 @@
-"""What the checks look at: one environment on one machine. What several of them need is worked out once."""
+"""The subject of the checks: one environment on one machine. What several checks need is computed once."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from envsolve.validation.own_libraries import is_for_gpus
 from envsolve.validation.report import StaticReport
 
 _SHOWN = 12
-"""Lines of evidence that a finding has, where there may be one for every file."""
+"""Lines of evidence in a finding that could have one for every file."""
 
 
 class Scene:
-    """An environment and the machine it is on.
+    """An environment and its machine.
 
-    ``shell`` are the variables as the user's shell has them, ``environ`` those that programs of the environment get,
-    ``directory`` the current one. ``frameworks`` are the names of those to look at, None for all. ``for_gpu`` says
-    whether what only a GPU needs has to be there, None if there is a GPU or the environment is made for one.
+    ``shell`` are the variables of the user's shell, ``environ`` those of the environment's programs, ``directory`` is
+    the current one. ``frameworks`` are the names of those to examine, None for all. ``for_gpu`` says whether libraries
+    that only a GPU needs are required; None means: if there is a GPU or the environment is made for one.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Scene:
         self.conda = CondaMeta(inventory.prefix)
 
     def build_facts(self, package: Package) -> tuple[BuildFacts, ...]:
-        """What is known of the builds of ``package``; where the matrix does not know this one, from its libraries."""
+        """The facts about the builds of ``package``; from its libraries if the matrix does not know the build."""
         if package.name not in self._build_facts:
             known = self.matrix.build_facts(package.name, self.platform)
             if is_unknown(package.name, package.version, known):
@@ -89,22 +89,22 @@ class Scene:
 
     @property
     def capabilities(self) -> tuple[ComputeCapability, ...]:
-        """The compute capabilities of its GPUs, as far as they are known."""
+        """The known compute capabilities of its GPUs."""
         return self.host.capabilities if self.has_gpu else ()
 
     @cached_property
     def for_gpu(self) -> bool:
-        """Whether what only a GPU needs has to be there."""
+        """Whether libraries that only a GPU needs are required."""
         return self.has_gpu or is_for_gpus(self.loadable) if self._for_gpu is None else self._for_gpu
 
     @property
     def windows_driver(self) -> bool:
-        """Whether the driver carries a number of Windows, as it does under WSL."""
+        """Whether the driver version is one of Windows, as on WSL."""
         return self.platform.is_windows or self.host.wsl
 
     @property
     def shell_kind(self) -> Shell:
-        """The kind of shell that the user types into."""
+        """The kind of the user's shell."""
         return shell_of(self.shell, windows=self.platform.is_windows)
 
     @cached_property
@@ -118,13 +118,13 @@ class Scene:
             "prefix_typed": quoted(self.inventory.prefix),
         }
 
-    def finding(self, identifier: str, evidence: Iterable[str] = (), **said: Any) -> Finding:
-        """A check's finding, with the facts of every check and the first lines of ``evidence`` (``make_finding``)."""
-        return make_finding(identifier, islice(evidence, _SHOWN), **{**self.facts, **said})
+    def finding(self, identifier: str, evidence: Iterable[str] = (), **facts: Any) -> Finding:
+        """The finding of a check with the facts of all checks and the first lines of ``evidence``."""
+        return make_finding(identifier, islice(evidence, _SHOWN), **{**self.facts, **facts})
 
     @cached_property
     def loadable(self) -> Inventory:
-        """The inventory, with a program that can be read: for one that is broken that of this process stands in."""
+        """The inventory with a readable program: this process's program replaces a broken one."""
         if os.path.isfile(self.inventory.executable):  # noqa: PTH113 - never raises
             return self.inventory
         return self.inventory._replace(executable=Path(sys.executable))
@@ -136,19 +136,19 @@ class Scene:
 
     @cached_property
     def static(self) -> StaticReport:
-        """What the libraries show that frameworks hold and load."""
+        """The findings about libraries in frameworks and libraries that they load."""
         from envsolve.diagnose.environment.static import examine
 
         return examine(self)
 
     @cached_property
     def altered(self) -> tuple[Altered, ...]:
-        """The libraries of the GPU stack that are not those that were installed."""
+        """The libraries of the GPU stack that differ from those that were installed."""
         return tuple(altered_files(self.packages))
 
     @cached_property
     def wanted(self) -> tuple[Wanted, ...]:
-        """What the installed packages require of one another."""
+        """The requirements between installed packages."""
         return wanted_of(self.packages, self.inventory.python, self.platform)
 
     @cached_property
@@ -158,17 +158,17 @@ class Scene:
 
     @cached_property
     def owners(self) -> Owners:
-        """Whose file each library of the environment is."""
+        """The owner of each library of the environment."""
         return Owners(self.packages, self.conda, self.inventory.prefix)
 
     @cached_property
     def names(self) -> LibraryNames:
-        """What the files of CUDA's libraries are called."""
+        """The names of the files of CUDA libraries."""
         return LibraryNames(self.matrix.document("libraries"))
 
     @cached_property
     def loads(self) -> Loads:
-        """What the frameworks would load."""
+        """The libraries that the frameworks would load."""
         return Loads(self.files, self.names, self.environ, windows=self.platform.is_windows)
 
     @cached_property

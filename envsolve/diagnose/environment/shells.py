@@ -1,4 +1,4 @@
-"""Commands as the user's shell takes them: the same words are quoted in three ways."""
+"""Commands for the user's shell: there are three ways to quote words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 
 _SAFE = re.compile(r"[\w\\/:.,+=@~-]+")
 _PROMPT = "PROMPT"
-"""What cmd.exe sets for the programs it starts, and PowerShell does not."""
+"""A variable that cmd.exe sets for the programs it starts, and PowerShell does not."""
 
 
 class Shell(Enum):
@@ -20,7 +20,7 @@ class Shell(Enum):
     CMD = "cmd"
 
     def quoted(self, word: str) -> str:
-        """``word`` so that the shell passes it on as it is. A name in Windows holds no ``"`` of its own."""
+        """``word``, quoted so that the shell passes it on unchanged. A name on Windows contains no ``"``."""
         if self is Shell.POSIX:
             return shlex.quote(word)
         if _SAFE.fullmatch(word):
@@ -28,7 +28,10 @@ class Shell(Enum):
         return f'"{word}"' if self is Shell.CMD else "'" + word.replace("'", "''") + "'"
 
     def joined(self, words: Iterable[str]) -> str:
-        """A command. PowerShell takes a quoted word at its beginning for a text, unless ``&`` says it is a command."""
+        """A command.
+
+        PowerShell takes a quoted word at the beginning for a string, unless ``&`` marks it as a command.
+        """
         first, *others = words
         called = "& " if self is Shell.POWERSHELL and self.quoted(first) != first else ""
         return called + " ".join(map(self.quoted, (first, *others)))
@@ -42,20 +45,20 @@ class Shell(Enum):
         return (f"Remove-Item {', '.join(f'Env:{name}' for name in names)}",)
 
     def set(self, name: str, value: str) -> str:
-        """The command that sets a variable for what is started after it."""
+        """The command that sets a variable for later commands."""
         if self is Shell.POSIX:
             return f"export {name}={shlex.quote(value)}"
         return f'set "{name}={value}"' if self is Shell.CMD else f"$Env:{name} = '" + value.replace("'", "''") + "'"
 
     def removal(self, paths: Iterable[str]) -> str:
-        """The command that removes directories with what is in them."""
+        """The command that removes directories with their content."""
         words = {Shell.POSIX: "rm -r", Shell.POWERSHELL: "Remove-Item -Recurse", Shell.CMD: "rmdir /s"}[self]
         separator = ", " if self is Shell.POWERSHELL else " "
         return f"{words} {separator.join(map(self.quoted, paths))}"
 
 
 def shell_of(environ: Mapping[str, str], *, windows: bool) -> Shell:
-    """The shell that the user types into, as far as variables show: on Windows cmd is recognised by its prompt."""
+    """The user's shell, as far as variables show it: on Windows cmd is recognised by its prompt."""
     if not windows:
         return Shell.POSIX
     return Shell.CMD if environ.get(_PROMPT) else Shell.POWERSHELL

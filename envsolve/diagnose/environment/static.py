@@ -1,4 +1,4 @@
-"""What the libraries of an environment show without running anything: the checks that validation makes, too."""
+"""The static checks of an environment's libraries, which validation makes too; nothing is run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHECKS = (
 
 
 def examine(scene: Scene) -> StaticReport:
-    """Every check; libraries are read, and the loader is simulated (:mod:`envsolve.binary`)."""
+    """Run every check; libraries are read, and the loader is simulated (:mod:`envsolve.binary`)."""
     findings = dict.fromkeys(finding for check in _CHECKS for finding in check(scene))
     ordered = sorted(findings, key=lambda it: list(Severity).index(it.severity))
     found = (scene.files.located(name, path) for paths in scene.loads.found.values() for name, path in paths.items())

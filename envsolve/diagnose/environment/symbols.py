@@ -1,4 +1,4 @@
-"""The names that a Linux library exports, and those it takes from others, by the library that it expects them of.
+"""The symbols that a Linux library defines, and those it needs, by the library that they are expected from.
 
 Tables are unpacked as a whole: PyTorch's libraries have a hundred thousand names, for which pyelftools takes seconds.
 """
@@ -20,11 +20,11 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 """Elf64_Sym: name, info, other, section, value, size."""
 _WEAK = 2
 _LARGEST = 64 * 1024 * 1024
-"""Bytes of a table of symbols; a larger one is damage."""
+"""Bytes of a symbol table; a larger one is damaged."""
 
 
 class Symbols(NamedTuple):
-    """``wanted`` are by the name of the library that has to have them; "" for those of no library in particular."""
+    """``wanted`` are by the name of the library that must define them; "" for any library."""
 
     exported: frozenset[bytes]
     wanted: Mapping[str, frozenset[bytes]]
@@ -34,7 +34,7 @@ NONE = Symbols(frozenset(), {})
 
 
 def read_symbols(path: Path) -> Symbols:
-    """The dynamic symbols of a 64-bit library of Linux; raises UnreadableLibraryError."""
+    """The dynamic symbols of a 64-bit Linux library. Raises UnreadableLibraryError."""
     with opened_elf(path) as elf:
         tables = {str(section["sh_type"]): section for section in elf.iter_sections() if _is_needed(section)}
         table = tables.get("SHT_DYNSYM")
@@ -63,12 +63,12 @@ def _is_needed(section: Section) -> bool:
 
 
 def _whole(data: bytes) -> bytes:
-    """As much of a table as is whole entries."""
+    """The complete entries of a table."""
     return data[: len(data) // _SYMBOL.size * _SYMBOL.size]
 
 
 def _version_numbers(section: Section | None) -> tuple[int, ...]:
-    """By symbol the number of its version, without the bit that hides it (``.gnu.version``)."""
+    """The version number of each symbol, without the bit that hides it (``.gnu.version``)."""
     if section is None:
         return ()
     data = section.data()
@@ -76,7 +76,7 @@ def _version_numbers(section: Section | None) -> tuple[int, ...]:
 
 
 def defined_versions(path: Path) -> frozenset[str]:
-    """The versions of symbols that a library has (``.gnu.version_d``); raises UnreadableLibraryError."""
+    """The symbol versions that a library defines (``.gnu.version_d``). Raises UnreadableLibraryError."""
     from elftools.elf.gnuversions import GNUVerDefSection
 
     with opened_elf(path) as elf:

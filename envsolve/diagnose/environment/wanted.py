@@ -1,7 +1,7 @@
-"""What installed packages require of one another, as far as their markers and extras apply in this environment.
+"""Requirements between installed packages whose markers and extras apply in this environment.
 
-Which extras were requested of pip is written nowhere. Those that another installed package needs are known; one
-that brings CUDA and whose packages are all there is taken to have been requested, and is marked as ``assumed``.
+The requested extras are recorded nowhere. Those that another installed package needs are known. An extra that installs
+CUDA, and whose packages are all there, is assumed to have been requested, and is marked as ``assumed``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _SYSTEMS = {
 
 
 class Wanted(NamedTuple):
-    """A requirement that applies: who requires, what, how; ``assumed`` where it hangs on an extra that is."""
+    """A requirement that applies, and the package that has it; ``assumed`` if it depends on an assumed extra."""
 
     requirer: Package
     name: str
@@ -56,7 +56,7 @@ def wanted_of(packages: Packages, python: str, platform: Platform) -> tuple[Want
 
 
 def required_by_any(packages: Packages) -> frozenset[str]:
-    """The names that any installed package may require, under whatever markers and extras."""
+    """The names that any installed package may require, whatever the markers and extras."""
     return frozenset(normalized(it.name) for package in packages.every for it in _parsed(package))
 
 
@@ -89,7 +89,7 @@ def _applies(requirement: Requirement, extras: frozenset[str], environment: Mapp
 def _asked_extras(
     parsed: Mapping[str, tuple[Requirement, ...]], environment: Mapping[str, str]
 ) -> Mapping[str, frozenset[str]]:
-    """By package the extras that other installed packages need, and "" for what needs none."""
+    """The extras of each package that other installed packages need, and "" for the requirements without an extra."""
     extras: dict[str, frozenset[str]] = defaultdict(lambda: frozenset({""}))
     waiting = list(parsed)
     while waiting:
@@ -106,7 +106,7 @@ def _asked_extras(
 def _assumed_extras(
     requirements: tuple[Requirement, ...], packages: Packages, environment: Mapping[str, str]
 ) -> frozenset[str]:
-    """The extras that bring CUDA and of which every package is there, in whatever version."""
+    """The extras that install CUDA and whose packages are all there, in any version."""
     found: dict[str, list[str]] = defaultdict(list)
     for requirement in requirements:
         for extra in _extras_in(requirement):

@@ -1,4 +1,4 @@
-"""How sentences name things of which there may be many."""
+"""Names in sentences, shortened if there are many."""
 
 from __future__ import annotations
 

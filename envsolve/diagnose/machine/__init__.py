@@ -1,7 +1,7 @@
-"""What is wrong with a machine, before any environment: its driver, the files around it, and its variables.
+"""What is wrong with a machine, without any environment: its driver, the files around it, and its variables.
 
-``examine_machine`` takes :class:`Surroundings`, so that a recorded machine is examined as a live one is.
-``nearest_the_cause`` thins out findings that say the same, those of a validation among them.
+``examine_machine`` takes :class:`Surroundings`, so that a recorded machine is examined like a live one.
+``nearest_the_cause`` removes findings that another one explains, also among those of a validation.
 """
 
 from envsolve.diagnose.machine.examination import MachineReport, examine_machine

@@ -1,7 +1,7 @@
-"""CUDA libraries that cannot be loaded: links that lead to nothing, empty, cut off, for another processor.
+"""CUDA libraries that cannot be loaded: broken links, files that are empty, truncated, or for another processor.
 
-Where the loader comes upon an empty or damaged file it stops, and a program fails though a good copy lies further on;
-a link that leads to nothing it passes over.
+The loader stops at an empty or damaged file, and a program fails although a good copy is further on. It skips a broken
+link.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from envsolve.validation.installed import is_of_driver
 
 _ENDS_THE_SEARCH = (Damage.EMPTY, Damage.NO_LIBRARY, Damage.TRUNCATED)
 _NEEDED = ("cuda", "nvidia-ml", "nvidia-ptxjitcompiler")
-"""What CUDA programs ask the driver for."""
+"""The driver libraries that CUDA programs need."""
 _MOST_NAMED = 20
 _IN_TOOLKITS = ("lib64", "lib", "targets/x86_64-linux/lib", "targets/sbsa-linux/lib", "bin")
 
 
 class Broken(NamedTuple):
-    """One file: its path, what is wrong with it, and whether the loader comes upon it."""
+    """One file: its path, what is wrong with it, and whether the loader reaches it."""
 
     path: str
     damage: Damage
@@ -33,7 +33,7 @@ class Broken(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        """An error where a program that needs it fails."""
+        """An error if a program that needs it fails."""
         name = self.path.rpartition("/")[2]
         of_driver = component(name) in _NEEDED
         fatal = of_driver or (self.damage in _ENDS_THE_SEARCH and not is_of_driver(name))
@@ -51,14 +51,14 @@ _IDS: Mapping[Damage, str] = {
 
 
 def check_files(survey: Survey) -> Iterator[Finding]:
-    """CUDA libraries in the loader's directories and in toolkits that cannot be loaded, one finding for each damage."""
+    """One finding for each kind of damage: CUDA libraries in the loader's directories and toolkits that do not load."""
     broken = sorted(dict.fromkeys(_broken(survey)), key=lambda it: it.severity is not Severity.ERROR)
     for identifier in dict.fromkeys(_IDS[it.damage] for it in broken):
         yield _finding(identifier, [it for it in broken if _IDS[it.damage] == identifier], survey)
 
 
 def _finding(identifier: str, files: list[Broken], survey: Survey) -> Finding:
-    """Those that matter most come first, and decide on the severity."""
+    """The finding for ``files``; the most important come first and set the severity."""
     first = files[0]
     stray = _stray(survey, first.path)
     facts: dict[str, object] = {
@@ -75,7 +75,7 @@ def _finding(identifier: str, files: list[Broken], survey: Survey) -> Finding:
 
 
 def _stray(survey: Survey, path: str) -> list[str]:
-    """The entries of LD_LIBRARY_PATH that lead to a file that no package is known to own."""
+    """The entries of LD_LIBRARY_PATH that lead to a file that belongs to no known package."""
     owners = (*(it.path for it in survey.toolkits), *survey.of_environments, *survey.loader.defaults)
     if any(path.startswith(f"{it.rstrip('/')}/") for it in owners):
         return []
@@ -126,10 +126,10 @@ def _damage(survey: Survey, path: str) -> tuple[Damage, str] | None:
 
 
 def _is_usual(survey: Survey, directory: str, name: str, damage: Damage) -> bool:
-    """Whether it is no damage where it is.
+    """Whether the damage is normal in this place.
 
-    /usr/lib of Fedora is for 32 bits; a container's runtime leaves empty files in images that were made with GPUs, and
-    puts the driver's libraries over them.
+    /usr/lib of Fedora is for 32 bits. A container runtime leaves empty files in images that were made with GPUs, and
+    mounts the driver's libraries over them.
     """
     if damage is Damage.OTHER_MACHINE:
         return directory in survey.loader.defaults

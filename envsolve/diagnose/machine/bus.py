@@ -1,4 +1,4 @@
-"""The GPUs on the PCI bus one by one, each with the kernel driver that holds it."""
+"""The GPUs on the PCI bus one by one, each with the kernel driver that is bound to it."""
 
 from __future__ import annotations
 

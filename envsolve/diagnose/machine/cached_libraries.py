@@ -1,4 +1,4 @@
-"""CUDA libraries in /etc/ld.so.cache: what programs get that have no search path of their own."""
+"""CUDA libraries in /etc/ld.so.cache, which programs without a search path of their own load."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MOST_NAMED = 40
 
 
 def check_cache(survey: Survey) -> Iterator[Finding]:
-    """Libraries of toolkits in the cache, and several files for one name."""
+    """Libraries of toolkits in the cache, and names with several files."""
     found = [it for it in cached_libraries(survey) if not is_of_driver(it.name)]
     if not found:
         return
@@ -40,7 +40,7 @@ def check_stale(survey: Survey) -> Iterator[Finding]:
 
 
 def cached_libraries(survey: Survey) -> tuple[Library, ...]:
-    """The CUDA libraries in the cache, the driver's too, each file by the name it is loaded by."""
+    """The CUDA libraries in the cache, including the driver's: each file by the name it is loaded by."""
     found: dict[tuple[str, str], Library] = {}
     for name, path in sorted({(it.name, str(it.path)) for it in survey.loader.of_this_abi()}):
         if component(name) is None:
@@ -53,7 +53,7 @@ def cached_libraries(survey: Survey) -> tuple[Library, ...]:
 
 
 def _by_name(survey: Survey, libraries: list[Library]) -> dict[str, list[str]]:
-    """For each name its different files, the one that is taken in front."""
+    """The different files of each name, the chosen one first."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     taken = survey.loader.cached
     for it in sorted(libraries, key=lambda it: it.path != taken.get(it.name)):

@@ -1,9 +1,9 @@
 """Forward compatibility: a libcuda newer than the driver (cuda-compat), which only some GPUs allow.
 
-NVIDIA: docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html. It must be newer than the kernel module;
-an older one in front of it ends in error 803 (seen in github.com/NVIDIA-NeMo/labs-molt/pull/44), and a GPU that does
-not allow it in error 804. A package that the loader does not reach does no harm: images of CUDA hold one, and the
-container toolkit puts it in front only where it is newer (github.com/NVIDIA/nvidia-container-toolkit/pull/906).
+NVIDIA: docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html. It must be newer than the kernel module.
+An older one before the driver's own causes error 803 (seen in github.com/NVIDIA-NeMo/labs-molt/pull/44), and a GPU that
+does not allow it causes error 804. A package that the loader does not reach is harmless: CUDA images contain one, and
+the container toolkit puts it first only if it is newer (github.com/NVIDIA/nvidia-container-toolkit/pull/906).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from envsolve.model.finding import Finding, Severity
 
 _DIRECTORY = re.compile(r"/(?:compat(?:-orin)?|cuda-compat)/")
 _NEVER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
-"""Products that forward compatibility is never for; of RTX cards for workstations it is for some."""
+"""Products that never support forward compatibility; some RTX cards for workstations do."""
 
 
 def is_compatibility(survey: Survey) -> bool:
-    """Whether the libcuda that programs get is one of forward compatibility.
+    """Whether the libcuda that programs load is one of forward compatibility.
 
-    By its directory; or because it is of a newer branch than the kernel module while NVML is the module's: so it looks
-    where a container has it mounted over the driver's own.
+    It is one by its directory, or if its branch is newer than the kernel module while NVML is the module's: that is how
+    it looks if a container has it mounted over the driver's own.
     """
     libcuda, nvml, module = survey.libcuda, survey.nvml, survey.module_version
     if libcuda is None:
@@ -38,7 +38,7 @@ def is_compatibility(survey: Survey) -> bool:
 
 
 def check_compatibility(survey: Survey) -> Iterator[Finding]:
-    """A compatibility library in front of the driver's own: stale, not allowed, or at work."""
+    """A compatibility library before the driver's own: stale, not allowed, or in use."""
     if not is_compatibility(survey) or survey.libcuda is None:
         return
     path, version = str(survey.libcuda), survey.libcuda.version
@@ -46,7 +46,7 @@ def check_compatibility(survey: Survey) -> Iterator[Finding]:
     kernel = survey.module_version or (None if reading is None else reading.driver)
     refused = tuple(name_of(gpu) for gpu in survey.gpus if _NEVER.search(gpu.name or ""))
     if kernel is not None and version is not None and version.parts[0] <= kernel.parts[0] and version != kernel:
-        works = survey.libcuda_works or version.parts[0] == kernel.parts[0]  # of an older branch it does not
+        works = survey.libcuda_works or version.parts[0] == kernel.parts[0]  # # one of an older branch does not
         severity = Severity.WARNING if works else Severity.ERROR
         facts = {"path": path, "version": version, "driver": kernel, "conda_typed": _conda(survey)}
         yield survey.finding("old-compat-library", (path, f"driver {kernel}"), severity=severity, **facts)
@@ -58,7 +58,7 @@ def check_compatibility(survey: Survey) -> Iterator[Finding]:
 
 
 def _conda(survey: Survey) -> str | None:
-    """The conda environment that the library is of, as a shell takes it."""
+    """The conda environment that the library belongs to, quoted for a shell."""
     prefix = survey.environ.get("CONDA_PREFIX")
     of_conda = prefix and survey.libcuda is not None and survey.libcuda.path.startswith(prefix)
     return shlex.quote(prefix) if prefix and of_conda else None

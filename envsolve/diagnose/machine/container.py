@@ -1,4 +1,4 @@
-"""A container whose host has a driver, and which was not given it."""
+"""A container without the driver of its host."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEVICES, CAPABILITIES = "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES"
 
 
 def check_container(survey: Survey) -> Iterator[Finding]:
-    """A container without the driver's library on a machine that has a driver or a GPU."""
+    """A container without the driver's library, on a machine that has a driver or a GPU."""
     container = survey.container
     if container is None or survey.is_wsl or survey.libcuda_works or not _lacks_library(survey):
         return

@@ -1,4 +1,4 @@
-"""In which kind of container this process runs, by the marks that each kind leaves: the remedy depends on it."""
+"""The kind of container that this process runs in, by the marks of each kind; the fix depends on it."""
 
 from __future__ import annotations
 
@@ -7,44 +7,29 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from envsolve.diagnose.machine.files import MachineFiles
+from envsolve.validation.places import CONTAINER_MARKS
 
 
 class Container(NamedTuple):
-    """One kind of container: its name, and the mark by which it was recognised."""
+    """One kind of container: its name, and the mark that identified it."""
 
     kind: str
     mark: str
 
 
-_FILES = (
-    ("kubernetes", "/var/run/secrets/kubernetes.io"),
-    ("apptainer", "/.singularity.d"),
-    ("podman", "/run/.containerenv"),
-    ("docker", "/.dockerenv"),
-)
-_VARIABLES = (
-    ("kubernetes", "KUBERNETES_SERVICE_HOST"),
-    ("apptainer", "APPTAINER_CONTAINER"),
-    ("apptainer", "SINGULARITY_CONTAINER"),
-)
 _GROUPS = (("kubernetes", "kubepods"), ("podman", "libpod"), ("docker", "docker"), ("lxc", "lxc"))
-"""Words in the control groups of process 1; under version 2 of control groups they are not shown inside."""
+"""Words in the control groups of process 1; in version 2 of control groups they are not visible inside."""
 
 _SYSTEMD = "/run/systemd/container"
-"""What systemd knows of its own container: ``lxc``, ``docker``, ``podman``, ``systemd-nspawn``; ``wsl`` is none."""
+"""systemd's name of its own container: ``lxc``, ``docker``, ``podman``, ``systemd-nspawn``; ``wsl`` is not a container.
+"""
 
 
 def container_of(files: MachineFiles, environ: Mapping[str, str]) -> Container | None:
-    """The container, the most particular kind first: a pod of Kubernetes is one of Docker's or another's as well."""
-    for kind, path in _FILES[:1]:
-        if files.exists(path):
-            return Container(kind, path)
-    for kind, name in _VARIABLES:
-        if environ.get(name):
-            return Container(kind, name)
-    for kind, path in _FILES[1:]:
-        if files.exists(path):
-            return Container(kind, path)
+    """The container, by the first mark that is found."""
+    for kind, mark in CONTAINER_MARKS:
+        if files.exists(mark) if mark.startswith("/") else environ.get(mark):
+            return Container(kind, mark)
     return _by_systemd(files) or _by_groups(files)
 
 

@@ -1,4 +1,4 @@
-"""Whether this user can open the driver's device files, which is how every program reaches a GPU."""
+"""Whether this user can open the driver's device files, through which every program accesses a GPU."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from envsolve.model.finding import Finding, Severity
 _GPU = re.compile(r"nvidia\d+\Z")
 _CONTROL, _MEMORY = "/dev/nvidiactl", "/dev/nvidia-uvm"
 _JETSON = ("/dev/nvhost-ctrl-gpu", "/dev/nvmap", "/dev/nvgpu/igpu0/ctrl")
-"""Those of its GPU; which of them there are depends on the release."""
+"""The device files of its GPU; which of them exist depends on the release."""
 _WSL = "/dev/dxg"
 _NO_MEMORY_FILE = (3, 100, 304, 999)
-"""Errors of cuInit that come up when /dev/nvidia-uvm cannot be used."""
+"""Errors of cuInit if /dev/nvidia-uvm cannot be used."""
 
 
 def check_device_files(survey: Survey) -> Iterator[Finding]:
-    """Device files that are missing or closed to this user. None is, where libcuda lists GPUs."""
+    """Device files that are missing or not accessible to this user. There are none if libcuda lists GPUs."""
     if not survey.is_linux or survey.libcuda_works:
         return
     if survey.l4t is not None:
@@ -51,7 +51,10 @@ def _missing(survey: Survey, missing: list[str]) -> Iterator[Finding]:
 
 
 def _without_memory_file(survey: Survey) -> Finding:
-    """On a host libcuda makes it at its first use, with the help of nvidia-modprobe; in a container it cannot."""
+    """The finding for a missing /dev/nvidia-uvm.
+
+    On a host libcuda creates it at its first use, through nvidia-modprobe; in a container it cannot.
+    """
     reading = survey.reading(Source.LIBCUDA)
     number = reading.problem.number if reading is not None and reading.problem is not None else None
     failed = number in _NO_MEMORY_FILE

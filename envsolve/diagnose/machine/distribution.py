@@ -1,4 +1,4 @@
-"""Which distribution of Linux this is (os-release(5)), as far as it decides how software is installed."""
+"""The Linux distribution (os-release(5)), for the commands that install software."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LINE = re.compile(r"^(ID|ID_LIKE|VERSION_ID|PRETTY_NAME)=(.*)$", re.MULTILINE)
 
 
 class Distribution(NamedTuple):
-    """A distribution by its own id and those it descends from, the nearest first."""
+    """A distribution by its own id and those of its parents, the nearest first."""
 
     id: str
     family: tuple[str, ...] = ()
@@ -19,12 +19,12 @@ class Distribution(NamedTuple):
     name: str = ""
 
     def is_a(self, *ids: str) -> bool:
-        """Whether it is one of ``ids`` or descends from one."""
+        """Whether it is one of ``ids`` or derived from one."""
         return any(it in ids for it in (self.id, *self.family))
 
 
 def distribution_of(files: MachineFiles) -> Distribution | None:
-    """The distribution; None if no file says it."""
+    """The distribution; None if no file names it."""
     text = files.text("/etc/os-release") or files.text("/usr/lib/os-release")
     if text is None:
         return None

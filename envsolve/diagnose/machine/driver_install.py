@@ -1,4 +1,4 @@
-"""How the driver of this machine is installed or renewed, by distribution, and never one that drops its GPUs."""
+"""How to install or update the driver on each distribution, never to a version that drops its GPUs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from envsolve.findings.catalogue import shipped
 from envsolve.model.host import Platform
 
 _FAMILIES = ("rhel", "centos", "amzn", "suse", "sles", "ubuntu", "debian", "fedora", "arch", "nixos")
-"""Ids of distributions, in the order in which the first that it is or descends from counts."""
+"""Ids of distributions; the first that matches or is a parent decides."""
 
 
 class Limit(NamedTuple):
-    """What the GPUs of a machine ask of a driver.
+    """The driver branches that the GPUs of a machine allow.
 
-    ``last`` is the last branch that supports all of them and ``last_for`` the GPU that sets it; ``first`` is the first.
+    ``last`` is the last branch that supports all of them and ``last_for`` the GPU that limits it; ``first`` is the
+    first.
     """
 
     last: int | None = None
@@ -30,7 +31,7 @@ class Limit(NamedTuple):
 
     @property
     def facts(self) -> dict[str, object]:
-        """The same as facts of a check."""
+        """The limit as facts of a check."""
         return {
             "last_branch": self.last,
             "last_for": self.last_for,
@@ -48,7 +49,7 @@ class Way(NamedTuple):
 
 
 def installation(distribution: Distribution | None, platform: Platform, limit: Limit) -> Way:
-    """How to install a driver that all GPUs of this machine can use."""
+    """How to install a driver that supports all GPUs of this machine."""
     family = next((it for it in _FAMILIES if distribution is not None and distribution.is_a(it)), None)
     facts = {**limit.facts, "windows": platform.is_windows, "distribution": family}
     text, commands = shipped().step("install-driver", facts.get)
@@ -56,5 +57,5 @@ def installation(distribution: Distribution | None, platform: Platform, limit: L
 
 
 def bounds(limit: Limit) -> str:
-    """What the GPUs of a machine ask of a driver, in sentences; "" if they ask for nothing."""
+    """Sentences on the driver branches that the GPUs allow; "" if there is no limit."""
     return shipped().step("driver-bounds", limit.facts.get)[0]

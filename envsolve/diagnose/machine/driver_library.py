@@ -1,4 +1,4 @@
-"""The driver's CUDA library: whether the loader comes to one, and whether that is the driver's own."""
+"""The driver's CUDA library: whether the loader finds one, and whether it is the driver's own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NIX = "/run/opengl-driver/lib"
 
 
 def check_library(survey: Survey) -> Iterator[Finding]:
-    """A driver whose CUDA library the loader does not come to."""
+    """A driver whose CUDA library the loader does not find."""
     if survey.platform.is_windows:
         yield from _on_windows(survey)
     elif survey.is_linux and survey.libcuda is None:
@@ -19,14 +19,14 @@ def check_library(survey: Survey) -> Iterator[Finding]:
 
 
 def check_damage(survey: Survey) -> Iterator[Finding]:
-    """A file in the place of the CUDA library that is none: the search ends there."""
+    """A file in place of the CUDA library that is no library: the search ends there."""
     found = survey.libcuda
     if found is not None and found.damage is not None:
         yield survey.finding("driver-library-unusable", (str(found),), path=found.real, detail=found.damage.detail)
 
 
 def check_stubs(survey: Survey) -> Iterator[Finding]:
-    """The toolkit's stub in front of the driver's library, or in reach of programs that need ``libcuda.so``."""
+    """The toolkit's stub before the driver's library, or found by programs that need ``libcuda.so``."""
     if not survey.is_linux:
         return
     found = survey.libcuda

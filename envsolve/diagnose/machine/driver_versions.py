@@ -1,4 +1,4 @@
-"""Whether the parts of the driver are of one version, and whether that version and these GPUs go together."""
+"""Whether the parts of the driver have the same version, and whether that version supports these GPUs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def check_branch(survey: Survey) -> Iterator[Finding]:
 
 
 def check_doubtful(survey: Survey) -> Iterator[Finding]:
-    """GPUs that the driver lists, and that no driver of its branch can know: one of the two was read wrongly."""
+    """GPUs that the driver lists although no driver of its branch supports them: one of the two was misread."""
     driver = survey.host.driver
     if driver is None or survey.platform not in _WITH_BRANCHES:
         return
@@ -102,13 +102,13 @@ def check_module_kind(survey: Survey) -> Iterator[Finding]:
 
 
 def _idle_gpus(survey: Survey) -> list[Gpu]:
-    """GPUs that are there and that no working driver lists."""
+    """GPUs that no working driver lists."""
     working = {gpu.compute_capability for gpu in survey.working_gpus}
     return [gpu for gpu in survey.gpus if gpu.compute_capability not in working]
 
 
 def _broken_bound(survey: Survey, life: Architecture, branch: int) -> str | None:
-    """Which end of a GPU's life the branch lies beyond; what the matrix only infers is nothing to doubt others by."""
+    """Which end of a GPU's support the branch is beyond; facts that the matrix only infers are no reason for doubt."""
     rows = cast("list[dict[str, object]]", survey.matrix.document("cuda")["architecture"])
     row = next((it for it in rows if it["capability"] == str(life.capability)), {})
     inferred = cast("list[str]", row.get("inferred", []))

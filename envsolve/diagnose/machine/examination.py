@@ -1,4 +1,4 @@
-"""Running the checks of a machine, in order; one that fails says so and takes no other down."""
+"""Run the checks of a machine, in order; a check that fails is reported and does not affect the others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from envsolve.diagnose.machine.library_path import (
 )
 from envsolve.diagnose.machine.nearest import nearest_the_cause
 from envsolve.diagnose.machine.presence import check_hardware, check_installed, check_other_drivers, check_undriven
-from envsolve.diagnose.machine.reported import check_reported, check_unasked
+from envsolve.diagnose.machine.reported import check_reported, check_unreadable
 from envsolve.diagnose.machine.survey import Surroundings, Survey
 from envsolve.diagnose.machine.system import (
     check_c_library,
@@ -49,19 +49,19 @@ from envsolve.model.finding import Finding
 
 
 class Check(NamedTuple):
-    """One check, and what it looks at, as a message names it."""
+    """One check, and the name of its subject in messages."""
 
     subject: str
     look: Callable[[Survey], Iterator[Finding]]
 
 
 class MachineReport(NamedTuple):
-    """The findings, the gravest first, and what was looked at, ready for JSON."""
+    """The findings, the most severe first, and what was checked, ready for JSON."""
 
     findings: tuple[Finding, ...]
     inventory: Mapping[str, object]
     checks: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """What was looked at, in words, each with the ids of what it found."""
+    """The subjects of the checks, each with the ids of its findings."""
 
 
 CHECKS = (
@@ -103,15 +103,15 @@ CHECKS = (
     Check("overrides of other tools", check_overrides),
     Check("Jetson", check_jetson),
     Check("the toolkits", check_several),
-    Check("the sources of the detection", check_unasked),
+    Check("the sources of the detection", check_unreadable),
 )
-"""Findings of one severity have this order: the system, the driver, what hides it, libraries, variables."""
+"""The order of findings of the same severity: system, driver, what hides it, libraries, variables."""
 
 
 def examine_machine(surroundings: Surroundings, matrix: Matrix) -> MachineReport:
-    """Look at everything, without changing anything, without root and without starting a process.
+    """Run all checks, without changing anything, without root and without starting a process.
 
-    Raises MatrixError if the matrix cannot be read; whatever else fails becomes a finding.
+    Raises MatrixError if the matrix cannot be read; any other failure becomes a finding.
     """
     survey = Survey(surroundings, matrix)
     failures: list[str] = []

@@ -1,8 +1,8 @@
-"""The files of one machine under the names that the machine itself gives them, also where it is a recorded tree.
+"""The files of one machine by their paths on that machine, also if it is a recorded tree.
 
 Links are followed inside the tree: an absolute link of a recorded machine leads to a file of that machine. What cannot
-be looked at (permissions, a directory too large, no time left) is never passed over silently: it is noted in
-``gaps``, and becomes a finding. On a live machine one call of the system can still hang on a dead network file system.
+be read (permissions, a directory too large, no time left) is never skipped silently: it is listed in ``gaps``, and
+becomes a finding. On a live machine a system call can still hang on a dead network file system.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path, PureWindowsPath
 from typing import NamedTuple
 
 _MOST_LINKS = 40
-"""As the kernel of Linux: more are a circle."""
+"""The limit of the Linux kernel: more links are a circle."""
 _LOOK_AT_THE_CLOCK = 512
 _PIECE = 65536
 
 
 class Limits(NamedTuple):
-    """How much is looked at: ``entries`` of one directory, ``seconds`` for all directories, ``size`` of one file."""
+    """How much is read: ``entries`` of one directory, ``seconds`` for all directories, ``size`` of one file."""
 
     entries: int = 20_000
     seconds: float = 10.0
@@ -31,7 +31,7 @@ class Limits(NamedTuple):
 
 
 class MachineFiles:
-    """The files below ``root``. Paths are those of the machine, absolute, as text; answers are too."""
+    """The files below ``root``. Paths are those of the machine, absolute, as text, in arguments and results."""
 
     def __init__(self, root: Path, *, windows: bool, limits: Limits, clock: Callable[[], float]) -> None:
         self._root = root
@@ -41,22 +41,22 @@ class MachineFiles:
         self._deadline = clock() + limits.seconds
         self._listed: dict[str, tuple[str, ...]] = {}
         self.gaps: dict[str, str] = {}
-        """By path, why it could not be looked at."""
+        """The reason why a path could not be read."""
 
     def join(self, *parts: str) -> str:
-        """One path out of parts, with the machine's separator."""
+        """The parts joined with the machine's separator."""
         return ntpath.join(*parts) if self._windows else posixpath.join(*parts)
 
     def parent(self, path: str) -> str:
-        """The directory that the last part of ``path`` lies in."""
+        """The directory of ``path``."""
         return ntpath.dirname(path) if self._windows else posixpath.dirname(path)
 
     def is_absolute(self, path: str) -> bool:
-        """Whether ``path`` means one place, whatever the current directory is."""
+        """Whether ``path`` is independent of the current directory."""
         return bool(ntpath.splitdrive(path)[0]) if self._windows else path.startswith("/")
 
     def real(self, path: str) -> str | None:
-        """Where ``path`` leads when all links are followed; None if that is nothing, or a circle."""
+        """``path`` with all links followed; None if it leads to nothing, or in a circle."""
         if self._windows:
             return path if self._status(path) is not None else None
         return self._followed(path)
@@ -66,7 +66,7 @@ class MachineFiles:
         return self._at(self.real(path) or path)
 
     def exists(self, path: str) -> bool:
-        """Whether ``path`` leads to something."""
+        """Whether ``path`` exists, following links."""
         return self.real(path) is not None
 
     def is_directory(self, path: str) -> bool:
@@ -74,17 +74,17 @@ class MachineFiles:
         return self._leads_to(path, stat.S_ISDIR)
 
     def is_file(self, path: str) -> bool:
-        """Whether ``path`` leads to an ordinary file: reading anything else could wait forever."""
+        """Whether ``path`` leads to a regular file: reading anything else could block forever."""
         return self._leads_to(path, stat.S_ISREG)
 
     def size(self, path: str) -> int | None:
-        """The bytes of the file that ``path`` leads to; None if it is no ordinary file."""
+        """The size in bytes of the file that ``path`` leads to; None if it is not a regular file."""
         real = self.real(path)
         status = None if real is None else self._status(real)
         return status.st_size if status is not None and stat.S_ISREG(status.st_mode) else None
 
     def link(self, path: str) -> str | None:
-        """What the link at ``path`` says; None if there is no link."""
+        """The target of the link at ``path`` as written; None if there is no link."""
         try:
             parent = self.real(posixpath.dirname(path))
             return None if parent is None else str(self._at(self.join(parent, posixpath.basename(path))).readlink())
@@ -106,7 +106,7 @@ class MachineFiles:
         return data[: self._limits.size]
 
     def text(self, path: str) -> str | None:
-        """The text of a file without surrounding space and NUL; None if it cannot be read."""
+        """The text of a file without surrounding whitespace and NUL; None if it cannot be read."""
         data = self.data(path)
         return None if data is None else data.decode("utf-8", "replace").strip("\0 \t\r\n")
 
@@ -184,7 +184,7 @@ class MachineFiles:
             return None
 
     def _status(self, path: str) -> os.stat_result | None:
-        """The status of a place whose directory holds no link; on Windows links are followed by the system."""
+        """The status of a path whose directory contains no link; on Windows the system follows links."""
         try:
             return self._at(path).stat() if self._windows else self._at(path).lstat()
         except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -205,7 +205,7 @@ class MachineFiles:
 
 
 def _windows_parts(path: str) -> Iterator[str]:
-    r"""``C:\Windows\System32`` as C, Windows, System32: how a Windows machine is recorded on another system."""
+    r"""``C:\Windows\System32`` as C, Windows, System32: the layout of a recorded Windows machine on another system."""
     parsed = PureWindowsPath(path)
     yield parsed.drive.rstrip(":").upper()
     yield from parsed.parts[1:]

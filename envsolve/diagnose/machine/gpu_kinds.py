@@ -1,4 +1,4 @@
-"""What the GPUs themselves ask attention for: several kinds in one machine, and MIG without an instance."""
+"""Problems of the GPUs themselves: several kinds in one machine, and MIG without an instance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ORDER = "CUDA_DEVICE_ORDER"
 
 
 def check_kinds(survey: Survey) -> Iterator[Finding]:
-    """GPUs of several compute capabilities: one build has to cover all, and their numbers are not nvidia-smi's."""
+    """GPUs of several compute capabilities: one build must support all, and their numbers differ from nvidia-smi's."""
     host = survey.host
     if len(host.capabilities) < 2:  # noqa: PLR2004 - two are several
         return
@@ -27,7 +27,7 @@ def check_kinds(survey: Survey) -> Iterator[Finding]:
 
 
 def check_instances(survey: Survey) -> Iterator[Finding]:
-    """MIG that is switched on, and no instance to compute on."""
+    """MIG enabled without an instance to compute on."""
     if any(gpu.mig for gpu in survey.host.gpus) and _has_no_instance(survey):
         evidence = [f"{name_of(gpu)}: MIG on" for gpu in survey.host.gpus if gpu.mig]
         yield survey.finding("mig-without-instances", evidence)

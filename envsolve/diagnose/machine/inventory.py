@@ -1,6 +1,6 @@
-"""What was looked at, ready for JSON: the driver, toolkits, libraries, and the variables that matter, by name.
+"""Everything that was examined, ready for JSON: the driver, toolkits, libraries, and relevant variables by name.
 
-No other variable is shown: values of variables can be secrets.
+Other variables are not shown, since their values can be secrets.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ VARIABLES = (
     *OVERRIDES,
     *("CONDA_PREFIX", "VIRTUAL_ENV"),
 )
-"""The variables that the checks look at, PATH aside, which is long and says little."""
+"""The variables that the checks read, except PATH, which is long and uninformative."""
 
 
 def inventory_of(survey: Survey) -> Mapping[str, object]:
-    """Everything that was looked at."""
+    """Everything that was examined."""
     libraries = (*_driver_libraries(survey), *libraries_on_path(survey), *cached_libraries(survey))
     return {
         "driver": _driver(survey),

@@ -1,4 +1,4 @@
-"""CUDA libraries among files: by name which component they are, by the name they lead to which version."""
+"""CUDA libraries among files: the component from a file's name, the version from the name of its target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"\.so\.(\d+(?:\.\d+)+)\Z")
 
 
 class Library(NamedTuple):
-    """A CUDA library: the name it is loaded by, its path, its version if its file has it, and what leads to it."""
+    """A CUDA library: the name it is loaded by, its path, its version if the file name has it, and its origin."""
 
     name: str
     path: str
@@ -28,18 +28,18 @@ class Library(NamedTuple):
 
 
 def component(name: str) -> str | None:
-    """The component that a file of this name holds, in lower case: ``cudart``; None for what is not CUDA's."""
+    """The component in a file of this name, in lower case: ``cudart``; None if it is not CUDA's."""
     found = component_of(name)
     return None if found is None else found.lower()
 
 
 def is_of_toolkit(name: str) -> bool:
-    """Whether a file of this name is a library of CUDA, cuDNN, NCCL... and none of the driver's."""
+    """Whether a file of this name is a library of CUDA, cuDNN, NCCL..., and not the driver's."""
     return component(name) is not None and not is_of_driver(name)
 
 
 def file_version(path: str) -> str | None:
-    """The version in the last part of a path, where it is one."""
+    """The version in the last part of a path, if there is one."""
     if not is_of_driver(posixpath.basename(path)):
         return version_in(path)
     version = driver_version(path)
@@ -47,7 +47,7 @@ def file_version(path: str) -> str | None:
 
 
 def driver_version(path: str) -> DriverVersion | None:
-    """The driver's version in a name such as ``libcuda.so.580.65.06``; on a Jetson there is none."""
+    """The driver version in a name such as ``libcuda.so.580.65.06``; None on a Jetson."""
     match = _NUMBER.search(path)
     try:
         return None if match is None else DriverVersion.parse(match[1])
@@ -56,12 +56,12 @@ def driver_version(path: str) -> DriverVersion | None:
 
 
 def is_loaded_by(name: str, other: str) -> bool:
-    """Whether ``name`` rather than ``other`` is the soname of a file: the shortest with a number."""
+    """Whether ``name`` rather than ``other`` is the soname of a file: the shortest one with a number."""
     return ".so." in name and (".so." not in other or len(name) < len(other))
 
 
 def libraries_in(files: MachineFiles, directory: str, origin: str) -> Iterator[Library]:
-    """The CUDA libraries in a directory by the names they are loaded by, one for each file that they lead to."""
+    """The CUDA libraries in a directory by the names they are loaded by, one for each file."""
     found: dict[str, Library] = {}
     for name in files.names(directory):
         if not is_of_toolkit(name):

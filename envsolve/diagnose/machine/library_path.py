@@ -1,4 +1,4 @@
-"""LD_LIBRARY_PATH and PATH: the directories that come in front of an environment's own."""
+"""LD_LIBRARY_PATH and PATH: directories that are searched before an environment's own."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LIBRARY_DIRECTORIES = ("lib", "lib64")
 
 
 def check_entries(survey: Survey) -> Iterator[Finding]:
-    """Entries of LD_LIBRARY_PATH that mean the current directory: whatever lies there is loaded."""
+    """Entries of LD_LIBRARY_PATH for the current directory: libraries there are loaded."""
     relative = [entry for entry in survey.library_path if not survey.files.is_absolute(entry)]
     relative = [entry for entry in relative if not entry.startswith("$")]
     if not relative:
@@ -33,7 +33,7 @@ def check_entries(survey: Survey) -> Iterator[Finding]:
 
 
 def check_libraries(survey: Survey) -> Iterator[Finding]:
-    """CUDA libraries of the machine on LD_LIBRARY_PATH, or on PATH of Windows."""
+    """CUDA libraries of the machine on LD_LIBRARY_PATH, or on PATH on Windows."""
     found = [it for it in libraries_on_path(survey) if not _is_of_environment(survey, it)]
     if not found:
         return
@@ -49,7 +49,7 @@ def check_libraries(survey: Survey) -> Iterator[Finding]:
 
 
 def check_missing(survey: Survey) -> Iterator[Finding]:
-    """Directories for CUDA on LD_LIBRARY_PATH that are not there."""
+    """Directories for CUDA on LD_LIBRARY_PATH that do not exist."""
     missing = [it for it in survey.library_directories if _is_for_cuda(it) and not survey.files.is_directory(it)]
     missing = [it for it in missing if it not in survey.files.gaps]
     if missing and not survey.platform.is_windows:
@@ -58,7 +58,7 @@ def check_missing(survey: Survey) -> Iterator[Finding]:
 
 
 def check_program_path(survey: Survey) -> Iterator[Finding]:
-    """Directories of libraries on PATH, where Linux looks for programs only."""
+    """Directories of libraries on PATH, where Linux only looks for programs."""
     if not survey.is_linux:
         return
     candidates = (it.rstrip("/") for it in survey.program_path)
@@ -72,7 +72,7 @@ def check_program_path(survey: Survey) -> Iterator[Finding]:
 
 
 def check_preload(survey: Survey) -> Iterator[Finding]:
-    """CUDA libraries that LD_PRELOAD puts into every program."""
+    """CUDA libraries that LD_PRELOAD loads into every program."""
     value = survey.environ.get("LD_PRELOAD", "") if survey.is_linux else ""
     named = [it for it in value.replace(":", " ").split() if component(it.rpartition("/")[2]) is not None]
     if named:
@@ -81,7 +81,7 @@ def check_preload(survey: Survey) -> Iterator[Finding]:
 
 
 def libraries_on_path(survey: Survey) -> tuple[Library, ...]:
-    """The CUDA libraries that LD_LIBRARY_PATH, or PATH of Windows, leads to."""
+    """The CUDA libraries on LD_LIBRARY_PATH, or on PATH on Windows."""
     origin = "PATH" if survey.platform.is_windows else LIBRARY_PATH
     directories = survey.library_directories if survey.is_linux or survey.platform.is_windows else ()
     found = (it for directory in directories for it in libraries_in(survey.files, directory, origin))
@@ -107,5 +107,5 @@ def _rest(found: list[Library]) -> tuple[str, ...]:
 
 
 def _is_for_cuda(directory: str) -> bool:
-    """Whether a toolkit is meant by it; images of CUDA name their compatibility package in any case."""
+    """Whether the directory is meant for a toolkit; CUDA images always list their compatibility package."""
     return re.search(r"cuda(?!.*/compat)|cudnn", directory, re.IGNORECASE) is not None

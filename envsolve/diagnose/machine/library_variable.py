@@ -1,7 +1,7 @@
-"""What may be taken out of LD_LIBRARY_PATH: never the one directory through which the driver's library is found.
+"""What may be removed from LD_LIBRARY_PATH: never the only directory through which the driver's library is found.
 
-On NixOS, in some containers and under HPC modules the loader comes to libcuda by that variable alone; who removes the
-variable there loses the GPU.
+On NixOS, in some containers and with HPC modules the loader finds libcuda only through that variable; removing it there
+loses the GPU.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ UNSET = f"unset {LIBRARY_PATH}"
 
 
 def entries_of(value: str | None) -> list[str]:
-    """The entries of the variable, the empty ones too; none if it is not set (ld.so(8): colons or semicolons)."""
+    """The entries of the variable, including empty ones; none if it is not set (ld.so(8): colons or semicolons)."""
     return re.split("[:;]", value) if value else []
 
 
 def facts_without(
     directories: Iterable[str], value: str, driver: str | None, place_of: Callable[[str], str]
 ) -> dict[str, object]:
-    """Facts on how to keep harmful ``directories`` of the variable from programs, for the step ``own-libraries``.
+    """Facts on how to keep harmful ``directories`` of the variable away from programs, for the step ``own-libraries``.
 
-    ``driver`` is the directory in ``value`` by which alone libcuda is found, None if it is found without: it has to
-    stay, and nothing can be removed where it is itself harmful. ``place_of`` makes two spellings of a directory equal.
+    ``driver`` is the only directory in ``value`` through which libcuda is found; None if it is found without the
+    variable. It has to stay, and nothing can be removed if it is harmful itself. ``place_of`` normalizes the spelling
+    of a directory.
     """
     harmful = tuple(dict.fromkeys(directories))
     places = set(map(place_of, harmful))

@@ -1,8 +1,9 @@
-"""Which file the loader of this machine takes for a library of the driver, which programs open by its plain name.
+"""Which file the loader of this machine uses for a driver library, which programs open by its plain name.
 
-The order is that of glibc's ld.so for a program without search paths of its own: 1. LD_LIBRARY_PATH 2. ld.so.cache
-3. the default directories. A file of another machine is passed over; one that is no library ends the search. What the
-loader has compiled in is what its distribution's children have: it is not asked, because the machine may be recorded.
+The order is that of glibc's ld.so for a program without search paths of its own: 1. LD_LIBRARY_PATH 2. ld.so.cache 3.
+the default directories. A file for another machine is skipped; one that is no library ends the search. The loader's
+built-in directories are taken from the distribution: the loader itself is not run, since the machine may be a recorded
+one.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ _PROCESSORS = {Platform.LINUX_64: "x86_64", Platform.LINUX_AARCH64: "aarch64"}
 
 
 class Reached(NamedTuple):
-    """The file that the loader comes to first: its path as found, where that leads, and by which rule.
+    """The file that the loader reaches first: its path as found, its target, and the rule.
 
-    ``damage`` is what keeps it from being loaded.
+    ``damage`` is what prevents loading it.
     """
 
     path: str
@@ -49,7 +50,7 @@ class Reached(NamedTuple):
 
 
 class LoaderView(NamedTuple):
-    """What the loader goes by: the directories of LD_LIBRARY_PATH, the cache, and its default directories."""
+    """What the loader uses: the directories of LD_LIBRARY_PATH, the cache, and its default directories."""
 
     platform: Platform
     library_path: tuple[str, ...]
@@ -58,19 +59,19 @@ class LoaderView(NamedTuple):
 
     @property
     def abi(self) -> Abi | None:
-        """The code that a process of this machine loads; None if that is not Linux."""
+        """The ABI of a process of this machine; None if it is not Linux."""
         return ABIS.get(self.platform)
 
     @property
     def cached(self) -> Mapping[str, str]:
-        """For each name in the cache the file that is taken."""
+        """The chosen file for each name in the cache."""
         if self.abi is None:
             return {}
         chosen = chosen_files(self.cache, FLAGS[self.abi.machine, self.abi.bits], ())
         return {name: str(path) for name, path in chosen.items()}
 
     def of_this_abi(self) -> tuple[CacheEntry, ...]:
-        """The entries of the cache that a process of this machine may be given."""
+        """The entries of the cache for a process of this machine."""
         if self.abi is None:
             return ()
         return tuple(it for it in self.cache if it.flags == FLAGS[self.abi.machine, self.abi.bits])
@@ -92,7 +93,7 @@ def loader_view(files: MachineFiles, platform: Platform, library_path: tuple[str
 
 
 def reached(files: MachineFiles, view: LoaderView, name: str) -> Reached | None:
-    """The file that a request for ``name`` ends at; None if there is none that could be for this machine."""
+    """The file that the search for ``name`` ends at; None if there is none for this machine."""
     for rule, path in view.candidates(name):
         real = files.real(path)
         if real is None or not files.is_file(real):
@@ -113,7 +114,7 @@ def damage_of(files: MachineFiles, path: str, abi: Abi | None) -> UnreadableLibr
 
 
 def _default_directories(files: MachineFiles, platform: Platform) -> tuple[str, ...]:
-    """As Debian and its children, or all others, compile them in."""
+    """The directories that Debian and its derivatives, or all others, compile in."""
     multiarch = f"{_PROCESSORS[platform]}-linux-gnu"
     if files.is_directory(f"/usr/lib/{multiarch}"):
         return (f"/lib/{multiarch}", f"/usr/lib/{multiarch}", "/lib", "/usr/lib")

@@ -1,4 +1,4 @@
-"""Of findings that say the same thing, keep the one nearest the cause: no driver is why there is no driver library."""
+"""Keep the finding nearest to the cause of a problem: without a driver there is no driver library."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ _SYMPTOMS = (
     *("driver-error", "driver-too-old", "no-device", "device-nodes-missing", "gpu-not-driven", "gpus-not-listed"),
     *("no-gpu-for-framework", "no-gpu"),
 )
-"""What a machine shows whose driver is not there, or does not take its GPU."""
+"""Findings on a machine without a driver, or with one that does not support its GPU."""
 _UNREACHED = (
     *("driver-not-initialized", "driver-unknown-error", "driver-error", "no-device", "gpus-not-listed"),
     *("driver-refused-by-system", "no-gpu-for-framework"),
 )
-"""What it shows whose driver's libraries are there and reach no GPU."""
+"""Findings on a machine whose driver libraries are there and reach no GPU."""
 _INCOMPATIBLE = (
     *("driver-symbol-missing", "driver-library-does-not-start", "driver-unknown-error", "driver-error"),
     *("driver-not-initialized", "no-device", "no-gpu-for-framework"),
@@ -55,13 +55,13 @@ EXPLAINS: Mapping[str, tuple[str, ...]] = {
     "mig-without-instances": ("no-device", "no-gpu-for-framework"),
     "gpus-hidden": ("no-device", "no-gpu-for-framework"),
 }
-"""By finding, those that it makes superfluous; ids of the validation of environments among them."""
+"""Maps a finding to those that it makes superfluous, including ids of the validation of environments."""
 
 SETTLES: Mapping[str, tuple[str, ...]] = {
     "library-path-unused": ("cuda-on-library-path",),
     "library-mismatch": ("cuda-on-library-path",),
 }
-"""Findings of a closer look: they take the place of a coarser one, be it graver or not."""
+"""Findings of a closer examination: they replace a coarser one of any severity."""
 
 _ABOUT_FILES = ("library-link-broken", "library-empty", "library-damaged")
 _DRIVER_FILE = "libcuda.so"
@@ -69,14 +69,14 @@ _WEIGHT = {Severity.ERROR: 2, Severity.WARNING: 1, Severity.INFO: 0}
 
 
 def nearest_the_cause(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """The findings without those that another one explains, the gravest first.
+    """The findings without those that another one explains, the most severe first.
 
-    Two of one id on the same thing become the graver, with the evidence of both. A finding is explained only by one
-    that is as grave.
+    Two with the same id about the same thing become the more severe one, with the evidence of both. A finding can only
+    be explained by one that is at least as severe.
     """
     joined = _joined(findings)
-    kept = [it for it in joined if not any(_explains(other, it) for other in joined)]
-    return tuple(sorted(kept, key=lambda it: -_WEIGHT[it.severity]))
+    unexplained = [it for it in joined if not any(_explains(other, it) for other in joined)]
+    return tuple(sorted(unexplained, key=lambda it: -_WEIGHT[it.severity]))
 
 
 def _joined(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -1,4 +1,4 @@
-"""Whether there is a driver for the GPUs of a machine: installed, loaded, and not kept away by another one."""
+"""Whether there is a driver for the GPUs of a machine: installed, loaded, and not blocked by another one."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _FREE_DRIVERS = ("nouveau", "nova_core", "nova-core", "nvidiafb")
 """Drivers of the kernel itself for NVIDIA GPUs, none of which can run CUDA."""
 _FOR_MACHINES = ("vfio-pci", "pci-stub", "pciback", "xen-pciback")
 _JOBS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID", "FLUX_JOB_ID")
-"""Variables of batch systems, which give a job some of a machine's GPUs."""
+"""Variables of batch systems, which give a job some of the machine's GPUs."""
 _SECURE_BOOT = "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-"""The variable of the UEFI specification: four bytes of attributes, then 1 where Secure Boot is on."""
+"""The variable of the UEFI specification: four bytes of attributes, then 1 if Secure Boot is on."""
 
 
 def check_hardware(survey: Survey) -> Iterator[Finding]:
-    """Say that there is no NVIDIA GPU, where nothing shows one."""
+    """Report a machine without any sign of an NVIDIA GPU."""
     if survey.has_gpu or not survey.platform.has_cuda:
         return
     mark = None if survey.container is None else survey.container.mark
@@ -27,7 +27,7 @@ def check_hardware(survey: Survey) -> Iterator[Finding]:
 
 
 def check_other_drivers(survey: Survey) -> Iterator[Finding]:
-    """GPUs that another kernel driver holds."""
+    """GPUs that are bound to another kernel driver."""
     if not survey.has_own_driver:
         return
     free = [device for device in survey.bus if device.bound_to in _FREE_DRIVERS]
@@ -43,7 +43,7 @@ def check_other_drivers(survey: Survey) -> Iterator[Finding]:
 
 
 def check_installed(survey: Survey) -> Iterator[Finding]:
-    """No driver at all, or one that is installed and not loaded."""
+    """A missing driver, or one that is installed and not loaded."""
     if not survey.has_own_driver or survey.module_is_loaded or survey.working_gpus or not survey.has_gpu:
         return
     if survey.bus and all(device.bound_to is not None for device in survey.bus):
@@ -66,7 +66,7 @@ def check_installed(survey: Survey) -> Iterator[Finding]:
 
 
 def check_undriven(survey: Survey) -> Iterator[Finding]:
-    """GPUs that the loaded driver does not take, or does not list."""
+    """GPUs that the loaded driver does not support, or does not list."""
     if not survey.has_own_driver or not survey.module_is_loaded:
         return
     driven = [device for device in survey.bus if device.bound_to == "nvidia"]
@@ -85,23 +85,23 @@ def check_undriven(survey: Survey) -> Iterator[Finding]:
 
 
 def _bound(devices: list[PciDevice]) -> Iterator[str]:
-    """Where it is seen that another kernel driver holds GPUs."""
+    """Evidence that GPUs are bound to another kernel driver."""
     return (f"/sys/bus/pci/devices/{it.address}/driver: {it.bound_to}" for it in devices)
 
 
 def _addresses(devices: list[PciDevice]) -> str:
-    """GPUs by their place on the bus, to begin a sentence with; it goes on in the singular."""
+    """GPUs by their address on the bus, for the beginning of a sentence, which continues in the singular."""
     if len(devices) == 1:
         return f"The GPU at {devices[0].address}"
     return f"Each of the GPUs at {', '.join(it.address for it in devices)}"
 
 
 def _with_way(survey: Survey, finding: Finding) -> Finding:
-    """The finding with the commands that install a driver here first."""
+    """The finding with the commands that install a driver here as its first commands."""
     return finding._replace(commands=(*survey.installation.commands, *finding.commands))
 
 
 def _module_is_built(survey: Survey, kernel: str) -> bool | None:
-    """Whether the running kernel has a module of the driver; None if that cannot be known."""
+    """Whether a module of the driver exists for the running kernel; None if unknown."""
     text = survey.files.text(f"/lib/modules/{kernel}/modules.dep")
     return None if not text else any("/nvidia.ko" in line.partition(":")[0] for line in text.splitlines())

@@ -1,4 +1,4 @@
-"""What the sources of the detection complained of: error numbers of the driver, hangs, unreadable answers."""
+"""Problems that the sources of the detection reported: error numbers of the driver, hangs, unreadable answers."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ BY_TROUBLE: Mapping[str, str] = {
     Trouble.CRASH: "driver-crash",
 }
 _EVERYDAY = (Trouble.LIBRARY_MISSING, Trouble.NO_DEVICE, Trouble.DRIVER_NOT_LOADED, Trouble.STUB_LIBRARY)
-"""What sources say on machines without a GPU, where it is no fault."""
+"""Normal problems of sources on machines without a GPU."""
 _NOT_ASKED = (Trouble.BINDINGS_MISSING, Trouble.PROBE_FAILED, Trouble.UNREADABLE_ANSWER)
 
 
 def check_reported(survey: Survey) -> Iterator[Finding]:
-    """One finding for each trouble that NVML, libcuda or nvidia-smi met, the sources that say so together."""
+    """One finding for each problem of NVML, libcuda or nvidia-smi, with all sources that report it."""
     groups: dict[str, list[tuple[Reading, SourceFailure]]] = {}
     for reading in survey.live_readings:
         problem = reading.problem
@@ -53,8 +53,8 @@ def check_reported(survey: Survey) -> Iterator[Finding]:
         )
 
 
-def check_unasked(survey: Survey) -> Iterator[Finding]:
-    """Sources of the detection that could not be asked, or gave unreadable answers."""
+def check_unreadable(survey: Survey) -> Iterator[Finding]:
+    """Sources of the detection that could not be read, or gave unreadable answers."""
     lost = [(it.source, it.problem.text) for it in survey.host.readings if it.problem and it.problem.code in _NOT_ASKED]
     if lost:
         entries = tuple(f"{source} ({text})" for source, text in lost)
@@ -70,7 +70,7 @@ def _identifier(reading: Reading, problem: SourceFailure) -> str | None:
 
 
 def _is_everyday(survey: Survey, reading: Reading, problem: SourceFailure) -> bool:
-    """Whether it is no fault: no GPU, or a source that is missing beside one that works."""
+    """Whether it is no fault: no GPU, or a missing source beside a working one."""
     if problem.code in _EVERYDAY and survey.host.status is GpuStatus.NO_HARDWARE:
         return True
     working = survey.libcuda_works if reading.source != Source.LIBCUDA else False

@@ -1,4 +1,4 @@
-"""What several checks look at, each looked up once and only when a check needs it."""
+"""Facts that several checks need, each looked up once and only if a check needs it."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ _PROC_VERSION = "/proc/driver/nvidia/version"
 
 
 class Surroundings(NamedTuple):
-    """One machine to examine: everything that is looked at comes in here, so that a recorded one can be examined.
+    """One machine to examine. All inputs are here, so that a recorded machine can be examined.
 
-    ``machine`` is its platform, its variables and the root of its files; ``host`` what detection said of it, as it was
-    detected: overrides of the user (``--driver``, CONDA_OVERRIDE_CUDA) must not be applied to it. ``may_open`` says
-    whether this user may read and write a device file.
+    ``machine`` is its platform, its variables and the root of its files. ``host`` is the result of the detection,
+    without overrides of the user (``--driver``, CONDA_OVERRIDE_CUDA). ``may_open`` says whether this user may read and
+    write a device file.
     """
 
     machine: Machine
@@ -55,7 +55,7 @@ class Surroundings(NamedTuple):
 
 
 class Survey:
-    """One examination of one machine: its surroundings, the matrix, and what was looked at so far."""
+    """One examination of one machine: its surroundings, the matrix, and the facts that were looked up."""
 
     def __init__(self, surroundings: Surroundings, matrix: Matrix) -> None:
         self.surroundings = surroundings
@@ -69,7 +69,7 @@ class Survey:
 
     @property
     def host(self) -> Host:
-        """What detection said."""
+        """The detected host."""
         return self.surroundings.host
 
     @property
@@ -79,12 +79,12 @@ class Survey:
 
     @property
     def environ(self) -> Mapping[str, str]:
-        """The variables that programs started here get."""
+        """The variables of programs that are started here."""
         return self.surroundings.machine.environ
 
     @property
     def is_linux(self) -> bool:
-        """Whether the files of a Linux are looked at, WSL included."""
+        """Whether the files are those of a Linux, including WSL."""
         return self.platform in (Platform.LINUX_64, Platform.LINUX_AARCH64)
 
     @cached_property
@@ -109,27 +109,27 @@ class Survey:
 
     @cached_property
     def places(self) -> frozenset[Place]:
-        """Where processes run, as far as it changes the advice."""
+        """Where processes run, for the advice."""
         places = places_of(self.surroundings.machine.root, windows=self.platform.is_windows)
         return places | {Place.CONTAINER} if self.container is not None else places
 
     @property
     def has_own_driver(self) -> bool:
-        """Whether the kernel of this very system drives its GPUs: a Linux, no Jetson, WSL or container."""
+        """Whether the kernel of this system drives its GPUs: Linux, but no Jetson, WSL or container."""
         return self.is_linux and not self.is_wsl and self.l4t is None and self.container is None
 
     @cached_property
     def facts(self) -> dict[str, object]:
-        """The facts of every check: where processes run, and which driver branches the GPUs allow."""
+        """The facts of every check: where processes run, and the driver branches that the GPUs allow."""
         limit = None if self.limit.last is None else bounds(self.limit)
         return {**facts_of(self.places), "driver_limit": limit}
 
-    def finding(self, identifier: str, evidence: Iterable[str] = (), **said: Any) -> Finding:
-        """The finding of a check, from the facts of every check and its own; ``said`` is as for ``make_finding``."""
-        return make_finding(identifier, evidence, **{**self.facts, **said})
+    def finding(self, identifier: str, evidence: Iterable[str] = (), **facts: Any) -> Finding:
+        """The finding of a check, from the facts of every check and its own; arguments as for ``make_finding``."""
+        return make_finding(identifier, evidence, **{**self.facts, **facts})
 
     def facts_without(self, directories: Iterable[str]) -> dict[str, object]:
-        """Facts on how to keep ``directories`` of LD_LIBRARY_PATH from programs, for the step ``own-libraries``."""
+        """Facts on keeping ``directories`` of LD_LIBRARY_PATH away from programs, for the step ``own-libraries``."""
         return facts_without(directories, self.environ[LIBRARY_PATH], self.driver_directory, lambda it: it.rstrip("/"))
 
     # its GPUs
@@ -140,12 +140,12 @@ class Survey:
         return gpus_on_bus(self.files) if self.is_linux else ()
 
     def reading(self, source: Source) -> Reading | None:
-        """What one source of the detection said."""
+        """The reading of one source of the detection."""
         return next((it for it in self.host.readings if it.source == source), None)
 
     @cached_property
     def gpus(self) -> tuple[Gpu, ...]:
-        """Every kind of GPU that the detection or the bus knows of, those that no driver lists included."""
+        """Every kind of GPU that the detection or the bus lists, including those that no driver lists."""
         on_bus = self.reading(Source.PCI)
         loose = (on_bus.gpus or ()) if on_bus is not None else ()
         known = {gpu.compute_capability for gpu in self.host.gpus}
@@ -153,7 +153,7 @@ class Survey:
 
     @property
     def live_readings(self) -> tuple[Reading, ...]:
-        """What NVML, libcuda and nvidia-smi said, behind which a working driver stands."""
+        """The readings of NVML, libcuda and nvidia-smi, which need a working driver."""
         return tuple(reading for reading in map(self.reading, LIVE_SOURCES) if reading is not None)
 
     @property
@@ -163,33 +163,33 @@ class Survey:
 
     @property
     def libcuda_works(self) -> bool:
-        """Whether libcuda was asked and listed a GPU: then no file can prove that it does not work."""
+        """Whether libcuda was queried and listed a GPU: then no file can prove that it does not work."""
         reading = self.reading(Source.LIBCUDA)
         return reading is not None and bool(reading.gpus)
 
     @property
     def has_gpu(self) -> bool:
-        """Whether there is a sign of an NVIDIA GPU."""
+        """Whether there is any sign of an NVIDIA GPU."""
         return bool(self.bus) or self.host.status is not GpuStatus.NO_HARDWARE
 
     @property
     def gpu_names(self) -> str:
-        """The GPUs by name."""
+        """The names of the GPUs."""
         return ", ".join(map(name_of, self.gpus)) or "An NVIDIA GPU"
 
     @property
     def gpus_seen(self) -> tuple[str, ...]:
-        """The GPUs as the bus shows them, or else as the detection does."""
+        """The GPUs as listed on the bus, or else by the detection."""
         on_bus = tuple(f"PCI {it.address}: 10de:{it.device}, {it.bound_to or 'no driver'}" for it in self.bus)
         return on_bus or tuple(name_of(gpu) for gpu in self.gpus if self.host.status is not GpuStatus.NO_HARDWARE)
 
     def life_of(self, gpu: Gpu) -> Architecture | None:
-        """The generation of a GPU."""
+        """The architecture of a GPU."""
         return None if gpu.compute_capability is None else self.matrix.cuda.life_of(gpu.compute_capability)
 
     @cached_property
     def limit(self) -> Limit:
-        """What its GPUs ask of a driver: the first and the last branch for all of them."""
+        """The first and the last driver branch that support all of its GPUs."""
         lives = [(it, gpu) for gpu in self.gpus for it in (self.life_of(gpu),) if it is not None and not it.is_jetson]
         lasts = [(it.last_branch, name_of(gpu)) for it, gpu in lives if it.last_branch is not None]
         firsts = [(it.first_branch, name_of(gpu)) for it, gpu in lives if it.first_branch is not None]
@@ -230,39 +230,39 @@ class Survey:
 
     @cached_property
     def libcuda(self) -> Reached | None:
-        """The CUDA driver library that programs get."""
+        """The CUDA driver library that programs load."""
         return reached(self.files, self.loader, CUDA_LIBRARY)
 
     @cached_property
     def misplaced_libraries(self) -> list[str]:
-        """Where the CUDA driver library lies, when the loader finds none."""
+        """Where the CUDA driver library is, if the loader finds none."""
         paths = (f"/{directory}/{CUDA_LIBRARY}" for directory in (WSL_LIBRARIES, *UNUSUAL_DIRECTORIES))
         return [path for path in paths if self.libcuda is None and self.files.is_file(path)]
 
     @property
     def looked_in(self) -> str:
-        """Where the loader looks."""
+        """Where the loader searches."""
         return ", ".join((*self.loader.library_path, "/etc/ld.so.cache", *self.loader.defaults))
 
     @cached_property
     def nvml(self) -> Reached | None:
-        """The NVML library that programs get."""
+        """The NVML library that programs load."""
         return reached(self.files, self.loader, NVML_LIBRARY)
 
     @cached_property
     def driver_directory(self) -> str | None:
-        """The directory of LD_LIBRARY_PATH by which alone programs come to the driver's CUDA library."""
+        """The only directory of LD_LIBRARY_PATH through which programs find the driver's CUDA library."""
         found = [(rule, path) for rule, path in self.loader.candidates(CUDA_LIBRARY) if self._is_usable(path)]
         by_others = any(rule is not Rule.LIBRARY_PATH for rule, _ in found)
         return None if by_others or not found else self.files.parent(found[0][1])
 
     @property
     def installed_driver(self) -> DriverVersion | None:
-        """The version of the driver that is there, loaded or not."""
+        """The version of the installed driver, loaded or not."""
         return self.host.driver or self.module_version or (self.libcuda.version if self.libcuda is not None else None)
 
     def _is_usable(self, library: str) -> bool:
-        """Whether a program gets on with it: it is there, not damaged, and none of the toolkit's stubs."""
+        """Whether a program can use the library: it exists, is not damaged, and is not a stub of the toolkit."""
         real = self.files.real(library)
         if real is None or "/stubs/" in real or not self.files.is_file(real):
             return False
@@ -272,7 +272,7 @@ class Survey:
 
     @cached_property
     def library_path(self) -> tuple[str, ...]:
-        """The entries of LD_LIBRARY_PATH as they stand, the empty ones too; none if it is not set."""
+        """The entries of LD_LIBRARY_PATH as written, including empty ones; none if it is not set."""
         value = self.environ.get(LIBRARY_PATH) if self.is_linux else None
         return tuple(entries_of(value))
 
@@ -284,7 +284,7 @@ class Survey:
 
     @cached_property
     def library_directories(self) -> tuple[str, ...]:
-        """Where LD_LIBRARY_PATH, on Windows PATH, leads: absolute directories, each once."""
+        """The directories of LD_LIBRARY_PATH, or of PATH on Windows: absolute, each once."""
         if self.platform.is_windows:
             return self.program_path
         entries = (entry.rstrip("/") or "/" for entry in self.library_path if self.files.is_absolute(entry))
@@ -292,7 +292,7 @@ class Survey:
 
     @cached_property
     def loader(self) -> LoaderView:
-        """What the loader goes by."""
+        """What the loader uses."""
         return loader_view(self.files, self.platform, self.library_directories if self.is_linux else ())
 
     @cached_property
@@ -302,7 +302,7 @@ class Survey:
 
     @property
     def of_environments(self) -> tuple[str, ...]:
-        """The prefixes of environments that are active: what lies in them is theirs and not the machine's."""
+        """The prefixes of active environments: files in them are not the machine's."""
         return tuple(self.environ[name] for name in ("CONDA_PREFIX", "VIRTUAL_ENV") if self.environ.get(name))
 
 

@@ -1,4 +1,4 @@
-"""What kind of system this is: which builds can run on it at all, and under WSL, whose driver there is."""
+"""The kind of system: which builds can run on it at all, and on WSL, which driver is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MUSL = re.compile(r"ld-musl-.+\.so\.1\Z")
 _JETPACK: Mapping[str, str] = {"32": "4", "34": "5", "35": "5", "36": "6", "38": "7"}
 """JetPack by the major number of Jetson Linux (developer.nvidia.com/embedded/jetpack-archive)."""
 _FIRST_WSL = re.compile(r"4\.4\.0-\d+-Microsoft\Z")
-"""The kernel that WSL 1 pretends to be."""
+"""The kernel version that WSL 1 reports."""
 _STATUS = "/var/lib/dpkg/status"
 _PACKAGE = re.compile(r"^Package: (\S+)\nStatus: install ok installed$", re.MULTILINE)
 _OF_A_DRIVER = re.compile(
@@ -32,7 +32,7 @@ def check_platform(survey: Survey) -> Iterator[Finding]:
 
 
 def check_c_library(survey: Survey) -> Iterator[Finding]:
-    """A C library that builds with CUDA do not know, or one that current ones leave behind."""
+    """A C library that builds with CUDA do not support, or that current builds no longer support."""
     if not survey.is_linux:
         return
     glibc = survey.host.glibc
@@ -45,7 +45,7 @@ def check_c_library(survey: Survey) -> Iterator[Finding]:
 
 
 def check_jetson(survey: Survey) -> Iterator[Finding]:
-    """A Jetson: which JetPack, and what that means for builds."""
+    """A Jetson: its JetPack, and what that means for builds."""
     if survey.l4t is None:
         return
     gpus = (f"{it.name}: {it.compute_capability}" for it in survey.host.gpus)
@@ -59,7 +59,7 @@ def check_jetson(survey: Survey) -> Iterator[Finding]:
 
 
 def _musl(survey: Survey) -> str | None:
-    """The loader of musl, where no glibc stands beside it."""
+    """The loader of musl, if there is no glibc beside it."""
     loader = next((name for name in survey.files.names("/lib") if _MUSL.match(name)), None)
     directories = (*survey.loader.defaults, "/lib64")
     glibc = any(survey.files.is_file(f"{directory}/libc.so.6") for directory in directories)
@@ -75,7 +75,7 @@ def check_first_wsl(survey: Survey) -> Iterator[Finding]:
 
 
 def check_linux_driver(survey: Survey) -> Iterator[Finding]:
-    """A driver for Linux inside WSL: in front of Windows' library, or ready to be."""
+    """A Linux driver inside WSL: before Windows' library, or possibly so later."""
     if not survey.is_wsl or survey.container is not None:
         return
     packages = _driver_packages(survey)

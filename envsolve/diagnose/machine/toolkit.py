@@ -1,4 +1,4 @@
-"""The CUDA toolkits of a machine: where they are, which version each says it is, and what points at it."""
+"""The CUDA toolkits of a machine: their places, their versions, and what refers to them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from envsolve.model.host import Platform
 from envsolve.model.versions import CudaVersion
 
 TOOLKIT_VARIABLES = ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT", "CUDAToolkit_ROOT")
-"""Variables that name a toolkit: the first two of NVIDIA, PyTorch and CuPy, the others of build systems (CMake)."""
+"""Variables with the path of a toolkit: the first two of NVIDIA, PyTorch and CuPy, the others of build systems (CMake).
+"""
 NVCC_ON_PATH = "nvcc on PATH"
 
 _PLACES = (("/usr/local", "cuda"), ("/opt", "cuda"))
@@ -30,7 +31,7 @@ _HEADERS = ("include", *(f"{it}/include" for it in _TARGETS))
 
 
 class Toolkit(NamedTuple):
-    """A toolkit: its directory with all links followed, its version where it says one, and how it was found."""
+    """A toolkit: its directory with all links followed, its version if known, and how it was found."""
 
     path: str
     version: str | None
@@ -43,7 +44,7 @@ class Toolkit(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Whether something else than its place leads to it: a variable, or the compiler on PATH."""
+        """Whether a variable or the compiler on PATH refers to it, and not only its place."""
         return any(origin in (*TOOLKIT_VARIABLES, NVCC_ON_PATH) for origin in self.origins)
 
     def __str__(self) -> str:
@@ -53,7 +54,7 @@ class Toolkit(NamedTuple):
 def toolkits_of(
     files: MachineFiles, platform: Platform, environ: Mapping[str, str], program_path: tuple[str, ...]
 ) -> tuple[Toolkit, ...]:
-    """Every toolkit once, in the order: places where installers put them, variables, the compiler on PATH."""
+    """Every toolkit once, in this order: usual places of installers, variables, the compiler on PATH."""
     windows = platform.is_windows
     found: dict[str, tuple[str, list[str]]] = {}
     named = ((environ[name], name) for name in TOOLKIT_VARIABLES if environ.get(name))
@@ -67,7 +68,7 @@ def toolkits_of(
 
 
 def is_toolkit(files: MachineFiles, directory: str) -> bool:
-    """Whether a directory holds a toolkit and not merely a compatibility package, or a script that is called nvcc."""
+    """Whether a directory contains a toolkit, and not only a compatibility package or a script called nvcc."""
     marks = ("bin/nvcc.profile", "version.json", "version.txt", *(f"{it}/cuda.h" for it in _HEADERS))
     if any(files.is_file(files.join(directory, *mark.split("/"))) for mark in marks):
         return True
@@ -88,12 +89,12 @@ def compiler_on_path(files: MachineFiles, program_path: tuple[str, ...]) -> str 
 
 
 def compilers_toolkit(files: MachineFiles, compiler: str) -> str:
-    """The directory above the one that ``compiler`` really lies in."""
+    """The toolkit of ``compiler``: the parent of its real directory."""
     return files.parent(files.parent(files.real(compiler) or compiler))
 
 
 def data_directory(environ: Mapping[str, str]) -> str | None:
-    """The toolkit that XLA_FLAGS names for XLA's compiler."""
+    """The toolkit in XLA_FLAGS for XLA's compiler."""
     match = _DATA_DIRECTORY.search(environ.get("XLA_FLAGS", ""))
     return None if match is None else match[1]
 
@@ -140,14 +141,14 @@ def _of_header(files: MachineFiles, directory: str) -> str | None:
 
 
 def _of_runtime(files: MachineFiles, directory: str) -> str | None:
-    """``libcudart.so.12.4.127`` is of CUDA 12.4."""
+    """The version in ``libcudart.so.12.4.127`` is 12.4."""
     versions = (file_version(files.real(path) or path) for path in _runtimes(files, directory))
     found = next((version for version in versions if version is not None), None)
     return None if found is None else ".".join(found.split(".")[:2])
 
 
 def _runtimes(files: MachineFiles, directory: str) -> Iterator[str]:
-    """The files of the CUDA runtime: all that an image for running programs has of a toolkit."""
+    """The files of the CUDA runtime: the only part of a toolkit in an image for running programs."""
     for place in _LIBRARIES:
         within = files.join(directory, *place.split("/"))
         yield from (files.join(within, name) for name in files.names(within) if _RUNTIME.match(name))

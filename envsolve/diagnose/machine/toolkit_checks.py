@@ -1,4 +1,4 @@
-"""Toolkits and what points at them: several of them, variables that disagree, versions that the machine cannot use."""
+"""Toolkits and what refers to them: several toolkits, contradicting variables, versions that the machine cannot use."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LIBDEVICE_ELSEWHERE = ("libdevice.10.bc",)
 
 
 class Pointer(NamedTuple):
-    """Something that names a toolkit: a variable or the compiler on PATH, with the path as it stands there."""
+    """A reference to a toolkit: a variable or the compiler on PATH, with the path as written."""
 
     name: str
     path: str
@@ -37,7 +37,7 @@ class Pointer(NamedTuple):
 
 
 def check_several(survey: Survey) -> Iterator[Finding]:
-    """Several toolkits beside one another."""
+    """More than one toolkit."""
     installed = [it for it in survey.toolkits if any(origin in _INSTALLED for origin in it.origins)]
     if len(installed) < 2:  # noqa: PLR2004 - two are several
         return
@@ -46,7 +46,7 @@ def check_several(survey: Survey) -> Iterator[Finding]:
 
 
 def check_pointers(survey: Survey) -> Iterator[Finding]:
-    """Variables that name no toolkit, and pointers to toolkits of different versions."""
+    """Variables that lead to no toolkit, and references to toolkits of different versions."""
     pointers = tuple(pointers_of(survey))
     lost = [it for it in pointers if it.name != NVCC_ON_PATH and _is_lost(survey, it)]
     for name in _OTHER_VARIABLES:
@@ -65,7 +65,7 @@ def check_pointers(survey: Survey) -> Iterator[Finding]:
 
 
 def check_data_directory(survey: Survey) -> Iterator[Finding]:
-    """The directory in XLA_FLAGS, from which XLA takes libdevice."""
+    """The directory in XLA_FLAGS, in which XLA looks for libdevice."""
     path = data_directory(survey.environ)
     places = (_LIBDEVICE, _LIBDEVICE_ELSEWHERE)
     if path is None or any(survey.files.is_file(survey.files.join(path, *it)) for it in places):
@@ -75,7 +75,7 @@ def check_data_directory(survey: Survey) -> Iterator[Finding]:
 
 
 def check_driver(survey: Survey) -> Iterator[Finding]:
-    """A toolkit that is used, of a newer major version than the driver supports."""
+    """A toolkit in use of a newer major version than the driver supports."""
     newest = survey.host.driver_cuda
     for toolkit in survey.toolkits if newest is not None else ():
         assert newest is not None
@@ -90,7 +90,7 @@ def check_driver(survey: Survey) -> Iterator[Finding]:
 
 
 def check_gpus(survey: Survey) -> Iterator[Finding]:
-    """A toolkit that is used, and which no longer compiles for a GPU of this machine."""
+    """A toolkit in use that no longer compiles for a GPU of this machine."""
     rows = {row.version: row for row in survey.matrix.cuda.toolkits}
     for toolkit in survey.toolkits:
         row = rows.get(toolkit.cuda) if toolkit.is_default and toolkit.cuda is not None else None
@@ -113,7 +113,7 @@ def _facts(toolkit: Toolkit) -> dict[str, object]:
 
 
 def pointers_of(survey: Survey) -> Iterator[Pointer]:
-    """Everything that names a toolkit."""
+    """Everything that refers to a toolkit."""
     named = [(name, survey.environ[name]) for name in TOOLKIT_VARIABLES if survey.environ.get(name)]
     data = data_directory(survey.environ)
     named += [("XLA_FLAGS", data)] if data is not None else []
@@ -125,12 +125,12 @@ def pointers_of(survey: Survey) -> Iterator[Pointer]:
 
 
 def _is_lost(survey: Survey, pointer: Pointer) -> bool:
-    """XLA_FLAGS has a check of its own."""
+    """Whether a reference leads to no toolkit. XLA_FLAGS has a check of its own."""
     return pointer.name != "XLA_FLAGS" and not is_toolkit(survey.files, pointer.path)
 
 
 def _links(survey: Survey) -> Iterator[str]:
-    """Where the links to a toolkit lead."""
+    """The targets of links to a toolkit."""
     for link in ("/usr/local/cuda", "/opt/cuda"):
         if not survey.platform.is_windows and survey.files.link(link) is not None:
             yield f"{link} -> {survey.files.real(link) or 'nothing'}"

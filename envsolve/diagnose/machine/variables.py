@@ -1,6 +1,6 @@
-"""Variables of CUDA that break programs or slow them down, and those that describe another machine to tools.
+"""CUDA variables that break programs or slow them down, and variables that describe another machine to tools.
 
-The catalogue says what each of the first does. The second are fine for building elsewhere's.
+The catalogue explains each of the first kind. The second kind is correct for building for another machine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from envsolve.model.versions import CudaVersion, DriverVersion, LibcVersion
 
 
 class Rule(NamedTuple):
-    """A finding on the variables ``names``, where ``applies`` to the value of one."""
+    """A finding about the variables ``names``, if ``applies`` is true for the value of one."""
 
     names: tuple[str, ...]
     applies: Callable[[str], bool]
@@ -39,7 +39,7 @@ RULES = (
 
 
 def check_variables(survey: Survey) -> Iterator[Finding]:
-    """The rules above, each for the variables that are set."""
+    """The rules above, for the variables that are set."""
     if not survey.has_gpu or not survey.platform.has_cuda:
         return
     for rule in RULES:
@@ -50,7 +50,7 @@ def check_variables(survey: Survey) -> Iterator[Finding]:
 
 
 def _is_cuda(survey: Survey, value: str) -> bool:
-    """For conda an empty value means: no CUDA."""
+    """For conda an empty value means that there is no CUDA."""
     if not value.strip():
         return survey.host.driver_cuda is None
     return CudaVersion.parse(value) == survey.host.driver_cuda
@@ -69,7 +69,7 @@ def _is_glibc(survey: Survey, value: str) -> bool:
 
 
 def _gpu_or_not(survey: Survey, value: str) -> bool:
-    """``cpu`` for uv, ``none`` for envsolve: only that says something of the machine for certain."""
+    """``cpu`` for uv, ``none`` for envsolve: only these values are certainly about the machine."""
     return value.strip().lower() not in ("cpu", "none") or not survey.host.gpus
 
 
@@ -84,11 +84,13 @@ OVERRIDES: Mapping[str, Callable[[Survey, str], bool]] = {
     "ENVSOLVE_DRIVER": _is_driver,
     "ENVSOLVE_GPU": _gpu_or_not,
 }
-"""By variable whether its value says what this machine is: those of conda, pixi, uv, NVIDIA's variants and envsolve."""
+"""Whether the value of a variable fits this machine, for the variables of conda, pixi, uv, NVIDIA's variants and
+envsolve.
+"""
 
 
 def check_overrides(survey: Survey) -> Iterator[Finding]:
-    """Every override that is set and says something else than the machine, in one finding."""
+    """Every override that is set and contradicts the machine, in one finding."""
     differing = [name for name in OVERRIDES if name in survey.environ and not _agrees(survey, name)]
     if not differing:
         return
@@ -107,7 +109,7 @@ def check_overrides(survey: Survey) -> Iterator[Finding]:
 
 
 def _agrees(survey: Survey, name: str) -> bool:
-    """An unreadable value agrees with nothing."""
+    """Whether the value fits; an unreadable value never does."""
     try:
         return OVERRIDES[name](survey, survey.environ[name])
     except ValueError:

@@ -1,8 +1,8 @@
 """GPUs that a variable hides from CUDA programs started here.
 
-CUDA_VISIBLE_DEVICES (NVIDIA's programming guide, 5.2.1.1): numbers, UUIDs or beginnings of UUIDs; what comes after one
-that is not there is not seen. A number that is named twice leaves no GPU (torch.cuda, ``_parse_visible_devices``).
-NVIDIA_VISIBLE_DEVICES is read by the runtime of a container, once, and by no program.
+CUDA_VISIBLE_DEVICES (NVIDIA's programming guide, 5.2.1.1): numbers, UUIDs or prefixes of UUIDs; everything after an
+invalid one is ignored. A number that occurs twice leaves no GPU (torch.cuda, ``_parse_visible_devices``).
+NVIDIA_VISIBLE_DEVICES is read once, by the runtime of a container, and by no program.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GPUS = "/proc/driver/nvidia/gpus"
 
 
 def check_visible(survey: Survey) -> Iterator[Finding]:
-    """CUDA_VISIBLE_DEVICES that hides every GPU, or names one that is not there."""
+    """CUDA_VISIBLE_DEVICES that hides every GPU, or names a missing one."""
     value = survey.environ.get(VARIABLE)
     if value is None or not survey.gpus:
         return
@@ -51,7 +51,7 @@ def _finding(survey: Survey, value: str, problem: str, gpu: str | None = None, *
 
 
 def _is_there(survey: Survey, name: str) -> bool:
-    """Whether ``name`` stands for a GPU; what cannot be known (MIG, UUIDs that no file shows) is taken as there."""
+    """Whether ``name`` is a GPU; if that cannot be known (MIG, UUIDs in no file), it is assumed."""
     if re.fullmatch(r"[+-]?\d+", name):
         return any(gpu.mig for gpu in survey.gpus) or 0 <= int(name) < total(survey.host.gpus)
     uuids = _uuids(survey)

@@ -1,1 +1,1 @@
-"""What runs in another interpreter than that of envsolve. Nothing here imports anything of envsolve."""
+"""Programs for another interpreter than envsolve's. Nothing here imports anything from envsolve."""

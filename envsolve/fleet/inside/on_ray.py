@@ -1,7 +1,7 @@
 """Run a command on a node of Ray, on its GPUs: ``python on_ray.py NODE GPUS COMMAND...``.
 
-Ray is found as every driver of Ray finds it: at RAY_ADDRESS, or running on this machine. What the command prints and
-its exit code become those of this program. NODE is a name, host name or address in ``ray.nodes()``.
+Ray is found like by every driver of Ray: at RAY_ADDRESS, or running on this machine. This program prints the output of
+the command and exits with its exit code. NODE is a name, host name or address in ``ray.nodes()``.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ import time
 from typing import Any
 
 LONGEST = (1 << 24) + 1
-"""Bytes of what the command prints; envsolve refuses more than 16 MiB."""
+"""Limit in bytes for the output of the command; envsolve refuses more than 16 MiB."""
 LONGEST_ERRORS = 1 << 16
 FREE_WITHIN = 60
 """Seconds in which the GPUs of the node must be free, as for Slurm (--immediate)."""
 DEAD_WITHIN = 30
-"""Seconds after the loss of the actor in which Ray finds out that its node is dead."""
+"""Seconds after the loss of the actor until Ray notices that its node is dead."""
 NOT_STARTED = 127
-"""The exit code of a shell for a command that is not there."""
+"""The exit code of a shell for a missing command."""
 NAMES = ("NodeName", "NodeManagerHostname", "NodeManagerAddress")
 
 
 class Runner:
-    """An actor: when it exists, the GPUs are its own. Ray ends it with this program."""
+    """An actor: while it exists, it has the GPUs for itself. Ray ends it with this program."""
 
     def ready(self) -> None:
-        """Return, which shows that the node has started the actor."""
+        """Return once the node has started the actor."""
 
     def run(self, command: list[str]) -> tuple[int, bytes, bytes]:
-        """The exit code of ``command`` and what it printed."""
+        """The exit code of ``command`` and its output."""
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
             try:
                 code = subprocess.call(command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors)
@@ -44,7 +44,7 @@ class Runner:
 
 
 def node_id(nodes: list[dict[str, Any]], name: str, gpus: int) -> str:
-    """The ID of the node ``name``. Raises LookupError if there is none that can run something on ``gpus`` GPUs."""
+    """The ID of the node ``name``. Raises LookupError if there is none with ``gpus`` GPUs."""
     named = [it for it in nodes if name in [it.get(key) for key in NAMES]]
     alive = [it for it in named if it["Alive"]]
     if not alive:
@@ -58,7 +58,7 @@ def node_id(nodes: list[dict[str, Any]], name: str, gpus: int) -> str:
 
 
 def run_on(name: str, gpus: int, command: list[str]) -> tuple[int, bytes, bytes]:
-    """Run ``command`` on the node ``name``. Raises what Ray raises, LookupError for a node that will not do."""
+    """Run ``command`` on the node ``name``. Raises what Ray raises, and LookupError for an unsuitable node."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -79,15 +79,15 @@ def run_on(name: str, gpus: int, command: list[str]) -> tuple[int, bytes, bytes]
             time.sleep(0.5)
         raise
     finally:
-        ray.shutdown()  # what it prints at the end comes before the reason
+        ray.shutdown()  # # its last output comes before the reason
     return code, out, errors
 
 
 def main(name: str, gpus: str, *command: str) -> None:
-    """Pass on what the command prints, or say in one line why it did not run."""
-    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"  # a `uv run` around envsolve is not for the nodes
+    """Print the output of the command, or one line that says why it did not run."""
+    os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"  # # a `uv run` around envsolve must not apply to the nodes
     with os.fdopen(os.dup(1), "wb") as stdout:
-        os.dup2(2, 1)  # Ray prints there when a node dies
+        os.dup2(2, 1)  # # Ray prints to stdout when a node dies
         try:
             code, out, errors = run_on(name, int(gpus), list(command))
         except Exception as error:  # noqa: BLE001 - whatever Ray raises is the reason

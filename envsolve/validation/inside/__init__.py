@@ -1,4 +1,4 @@
-"""What runs inside the environment that is validated: its Python (3.7 or newer), the standard library, its frameworks.
+"""Code that runs inside the environment, with its Python (3.7 or newer), the standard library and its frameworks.
 
-Nothing here imports anything of envsolve, which is not installed there.
+Nothing here imports anything from envsolve, which is not installed there.
 """

@@ -1,11 +1,11 @@
-"""How a probe tells what it sees: one JSON object a line, into a file of its own that no library writes to.
+"""How a probe reports: one JSON object per line, to a separate file that no library writes to.
 
-Each line is written at once, so that what is known is not lost when a driver hangs or a library ends the process:
+Each line is written at once, so that nothing is lost if a driver hangs or a library ends the process:
 
-    {"stage": "cuInit"}                 what is being done now
-    {"note": {...}}                     something learned on the way
-    {"result": {...}}                   the end of a probe that came to its end
-    {"error": {"type", "text", "trace"}}  an exception that it did not expect
+{"stage": "cuInit"}                 the current step
+{"note": {...}}                     an intermediate result
+{"result": {...}}                   the final result of a probe
+{"error": {"type", "text", "trace"}}  an unexpected exception
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import time
 import traceback
 
 LONGEST_TEXT = 4000
-"""Characters of an exception that are kept: some hold the source of a kernel."""
+"""Limit for the text of an exception: some contain the source of a kernel."""
 
 
 class Channel:
@@ -26,19 +26,19 @@ class Channel:
         self._started = time.perf_counter()
 
     def stage(self, name: str) -> None:
-        """Say what is being done from now on, for whoever has to tell where it ended."""
+        """Report the current step, so that it is known where the probe ended."""
         self._write({"stage": name, "seconds": self._seconds()})
 
     def note(self, **facts: object) -> None:
-        """Keep ``facts`` even where the probe does not come to its end."""
+        """Report ``facts``, in case the probe does not finish."""
         self._write({"note": facts})
 
     def finish(self, result: dict[str, object]) -> None:
-        """The result of the probe, a dict."""
+        """Report the result of the probe."""
         self._write({"result": result, "seconds": self._seconds()})
 
     def fail(self, error: BaseException) -> None:
-        """An exception that the probe did not expect: its type, its text and where it was raised."""
+        """Report an unexpected exception: its type, its text and where it was raised."""
         frames = traceback.extract_tb(error.__traceback__)[-3:]
         self._write(
             {

@@ -1,13 +1,13 @@
-"""Whether the CUDA driver can run a kernel: a vector addition through libcuda alone, without toolkit and framework.
+"""Whether the CUDA driver can run a kernel: a vector addition through libcuda only, without toolkit and framework.
 
 The job is ``{"libraries": names to load in order, "gpus": null | "all" | indices, "burn": seconds}``. Without ``gpus``
 device 0 runs the kernel and the others are listed. ``burn`` repeats it for so many seconds on each of the GPUs, with
-other numbers each time: hardware that is about to fail is wrong now and then.
+other numbers each time: hardware that is about to fail gives wrong results now and then.
 
-The result is ``{"library", "version", "variables", "load", "error", "devices"}``. ``load`` tells what the loader said
-where no library loads, ``error`` which call failed before a device was there: ``{"stage", "code", "error", "text"}``. A
-device is ``{"index", "name", "uuid", "capability", "memory", "kernel"}``, in bytes of memory; its ``kernel`` is null
-where it was only listed, and otherwise holds ``ok``, ``seconds`` and, of the following, what there is: ``jit_log``, the
+The result is ``{"library", "version", "variables", "load", "error", "devices"}``. ``load`` has the messages of the
+loader if no library loads, ``error`` the call that failed before a device was there: ``{"stage", "code", "error",
+"text"}``. A device is ``{"index", "name", "uuid", "capability", "memory", "kernel"}``, with memory in bytes. Its
+``kernel`` is null if it was only listed, and otherwise has ``ok``, ``seconds`` and, if present: ``jit_log``, the
 ``stage`` that failed (a call, or ``compare``) with ``code``, ``error`` and ``text`` of a call or with ``mismatches``,
 ``untouched`` and ``first`` of wrong output, and ``burn``.
 """
@@ -42,11 +42,12 @@ VARIABLES = (
     "CUDA_MPS_PIPE_DIRECTORY",
     "LD_LIBRARY_PATH",
 )
-"""What steers the driver: the CUDA programming guide (environment variables) and NVIDIA's container runtime."""
+"""Variables that affect the driver: the CUDA programming guide (environment variables) and NVIDIA's container runtime.
+"""
 
 
 def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:
-    """Run the kernel, as the text of this module says. Nothing that the driver does raises."""
+    """Run the kernel, as described above. No failure of the driver raises an exception."""
     os.environ["CUDA_CACHE_DISABLE"] = "1"  # the kernel is compiled now, not taken from the cache of an older driver
     result: dict[str, object] = {"library": None, "version": None, "load": [], "error": None, "devices": []}
     result["variables"] = {name: os.environ[name] for name in VARIABLES if name in os.environ}
@@ -66,7 +67,7 @@ def _ask(job: dict[str, object], channel: Channel, result: dict[str, object]) ->
     assert isinstance(burn, (int, float))
     driver = Driver(names, channel)
     result["library"] = driver.path()
-    result["version"] = _number(driver, "cuDriverGetVersion")  # legal before cuInit, so known even when that fails
+    result["version"] = _number(driver, "cuDriverGetVersion")  # # allowed before cuInit, so known even if that fails
     channel.note(library=result["library"], version=result["version"])
     driver.call("cuInit", 0)
     count = _number(driver, "cuDeviceGetCount")
@@ -80,7 +81,7 @@ def _ask(job: dict[str, object], channel: Channel, result: dict[str, object]) ->
 
 
 def _chosen(gpus: object, count: int) -> set[int]:
-    """Indices of the devices that run the kernel. One that is not there is requested too, and the driver says so."""
+    """Indices of the devices that run the kernel. A missing one is included, so that the driver reports it."""
     if gpus is None:
         return {0} if count else set()
     if gpus == "all":
@@ -90,7 +91,7 @@ def _chosen(gpus: object, count: int) -> set[int]:
 
 
 def _device(driver: Driver, index: int, burn: float | None) -> dict[str, object]:
-    """One device, whether it works or fails; the kernel runs on it where ``burn`` is not None."""
+    """The report on one device, whether or not it works; the kernel runs on it if ``burn`` is not None."""
     device: dict[str, object] = dict.fromkeys(("name", "uuid", "capability", "memory", "kernel"))
     device["index"] = driver.device = index
     started = time.perf_counter()
@@ -109,7 +110,7 @@ def _device(driver: Driver, index: int, burn: float | None) -> dict[str, object]
 
 
 def _describe(driver: Driver, index: int, device: dict[str, object]) -> tuple[int, tuple[int, int]]:
-    """Fill in what the driver says of a device; its handle and compute capability."""
+    """Add the driver's facts about a device; returns its handle and compute capability."""
     handle = _number(driver, "cuDeviceGet", index)
     name = ctypes.create_string_buffer(256)
     driver.call("cuDeviceGetName", name, len(name), handle)
@@ -125,7 +126,7 @@ def _describe(driver: Driver, index: int, device: dict[str, object]) -> tuple[in
 
 
 def _uuid(driver: Driver, handle: int) -> str | None:
-    """The GPU's UUID as nvidia-smi writes it; None if this driver cannot tell, which is no fault."""
+    """The GPU's UUID in nvidia-smi's form; None if this driver does not report it, which is no fault."""
     identity = ctypes.create_string_buffer(16)
     try:
         driver.call("cuDeviceGetUuid", identity, handle)
@@ -137,9 +138,9 @@ def _uuid(driver: Driver, handle: int) -> str | None:
 
 
 def _run(driver: Driver, handle: int, capability: tuple[int, int], burn: float, outcome: dict[str, object]) -> bool:
-    """Run the kernel in the primary context, the one that frameworks use. Whether every result is right.
+    """Run the kernel in the primary context, which frameworks use, and return whether every result is right.
 
-    After a failure nothing is given back: on a GPU in trouble that may hang, and this process ends soon.
+    After a failure nothing is released: on a broken GPU that may hang, and this process ends soon.
     """
     context, module, function = Handle(), Handle(), Handle()
     driver.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), handle)
@@ -164,7 +165,7 @@ def _run(driver: Driver, handle: int, capability: tuple[int, int], burn: float, 
 
 
 def _load(driver: Driver, module: Handle, capability: tuple[int, int], outcome: dict[str, object]) -> None:
-    """Have the driver compile the kernel. What its compiler says is kept, above all where it fails."""
+    """Let the driver compile the kernel. The output of its compiler is reported, especially if it fails."""
     logs = [ctypes.create_string_buffer(LOG_BYTES) for _ in range(2)]
     options = (ctypes.c_int * 4)(INFO_LOG_SIZE, INFO_LOG, ERROR_LOG_SIZE, ERROR_LOG)
     info, error = (ctypes.cast(log, ctypes.c_void_p) for log in logs)
@@ -178,7 +179,7 @@ def _load(driver: Driver, module: Handle, capability: tuple[int, int], outcome: 
 def _round(
     driver: Driver, function: Handle, memory: list[DevicePointer], vectors: tuple[bytes, bytes, bytes]
 ) -> dict[str, object] | None:
-    """Add one pair of vectors; how the output differs from their sum, None if it does not."""
+    """Add one pair of vectors, and return how the output differs from the sum; None if it does not."""
     left, right, total = vectors
     driver.call("cuMemcpyHtoD_v2", memory[0], left, SIZE)
     driver.call("cuMemcpyHtoD_v2", memory[1], right, SIZE)
@@ -199,7 +200,7 @@ def _burn(
     seconds: float,
     outcome: dict[str, object],
 ) -> dict[str, object] | None:
-    """Repeat the round for ``seconds``; how the first wrong one differs. Its calls are too many to be announced."""
+    """Repeat the round for ``seconds``, and return how the first wrong one differs. Its calls are not announced."""
     driver.announce("burn")
     driver.announces = False
     first = None
@@ -218,7 +219,7 @@ def _burn(
 
 
 def _number(driver: Driver, call: str, *arguments: object) -> int:
-    """What a call writes into the int that its first argument points at."""
+    """The int that a call writes through its first argument."""
     number = ctypes.c_int()
     driver.call(call, ctypes.byref(number), *arguments)
     return number.value

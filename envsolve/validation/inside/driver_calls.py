@@ -1,7 +1,7 @@
-"""The calls of the CUDA driver library that the driver probe makes, with the types that cuda.h gives them.
+"""The calls of the CUDA driver library that the driver probe makes, with the types from cuda.h.
 
-Names that end in ``_v2`` are what cuda.h turns the plain names into. The others are exported by every libcuda since
-CUDA 7.0, and by the one of CUDA 9.2 and newer where it comes to the UUID.
+Names that end in ``_v2`` are those that cuda.h maps the plain names to. The others are exported by every libcuda since
+CUDA 7.0, the call for the UUID since CUDA 9.2.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 Handle = ctypes.c_void_p
-"""CUcontext, CUmodule and CUfunction: pointers to what only the driver knows."""
+"""CUcontext, CUmodule and CUfunction: opaque pointers."""
 DevicePointer = ctypes.c_uint64
 """CUdeviceptr on 64-bit systems."""
 LONGEST_PATH = 32768
@@ -65,12 +65,12 @@ class CallError(Exception):
         self.text = text
 
     def as_json(self) -> dict[str, object]:
-        """What failed, for the result of the probe."""
+        """The failure for the result of the probe."""
         return {"stage": self.call, "code": self.code, "error": self.name, "text": self.text}
 
 
 class LoadError(Exception):
-    """No library loaded. ``attempts`` says for each name what the loader said."""
+    """No library loaded. ``attempts`` has the loader's message for each name."""
 
     def __init__(self, attempts: list[dict[str, object]]) -> None:
         super().__init__("no CUDA driver library loads")
@@ -80,7 +80,7 @@ class LoadError(Exception):
 class Driver:
     """The loaded library. Each call is announced before it is made, so that one that never returns is known.
 
-    ``device`` is the index of the device that is worked with, which the announcement names: ``cuLaunchKernel@1``.
+    ``device`` is the index of the current device, which the announcement includes: ``cuLaunchKernel@1``.
     """
 
     def __init__(self, names: list[str], channel: Channel) -> None:
@@ -100,11 +100,11 @@ class Driver:
         raise LoadError(attempts)
 
     def announce(self, name: str) -> None:
-        """Say what is done now."""
+        """Report the next step."""
         self._channel.stage(name if self.device is None else "{}@{}".format(name, self.device))
 
     def call(self, name: str, *arguments: object) -> None:
-        """Make a call; anything but CUDA_SUCCESS raises CallError."""
+        """Make a call. Raises CallError for anything but CUDA_SUCCESS."""
         if self.announces:
             self.announce(name)
         result = self._function(name)(*arguments)
@@ -112,7 +112,7 @@ class Driver:
             raise CallError(name, result, self._error_name(result))
 
     def path(self) -> str | None:
-        """The file that was really loaded: a toolkit's stub, a compatibility package, or the driver's own."""
+        """The file that was loaded: a toolkit's stub, a compatibility package, or the driver's own."""
         return _path_of(self._library)
 
     def _function(self, name: str) -> ctypes._NamedFuncPointer:
@@ -125,7 +125,7 @@ class Driver:
         return function  # type: ignore[no-any-return]
 
     def _error_name(self, code: int) -> str | None:
-        """The driver's own word for ``code``; None for one that it does not know."""
+        """The driver's name for ``code``; None for an unknown one."""
         name = ctypes.c_char_p()
         try:
             self._function("cuGetErrorName")(code, ctypes.byref(name))

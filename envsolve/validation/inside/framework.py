@@ -1,6 +1,6 @@
-"""What the operations ask of a framework. Each ``on_<framework>.py`` holds one subclass, the only code that knows it.
+"""The interface of a framework for the operations. Each ``on_<framework>.py`` has one subclass.
 
-A framework is untyped here on purpose: it is whatever the environment has, of any version that ever was.
+Frameworks are untyped here on purpose: any version of them may be installed.
 """
 
 from __future__ import annotations
@@ -13,45 +13,45 @@ from .reference import Array, Lesson, Numbers
 Loss = Callable[[Any, Any], Any]
 """A function of two tensors that returns one number."""
 Step = Callable[[Any, Any], Tuple[Any, Sequence[Any]]]
-"""The same that also returns its slopes."""
+"""The same, returning also the gradients."""
 
 
 class UnsupportedError(Exception):
-    """The framework has no such thing by design; the text says why."""
+    """The framework does not support this by design; the text says why."""
 
 
 class NoDeviceError(Exception):
-    """The framework is there and says, without an error of its own, that it has no such device."""
+    """The framework reports, without an error of its own, that it has no such device."""
 
 
 class Outcome(NamedTuple):
-    """What an operation came to, read back from the device: row-major, NCHW, several arrays one after the other."""
+    """The result of an operation, read back from the device: row-major, NCHW, several arrays one after the other."""
 
     numbers: Numbers
     on_device: bool
-    """Whether it ran where it was asked to, as far as the framework tells."""
+    """Whether it ran on the requested device, as far as the framework reports it."""
 
 
 class Framework(ABC):
-    """A framework that is imported. Whatever it raises goes through: it is what the probe is after."""
+    """An imported framework. Its exceptions are not caught: they are what the probe is looking for."""
 
     version = ""
     built_cuda: str | None = None
-    """The CUDA it says it was built with, where it says so."""
+    """The CUDA that it reports it was built with."""
     cpu_build = False
     """Whether it was built without CUDA."""
 
     def __init__(self, proves: Mapping[str, str]) -> None:
         self.proves = proves
-        """Which library or compiler each operation goes through on a GPU."""
+        """The library or compiler that each operation tests on a GPU."""
         self.remarks: List[str] = []
-        """Findings beside the operations: what works only because the probe helped."""
+        """Ids of findings besides the operations: what works only because the probe helped."""
 
     @abstractmethod
     def open(self, device: str, index: int) -> str:
-        """Reach the device, ``cuda`` or ``cpu``, for all that follows; the name it goes by.
+        """Use the device, ``cuda`` or ``cpu``, for everything that follows, and return its name.
 
-        Raises UnsupportedError for a device that the framework cannot use by design.
+        Raises UnsupportedError for a device that the framework does not support by design.
         """
 
     def element_wise(self, left: Array, right: Array) -> Outcome:
@@ -63,7 +63,7 @@ class Framework(ABC):
         """The product of two matrices, without reduced precision."""
 
     def convolution(self, images: Array, filters: Array) -> Outcome:
-        """The convolution, size kept."""
+        """The convolution with unchanged size."""
         raise UnsupportedError("it has no convolution")
 
     def convolution_backward(self, images: Array, filters: Array, upstream: Array) -> Outcome:
@@ -76,14 +76,14 @@ class Framework(ABC):
 
     @abstractmethod
     def products(self, left: Array, right: Array) -> Callable[[], int]:
-        """A function that multiplies two matrices again and counts the numbers that are not, bit by bit, as before."""
+        """A function that repeats a product and counts the numbers that differ from the first one, bit by bit."""
 
 
 class TensorFramework(Framework):
-    """A framework of tensors: each operation is written once, in functions that all of these frameworks have.
+    """A tensor framework: each operation is written once, with functions that all of these frameworks have.
 
-    ``own`` is what its kernels are called, ``products`` what matrix products go through. Images are NCHW and filters
-    OIHW, as in the reference.
+    ``own`` is the name of its kernels, ``products`` the library for matrix products. Images are NCHW and filters OIHW,
+    as in the reference.
     """
 
     exp: Callable[[Any], Any]
@@ -108,7 +108,7 @@ class TensorFramework(Framework):
 
     @abstractmethod
     def _numbers(self, tensor: Any) -> Numbers:
-        """What a tensor holds, row-major."""
+        """The values of a tensor, row-major."""
 
     @abstractmethod
     def _is_here(self, tensor: Any) -> bool:
@@ -116,14 +116,14 @@ class TensorFramework(Framework):
 
     @abstractmethod
     def _convolve(self, images: Any, filters: Any) -> Any:
-        """The convolution of three by three, size kept."""
+        """The convolution of three by three, with unchanged size."""
 
     @abstractmethod
     def _differentiated(self, function: Loss) -> Step:
-        """``function``, which returns one number, with its slopes with respect to both arguments."""
+        """``function``, which returns one number, with its gradients with respect to both arguments."""
 
     def _compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """``function`` as users of the framework would run it."""
+        """``function``, compiled as users of the framework would."""
         return function
 
     def _total(self, tensor: Any) -> Any:
@@ -135,11 +135,11 @@ class TensorFramework(Framework):
         return tensor.reshape((count, -1))
 
     def _different(self, left: Any, right: Any) -> int:
-        """How many numbers differ; only the count leaves the device."""
+        """The number of differing values; only the count leaves the device."""
         return int((left != right).sum().item())
 
     def element_wise(self, left: Array, right: Array) -> Outcome:
-        """First of all operations: it goes through no library of NVIDIA's but the runtime."""
+        """Comes first: it uses no NVIDIA library except the runtime."""
         function = self._compiled(lambda a, b: self.exp(a) * b + a)
         return self.outcome(function(self._tensor(left), self._tensor(right)))
 
@@ -152,13 +152,13 @@ class TensorFramework(Framework):
         return self.outcome(self._compiled(self._convolve)(self._tensor(images), self._tensor(filters)))
 
     def convolution_backward(self, images: Array, filters: Array, upstream: Array) -> Outcome:
-        """Both gradients, of one number: given a gradient of its own, PyTorch loads its symbolic shapes for seconds."""
+        """Both gradients, of one number: with an explicit gradient, PyTorch loads its symbolic shapes for seconds."""
         slope = self._tensor(upstream)
         step = self._differentiated(lambda a, b: self._total(self._convolve(a, b) * slope))
         return self.outcome(*step(self._tensor(images), self._tensor(filters))[1])
 
     def training(self, lesson: Lesson) -> Outcome:
-        """Gradient descent written out: an optimizer of PyTorch loads its compiler first, for seconds."""
+        """Gradient descent, written out: an optimizer of PyTorch first loads its compiler, for seconds."""
         images, targets = self._tensor(lesson.images), self._tensor(lesson.targets)
 
         def loss(filters: Any, weights: Any) -> Any:
@@ -182,5 +182,5 @@ class TensorFramework(Framework):
         return lambda: self._different(product(a, b), first)
 
     def outcome(self, *results: Any) -> Outcome:
-        """What is read back."""
+        """The results, read back from the device."""
         return Outcome([number for it in results for number in self._numbers(it)], all(map(self._is_here, results)))

@@ -1,4 +1,4 @@
-"""Whether a module can be imported, in a process of its own: what one import does to another is not asked."""
+"""Whether a module can be imported, in a process of its own, so that imports do not affect each other."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 MOST_CAUSES = 10
-"""Causes that are reported; a chain may be circular."""
+"""Limit for the causes that are reported; a chain may be circular."""
 
 
 def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:
-    """Import the module that ``job`` names; an exception ends the probe, and what led to it is noted before."""
+    """Import the module that ``job`` names; an exception ends the probe, after its causes are noted."""
     channel.stage("import")
     try:
         importlib.import_module(str(job["module"]))
@@ -30,7 +30,7 @@ def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """What was raised before ``error``, the first cause last."""
+    """The causes of ``error``, the root cause last."""
     cause = before(error)
     for _ in range(MOST_CAUSES):
         if cause is None:
@@ -40,7 +40,7 @@ def causes_of(error: BaseException) -> Iterator[BaseException]:
 
 
 def files_of(error: BaseException) -> Iterator[str]:
-    """The files that ``error`` passed through, and the one that has no such name or is no Python."""
+    """The files in the traceback of ``error``, and the file that lacks a name or is not Python."""
     for frame in traceback.extract_tb(error.__traceback__):
         yield frame.filename
     where = getattr(error, "filename", None) if isinstance(error, SyntaxError) else getattr(error, "path", None)
@@ -49,5 +49,5 @@ def files_of(error: BaseException) -> Iterator[str]:
 
 
 def before(error: BaseException) -> BaseException | None:
-    """What Python would print in front of ``error`` as what led to it."""
+    """The exception that Python would print before ``error``."""
     return error.__cause__ or (None if error.__suppress_context__ else error.__context__)

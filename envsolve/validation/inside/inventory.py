@@ -1,4 +1,4 @@
-"""What the environment holds, without importing any of it: its interpreter and the distributions it would import."""
+"""The interpreter of the environment and its distributions, without importing any of them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _FOLDER = re.compile(r"(?P<name>[^-]+)-(?P<version>[^-]+)(-py[\d.]+)?\.(dist|egg)-info$")
 _HEAD = 4096
-"""Characters of a metadata file that are read: name and version stand at its top."""
+"""Characters of a metadata file that are read: name and version are at its top."""
 
 
 def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:  # noqa: ARG001 - as every probe
-    """The interpreter (version, prefix, platform) and, per distribution, name, version and directory."""
+    """The interpreter (version, prefix, platform) and, for each distribution, name, version and directory."""
     search_path = [os.path.abspath(entry) for entry in sys.path if entry and os.path.isdir(entry)]
     return {
         "implementation": platform.python_implementation(),
@@ -39,7 +39,7 @@ def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:  # noq
 
 
 def distributions(directory: str) -> Iterator[list[str]]:
-    """Name, version and directory of what is installed in ``directory``, by the folders beside the modules."""
+    """Name, version and directory of the distributions in ``directory``, by the metadata folders beside the modules."""
     try:
         names = sorted(os.listdir(directory))
     except OSError:
@@ -53,7 +53,7 @@ def distributions(directory: str) -> Iterator[list[str]]:
 
 
 def metadata(folder: str) -> tuple[str, str] | None:
-    """Name and version as the metadata has them: the folder's own name is an escaped form."""
+    """Name and version from the metadata: the folder's name is an escaped form."""
     for name in ("METADATA", "PKG-INFO", ""):
         path = os.path.join(folder, name) if name else folder
         try:

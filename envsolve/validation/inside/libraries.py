@@ -1,8 +1,8 @@
 """The environment's own CUDA libraries: each is loaded and reports its version. Needs no GPU and no driver.
 
-They are loaded in the order of their dependencies into one process, as a framework has them, so that each finds what
-another has loaded. cuDNN's parts are also asked whether they are of one release (cudnnOpsVersionCheck and the like): a
-part of another release fails otherwise only when the first convolution is run.
+They are loaded in the order of their dependencies into one process, as by a framework, so that each finds the ones
+before it. The parts of cuDNN also check that they are from one release (cudnnOpsVersionCheck and the like): otherwise a
+part of another release fails only at the first convolution.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ _CHECKS = (
     ("cudnn_cnn_train", "cudnnCnnTrainVersionCheck"),
     ("cudnn_adv_train", "cudnnAdvTrainVersionCheck"),
 )
-"""The check of each part, from the header of that part, of cuDNN 9 and of cuDNN 8."""
+"""The check function of each part, from the headers of cuDNN 9 and cuDNN 8."""
 
 
 def probe(job: dict[str, object], channel: Channel) -> dict[str, object]:
-    """Load ``job["libraries"]``, paths in order. Per library: path, component, version, and what the loader said."""
+    """Load ``job["libraries"]``, paths in order.
+
+    For each library: path, component, version, and the loader's message.
+    """
     paths = job["libraries"]
     assert isinstance(paths, list)
     found = []
@@ -65,7 +68,7 @@ def _load(path: str) -> ctypes.CDLL:
 
 
 def _check(component: str, library: ctypes.CDLL) -> int:
-    """The status of a part's check of cuDNN, 0 where all is well or there is nothing to check."""
+    """The status of a cuDNN part's check; 0 if it passes or there is none."""
     call = dict(_CHECKS).get(component)
     try:
         return 0 if call is None else int(getattr(library, call)())

@@ -1,4 +1,4 @@
-"""What CUDA libraries say of their own version, by calls that need no GPU, no driver and no handle.
+"""The versions that CUDA libraries report, by calls that need no GPU, no driver and no handle.
 
 The calls are those of NVIDIA's headers: cuda_runtime_api.h, cublas_api.h, cublasLt.h, cudnn_version.h and its parts,
 cufft.h, curand.h, cusolver_common.h, cusparse.h, nccl.h, nvJitLink.h, nvrtc.h.
@@ -20,19 +20,19 @@ _NAME = re.compile(
 _PROPERTY = ("cublas", "cublasLt", "cufft", "curand", "cusolver", "cusparse")
 _MAJOR, _MINOR, _PATCH = 0, 1, 2
 _CUDNN_9 = 90000
-"""From 9.0 on the minor version has two digits (cudnn_version.h)."""
+"""Since 9.0 the minor version has two digits (cudnn_version.h)."""
 _NCCL_2_9 = 10000
-"""From 2.9 on the minor version has two digits (nccl.h)."""
+"""Since 2.9 the minor version has two digits (nccl.h)."""
 
 
 def component_of(path: str) -> str | None:
-    """The component that a file holds, by its name: ``cudart`` for ``libcudart.so.12``; None for what is not CUDA's."""
+    """The component in a file, by its name: ``cudart`` for ``libcudart.so.12``; None if it is not CUDA's."""
     match = _NAME.match(os.path.basename(path))
     return None if match is None else match.group("component")
 
 
 def version_of(component: str, library: ctypes.CDLL) -> str | None:
-    """The version that a loaded library tells; None if it has no such call."""
+    """The version that a loaded library reports; None if it has no such call."""
     try:
         if component in _PROPERTY:
             return _property(component, library)

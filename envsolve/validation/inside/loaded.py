@@ -1,4 +1,4 @@
-"""Which CUDA libraries a process really has, after a framework did its work: the files, and the versions they tell."""
+"""The CUDA libraries that a process has loaded after a framework's work: their files and versions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LONGEST_PATH = 32768
-"""Characters of a path on Windows, the longest there is."""
+"""Characters of the longest path on Windows."""
 ALL_MODULES = 3
 """LIST_MODULES_ALL of psapi.h."""
 
 
 def loaded_libraries() -> list[dict[str, object]]:
-    """Per CUDA library in this process: the file (links followed by the loader, not here), component and version."""
+    """For each CUDA library in this process: the file (as resolved by the loader), component and version."""
     found: list[dict[str, object]] = []
     for path in sorted(set(_modules())):
         component = library_versions.component_of(path)
@@ -29,11 +29,11 @@ def loaded_libraries() -> list[dict[str, object]]:
 
 
 def _version(component: str, path: str) -> str | None:
-    """What the library says; it is loaded already, so that this loads nothing."""
+    """The version that the library reports; it is loaded already, so this loads nothing."""
     try:
         return library_versions.version_of(component, ctypes.CDLL(path))
     except OSError:
-        return None  # a file that was replaced since
+        return None  # # a file that was replaced meanwhile
 
 
 if sys.platform == "win32":

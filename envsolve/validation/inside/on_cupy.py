@@ -1,7 +1,7 @@
-"""CuPy, which compiles its kernels when they are first needed: NVRTC and its headers are as much part of it as cuBLAS.
+"""CuPy, which compiles its kernels when they are first needed, so it depends on NVRTC and its headers like on cuBLAS.
 
-It has neither a CPU side nor gradients. Its bindings of cuDNN ended with CuPy 13, so that no convolution here goes
-through cuDNN: the one below is a kernel of our own, and proves that users' kernels compile and run.
+It has neither a CPU side nor gradients. Its bindings of cuDNN ended with CuPy 13, so no convolution here uses cuDNN:
+the one below is our own kernel, and tests that users' kernels compile and run.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CuPy(Framework):
 
     def __init__(self, device: str) -> None:
         super().__init__(PROVES)
-        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"  # kernels compiled at another time prove nothing
+        os.environ["CUPY_CACHE_IN_MEMORY"] = "1"  # # kernels compiled earlier prove nothing
         os.environ["CUPY_TF32"] = "0"
         if device == "cpu":
             raise UnsupportedError("CuPy runs on GPUs only")
@@ -67,14 +67,14 @@ class CuPy(Framework):
     def open(self, device: str, index: int) -> str:
         """The GPU."""
         runtime = self.cupy.cuda.runtime
-        runtime.getDeviceCount()  # says what is wrong with the driver
+        runtime.getDeviceCount()  # # raises the driver's error
         self.device = self.cupy.cuda.Device(index)
         self.device.use()
         name = runtime.getDeviceProperties(index)["name"]
         return name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
 
     def element_wise(self, left: Array, right: Array) -> Outcome:
-        """One kernel, compiled for it."""
+        """One kernel, compiled for this."""
         kernel = self.cupy.ElementwiseKernel(
             "float32 a, float32 b", "float32 result", "result = expf(a) * b + a", "envsolve_element_wise"
         )
@@ -96,7 +96,7 @@ class CuPy(Framework):
         return self._outcome(result)
 
     def products(self, left: Array, right: Array) -> Callable[[], int]:
-        """Products that stay on the device; only the count comes back."""
+        """Products that stay on the device; only the count is read back."""
         a, b = self._array(left), self._array(right)
         first = self.cupy.matmul(a, b)
         return lambda: int((self.cupy.matmul(a, b) != first).sum())

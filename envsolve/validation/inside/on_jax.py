@@ -1,4 +1,4 @@
-"""JAX. With a platform set it fails if that is not available; otherwise it takes the CPU and says so in a log."""
+"""JAX. With an explicit platform it fails if that is not available; otherwise it uses the CPU and only logs that."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .framework import Loss, NoDeviceError, Step, TensorFramework
 from .reference import Array, Numbers
 
 PLATFORMS = {"cuda": ("gpu", "cuda"), "cpu": ("cpu",)}
-"""What JAX calls the platform of a device."""
+"""JAX's names for the platform of a device."""
 OLD_KERNELS = ("cuda", "cublas_kernels.so", "cusolver_kernels.so")
 """In the folder of jaxlib, before the code for CUDA became a plugin."""
 
@@ -43,10 +43,10 @@ class Jax(TensorFramework):
         self.device: Any = None
 
     def open(self, device: str, index: int) -> str:
-        """The device; the precision of each operation turns TF32 off."""
+        """Use the device; the precision of each operation turns TF32 off."""
         try:
             devices = self.jax.devices()
-        except AssertionError as error:  # without a word, of xla_bridge.backends
+        except AssertionError as error:  # # xla_bridge.backends raises it without a message
             text = "JAX left CUDA out: its plugin did not start, or there is no device file of a GPU"
             raise NoDeviceError(text) from error
         if index >= len(devices) or devices[0].platform not in PLATFORMS[device]:
@@ -63,7 +63,7 @@ class Jax(TensorFramework):
         return numbers
 
     def _is_here(self, tensor: Any) -> bool:
-        devices = tensor.devices() if hasattr(tensor, "devices") else {tensor.device()}  # devices() came with 0.4
+        devices = tensor.devices() if hasattr(tensor, "devices") else {tensor.device()}  # # devices() was added in 0.4
         return set(devices) == {self.device}
 
     def _product(self, left: Any, right: Any) -> Any:
@@ -84,7 +84,7 @@ class Jax(TensorFramework):
 
 
 def has_cuda() -> bool:
-    """Whether JAX has code for CUDA: a plugin (of pip or conda), or in jaxlib itself, as in its earlier wheels."""
+    """Whether JAX has code for CUDA: a plugin (of pip or conda), or in jaxlib itself, as in earlier wheels."""
     plugins = importlib.util.find_spec("jax_plugins")
     places = list(plugins.submodule_search_locations or ()) if plugins is not None else []
     if any(module.name.startswith("xla_cuda") for module in pkgutil.iter_modules(places)):
@@ -95,7 +95,7 @@ def has_cuda() -> bool:
 
 
 def built_cuda() -> str | None:
-    """The CUDA that the plugin was built with, 12.9 of 12090; its module needs CUDA's libraries to load."""
+    """The CUDA that the plugin was built with, 12.9 from 12090; its module needs CUDA's libraries to load."""
     try:
         from jax._src.lib import cuda_versions
 

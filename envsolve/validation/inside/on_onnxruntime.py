@@ -1,7 +1,7 @@
-"""ONNX Runtime, which runs models only: small ones are made here, and its profile tells where each node really ran.
+"""ONNX Runtime, which only runs models: small ones are made here, and its profile says where each node really ran.
 
-The list of available providers says what was built, not what works; a session whose provider does not start goes on
-with the CPU, unless an option forbids that.
+The list of available providers says what was built, not what works; a session whose provider fails to start continues
+on the CPU, unless an option forbids that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
 
 
 class OnnxRuntime(Framework):
-    """ONNX Runtime, from 1.6 on; inference alone, so that neither gradients nor training are asked of it."""
+    """ONNX Runtime, since 1.6. It only does inference, so gradients and training are not tested."""
 
     def __init__(self, _device: str) -> None:
         super().__init__(PROVES)
@@ -52,10 +52,10 @@ class OnnxRuntime(Framework):
         self.index = 0
 
     def open(self, device: str, index: int) -> str:
-        """Start the provider on a session of one addition.
+        """Start the provider with a session of one addition.
 
-        Its CUDA libraries may be found only after ``preload_dlls`` (from 1.21 on), which users have to call themselves;
-        where that is so, it is a remark.
+        Its CUDA libraries may be found only after ``preload_dlls`` (since 1.21), which users have to call themselves;
+        then this is a remark.
         """
         self.device, self.index = device, index
         try:
@@ -77,11 +77,11 @@ class OnnxRuntime(Framework):
         return self._outcome(MATMUL, left, right, (left.shape[0], right.shape[1]))
 
     def convolution(self, images: Array, filters: Array) -> Outcome:
-        """A convolution, its filters an input like its images."""
+        """A convolution; its filters are an input, like its images."""
         return self._outcome(CONVOLUTION, images, filters, (images.shape[0], filters.shape[0], *images.shape[2:]))
 
     def products(self, left: Array, right: Array) -> Callable[[], int]:
-        """Products that are read back and compared here: there is nothing to compare them with on the device."""
+        """Products that are read back and compared here: on the device there is nothing to compare them with."""
         inputs = self._feed(left, right)
         session = self._session(MATMUL, left, right, (left.shape[0], right.shape[1]))
         first = session.run(None, inputs)[0]
@@ -116,7 +116,7 @@ class OnnxRuntime(Framework):
         return session
 
     def _knows_tf32(self) -> bool:
-        """The option came with 1.18 (https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html)."""
+        """The option is new in 1.18 (https://onnxruntime.ai/docs/execution-providers/CUDA-ExecutionProvider.html)."""
         major, minor = self.version.split(".")[:2]
         return (int(major), int(minor)) >= (1, 18)
 
@@ -137,7 +137,7 @@ class OnnxRuntime(Framework):
 
 
 def providers_of(profile: str) -> Set[str]:
-    """The providers that the nodes of a session ran on, of the file of its profile."""
+    """The providers that the nodes of a session ran on, from its profile."""
     with open(profile, encoding="utf-8") as file:
         events = json.load(file)
     return {

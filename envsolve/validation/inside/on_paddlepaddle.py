@@ -16,7 +16,7 @@ def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
 
 
 class PaddlePaddle(TensorFramework):
-    """PaddlePaddle, from 2.0 on. TF32 is off by the variable of cuBLAS and cuDNN; Paddle has no switch of its own."""
+    """PaddlePaddle, since 2.0. TF32 is off by the variable of cuBLAS and cuDNN; Paddle has no switch of its own."""
 
     def __init__(self, _device: str) -> None:
         super().__init__("PaddlePaddle's own kernels")
@@ -29,7 +29,7 @@ class PaddlePaddle(TensorFramework):
         self.exp, self.relu, self.product = paddle.exp, paddle.nn.functional.relu, paddle.matmul
         self.version = str(paddle.__version__)
         self.cpu_build = not paddle.is_compiled_with_cuda()
-        if not self.cpu_build and hasattr(paddle.version, "cuda"):  # from 2.1 on
+        if not self.cpu_build and hasattr(paddle.version, "cuda"):  # # since 2.1
             self.built_cuda = str(paddle.version.cuda())
         self.device = ""
 

@@ -16,7 +16,7 @@ def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
 
 
 class PyTorch(TensorFramework):
-    """PyTorch, from 1.0 on. numpy need not be installed beside it."""
+    """PyTorch, since 1.0. numpy need not be installed."""
 
     def __init__(self, _device: str) -> None:
         super().__init__("PyTorch's own kernels")
@@ -30,7 +30,7 @@ class PyTorch(TensorFramework):
         self.device: Any = None
 
     def open(self, device: str, index: int) -> str:
-        """The device; TF32 is off from here on, and cuDNN does not look for its fastest kernel."""
+        """Use the device, with TF32 off and without cuDNN's search for its fastest kernel."""
         torch = self.torch
         if device == "cpu":
             self.device = torch.device("cpu")
@@ -40,7 +40,7 @@ class PyTorch(TensorFramework):
         self.device = torch.device("cuda", index)
         torch.backends.cudnn.benchmark = False
         torch.backends.cudnn.allow_tf32 = False
-        if hasattr(torch.backends.cuda, "matmul"):  # from 1.7 on, the first one with TF32
+        if hasattr(torch.backends.cuda, "matmul"):  # # since 1.7, the first release with TF32
             torch.backends.cuda.matmul.allow_tf32 = False
         return str(torch.cuda.get_device_name(index))
 

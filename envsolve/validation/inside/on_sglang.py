@@ -15,7 +15,7 @@ def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
 
 
 class SgLang(ServerKernels):
-    """sgl_kernel, from 0.1 on; its RMS norm may be FlashInfer's, this kernel is its own."""
+    """sgl_kernel, since 0.1. Its RMS norm may be FlashInfer's; this kernel is its own."""
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
@@ -25,5 +25,5 @@ class SgLang(ServerKernels):
         self.version = str(sgl_kernel.__version__)
 
     def activated(self, halves: Any) -> Any:
-        """By its Python function, which passes what the kernel of a release needs beside the tensors."""
+        """Calls its Python function, which passes what the kernel of a release needs besides the tensors."""
         return self.kernels.silu_and_mul(halves)

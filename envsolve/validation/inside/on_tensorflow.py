@@ -1,6 +1,6 @@
-"""TensorFlow, eager. Without soft placement an operation that its device has no kernel for fails instead of moving.
+"""TensorFlow, eager. Without soft placement an operation without a kernel for its device fails instead of moving.
 
-TensorFlow says why there is no GPU on stderr only, so nothing of that is silenced here.
+TensorFlow only says on stderr why there is no GPU, so stderr is not silenced here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
 
 
 class TensorFlow(TensorFramework):
-    """TensorFlow, from 1.14 on. Convolutions are NHWC, the order that its kernels for CPUs know too."""
+    """TensorFlow, since 1.14. Convolutions are NHWC, which its CPU kernels support too."""
 
     def __init__(self, _device: str) -> None:
         super().__init__("TensorFlow's own kernels")
@@ -45,7 +45,7 @@ class TensorFlow(TensorFramework):
         self.place = ""
 
     def open(self, device: str, index: int) -> str:
-        """The device, as the only GPU that TensorFlow sees, or with none in sight."""
+        """Use the device: as the only GPU that TensorFlow sees, or without any GPU."""
         tf = self.tf
         if not tf.executing_eagerly():
             tf.compat.v1.enable_eager_execution()  # 1.x
@@ -60,7 +60,7 @@ class TensorFlow(TensorFramework):
             text = "TensorFlow lists {} GPUs".format(len(gpus))
             raise NoDeviceError(text)
         config.set_visible_devices(gpus[index], "GPU")
-        if hasattr(config, "enable_tensor_float_32_execution"):  # from 2.4 on, the first one with TF32
+        if hasattr(config, "enable_tensor_float_32_execution"):  # # since 2.4, the first release with TF32
             config.enable_tensor_float_32_execution(False)
         self.place = "/GPU:0"
         return self._name(gpus[index])
@@ -76,7 +76,7 @@ class TensorFlow(TensorFramework):
     def _is_here(self, tensor: Any) -> bool:
         if not tensor.device.endswith(self.place[1:]):  # /job:localhost/replica:0/task:0/device:GPU:0
             return False
-        if self.place == "/CPU:0" or not hasattr(self.tf.config.experimental, "get_memory_info"):  # from 2.5 on
+        if self.place == "/CPU:0" or not hasattr(self.tf.config.experimental, "get_memory_info"):  # # since 2.5
             return True
         return int(self.tf.config.experimental.get_memory_info("GPU:0")["peak"]) > 0
 
@@ -108,16 +108,16 @@ class TensorFlow(TensorFramework):
         return self.tf.reshape(tensor, (count, -1))
 
     def _different(self, left: Any, right: Any) -> int:
-        with self.tf.device(self.place):  # as float32: on a GPU, sums of int32 are the CPU's
+        with self.tf.device(self.place):  # # as float32: on a GPU, sums of int32 run on the CPU
             return int(self.tf.reduce_sum(self.tf.cast(self.tf.not_equal(left, right), self.tf.float32)).numpy())
 
     def _built_cuda(self) -> str | None:
-        if not hasattr(self.tf.sysconfig, "get_build_info"):  # from 2.3 on
+        if not hasattr(self.tf.sysconfig, "get_build_info"):  # # since 2.3
             return None
         version = self.tf.sysconfig.get_build_info().get("cuda_version")
         return None if version is None else str(version)
 
     def _name(self, gpu: Any) -> str:
-        if not hasattr(self.tf.config.experimental, "get_device_details"):  # from 2.4 on
+        if not hasattr(self.tf.config.experimental, "get_device_details"):  # # since 2.4
             return str(gpu.name)
         return str(self.tf.config.experimental.get_device_details(gpu).get("device_name", gpu.name))

@@ -15,7 +15,7 @@ def probe(job: Dict[str, object], channel: Channel) -> Dict[str, object]:
 
 
 class Vllm(ServerKernels):
-    """vLLM, from 0.6 on. Where a library cannot be loaded it warns, and the kernel is missing."""
+    """vLLM, since 0.6. If a library cannot be loaded it warns, and the kernel is missing."""
 
     def __init__(self, device: str) -> None:
         super().__init__(device)
@@ -25,7 +25,7 @@ class Vllm(ServerKernels):
         self.version = str(vllm.__version__)
 
     def activated(self, halves: Any) -> Any:
-        """As SiluAndMul of vllm/model_executor/layers/activation.py calls it."""
+        """As SiluAndMul in vllm/model_executor/layers/activation.py calls it."""
         rows, columns = halves.shape
         result = halves.new_empty((rows, columns // 2))
         self.torch.ops._C.silu_and_mul(result, halves)  # noqa: SLF001 - the name of its library

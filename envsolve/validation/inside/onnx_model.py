@@ -1,8 +1,8 @@
-"""ONNX models of a few nodes, encoded by hand: the package onnx need not be there, and this much of it is simple.
+"""ONNX models of a few nodes, encoded by hand: this much is simple, and the package onnx need not be installed.
 
-Protocol buffers (https://protobuf.dev/programming-guides/encoding): a message is a row of fields, each a key (number of
-the field * 8 + kind) and a value; kind 0 is an integer of seven bits a byte, kind 2 a length and that many bytes.
-The numbers of the fields are those of onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
+Protocol buffers (https://protobuf.dev/programming-guides/encoding): a message is a sequence of fields, each a key
+(number of the field * 8 + kind) and a value; kind 0 is an integer with seven bits per byte, kind 2 a length and that
+many bytes. The numbers of the fields are those of onnx.proto (https://github.com/onnx/onnx/blob/main/onnx/onnx.proto).
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Iterator, NamedTuple, Sequence, Tuple
 
 IR_VERSION = 7
 OPERATOR_SET = 13
-"""Of ONNX 1.8, December 2020: what ONNX Runtime 1.6 reads and every later one does."""
+"""That of ONNX 1.8, December 2020, which ONNX Runtime 1.6 and every later one can read."""
 FLOAT = 1
 INTS = 7
 INTEGER, BYTES = 0, 2
 
 
 class Node(NamedTuple):
-    """One operator, what it takes and what it makes; attributes are lists of integers."""
+    """One operator with its inputs and output; attributes are lists of integers."""
 
     operator: str
     inputs: Tuple[str, ...]
@@ -71,22 +71,22 @@ def tensor_bytes(tensor: Tensor) -> bytes:
 
 
 def integer(field: int, value: int) -> bytes:
-    """A field that is a number, not negative."""
+    """A field with a non-negative number."""
     return varint(field << 3 | INTEGER) + varint(value)
 
 
 def text(field: int, value: str) -> bytes:
-    """A field that is a string."""
+    """A field with a string."""
     return message(field, value.encode("utf-8"))
 
 
 def message(field: int, value: bytes) -> bytes:
-    """A field that is a message of its own, or bytes."""
+    """A field with a nested message, or bytes."""
     return varint(field << 3 | BYTES) + varint(len(value)) + value
 
 
 def varint(value: int) -> bytes:
-    """Seven bits a byte, the lowest first; the top bit says that another byte follows."""
+    """Seven bits per byte, the lowest first; the top bit says that another byte follows."""
     return bytes(_groups(value))
 
 

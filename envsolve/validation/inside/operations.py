@@ -1,7 +1,7 @@
-"""Running the operations of one framework on one device, each compared with its reference, and keeping every outcome.
+"""Run the operations of one framework on one device, compare each with its reference, and report every result.
 
-One that fails does not end the run: a broken cuDNN is to show as a convolution that fails beside a product that does
-not. What is known is noted at once, for the case that the next operation ends the process.
+A failure does not end the run: a broken cuDNN should show as a convolution that fails beside a matrix product that does
+not. Results are noted at once, in case the next operation ends the process.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from .framework import Framework, Outcome, UnsupportedError
 from .reference import Array, Lesson, Numbers, numbers
 
 TRAINING_TOLERANCE = 1e-3
-"""Errors of the steps of a training add up."""
+"""Errors of the training steps add up."""
 BURN_SIZE = {"cuda": 2048, "cpu": 256}
-"""Rows of the matrices that are multiplied again and again."""
+"""Rows of the matrices for repeated products."""
 SAMPLES = 64
-"""Numbers of such a product that are compared with the reference."""
+"""How many numbers of such a product are compared with the reference."""
 TILE = 10007
-"""Numbers that large matrices are made of; a prime, so that no two rows are alike."""
+"""The period of the numbers in large matrices; a prime, so that no two rows are equal."""
 
 Result = Dict[str, object]
 
 
 class Operation(NamedTuple):
-    """One operation: the method of Framework, what goes in, what must come out."""
+    """One operation: the method of Framework, its inputs, the expected result."""
 
     name: str
     method: str
@@ -38,12 +38,12 @@ class Operation(NamedTuple):
 
 
 def convolution_inputs() -> tuple[Array, Array]:
-    """Two images of eight channels and sixteen filters of three by three: more than one channel is what cuDNN gets."""
+    """Two images of eight channels and sixteen filters of three by three: cuDNN usually gets more than one channel."""
     return numbers((2, 8, 12, 12), 5), numbers((16, 8, 3, 3), 6)
 
 
 def lesson() -> Lesson:
-    """A training that lowers the loss a lot in three steps, and no ReLU of it is near enough to zero to flip."""
+    """A training that lowers the loss a lot in three steps, without a ReLU that is near enough to zero to flip."""
     return Lesson(
         images=numbers((8, 1, 8, 8), 8),
         targets=numbers((8, 1), 9),
@@ -80,14 +80,14 @@ def run(
     load: Callable[[str], Framework],
     operations: Sequence[Operation] = OPERATIONS,
 ) -> Result:
-    """Everything there is to learn of the framework ``name``; ``load`` imports it for a device.
+    """All results for the framework ``name``; ``load`` imports it for a device.
 
     job: ``device`` (``cuda`` or ``cpu``), ``index`` of the GPU, ``burn`` (seconds).
     """
     started = time.perf_counter()
     device, index, burn = str(job["device"]), int(str(job.get("index", 0))), float(str(job.get("burn", 0)))
     result: Result = {"framework": name, "asked": device, "operations": []}
-    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # cuBLAS and cuDNN: no TF32, whatever the framework asks for
+    os.environ["NVIDIA_TF32_OVERRIDE"] = "0"  # # no TF32 in cuBLAS and cuDNN, whatever the framework requests
     framework = attempt(result, channel, "import", lambda: load(device))
     result["import_seconds"] = since(started)
     if not isinstance(framework, Framework):
@@ -115,7 +115,7 @@ def run(
 
 
 def attempt(result: Result, channel: Channel, stage: str, work: Callable[[], object]) -> object:
-    """What ``work`` returns; what it raises is kept in ``result``."""
+    """The return value of ``work``; an exception is stored in ``result``."""
     channel.stage(stage)
     try:
         return work()
@@ -127,7 +127,7 @@ def attempt(result: Result, channel: Channel, stage: str, work: Callable[[], obj
 
 
 def operate(framework: Framework, operations: Sequence[Operation], device: str, channel: Channel) -> List[Result]:
-    """Run every operation, in the order from the simplest on: what the last ones need, the first ones have shown."""
+    """Run every operation, from the simplest on: later ones depend on what the first ones test."""
     outcomes: List[Result] = []
     for operation in operations:
         channel.stage(operation.name)
@@ -139,7 +139,7 @@ def operate(framework: Framework, operations: Sequence[Operation], device: str, 
 
 
 def tried(operation: Operation, framework: Framework) -> Result:
-    """How one operation went."""
+    """The report on one operation."""
     report: Result = {
         "name": operation.name,
         "ok": False,
@@ -164,7 +164,7 @@ def tried(operation: Operation, framework: Framework) -> Result:
 
 
 def judged(operation: Operation, outcome: Outcome, wanted: Sequence[float]) -> Result:
-    """What there is to say of an operation that came to an end."""
+    """The report on an operation that finished."""
     difference = reference.compare(outcome.numbers, wanted, operation.tolerance)
     report: Result = {
         "ok": difference.ok and outcome.on_device,
@@ -181,9 +181,10 @@ def judged(operation: Operation, outcome: Outcome, wanted: Sequence[float]) -> R
 
 
 def burnt(framework: Framework, device: str, seconds: float, channel: Channel) -> Result:
-    """Multiply large matrices for a while: each product must be the first one again, and that one right.
+    """Multiply large matrices repeatedly: each product must equal the first one, and that one must be right.
 
-    The time begins after the first, which starts libraries and, on a busy machine, may take longer than all others.
+    The time starts after the first product, which starts libraries and, on a busy machine, may take longer than all
+    others.
     """
     channel.stage("burn")
     size = BURN_SIZE[device]
@@ -212,7 +213,7 @@ def burnt(framework: Framework, device: str, seconds: float, channel: Channel) -
 
 
 def sampled(result: Numbers, left: Array, right: Array) -> reference.Difference:
-    """Some numbers of a large product, spread over all of it, against the reference."""
+    """Some numbers of a large product, spread over all of it, compared with the reference."""
     size = left.shape[1]
     places = [it * (len(result) // SAMPLES) + it for it in range(SAMPLES)]
     wanted = [
@@ -225,7 +226,7 @@ def sampled(result: Numbers, left: Array, right: Array) -> reference.Difference:
 
 
 def described(error: BaseException) -> Result:
-    """An exception as data, with the one it was raised from, where the real reason often is."""
+    """An exception as data, with its cause, which often has the real reason."""
     text = str(error)
     cause = error.__cause__ or error.__context__
     if cause is not None and str(cause) and str(cause) not in text:

@@ -1,10 +1,10 @@
 """The reference for the operations of a framework: the same inputs everywhere, and float64 results in plain Python.
 
-No framework checks itself and none checks another: numpy need not be there, and a run on the CPU shares code with a run
-on the GPU. The sizes are large enough for the kernels that real work gets, and small enough for plain Python.
+No framework checks itself or another one: numpy need not be installed, and a CPU run shares this code with a GPU run.
+The sizes are large enough for the kernels of real work, and small enough for plain Python.
 
-An array is a flat list in row-major order beside its shape. Images are NCHW, filters OIHW; a convolution is the
-cross-correlation that frameworks call so, stride 1, with a border of zeros as wide as keeps the size (filters are odd).
+An array is a flat list in row-major order and its shape. Images are NCHW, filters OIHW. A convolution is the
+cross-correlation, as in frameworks, with stride 1 and a border of zeros that keeps the size (filter sizes are odd).
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import operator
 from typing import Iterator, List, NamedTuple, Sequence, Tuple
 
 TOLERANCE = 1e-4
-"""The largest error that passes, relative to the largest number of the result: between what float32 loses here (below
-1e-6) and what TF32 does (about 3e-4), so that reduced precision that no one requested shows."""
+"""The largest allowed error, relative to the largest number of the result: between the error of float32 here (below
+1e-6) and that of TF32 (about 3e-4), so that unrequested reduced precision is detected.
+"""
 
 Numbers = List[float]
 
@@ -32,9 +33,9 @@ class Difference(NamedTuple):
     """How far a result is from its reference."""
 
     max_error: float | None
-    """The largest error relative to the largest number of the reference; None if one is no number at all."""
+    """The largest error relative to the largest number of the reference; None if a number is NaN."""
     wrong: int
-    """How many numbers are further off than the tolerance."""
+    """How many numbers differ by more than the tolerance."""
     total: int
 
     @property
@@ -55,9 +56,9 @@ class Lesson(NamedTuple):
 
 
 def numbers(shape: Sequence[int], seed: int) -> Array:
-    """Numbers between -1 and 1 that look like chance and are the same everywhere, with all bits of a float32 in use.
+    """Pseudo-random numbers between -1 and 1 that are the same everywhere, using all bits of a float32.
 
-    Multiples of the golden section modulo 1 are spread evenly; their squares scatter neighbours.
+    Multiples of the golden ratio modulo 1 are spread evenly; their squares scatter neighbours.
     """
     golden = (math.sqrt(5) - 1) / 2
     values = ((golden * (index * index + 31 * index + 977 * seed)) % 1.0 for index in range(product(shape)))
@@ -70,7 +71,7 @@ def float32(values: Iterator[float] | Sequence[float]) -> Numbers:
 
 
 def product(shape: Sequence[int]) -> int:
-    """How many numbers an array of this shape holds."""
+    """The number of elements in an array of this shape."""
     count = 1
     for size in shape:
         count *= size
@@ -115,7 +116,7 @@ def convolution_backward(images: Array, filters: Array, upstream: Array) -> Numb
 
 
 def mirrored(filters: Array) -> Array:
-    """The filters that lead back: outputs and inputs changed about, each filter turned by half a turn."""
+    """The filters of the backward pass: inputs and outputs swapped, each filter rotated by half a turn."""
     outputs, inputs, height, width = filters.shape
     area = height * width
     turned = []
@@ -140,7 +141,7 @@ def filter_gradient(images: Array, shape: Sequence[int], upstream: Array) -> Num
 
 
 def windows(images: Array, image: int, area: Sequence[int]) -> List[Numbers]:
-    """What a filter of ``area`` sees of one image at each pixel: its channels one after the other."""
+    """The inputs of a filter of ``area`` at each pixel of one image: its channels one after the other."""
     _, channels, height, width = images.shape
     rows, columns = area
     padded = [bordered(images, image, channel, rows // 2, columns // 2) for channel in range(channels)]
@@ -190,7 +191,7 @@ def training(lesson: Lesson) -> Numbers:
 
 
 def descended(values: Array, gradient: Numbers, rate: float) -> Array:
-    """``values`` after one step against their gradient."""
+    """``values`` after one step of gradient descent."""
     return Array(values.shape, [value - rate * slope for value, slope in zip(values.numbers, gradient)])
 
 
@@ -201,11 +202,11 @@ def dot(left: Sequence[float], right: Sequence[float]) -> float:
 
 
 def compare(result: Sequence[float], wanted: Sequence[float], tolerance: float = TOLERANCE) -> Difference:
-    """How far ``result`` is from ``wanted``; a result of another length is wrong as a whole."""
+    """The difference between ``result`` and ``wanted``; a result of another length is entirely wrong."""
     if len(result) != len(wanted):
         return Difference(None, len(wanted), len(wanted))
     scale = max(map(abs, wanted)) or 1.0
     errors = [abs(got - right) / scale for got, right in zip(result, wanted)]
-    wrong = sum(1 for error in errors if not error <= tolerance)  # a NaN compares as neither
+    wrong = sum(1 for error in errors if not error <= tolerance)  # # also true for NaN
     largest = max(errors) if all(map(math.isfinite, errors)) else None
     return Difference(largest, wrong, len(wanted))

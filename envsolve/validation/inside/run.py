@@ -1,10 +1,10 @@
 """The program of every probe: ``python run.py PROBE JOB RESULT_FILE``.
 
-PROBE names a module beside this one with a function ``probe(job, channel)``; JOB is a JSON object. What comes out goes
-to RESULT_FILE, never to stdout: frameworks print there what they like.
+PROBE names a module beside this one with a function ``probe(job, channel)``; JOB is a JSON object. Results go to
+RESULT_FILE, never to stdout, where frameworks print.
 
-The environment is to behave as it does for its user, so nothing of it is switched off (PYTHONPATH, user site,
-LD_LIBRARY_PATH). Only the directory of this file leaves the search path, where its modules could stand for others.
+The environment must behave as it does for its user, so nothing is disabled (PYTHONPATH, user site, LD_LIBRARY_PATH).
+Only the directory of this file is removed from the search path, where its modules could hide others.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from .channel import Channel
 
 UNREPORTED = 70
-"""The exit code of a probe that could not tell what became of it (EX_SOFTWARE of sysexits.h)."""
+"""The exit code of a probe that could not report its result (EX_SOFTWARE of sysexits.h)."""
 PACKAGE = "_envsolve_inside"
 
 
 def load_package(directory: str) -> None:
-    """Load this directory as a package of a name that no other has, so that its modules hide nothing."""
+    """Load this directory as a package with a unique name, so that its modules hide no others."""
     spec = importlib.util.spec_from_file_location(
         PACKAGE, os.path.join(directory, "__init__.py"), submodule_search_locations=[directory]
     )
@@ -40,11 +40,14 @@ def load_package(directory: str) -> None:
 
 
 def main(name: str, job: str, result_file: str) -> None:
-    """Run the probe ``name``; the process ends here, without the clean-up of libraries, which can hang."""
+    """Run the probe ``name`` and end the process, without the clean-up of libraries, which can hang."""
     end_with_parent()
     directory = os.path.dirname(os.path.abspath(__file__))
     sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry or os.getcwd()) != directory]
-    writes_no_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # here, where it is not ours to write
+    writes_no_bytecode, sys.dont_write_bytecode = (
+        sys.dont_write_bytecode,
+        True,
+    )  # # write no bytecode into envsolve's own directory
     load_package(directory)
     channel = importlib.import_module(PACKAGE + ".channel").Channel(result_file)
     try:
@@ -56,14 +59,14 @@ def main(name: str, job: str, result_file: str) -> None:
         channel.note(loaded=loaded())
         channel.finish(result)
     except BaseException as error:
-        tell(error, channel)
+        report_error(error, channel)
     flush(sys.stdout)
     flush(sys.stderr)
     os._exit(0)
 
 
 def end_with_parent() -> None:
-    """On Linux the process ends with the one that started it, so that no probe is left alone with a GPU (prctl(2))."""
+    """On Linux, end the process with its parent, so that no probe is left alone with a GPU (prctl(2))."""
     if sys.platform.startswith("linux"):
         import ctypes
 
@@ -74,8 +77,8 @@ def end_with_parent() -> None:
             pass
 
 
-def tell(error: BaseException, channel: Channel) -> None:
-    """Say what went wrong; where the file of the probe takes nothing either, on stderr, and with another exit code."""
+def report_error(error: BaseException, channel: Channel) -> None:
+    """Report an error; if the file of the probe cannot be written either, on stderr and with another exit code."""
     try:
         channel.fail(error)
     except BaseException:
@@ -85,7 +88,7 @@ def tell(error: BaseException, channel: Channel) -> None:
 
 
 def flush(stream: TextIO | None) -> None:
-    """Print what is still held back; a stream may be closed or not be there."""
+    """Flush a stream, which may be closed or missing."""
     try:
         if stream is not None:
             stream.flush()

@@ -1,4 +1,4 @@
-"""SiLU and a product in one kernel: servers of language models for PyTorch have one of their own, in half precision."""
+"""SiLU and a product in one kernel, in half precision: each language model server for PyTorch has its own one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .on_pytorch import PyTorch
 from .reference import Array
 
 TOLERANCE = 5e-3
-"""Inputs and results are rounded to eleven bits, each by up to 5e-4 of itself."""
+"""Inputs and results are rounded to eleven bits, each with a relative error of up to 5e-4."""
 OPERATIONS = (
     operations.Operation(
         "silu_and_mul",
@@ -25,12 +25,12 @@ OPERATIONS = (
 
 
 def run(job: Dict[str, object], channel: Channel, name: str, load: Callable[[str], ServerKernels]) -> Dict[str, object]:
-    """Run the kernel of the package ``name``; ``load`` imports it. A burn is left to PyTorch's own probe."""
+    """Run the kernel of the package ``name``; ``load`` imports it. PyTorch's own probe does the burn."""
     return operations.run(dict(job, burn=0), channel, name, load, OPERATIONS)
 
 
 class ServerKernels(PyTorch, ABC):
-    """A package with such a kernel, and the PyTorch that it is for."""
+    """A package with such a kernel, and its PyTorch."""
 
     def silu_and_mul(self, values: Array) -> Outcome:
         """SiLU of the left half of each row, times the right half."""

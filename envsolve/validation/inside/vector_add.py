@@ -1,7 +1,7 @@
-"""The kernel of the driver probe: adding two vectors of 65,536 numbers, in PTX, which the driver compiles for the GPU.
+"""The kernel of the driver probe: an addition of two vectors of 65,536 numbers, in PTX, which the driver compiles.
 
-PTX of a version and target this old can be read by every driver for these GPUs, and it runs on every newer GPU (release
-notes of the PTX ISA). Every ptxas from 11.8 to 13.5 makes code of these pairs for every GPU that it knows.
+Every driver for these GPUs can read PTX of such an old version and target, and it runs on every newer GPU (release
+notes of the PTX ISA). Every ptxas from 11.8 to 13.5 compiles these pairs for every GPU that it knows.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ COUNT = BLOCKS * THREADS
 SIZE = COUNT * 4
 """Bytes of one vector of 32-bit floats."""
 POISON = 0xFF
-"""What every byte of the sum is before the kernel runs: as floats these are NaN, which no sum here is."""
+"""The value of every byte of the sum before the kernel runs: as floats these are NaN, which no sum here is."""
 
 ENTRY = b"vector_add"
 PTX_PAIRS = (((5, 0), "4.0", "sm_50"), ((3, 5), "3.2", "sm_35"), ((0, 0), "3.0", "sm_30"))
-"""From which compute capability on, the version of PTX, and the target."""
+"""The first compute capability, the PTX version, and the target."""
 
 _PTX = """\
 .version {version}
@@ -51,16 +51,16 @@ _PTX = """\
 
 
 def ptx_for(capability: tuple[int, int]) -> bytes:
-    """The kernel for a GPU of this compute capability, ended by a zero byte as the driver wants it."""
+    """The kernel for a GPU of this compute capability, with a zero byte at the end for the driver."""
     version, target = next((version, target) for least, version, target in PTX_PAIRS if capability >= least)
     return _PTX.format(version=version, target=target).encode("ascii") + b"\0"
 
 
 class Vectors:
-    """What is added, and the sums.
+    """The vectors and their sums.
 
-    All numbers are multiples of a half below 2**20, so that every sum is exact in 32 bits and has one right answer.
-    Each round starts at another place of the same vectors: no memory cell gets the same number twice in a row.
+    All numbers are multiples of a half below 2**20, so that every sum is exact in 32 bits. Each round starts at another
+    offset of the same vectors: no memory cell gets the same number twice in a row.
     """
 
     def __init__(self) -> None:
@@ -70,14 +70,14 @@ class Vectors:
         self._twice = [vector.tobytes() * 2 for vector in (left, right, total)]
 
     def of_round(self, number: int) -> tuple[bytes, bytes, bytes]:
-        """Left, right and their sum, as bytes, for this round."""
+        """Left, right and their sum for this round, as bytes."""
         start = number * 257 % COUNT * 4
         left, right, total = (vector[start : start + SIZE] for vector in self._twice)
         return left, right, total
 
 
 def difference(found: bytes, expected: bytes) -> dict[str, object] | None:
-    """How the output of the kernel differs from what it must be; None if it does not.
+    """How the kernel's output differs from the expected one; None if it does not.
 
     ``untouched`` is whether all of it is still the poison.
     """

@@ -33,7 +33,7 @@ def details_of(text: str, given: Given | None = None) -> str:
     case = case_of(text, given)
     diagnosis = diagnoses(case, _RULES)[0]
     facts = CaseFacts(case, diagnosis.sightings, shipped(), diagnosis.causes[0].fields)
-    return shipped().entry(diagnosis.causes[0].id).said(facts).more
+    return shipped().entry(diagnosis.causes[0].id).words(facts).more
 
 
 def found_causes(text: str, given: Given | None = None) -> list[Cause]:

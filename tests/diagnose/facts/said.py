@@ -34,5 +34,5 @@ def words(case: Case, diagnosis: Diagnosis) -> str:
     """Everything that is said of the first cause."""
     cause = diagnosis.causes[0]
     facts = CaseFacts(case, diagnosis.sightings, shipped(), cause.fields)
-    said = shipped().entry(cause.id).said(facts)
+    said = shipped().entry(cause.id).words(facts)
     return "\n".join((said.title, said.cause, said.fix, *said.commands, said.more))

@@ -97,7 +97,9 @@ def test_nobody_is_told_to_update_to_a_driver_without_the_gpu(number: int, tmp_p
     for finding in examined(tmp_path, Case(PASCAL, readings=(reading,))).findings:
         assert not NEWER.search(finding.fix), finding
     told = the_finding(tmp_path, Case(PASCAL, readings=(reading,)), shipped().numbers[number])
-    if NEWER.search(shipped().of_number(number).said({"probed": True, **facts_of({Place.POSIX, Place.LINUX})}.get).fix):
+    if NEWER.search(
+        shipped().of_number(number).words({"probed": True, **facts_of({Place.POSIX, Place.LINUX})}.get).fix
+    ):
         assert "R580 and nothing after it" in told.fix
 
 

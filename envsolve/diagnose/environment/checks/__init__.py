@@ -1,1 +1,1 @@
-"""What is looked at in an environment: a module for each subject, a small function for each question."""
+"""The checks of an environment: a module for each subject, a small function for each check."""

@@ -1,4 +1,4 @@
-"""What the matrix knows of the builds of further packages, against the GPU and what is installed beside them."""
+"""The builds of further packages, by the facts in the matrix, against the GPU and the packages beside them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def packages_without_code(scene: Scene) -> Iterator[Finding]:
 
 
 def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
-    """Packages that load the libraries of another CUDA than the framework beside them brings."""
+    """Packages that load the libraries of another CUDA than that of their framework."""
     for package, facts in _known(scene):
         build = _build_beside(package, scene)
         cuda = build.cuda_version if build is not None else None
@@ -70,7 +70,7 @@ def packages_for_other_cuda(scene: Scene) -> Iterator[Finding]:
 
 
 def packages_that_need_others(scene: Scene) -> Iterator[Finding]:
-    """Builds and packages beside versions that they break with, or without what they need, as metadata do not say."""
+    """Builds and packages beside versions that break them, or without what they need, if metadata do not say so."""
     for build in scene.builds:
         known = {tuple(constraints_of(release, scene.matrix.build_facts)) for release in build.releases}
         for need in known.pop() if len(known) == 1 else ():
@@ -83,7 +83,7 @@ def packages_that_need_others(scene: Scene) -> Iterator[Finding]:
 
 
 def _known(scene: Scene) -> Iterator[tuple[Package, BuildFacts]]:
-    """The installed wheels that the matrix has facts on."""
+    """The installed wheels that the matrix has facts about."""
     there = {it.name for it in frameworks_among(scene.packages.by_name)}
     for package in scene.packages.by_name.values():
         if package.is_of_conda or parsed_version(package.version) is None:
@@ -94,7 +94,7 @@ def _known(scene: Scene) -> Iterator[tuple[Package, BuildFacts]]:
 
 
 def _build_beside(package: Package, scene: Scene) -> Build | None:
-    """The framework whose CUDA a package gets: the one that it goes with, else the only one."""
+    """The framework whose CUDA a package uses: the one that it belongs to, or else the only one."""
     own = [it for it in scene.builds if FRAMEWORKS[it.name].is_beside(package.name)]
     builds = own or list(scene.builds)
     return builds[0] if len(builds) == 1 else None
@@ -107,10 +107,10 @@ def _needs(
     installed = parsed_version(package.version) if package is not None else None
     if installed is not None and SpecifierSet(need.specifier).contains(installed, prereleases=True):
         return
-    said = f"{title} {version} requires {need.in_words}"
+    requirement = f"{title} {version} requires {need.in_words}"
     yield scene.finding(
         _OWN_IDS.get(need.name, "package-needs-another"),
-        () if package is None else (f"{package.folder.name} is installed", said),
+        () if package is None else (f"{package.folder.name} is installed", requirement),
         about=about,
         sources=sources,
         package=title,
@@ -123,7 +123,7 @@ def _needs(
 
 
 def _severity(facts: BuildFacts) -> Severity:
-    """Less than an error where only a part of the package is lost."""
+    """Less than an error if only a part of the package is affected."""
     return Severity.WARNING if facts.loss else Severity.ERROR
 
 
@@ -132,5 +132,5 @@ def _sources(facts: BuildFacts) -> tuple[str, ...]:
 
 
 def _versions(facts: Iterable[BuildFacts]) -> str | None:
-    """The versions that the first of them is about, as pip gets them: the matrix has the newest first."""
+    """The versions that the first fact is about, as a pip specifier: the matrix has the newest first."""
     return next((natural(it.versions) for it in facts), None)

@@ -1,6 +1,6 @@
-"""Conda and pip in one prefix: the same library from both, or one that has written over the other's package.
+"""Conda and pip in one prefix: the same library from both, or one that has overwritten the other's package.
 
-A process loads whichever copy it finds first, and one framework runs on the other's cuDNN or NCCL
+A process loads whichever copy it finds first, and one framework runs with the other's cuDNN or NCCL
 (pytorch/pytorch#186591, tensorflow/hub#884).
 """
 
@@ -22,7 +22,7 @@ from envsolve.validation.installed import is_of_driver
 
 
 def libraries_of_both(scene: Scene) -> Iterator[Finding]:
-    """CUDA's libraries that lie in the prefix, as conda's do, and in the packages that pip installed."""
+    """CUDA libraries that are both in the prefix, from conda, and in packages that pip installed."""
     if not scene.inventory.is_conda:
         return
     copies: dict[str, dict[str, Path]] = defaultdict(dict)
@@ -54,7 +54,7 @@ def libraries_of_both(scene: Scene) -> Iterator[Finding]:
 
 
 def overwritten_packages(scene: Scene) -> Iterator[Finding]:
-    """Python packages that conda lists as its own and that pip has replaced."""
+    """Python packages of conda's that pip has replaced."""
     if not scene.inventory.is_conda:
         return
     replaced = []
@@ -82,7 +82,7 @@ def overwritten_packages(scene: Scene) -> Iterator[Finding]:
 
 
 def _is_of_pip(package: Package, of_conda: Path) -> bool:
-    """Whether the metadata that is there now is not what conda brought."""
+    """Whether the current metadata is not from conda."""
     if package.folder != of_conda:
         return package.is_wheel and not package.is_of_conda
     return package.installer in ("pip", "uv")

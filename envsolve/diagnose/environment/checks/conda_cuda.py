@@ -1,7 +1,7 @@
-"""The CUDA of a conda prefix against its frameworks: toolkits of another major, builds for want of a driver.
+"""The CUDA of a conda prefix and its frameworks: toolkits of another major, builds solved without a driver.
 
-Conda's solver sees a driver as the virtual package ``__cuda``. Where it was solved without one, on the login node of a
-cluster or while an image was built, it takes builds for the CPU (conda, managing virtual packages:
+Conda's solver sees a driver as the virtual package ``__cuda``. If a prefix was solved without it, on the login node of
+a cluster or while an image was built, it gets builds for the CPU (conda, managing virtual packages:
 CONDA_OVERRIDE_CUDA).
 """
 
@@ -21,12 +21,12 @@ _WITH_BUILDS = (
     *(name for framework in FRAMEWORKS.values() for name in framework.conda_builds),
     *("libmagma", "py-xgboost"),
 )
-"""Conda packages that have builds for the CPU and for CUDA."""
+"""Conda packages with builds for the CPU and for CUDA."""
 _FOR_CPU = re.compile(r"(?:^|_)(?:cpu|mkl)(?:_|$)")
 
 
 def toolkit_of_another_cuda(scene: Scene) -> Iterator[Finding]:
-    """Frameworks that were built for another major of CUDA than conda's toolkit in the same prefix."""
+    """Frameworks built for another major version of CUDA than conda's toolkit in the same prefix."""
     toolkit = _toolkit(scene)
     if toolkit is None:
         return

@@ -1,4 +1,4 @@
-"""NVIDIA's packages for a CUDA that nothing installed here uses: harmless weight, until something finds them first."""
+"""NVIDIA packages for a CUDA that nothing installed here uses: harmless, until something finds them first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SHOWN = 8
 
 
 def leftover_packages(scene: Scene) -> Iterator[Finding]:
-    """Packages for another major of CUDA than any framework here was built for, which no package requires."""
+    """Packages for another major version of CUDA than any framework here, which no package requires."""
     used = {build.cuda_major for build in scene.builds if build.cuda_major is not None}
     if not used:
         return
@@ -38,7 +38,7 @@ def leftover_packages(scene: Scene) -> Iterator[Finding]:
 
 
 def major_of(package: Package, components: ComponentTable) -> int | None:
-    """The major of CUDA that one of NVIDIA's packages is for; from 13 on some names do not end in it any more."""
+    """The major version of CUDA that an NVIDIA package is for; since 13 some names no longer end in it."""
     suffix = cuda_suffix(package.name)
     if suffix is not None or not package.name.startswith("nvidia-"):
         return suffix

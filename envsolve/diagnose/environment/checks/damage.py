@@ -1,4 +1,4 @@
-"""Files that are in the place of a library and are none: cut off, empty, or a link to nothing."""
+"""Files in place of a library that are none: truncated, empty, or a broken link."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from envsolve.model.finding import Finding
 
 
 def damaged_libraries(scene: Scene) -> Iterator[Finding]:
-    """One finding for each library that is damaged: the environment's own, and those at which the loader gives up."""
+    """One finding for each damaged library: the environment's own, and those at which the loader stops."""
     own = list(scene.files.libraries) if scene.platform.is_windows else list(_own_files(scene))
     by_variable = scene.loads.directories
     found: dict[str, Path] = {}
@@ -44,7 +44,7 @@ def damaged_libraries(scene: Scene) -> Iterator[Finding]:
 
 
 def _own_files(scene: Scene) -> Iterator[Path]:
-    """The libraries that are judged whether or not anything loads them."""
+    """The libraries that are checked whether or not anything loads them."""
     yield from scene.files.libraries
     for framework in scene.files.frameworks:
         yield from framework.own_files

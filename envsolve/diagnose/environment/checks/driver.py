@@ -1,7 +1,7 @@
 """The driver of the machine against the CUDA that each framework was built with.
 
-* Machine code of a toolkit runs from the driver that minor-version compatibility names (NVIDIA, CUDA compatibility); a
-  forward-compatibility package in front of the driver's library raises what the driver supports.
+* Machine code of a toolkit needs the driver of minor-version compatibility (NVIDIA, CUDA compatibility); a
+forward-compatibility package before the driver's library raises what the driver supports.
 * PTX is compiled by the driver, which has to support the compiling toolkit in full (NVIDIA/nvbandwidth#61).
 """
 
@@ -19,7 +19,7 @@ _PTX_ONLY = "ptx-only"
 
 
 def driver_for_builds(scene: Scene) -> Iterator[Finding]:
-    """Frameworks that were built with a CUDA for which the driver is too old."""
+    """Frameworks built with a CUDA for which the driver is too old."""
     for build in scene.builds:
         toolkit = _toolkit(build, scene)
         if toolkit is not None and _is_below(toolkit, scene):
@@ -30,7 +30,7 @@ def driver_for_builds(scene: Scene) -> Iterator[Finding]:
 
 
 def driver_for_ptx(scene: Scene) -> Iterator[Finding]:
-    """Frameworks that hold only PTX for a GPU, of a CUDA that the driver does not support in full."""
+    """Frameworks that only have PTX for a GPU, of a CUDA that the driver does not support in full."""
     compiled = {finding.about for finding in scene.static.findings if finding.id == _PTX_ONLY}
     for build in scene.builds:
         cuda = build.cuda_version
@@ -40,7 +40,7 @@ def driver_for_ptx(scene: Scene) -> Iterator[Finding]:
 
 
 def _toolkit(build: Build, scene: Scene) -> Toolkit | None:
-    """The toolkit of the build; where only the major is known the oldest of it, which needs least."""
+    """The toolkit of the build; if only the major is known, its oldest one, which needs the least."""
     toolkits = scene.matrix.cuda.toolkits
     exact = build.cuda_version
     if exact is not None:
@@ -54,7 +54,7 @@ def _oldest(toolkits: tuple[Toolkit, ...], major: int | None) -> Toolkit | None:
 
 
 def _is_below(toolkit: Toolkit, scene: Scene) -> bool:
-    """Whether the driver is below the floor, and no compatibility package is in front that supports the major."""
+    """Whether the driver is below the floor, and no compatibility package that supports the major comes first."""
     host = scene.host
     supports = host.driver_cuda is not None and host.driver_cuda.major >= toolkit.version.major
     if supports or (host.driver is None and host.driver_cuda is None):
@@ -63,7 +63,7 @@ def _is_below(toolkit: Toolkit, scene: Scene) -> bool:
 
 
 def _is_newer_than_driver(cuda: CudaVersion, scene: Scene) -> bool:
-    """Whether the driver does not support ``cuda`` in full: by what libcuda says, else by its version."""
+    """Whether the driver does not support ``cuda`` in full, as libcuda reports, or else by its version."""
     if scene.host.driver_cuda is not None:
         return scene.host.driver_cuda < cuda
     full = scene.matrix.cuda.driver_for(cuda, windows=scene.windows_driver)
@@ -74,8 +74,8 @@ def _too_old(
     identifier: str, build: Build, cuda: object, floor: DriverVersion | None, sources: Iterable[str], scene: Scene
 ) -> Finding:
     driver, supports = scene.host.driver, scene.host.driver_cuda
-    said = f"driver {driver}" if driver is not None else "the driver"
-    evidence = (f"{build.label}: CUDA {cuda}", f"{said} (CUDA {supports})" if supports is not None else said)
+    named = f"driver {driver}" if driver is not None else "the driver"
+    evidence = (f"{build.label}: CUDA {cuda}", f"{named} (CUDA {supports})" if supports is not None else named)
     return scene.finding(
         identifier,
         evidence,

@@ -1,4 +1,4 @@
-"""Frameworks that were built for the CPU, on a machine that has a GPU."""
+"""Frameworks built for the CPU, on a machine that has a GPU."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from envsolve.validation.installed import Installed
 
 
 def cpu_builds(scene: Scene) -> Iterator[Finding]:
-    """Frameworks without CUDA, for a machine that has a GPU."""
+    """Frameworks without CUDA, on a machine that has a GPU."""
     there = {it.name: it for it in scene.files.frameworks}
     for known in FRAMEWORKS.values() if scene.has_gpu else ():
         shows = _shows_cpu(known, there.get(known.name), scene) if scene.files.is_wanted(known.name) else None
@@ -22,7 +22,7 @@ def cpu_builds(scene: Scene) -> Iterator[Finding]:
 
 
 def _shows_cpu(known: Framework, there: Installed | None, scene: Scene) -> str | None:
-    """How it shows that this is a CPU build; None for any other. ``there`` is None if its module is not."""
+    """The evidence that this is a CPU build; None for any other. ``there`` is None if its module is missing."""
     if there is not None:
         if there.says_no_gpu is not None:
             return there.says_no_gpu

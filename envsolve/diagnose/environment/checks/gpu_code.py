@@ -1,4 +1,4 @@
-"""Whether frameworks and the libraries they load hold code for the GPUs that are there."""
+"""Whether frameworks and the libraries they load have code for the GPUs of the machine."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _FAILS = {
     "cudnn_engines_precompiled": "convolutions",
     "nccl": "communication between GPUs",
 }
-"""What fails where a component holds no code for a GPU. Others hold little, or compile at run time."""
+"""What fails if a component has no code for a GPU. Others contain little, or compile at run time."""
 _MANY_GPUS = frozenset({"nccl"})
-"""What only programs on several GPUs use."""
+"""Libraries that only programs on several GPUs use."""
 
 
 def code_in_libraries(scene: Scene) -> Iterator[Finding]:
-    """Frameworks, and the libraries they load, whose files hold no code for a GPU; each GPU is judged by itself."""
+    """Frameworks and libraries they load whose files have no code for a GPU; each GPU is judged separately."""
     for build in scene.builds:
         own = scene.codes.in_files(build.framework.files(*build.framework.libraries.code))
         for gpu in scene.capabilities:
@@ -51,7 +51,7 @@ def code_in_libraries(scene: Scene) -> Iterator[Finding]:
 
 
 def code_of_builds(scene: Scene) -> Iterator[Finding]:
-    """Frameworks whose own files hold no code: the prefix, else the matrix, says which GPUs they are for."""
+    """Frameworks whose own files contain no code for a GPU, by the conda prefix or else by the matrix."""
     for build in scene.builds:
         if scene.codes.in_files(build.framework.files(*build.framework.libraries.code)):
             continue
@@ -62,7 +62,7 @@ def code_of_builds(scene: Scene) -> Iterator[Finding]:
 
 
 def _known_code(build: Build, scene: Scene) -> tuple[DeviceCode | None, tuple[str, ...]]:
-    """The code of a build: of its file in the prefix, else by the rows of the matrix where they agree, and these."""
+    """The code of a build and its sources: its file in the prefix, or else the rows of the matrix if these agree."""
     in_prefix = scene.codes.in_files(
         tuple(scene.inventory.prefix / name for name in build.framework.framework.conda_code)
     )

@@ -1,6 +1,6 @@
-"""Jupyter's kernels: those that start no Python any more, and those of this environment that start another's.
+"""Jupyter's kernels: those whose Python is gone, and those in this environment that start another's.
 
-The documentation of jupyter_core says where kernels are looked for (``jupyter --paths``).
+The documentation of jupyter_core describes where kernels are searched (``jupyter --paths``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from envsolve.model.finding import Finding
 SYSTEM = (Path("/usr/local/share/jupyter"), Path("/usr/share/jupyter"))
 _LONGEST = 64 * 1024
 _MOST = 100
-"""Kernels of one directory that are looked at."""
+"""The number of kernels in one directory that are examined."""
 
 
 class Kernel(NamedTuple):
-    """A kernel for Python: its folder, the program it starts, and whether it is kept in the environment itself."""
+    """A kernel for Python: its folder, the program it starts, and whether it is in the environment itself."""
 
     folder: Path
     program: str
@@ -31,24 +31,24 @@ class Kernel(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The name that Jupyter knows it by."""
+        """Its name in Jupyter."""
         return self.folder.name
 
     @property
     def file(self) -> Path:
-        """Where it is described."""
+        """The file that describes it."""
         return self.folder / "kernel.json"
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """The facts of findings on it."""
+        """The facts of findings about it."""
         return {"kernel": self.name, "path": str(self.file), "program": self.program}
 
 
 def kernels(scene: Scene) -> Iterator[Finding]:
-    """One finding for each kernel whose program is gone, or which lies in this environment and starts another's."""
+    """One finding for each kernel whose program is gone, or that is in this environment and starts another's."""
     for kernel in _kernels(scene):
-        if not Path(kernel.program).is_absolute():  # the Python that Jupyter itself runs on
+        if not Path(kernel.program).is_absolute():  # # the Python that Jupyter itself runs on
             continue
         fault = fault_of(Path(kernel.program))
         seen = f"{kernel.file}: argv[0] is {kernel.program}"
@@ -60,7 +60,7 @@ def kernels(scene: Scene) -> Iterator[Finding]:
 
 
 def _lies_in(program: str, scene: Scene) -> bool:
-    """Whether a program is the environment's: by its directory, since the Python of a venv is a link out of it."""
+    """Whether a program belongs to the environment, by its directory: the Python of a venv is a link out of it."""
     return Path(real(Path(program).parent)).is_relative_to(real(scene.inventory.prefix))
 
 
@@ -89,7 +89,7 @@ def _directories(scene: Scene) -> Iterator[Path]:
 
 
 def _program(file: Path) -> str | None:
-    """What a kernel for Python starts; None for another language, and for a file that is no kernel's."""
+    """The program that a Python kernel starts; None for another language, and for a file of another kind."""
     try:
         spec = json_value(text_of(file, _LONGEST) or "null") if is_directory(file.parent) else None
     except FileError:

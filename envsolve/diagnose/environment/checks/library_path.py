@@ -1,4 +1,4 @@
-"""What decides beside a library's own path what is loaded: LD_LIBRARY_PATH, LD_PRELOAD, the current directory."""
+"""What besides a library's own path decides what is loaded: LD_LIBRARY_PATH, LD_PRELOAD, the current directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FOREIGN = "foreign-library"
 
 
 def unused_library_path(scene: Scene) -> Iterator[Finding]:
-    """CUDA's libraries on LD_LIBRARY_PATH that no framework here loads."""
+    """CUDA libraries on LD_LIBRARY_PATH that no framework here loads."""
     if scene.loads.library_path is None or not scene.loads.with_path:
         return
     toolkits = {directory: names for directory in scene.loads.directories if (names := _toolkit_names(Path(directory)))}
@@ -52,9 +52,9 @@ def unused_library_path(scene: Scene) -> Iterator[Finding]:
 
 
 def hidden_copies(scene: Scene) -> Iterator[Finding]:
-    """Further copies of the libraries that are loaded, on the way that the loader goes.
+    """Further copies of loaded libraries on the search path of the loader.
 
-    Copies on LD_LIBRARY_PATH, and those that it has put behind others, have findings of their own.
+    Copies on LD_LIBRARY_PATH, and those that it hides, have findings of their own.
     """
     foreign = {finding.about for finding in scene.static.findings if finding.id == _FOREIGN}
     listed_there = {real(it) for it in scene.loads.directories}
@@ -69,7 +69,7 @@ def hidden_copies(scene: Scene) -> Iterator[Finding]:
 
 
 def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
-    """CUDA's libraries that LD_PRELOAD loads into every program, and files that it names in vain."""
+    """CUDA libraries that LD_PRELOAD loads into every program, and missing files in it."""
     entries = [entry for entry in _SEPARATORS.split(scene.environ.get("LD_PRELOAD", "")) if entry]
     if scene.platform.is_windows or not entries:
         return
@@ -93,44 +93,44 @@ def preloaded_libraries(scene: Scene) -> Iterator[Finding]:
 
 
 def current_directory(scene: Scene) -> Iterator[Finding]:
-    """Libraries whose own search path has an empty entry, for which the loader takes the current directory."""
-    asking = {}
+    """Libraries whose own search path has an empty entry, which means the current directory."""
+    needing = {}
     for file in (*scene.files.libraries, *(file for it in scene.files.frameworks for file in it.own_files)):
         library = scene.loads.read(file)
         paths = (library.rpath, library.runpath) if library is not None else ()
         empty = next((path for path in paths if path is not None and _has_empty_entry(path)), None)
         if empty is not None:
-            asking[file] = empty
-    if asking:
+            needing[file] = empty
+    if needing:
         lying = _cuda_names(scene.directory)
         yield scene.finding(
             "searches-current-directory",
-            (f"{file}: search path {path}" for file, path in asking.items()),
+            (f"{file}: search path {path}" for file, path in needing.items()),
             about="current directory",
             severity=Severity.WARNING if lying else None,
-            libraries=listed(file.name for file in asking),
+            libraries=listed(file.name for file in needing),
             others=listed(lying) if lying else None,
             directory=str(scene.directory),
         )
 
 
 def _has_empty_entry(path: str) -> bool:
-    """Whether an entry is empty; of an empty path there is none (``fillin_rpath`` of glibc)."""
+    """Whether an entry is empty; an empty path has no entry (``fillin_rpath`` of glibc)."""
     return bool(path) and "" in path.split(":")
 
 
 def _cuda_names(directory: Path) -> list[str]:
-    """The names of CUDA's libraries in a directory, the driver's too."""
+    """The names of CUDA libraries in a directory, including the driver's."""
     return [name for name in names_of(directory) if component_of(name) is not None and ".so" in name]
 
 
 def _toolkit_names(directory: Path) -> list[str]:
-    """The same without the driver's, which belong to no environment."""
+    """The names of CUDA libraries in a directory without the driver's, which belong to no environment."""
     return [name for name in _cuda_names(directory) if not is_of_driver(name)]
 
 
 def _cudnn_parts(directory: str, names: list[str], scene: Scene) -> list[str]:
-    """The parts of a cuDNN that may be of another release than the environment's."""
+    """The parts of a cuDNN that may be from another release than the environment's."""
     found = [name for name in names if (component_of(name) or "").startswith("cudnn_")]
     versions = {str(scene.owners.version_of(Path(directory, name))) for name in found}
     own = scene.packages.get(*(f"nvidia-cudnn-cu{build.cuda_major}" for build in scene.builds))

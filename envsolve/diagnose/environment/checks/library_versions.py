@@ -1,14 +1,14 @@
-"""Releases of CUDA's libraries that do not go together: with the framework that loads them, or with one another.
+"""Releases of CUDA libraries that do not match the framework that loads them, or each other.
 
 * cuDNN runs with the minor version it was compiled with or a newer one of the same major; PyTorch, TensorFlow and JAX
-  look, and refuse an older one (``torch/backends/cudnn/__init__.py``; ``cuda_dnn.cc`` of XLA, "Loaded runtime CuDNN
-  library").
+check this, and refuse an older one (``torch/backends/cudnn/__init__.py``; ``cuda_dnn.cc`` of XLA, "Loaded runtime CuDNN
+library").
 * The parts of cuDNN have to be of one release (NVIDIA cuDNN, API ``cudnnGetVersion``:
-  CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH).
-* A library loads only where the C and the C++ library have the versions of symbols that it asks for.
-* A library that takes a function from another does not load where that is of a release without it: cuSPARSE 12.5 with
-  the nvJitLink of 12.4 ends with "undefined symbol: __nvJitLinkComplete_12_5". Which functions these are, and of which
-  library they are expected, the files say.
+CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH).
+* A library loads only if the C and the C++ library have the symbol versions that it needs.
+* A library that uses a function of another one does not load if that is from a release without it: cuSPARSE 12.5 with
+the nvJitLink of 12.4 fails with "undefined symbol: __nvJitLinkComplete_12_5". The files say which functions these are,
+and from which library they are expected.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from envsolve.validation.inside.library_versions import component_of
 from envsolve.validation.installed import is_of_driver
 
 _UNVERSIONED = {"nccl": re.compile(rb"nccl[A-Z]\w*")}
-"""Libraries whose functions carry no version, and what those are called."""
+"""Libraries whose functions have no symbol version, and a pattern for the names of these functions."""
 _C, _CXX = re.compile(r"GLIBC_(\d+(?:\.\d+)+)"), re.compile(r"GLIBCXX_(\d+(?:\.\d+)+)")
-"""Versions of symbols, but for GLIBC_PRIVATE and the like."""
+"""Symbol versions, except GLIBC_PRIVATE and the like."""
 _CXX_LIBRARY = "libstdc++.so.6"
 _T = TypeVar("_T")
 
 
 class _Edge(NamedTuple):
-    """A file that needs a library, by the name it needs, and the file it gets."""
+    """A file that needs a library, the name that it needs, and the file that is found."""
 
     requester: str
     name: str
@@ -51,7 +51,7 @@ class _Edge(NamedTuple):
 
 
 def old_cudnn(scene: Scene) -> Iterator[Finding]:
-    """Frameworks that would load a cuDNN that is older than the one they were built with."""
+    """Frameworks that would load an older cuDNN than the one they were built with."""
     builds = {build.name: build for build in scene.builds}
     for loading in scene.loads.with_path:
         build = builds.get(loading.framework.name)
@@ -70,7 +70,7 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
                     wanted_minor=f"{wanted.major}.{wanted.minor}",
                     next_major=wanted.major + 1,
                     found_version=str(version),
-                    path=_whose(path, scene),
+                    path=_with_owner(path, scene),
                     package=None if owner is None else owner.name,
                     installer=None if owner is None else owner.by,
                     **_off(_by_variable([path], loading), scene),
@@ -78,7 +78,7 @@ def old_cudnn(scene: Scene) -> Iterator[Finding]:
 
 
 def cudnn_of_two_releases(scene: Scene) -> Iterator[Finding]:
-    """Frameworks that would load the parts of cuDNN from two places, of two releases."""
+    """Frameworks that would load parts of cuDNN of two releases, from two places."""
     for loading in scene.loads.with_path:
         places: dict[str, list[str]] = defaultdict(list)
         for name, path in loading.found():
@@ -90,7 +90,7 @@ def cudnn_of_two_releases(scene: Scene) -> Iterator[Finding]:
 
 
 def missing_functions(scene: Scene) -> Iterator[Finding]:
-    """Libraries that would get another one without the functions that they need of it."""
+    """Libraries that would get another library without the functions that they need from it."""
     symbols = _SymbolsOfFiles()
     seen: set[_Edge] = set()
     for loading in scene.loads.with_path:
@@ -103,7 +103,7 @@ def missing_functions(scene: Scene) -> Iterator[Finding]:
 
 
 def old_c_library(scene: Scene) -> Iterator[Finding]:
-    """Frameworks whose libraries were compiled for a newer C library than the machine has."""
+    """Frameworks with libraries compiled for a newer C library than the machine's."""
     here = scene.host.glibc
     for framework in scene.files.frameworks if here is not None else ():
         newer = _newer(framework.own_files, _C, Version(str(here)))
@@ -118,12 +118,12 @@ def old_c_library(scene: Scene) -> Iterator[Finding]:
 
 
 def old_cxx_library(scene: Scene) -> Iterator[Finding]:
-    """Frameworks whose libraries were compiled for a newer C++ library than their process gets."""
+    """Frameworks with libraries compiled for a newer C++ library than the one in their process."""
     for loading in scene.loads.with_path:
         found = next((it.path for it in loading.lookups if it.name == _CXX_LIBRARY and it.path is not None), None)
         has = _newest(_read(defined_versions, found), _CXX) if found is not None else None
-        asking = {it.requester for it in loading.lookups if it.name == _CXX_LIBRARY and it.requester is not None}
-        newer = _newer(asking, _CXX, has) if has is not None else {}
+        needing = {it.requester for it in loading.lookups if it.name == _CXX_LIBRARY and it.requester is not None}
+        newer = _newer(needing, _CXX, has) if has is not None else {}
         if found is not None and newer:
             yield scene.finding(
                 "cxx-library-too-old",
@@ -131,19 +131,19 @@ def old_cxx_library(scene: Scene) -> Iterator[Finding]:
                 about=loading.framework,
                 wanted=str(max(newer.values())),
                 found_version=str(has),
-                path=_whose(found, scene),
+                path=_with_owner(found, scene),
                 **_off(_by_variable([found], loading), scene),
             )
 
 
 def _newer(files: Iterable[Path | str], pattern: re.Pattern[str], than: Version) -> dict[Path | str, Version]:
-    """The files that ask for symbols of a newer library ``than`` this one, and how new."""
-    asking = {file: _newest((it.version for it in _read(read_needed_versions, file)), pattern) for file in files}
-    return {file: version for file, version in asking.items() if version is not None and version > than}
+    """The files that need symbols of a newer library ``than`` this one, and of which version."""
+    needing = {file: _newest((it.version for it in _read(read_needed_versions, file)), pattern) for file in files}
+    return {file: version for file, version in needing.items() if version is not None and version > than}
 
 
 def _read(read: Callable[[Path], Iterable[_T]], file: Path | str) -> Iterable[_T]:
-    """What ``read`` finds in a file; nothing where it is no library."""
+    """What ``read`` returns for a file; empty if the file is not a library."""
     try:
         return read(Path(file))
     except UnreadableLibraryError:
@@ -161,7 +161,7 @@ class _SymbolsOfFiles:
         self._read: dict[str, Symbols] = {}
 
     def missing(self, edge: _Edge) -> list[str]:
-        """What the requester takes from the library and the provider does not have."""
+        """The symbols that the requester needs from the library and the provider does not define."""
         wanted = self._of(edge.requester).wanted
         names = set(wanted.get(edge.name, ()))
         pattern = _UNVERSIONED.get(component_of(edge.name) or "")
@@ -180,7 +180,7 @@ class _SymbolsOfFiles:
 
 
 def _edges(loading: Loading, scene: Scene) -> Iterator[_Edge]:
-    """What files need of CUDA's libraries; functions of what a framework opens by name are looked up one by one."""
+    """The needs for CUDA libraries; functions of libraries that a framework opens by name are looked up one by one."""
     for lookup in loading.lookups:
         is_cuda = component_of(lookup.name) is not None and not is_of_driver(lookup.name)
         if is_cuda and lookup.path is not None and lookup.requester is not None:
@@ -190,7 +190,7 @@ def _edges(loading: Loading, scene: Scene) -> Iterator[_Edge]:
 
 
 def _built_with(build: Build) -> Version | None:
-    """The cuDNN of the build, else the oldest that its package admits."""
+    """The cuDNN of the build, or else the oldest one that its package allows."""
     if build.cudnn is not None:
         return build.cudnn
     bounds = {
@@ -209,18 +209,18 @@ def _is_too_old(version: Version, wanted: Version) -> bool:
 
 
 def _by_variable(paths: Sequence[str], loading: Loading) -> list[str]:
-    """Those of ``paths``, as the loader writes them, to which LD_LIBRARY_PATH led."""
+    """Those of ``paths``, as the loader writes them, that were found through LD_LIBRARY_PATH."""
     led = {it.path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH}
     return [path for path in paths if path in led]
 
 
-def _whose(path: str, scene: Scene) -> str:
+def _with_owner(path: str, scene: Scene) -> str:
     owner = scene.owners.of(path)
     return f"{shown(path)} ({owner.label})" if owner is not None else shown(path)
 
 
 def _off(by_variable: Sequence[str], scene: Scene) -> dict[str, object]:
-    """Facts on the directories of LD_LIBRARY_PATH that files came from; none for files that did not."""
+    """Facts on the directories of LD_LIBRARY_PATH that files came from; empty if none did."""
     return scene.loads.facts_without(map(os.path.dirname, by_variable)) if by_variable else {}
 
 
@@ -228,13 +228,13 @@ def _two_releases(
     loading: Loading, places: Mapping[str, list[str]], versions: Mapping[str, Version | None], scene: Scene
 ) -> Finding:
     paths = [path for paths in places.values() for path in paths]
-    said = (f"{place} ({versions[place]})" if versions[place] is not None else place for place in places)
+    with_versions = (f"{place} ({versions[place]})" if versions[place] is not None else place for place in places)
     return scene.finding(
         "cudnn-parts-from-two-places",
         map(shown, paths),
         about=loading.framework,
         severity=Severity.WARNING if None in versions.values() else None,
-        places=tuple(said),
+        places=tuple(with_versions),
         **_off(_by_variable(paths, loading), scene),
     )
 
@@ -248,7 +248,7 @@ def _missing_functions(edge: _Edge, missing: list[str], loading: Loading, scene:
         about=loading.framework,
         requester=Path(edge.requester).name,
         library=edge.name,
-        path=_whose(edge.provider, scene),
+        path=_with_owner(edge.provider, scene),
         function=missing[0],
         more_functions=len(missing) - 1,
         package=None if owner is None else owner.name,

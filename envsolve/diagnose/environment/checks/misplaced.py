@@ -1,4 +1,4 @@
-"""Libraries that come from the wrong place: by LD_LIBRARY_PATH from elsewhere, of two majors, or the driver's stub."""
+"""Libraries from the wrong place: from elsewhere through LD_LIBRARY_PATH, of two majors, or the driver's stub."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STUBS = "stubs"
 
 
 def foreign_libraries(scene: Scene) -> Iterator[Finding]:
-    """CUDA's libraries that LD_LIBRARY_PATH takes from elsewhere."""
+    """CUDA libraries from elsewhere that are found through LD_LIBRARY_PATH."""
     for loading, without in zip(scene.loads.with_path, scene.loads.without_path, strict=True):
         instead = dict(without.found())
         by_variable = {it.path for it in loading.lookups if it.rule is Rule.LIBRARY_PATH}
@@ -58,7 +58,7 @@ def foreign_libraries(scene: Scene) -> Iterator[Finding]:
 
 
 def two_majors(scene: Scene) -> Iterator[Finding]:
-    """Components of which the frameworks would load two majors; worse where one framework does by itself."""
+    """Components with two majors that frameworks would load; worse if one framework loads both."""
     by_component: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
     for loading in scene.loads.with_path:
         for name, path in loading.found():
@@ -82,7 +82,7 @@ def two_majors(scene: Scene) -> Iterator[Finding]:
 
 
 def stubs(scene: Scene) -> Iterator[Finding]:
-    """The toolkit's stand-in for libcuda, found before the driver's or in LD_LIBRARY_PATH."""
+    """The toolkit's stub of libcuda, found before the driver's library or in LD_LIBRARY_PATH."""
     taken = {path for loading in scene.loads.with_path for name, path in loading.found() if is_of_driver(name)}
     loaded = sorted(path for path in taken if _STUBS in Path(real(path)).parts)
     directories = [it for it in scene.loads.directories if _STUBS in Path(real(it)).parts]
@@ -100,10 +100,10 @@ def stubs(scene: Scene) -> Iterator[Finding]:
 
 
 def cuda_major(path: str, names: LibraryNames) -> str | None:
-    """The major of CUDA that a file belongs to, where names tell it: its own, or those of what it needs or lies with.
+    """The major of CUDA that a file belongs to, by its own name, or by what it needs or what is in its directory.
 
-    libcusolver.so.11 is of CUDA 11 and of CUDA 12. It needs a libcublas that is of one of them, and a directory of a
-    toolkit holds the libraries of one toolkit.
+    libcusolver.so.11 belongs to CUDA 11 and to CUDA 12. It needs a libcublas of one of them, and a directory of a
+    toolkit contains the libraries of one toolkit.
     """
     own = names.cuda_majors(Path(path).name)
     if len(own) == 1:

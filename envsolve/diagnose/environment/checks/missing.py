@@ -1,4 +1,4 @@
-"""Libraries that a framework asks for and does not get: where they were looked for, and what brings them."""
+"""Libraries that a framework needs and does not find: where they were searched, and what installs them."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def missing_libraries(scene: Scene) -> Iterator[Finding]:
     """Libraries that the loader does not find: one finding for each framework, and one for what a variable hides."""
     for loading, without in zip(scene.loads.with_path, scene.loads.without_path, strict=True):
         known = loading.framework.libraries
-        asked = {it.name: it for it in loading.lookups if _is_missing(it, loading, for_gpu=scene.for_gpu)}
-        own = [name for name in asked if name in scene.files.own]
+        needed = {it.name: it for it in loading.lookups if _is_missing(it, loading, for_gpu=scene.for_gpu)}
+        own = [name for name in needed if name in scene.files.own]
         if known.preload is Preload.REQUESTED and own:
             evidence = (f"{name} is {scene.files.own[name]}" for name in own)
             call = loading.framework.framework.preload_call
@@ -36,10 +36,10 @@ def missing_libraries(scene: Scene) -> Iterator[Finding]:
                 "preload-needed", evidence, about=loading.framework, severity=Severity.INFO, preload=call
             )
         if known.preload is not Preload.NEVER:
-            asked = {name: it for name, it in asked.items() if name not in own}
+            needed = {name: it for name, it in needed.items() if name not in own}
         found_without = {name for name, _ in without.found()}
-        hidden = [lookup for name, lookup in asked.items() if name in found_without]
-        absent = [lookup for name, lookup in asked.items() if name not in found_without]
+        hidden = [lookup for name, lookup in needed.items() if name in found_without]
+        absent = [lookup for name, lookup in needed.items() if name not in found_without]
         if hidden:
             yield scene.finding(
                 _ID,
@@ -56,7 +56,7 @@ def missing_libraries(scene: Scene) -> Iterator[Finding]:
 
 
 def missing_dlls(scene: Scene) -> Iterator[Finding]:
-    """The same on Windows, a finding for each DLL."""
+    """DLLs that Windows does not find, one finding for each."""
     for framework, lookups in scene.loads.dlls:
         missing = {it.name: it for it in lookups if it.path is None and it.failure is None}
         for lookup in missing.values() if scene.for_gpu or framework.libraries.on_import else ():
@@ -66,10 +66,10 @@ def missing_dlls(scene: Scene) -> Iterator[Finding]:
 
 
 def _is_missing(lookup: Lookup, loading: Loading, *, for_gpu: bool) -> bool:
-    """Whether its absence is a fault: of a driver's library it is another one, and without a GPU few are used."""
+    """Whether its absence is a fault: a driver library has another finding, and without a GPU few are used."""
     if lookup.path is not None or lookup.failure is not None or is_of_driver(lookup.name):
         return False
-    if Path(lookup.name).is_symlink():  # a root that is a broken link is damaged
+    if Path(lookup.name).is_symlink():  # # a root that is a broken link counts as damaged
         return False
     return lookup.name not in loading.optional and (for_gpu or lookup.name in loading.on_import)
 
@@ -99,7 +99,7 @@ def _missing(lookups: Sequence[Lookup], loading: Loading, scene: Scene) -> Findi
 
 
 def _of_extra(framework: Installed, evidence: Sequence[str], scene: Scene) -> Finding | None:
-    """The finding where pip brings the missing libraries with an extra of the framework, as TensorFlow's and-cuda."""
+    """The finding if an extra of the framework installs the missing libraries, such as TensorFlow's and-cuda."""
     build = next(it for it in scene.builds if it.name == framework.name)
     release = build.releases[0] if build.conda is None and build.releases else None
     if release is None or not release.extras or any(map(component_in, scene.packages.by_name)):
@@ -143,12 +143,12 @@ def _missing_dll(framework: Installed, lookup: DllLookup, scene: Scene) -> Findi
 
 
 def _fails(lookups: Sequence[Lookup], loading: Loading) -> bool:
-    """Whether the import alone needs one of them."""
+    """Whether the import itself needs one of them."""
     return any(it.name in loading.on_import for it in lookups)
 
 
 def _severity(scene: Scene, *, fails: bool) -> Severity | None:
-    """Less than an error for what only a GPU needs, where none is; ``fails`` says whether the import does."""
+    """Less than an error for what only a GPU needs, if there is none; ``fails`` says whether the import fails."""
     return None if scene.has_gpu or fails else Severity.WARNING
 
 
@@ -157,7 +157,7 @@ def _install(scene: Scene) -> str:
 
 
 def _by_variable(loading: Loading) -> Iterator[str]:
-    """The directories of LD_LIBRARY_PATH that the framework's libraries come from."""
+    """The directories of LD_LIBRARY_PATH that libraries of the framework come from."""
     for it in loading.lookups:
         if it.path is not None and it.rule is Rule.LIBRARY_PATH and not is_of_driver(it.name):
             yield os.path.dirname(it.path)  # noqa: PTH120 - as the loader wrote it

@@ -1,4 +1,4 @@
-"""Files that two packages have written: which of them is there depends on the order in which they were installed."""
+"""Files that two packages have written: which one is there depends on the order of installation."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from envsolve.diagnose.environment.words import listed
 from envsolve.model.finding import Finding
 
 _COMMON = {"test", "tests", "testing", "doc", "docs", "example", "examples", "benchmarks", "scripts", "tools"}
-"""Folders that many packages leave among the modules by mistake, and that no one imports."""
+"""Folders that many packages install among the modules by mistake, and that no one imports."""
 _SHOWN = 4
 
 
 def two_distributions(scene: Scene) -> Iterator[Finding]:
-    """Distributions of one framework or of one library of NVIDIA's that have written the same files."""
+    """Distributions of one framework or one NVIDIA library that have written the same files."""
     for packages, what, files in scene.packages.known_pairs:
         names = {package.name for package in packages}
         won = {it.winner.label: it for it in scene.altered if it.winner and {it.package.name, it.winner.name} <= names}
@@ -38,7 +38,7 @@ def two_distributions(scene: Scene) -> Iterator[Finding]:
 
 
 def shared_files(scene: Scene) -> Iterator[Finding]:
-    """Other packages that have written different files to one place."""
+    """Other packages that have written different files to the same path."""
     pairs: dict[tuple[str, ...], list[str]] = defaultdict(list)
     packages: dict[tuple[str, ...], list[Package]] = {}
     for (_, path), claims in scene.packages.claims.items():
@@ -59,12 +59,12 @@ def shared_files(scene: Scene) -> Iterator[Finding]:
 
 
 def is_known_pair(scene: Scene, *names: str) -> bool:
-    """Whether these packages are known to have the same files, as two builds of one framework."""
+    """Whether these packages are known to have the same files, like two builds of one framework."""
     return any(set(names) <= {package.name for package in packages} for packages, *_ in scene.packages.known_pairs)
 
 
 def seen(altered: Altered) -> str:
-    """The file as it is, and as its package brought it."""
+    """The file as it is, and as its package installed it."""
     file = Path(altered.package.location, altered.path)
     if altered.size != altered.row.size:
         return f"{file} has {altered.size} bytes, its RECORD says {altered.row.size}"
@@ -78,6 +78,6 @@ def _matters(path: str) -> bool:
 
 
 def _differ(claims: tuple[tuple[Package, Row], ...]) -> bool:
-    """Whether the packages brought different files; of those that do not say, nothing is assumed."""
+    """Whether the packages installed different files; if the RECORDs do not say, they are taken as equal."""
     digests = {row.sha256 for _, row in claims}
     return len(digests) > 1 and None not in digests

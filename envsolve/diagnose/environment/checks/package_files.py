@@ -1,4 +1,4 @@
-"""The files of packages against what their RECORD says: gone, or not those that were installed."""
+"""Files of packages that differ from their RECORD: gone, or not those that were installed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from envsolve.model.finding import Finding, Severity
 from envsolve.validation.inside.library_versions import component_of
 
 _UNUSED = {"test", "tests"}
-"""Folders that images are made smaller by leaving out."""
+"""Folders that are often removed to make images smaller."""
 
 
 def missing_files(scene: Scene) -> Iterator[Finding]:
@@ -30,7 +30,7 @@ def missing_files(scene: Scene) -> Iterator[Finding]:
 
 
 def overwritten_files(scene: Scene) -> Iterator[Finding]:
-    """Libraries of the GPU stack that another package, or someone, has written over."""
+    """Libraries of the GPU stack that another package, or someone, has overwritten."""
     damaged = {
         line.partition(": ")[0] for it in scene.static.findings if it.id == "library-damaged" for line in it.evidence
     }

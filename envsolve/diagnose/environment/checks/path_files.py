@@ -1,4 +1,4 @@
-"""The .pth files beside packages: directories that they add and that are gone, lines that fail at every start."""
+"""The .pth files beside packages: directories that no longer exist, lines that fail at every start."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class _Fault(NamedTuple):
 
 
 def path_files(scene: Scene) -> Iterator[Finding]:
-    """One finding for each .pth file that does not do what it is there for."""
+    """One finding for each .pth file that does not work."""
     for directory in module_directories(scene):
         for name in names_of(directory):
             if name.endswith(".pth") and not name.startswith("."):

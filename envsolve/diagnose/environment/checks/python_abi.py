@@ -14,7 +14,7 @@ _TAGGED = re.compile(r"(?P<stem>.+?)\.(?:cpython-|cp)(?P<tag>3\d+t?)-[\w-]+\.(?:
 
 
 def modules_of_another_python(scene: Scene) -> Iterator[Finding]:
-    """Packages with compiled modules of which none is for this Python; a wheel may bring each for several."""
+    """Packages whose compiled modules are all for another Python; a wheel may contain each for several."""
     here = "".join(scene.inventory.python.split(".")[:2])
     if not here or not scene.inventory.takes_usual_wheels:
         return

@@ -1,4 +1,4 @@
-"""Whether commands reach the active environment: its Python and pip are first on PATH, its modules first in line."""
+"""Whether commands reach the active environment: its Python and pip are first on PATH, its modules found first."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SHOWN = 6
 
 
 def stale_activation(scene: Scene) -> Iterator[Finding]:
-    """Variables of activation that name no environment any more."""
+    """Activation variables that no longer name an environment."""
     for stale in stale_in(scene.shell, scene.inventory.prefix):
         evidence = (f"{stale.variable}={stale.path}", f"looked at: {scene.inventory.executable}")
         yield scene.finding(
@@ -33,7 +33,7 @@ def stale_activation(scene: Scene) -> Iterator[Finding]:
 
 
 def other_python(scene: Scene) -> Iterator[Finding]:
-    """An active environment whose Python is not the one that ``python`` starts."""
+    """An active environment, if ``python`` starts another Python."""
     prefix = _active_prefix(scene)
     found = _on_path("python", scene) or _on_path("python3", scene)
     if prefix is None or found is None or _lies_in(found, prefix):
@@ -51,13 +51,13 @@ def other_python(scene: Scene) -> Iterator[Finding]:
 
 
 def other_pip(scene: Scene) -> Iterator[Finding]:
-    """An active environment with a pip of its own, where ``pip`` is another one."""
+    """An active environment with its own pip, if ``pip`` is another one."""
     prefix = _active_prefix(scene)
     found = _on_path("pip", scene)
     if prefix is None or found is None or _lies_in(found, prefix):
         return
     python = _on_path("python", scene) or _on_path("python3", scene)
-    if python is not None and not _lies_in(python, prefix):  # the other finding says it all
+    if python is not None and not _lies_in(python, prefix):  # # the other finding covers this
         return
     has_own = _program(prefix / "bin", "pip") is not None
     severity = Severity.WARNING if has_own else None
@@ -66,14 +66,14 @@ def other_pip(scene: Scene) -> Iterator[Finding]:
 
 
 def python_home(scene: Scene) -> Iterator[Finding]:
-    """PYTHONHOME, which sends every Python to the standard library of one."""
+    """PYTHONHOME, which makes every Python use one standard library."""
     home = scene.environ.get("PYTHONHOME")
     if home:
         yield scene.finding("python-home-set", (f"PYTHONHOME={home}",), about="PYTHONHOME", path=home)
 
 
 def injected_modules(scene: Scene) -> Iterator[Finding]:
-    """Packages of the GPU stack that PYTHONPATH or the user's own directory puts into the environment."""
+    """Packages of the GPU stack that PYTHONPATH or the user's own directory adds to the environment."""
     own = {it.name: it for it in scene.packages.every if it.location.is_relative_to(scene.inventory.prefix)}
     for variable, directories in _sources(scene):
         strangers = Packages(it for it in directories if not it.is_relative_to(scene.inventory.prefix)).by_name
@@ -98,7 +98,7 @@ def injected_modules(scene: Scene) -> Iterator[Finding]:
 
 
 def _active_prefix(scene: Scene) -> Path | None:
-    """The environment, where it is one that is active."""
+    """The prefix of the environment if it is active."""
     prefix = scene.inventory.prefix
     return prefix if any(_same(scene.shell.get(name), prefix) for name in ACTIVE) else None
 
@@ -119,12 +119,12 @@ def _program(directory: Path, name: str) -> Path | None:
 
 
 def _lies_in(program: Path, prefix: Path) -> bool:
-    """Whether a program is the prefix's: by its directory, since the Python of a venv is a link out of it."""
+    """Whether a program belongs to the prefix, by its directory: the Python of a venv is a link out of it."""
     return Path(real(program.parent)).is_relative_to(real(prefix))
 
 
 def _sources(scene: Scene) -> Iterator[tuple[str, list[Path]]]:
-    """What adds directories to those of the environment, and which."""
+    """What adds directories to the environment, and which."""
     listed = [scene.directory / entry for entry in scene.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     if listed:
         yield "PYTHONPATH", [it for it in listed if is_directory(it)]

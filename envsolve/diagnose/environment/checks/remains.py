@@ -1,6 +1,6 @@
-"""What interrupted installations leave: renamed folders, metadata without a record, two versions of one.
+"""Remains of interrupted installations: renamed folders, metadata without a record, two versions of one package.
 
-pip renames a package it replaces, its first letter to ``~``, and takes the new name away at the end
+pip renames a package it replaces, its first letter to ``~``, and removes the renamed one at the end
 (``pip/_internal/req/req_uninstall.py``, AdjacentTempDirectory); an interruption leaves it.
 """
 
@@ -24,7 +24,7 @@ _SHOWN = 8
 
 
 def closed_directories(scene: Scene) -> Iterator[Finding]:
-    """Directories of the environment that may not be listed: what they hold was not looked at."""
+    """Directories of the environment that cannot be listed: their content was not examined."""
     for directory in (*scene.inventory.search_path, scene.inventory.prefix / "conda-meta"):
         if is_directory(directory):
             try:
@@ -37,7 +37,7 @@ def closed_directories(scene: Scene) -> Iterator[Finding]:
 
 
 def renamed(scene: Scene) -> Iterator[Finding]:
-    """Folders that pip renamed and left."""
+    """Folders that pip renamed and did not remove."""
     for directory in module_directories(scene):
         remains = [name for name in names_of(directory) if name.startswith("~")]
         if remains:
@@ -69,12 +69,12 @@ def recorded_twice(scene: Scene) -> Iterator[Finding]:
                 versions=tuple(versions),
                 directory=str(directory),
             )
-            uninstall = f"pip uninstall -y {name}"  # what is recorded twice is uninstalled twice
+            uninstall = f"pip uninstall -y {name}"  # # a package that is recorded twice must be uninstalled twice
             yield finding._replace(commands=(uninstall, uninstall, f"pip install {name}"))
 
 
 def without_record(scene: Scene) -> Iterator[Finding]:
-    """Packages whose metadata was half removed: no RECORD where the installer writes one, or no METADATA."""
+    """Packages whose metadata was partly removed: no RECORD although the installer writes one, or no METADATA."""
     for package in scene.packages.every:
         if not package.is_wheel or len(scene.packages.together[package.location, package.name]) > 1:
             continue
@@ -99,7 +99,7 @@ def module_directories(scene: Scene) -> tuple[Path, ...]:
 
 
 def _meant(remains: str, scene: Scene) -> str | None:
-    """The package that was renamed: ``~orch`` and ``~orch-2.8.0.dist-info`` were those of torch."""
+    """The package that was renamed: ``~orch`` and ``~orch-2.8.0.dist-info`` belonged to torch."""
     stem = normalized(remains.lstrip("~").removesuffix(".dist-info").partition("-")[0])
     names = (name for name in scene.packages.by_name if name[1:] == stem)
     return next(names, None)

@@ -1,12 +1,12 @@
-"""Versions that installed packages require of one another and do not get, as far as GPU stacks are concerned.
+"""Unmet requirements between installed packages, as far as GPU stacks are concerned.
 
-``pip check`` says the same of all packages; here the frameworks' own pairs are distinguished, since these do not even
-load:
+``pip check`` reports the same for all packages. Here the frameworks' own pairs are distinguished, since these do not
+even load:
 
 * the extensions of torchvision and torchaudio are built against one minor release of PyTorch, whose C++ interface
-  changes with each (pytorch/vision README, table of versions);
+changes with each (pytorch/vision README, table of versions);
 * jax refuses a jaxlib that is older than its minimum or newer than itself (``jax/_src/lib/__init__.py``), and jaxlib
-  leaves a CUDA plugin of another version unused (``jaxlib/plugin_support.py``).
+ignores a CUDA plugin of another version (``jaxlib/plugin_support.py``).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _LOCAL = re.compile(r"cu\d+|cpu|rocm[\d.]+|xpu")
 
 
 def requirements(scene: Scene) -> Iterator[Finding]:
-    """Requirements that are not met: a finding for each package that has some, and for each pair that must agree."""
+    """Unmet requirements: a finding for each package that has some, and for each pair that must match."""
     plain: dict[str, dict[str, Wanted]] = defaultdict(dict)
     severities: dict[str, Severity] = {}
     pairs: dict[tuple[str, str], Finding] = {}
@@ -52,12 +52,12 @@ def requirements(scene: Scene) -> Iterator[Finding]:
                 about=requirer,
                 other=installed.name,
                 other_version=installed.version,
-                requirement=_said(wanted.requirement),
+                requirement=_text(wanted.requirement),
             )
             pairs.setdefault((requirer.name, wanted.name), finding)
         else:
             label = wanted.requirer.label
-            plain[label].setdefault(_said(wanted.requirement), wanted)
+            plain[label].setdefault(_text(wanted.requirement), wanted)
             worst = severities.get(label, Severity.INFO)
             severities[label] = worst if wanted.assumed else Severity.WARNING
     yield from pairs.values()
@@ -66,7 +66,7 @@ def requirements(scene: Scene) -> Iterator[Finding]:
 
 
 def parts_of_one_version(scene: Scene) -> Iterator[Finding]:
-    """Parts of a framework in another version than it takes, as CUDA plugins of JAX: it runs on the CPU."""
+    """Parts of a framework in a version that it does not accept, such as CUDA plugins of JAX: it runs on the CPU."""
     for known in FRAMEWORKS.values():
         for parts, taker in known.same_version.items():
             takes = scene.packages.get(taker)
@@ -83,7 +83,7 @@ def parts_of_one_version(scene: Scene) -> Iterator[Finding]:
 
 
 def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
-    """Companions of a framework, as torchvision of PyTorch, that were built for another CUDA than it, or for none."""
+    """Companions of a framework, such as torchvision, that were built for another CUDA, or for none."""
     for build in scene.builds:
         variant = _variant(build.version)
         for name in FRAMEWORKS[build.name].built_with:
@@ -108,14 +108,14 @@ def companions_of_one_cuda(scene: Scene) -> Iterator[Finding]:
 
 
 def _concerns(wanted: Wanted) -> bool:
-    """Whether it matters to the GPU stack who requires or what is required; parts of one version have another check."""
+    """Whether the requirement matters to the GPU stack; parts that need the same version have another check."""
     if any(re.fullmatch(parts, wanted.name) for it in FRAMEWORKS.values() for parts in it.same_version):
         return False
     return is_of_gpu_stacks(wanted.requirer.name) or is_of_gpu_stacks(wanted.name)
 
 
 def _is_unmet(wanted: Wanted, scene: Scene) -> bool:
-    """Whether what is there is not what is wanted."""
+    """Whether the installed version does not meet the requirement."""
     installed = scene.packages.by_name.get(wanted.name)
     if installed is None:
         missed = not wanted.assumed and not wanted.requirer.is_of_conda and is_of_gpu_stacks(wanted.requirer.name)
@@ -124,27 +124,27 @@ def _is_unmet(wanted: Wanted, scene: Scene) -> bool:
     if version is None or wanted.requirement.specifier.contains(version, prereleases=True):
         return False
     of_conda = wanted.requirer.is_of_conda and installed.is_of_conda
-    return not of_conda or _is_pair(wanted)  # conda's own metadata decided, and relaxes what wheels pin
+    return not of_conda or _is_pair(wanted)  # # conda's own metadata decided, and relaxes what wheels pin
 
 
 def _stands_in(name: str, scene: Scene) -> bool:
-    """Whether another package of the same framework is there: tensorflow-cpu serves who requires tensorflow."""
+    """Whether another package of the same framework is there: tensorflow-cpu meets a requirement on tensorflow."""
     there = {it.name for it in frameworks_among(scene.packages.by_name)}
     return any(it.name in there for it in frameworks_among([name]))
 
 
-def _said(requirement: Requirement) -> str:
+def _text(requirement: Requirement) -> str:
     return f"{requirement.name}{requirement.specifier}"
 
 
 def _is_pair(wanted: Wanted) -> bool:
-    """Whether the two are of one mould."""
+    """Whether the two must match."""
     pairs = (pair for it in FRAMEWORKS.values() for pair in it.pairs.items())
     return any(re.fullmatch(one, wanted.requirer.name) and re.fullmatch(other, wanted.name) for one, other in pairs)
 
 
 def _breaks(wanted: Wanted, installed: Package) -> bool:
-    """Whether the difference keeps it from loading; of a framework a patch release keeps its interface."""
+    """Whether the difference prevents loading; a patch release of a framework keeps its interface."""
     version = parsed_version(installed.version)
     if not frameworks_among([wanted.name]) or version is None:
         return True
@@ -153,13 +153,13 @@ def _breaks(wanted: Wanted, installed: Package) -> bool:
 
 
 def _numbers(package: Package) -> Version | None:
-    """The numbers of a version, which is what jaxlib compares."""
+    """The release numbers of a version, which jaxlib compares."""
     match = _NUMBERS.match(package.version)
     return parsed_version(match[0]) if match is not None else None
 
 
 def _variant(version: str | None) -> str | None:
-    """``cu126``, ``cpu`` or the like of a local version, by the major of CUDA alone: ``cu12``."""
+    """``cu126``, ``cpu`` or the like from a local version, reduced to the major of CUDA: ``cu12``."""
     local = (version or "").partition("+")[2]
     match = _LOCAL.match(local)
     if match is None:
@@ -168,7 +168,7 @@ def _variant(version: str | None) -> str | None:
 
 
 def _own_version(build: Build, name: str) -> str | None:
-    """The version that a companion's own module has, which names the build in wheels of PyPI too."""
+    """The version in a companion's own module, which names the build also in wheels from PyPI."""
     version = build.framework.assigned(f"{name}/version.py").get("__version__")
     return version if isinstance(version, str) else None
 
@@ -183,13 +183,13 @@ def _not_met(unmet: list[Wanted], severity: Severity, scene: Scene) -> Finding:
     package, first = unmet[0].requirer, unmet[0]
     installed = {it.name: scene.packages.get(it.name) for it in unmet}
     versions = {name: None if it is None else it.version for name, it in installed.items()}
-    evidence = (f"{package.label}: {_said(it.requirement)}; installed: {versions[it.name] or 'none'}" for it in unmet)
+    evidence = (f"{package.label}: {_text(it.requirement)}; installed: {versions[it.name] or 'none'}" for it in unmet)
     return scene.finding(
         "requirement-not-met",
         evidence,
         about=package,
         severity=severity,
-        requirement=_said(first.requirement),
+        requirement=_text(first.requirement),
         other=first.name,
         other_version=versions[first.name],
         more_requirements=len(unmet) - 1,

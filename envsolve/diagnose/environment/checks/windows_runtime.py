@@ -1,8 +1,8 @@
-"""The C++ runtime of Visual Studio, which frameworks on Windows are linked to and Windows does not bring.
+"""The C++ runtime of Visual Studio, which frameworks on Windows are linked to and Windows does not include.
 
-Python brings vcruntime140.dll; msvcp140.dll and, for code of Visual Studio 2019 and newer, vcruntime140_1.dll come
-with the redistributable package, with conda's vc14_runtime, or beside the framework (onnxruntime looks for all three
-itself, ``onnxruntime/capi/onnxruntime_validation.py``).
+Python includes vcruntime140.dll. msvcp140.dll and, for code of Visual Studio 2019 and newer, vcruntime140_1.dll come
+with the redistributable package, with conda's vc14_runtime, or with the framework (onnxruntime itself looks for all
+three, ``onnxruntime/capi/onnxruntime_validation.py``).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NEEDED = ("vcruntime140.dll", "vcruntime140_1.dll", "msvcp140.dll")
 
 
 def visual_c_runtime(scene: Scene) -> Iterator[Finding]:
-    """One finding where a part of the runtime is neither beside Python, nor beside a framework, nor of the system."""
+    """One finding if a part of the runtime is neither beside Python, nor beside a framework, nor in the system."""
     if not scene.platform.is_windows or not scene.files.frameworks:
         return
     root = scene.environ.get("SystemRoot") or scene.environ.get("WINDIR") or r"C:\Windows"
