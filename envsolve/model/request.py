@@ -49,7 +49,7 @@ class Audit(StrEnum):
 
 
 class LockedVersions(NamedTuple):
-    """The versions in an existing answer: version and build of each package, the Python and the CUDA.
+    """The locked versions in an existing answer: version and build of each package, the Python and the CUDA.
 
     ``commits`` are the addresses of repositories, each after the requirement that it was locked for.
     """
