@@ -33,7 +33,7 @@ from envsolve.cli.solve_options import HOW_TO_FETCH, REQUEST, options_of_solve
 from envsolve.errors import Hint, OutsideError, UnsolvableError, UsageError
 from envsolve.model.note import Note
 from envsolve.model.reference import editable
-from envsolve.model.request import Audit, FrameworkRequest, Policy, natural, versions_text
+from envsolve.model.request import Audit, FrameworkRequest, Policy, in_usual_order, versions_text
 
 if TYPE_CHECKING:
     from envsolve.app.project.adopting import Adopted
@@ -270,7 +270,7 @@ def _bare(value: object) -> object:
 
 def _typed(value: object) -> str:
     """An element of a list as people write it."""
-    return f"{value.framework}{natural(value.specifier)}" if isinstance(value, FrameworkRequest) else str(value)
+    return f"{value.framework}{in_usual_order(value.specifier)}" if isinstance(value, FrameworkRequest) else str(value)
 
 
 def _pyproject(directory: Path) -> Mapping[str, Any]:

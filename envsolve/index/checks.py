@@ -65,7 +65,7 @@ def check_hash(content: bytes, hashes: Hashes, what: str) -> None:
         )
 
 
-def not_had(file: PackageFile, response: Response) -> OutsideError:
+def not_served(file: PackageFile, response: Response) -> OutsideError:
     """Return the error for a file that an index lists but does not serve."""
     address = without_secrets(file.url)
     return OutsideError(

@@ -1,4 +1,4 @@
-"""The seam between package indexes and the network: requests and responses, without any HTTP library."""
+"""The interface between package indexes and the network: requests and responses, without any HTTP library."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from envsolve.index.checks import check_hash, checked_metadata, invalid, not_had
+from envsolve.index.checks import check_hash, checked_metadata, invalid, not_served
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher
 from envsolve.index.metadata import Metadata
 from envsolve.model.package import PackageFile
@@ -59,7 +59,7 @@ class FileMetadata(NamedTuple):
         if response.status in _NOT_THERE:
             return None
         if response.status != _OK:
-            raise not_had(file, response)
+            raise not_served(file, response)
         check_hash(response.body, file.metadata or (), f"{file.name}.metadata")
         return response.body
 

@@ -73,7 +73,7 @@ class Ranks:
         found = (self._ranks.get("-".join(tag)) for tag in product(*_parts(file_name)))
         return min((rank for rank in found if rank is not None), default=None)
 
-    def may_be_had(self, file_name: str) -> bool:
+    def fits_another_python(self, file_name: str) -> bool:
         """Whether another Python 3 on the same platform could install a wheel."""
         pythons, _, platforms = _parts(file_name)
         return not self._platforms.isdisjoint(platforms) and any(it.startswith(("py3", "cp3")) for it in pythons)

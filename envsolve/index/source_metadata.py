@@ -22,7 +22,7 @@ from envsolve.index.checks import (
     check_hash,
     checked_metadata,
     invalid,
-    not_had,
+    not_served,
     project_and_version,
     require_hash,
 )
@@ -65,7 +65,7 @@ def built(fetcher: Fetcher, file: PackageFile, environments: BuildEnvironments) 
 def _content(fetcher: Fetcher, file: PackageFile) -> bytes:
     response = fetcher.fetch(file.url, limit=_SOURCE_LIMIT)
     if response.status != _OK:
-        raise not_had(file, response)
+        raise not_served(file, response)
     check_hash(response.body, file.hashes, file.name)
     return response.body
 

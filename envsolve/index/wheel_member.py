@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Self
 
 from envsolve.errors import Hint, OutsideError
-from envsolve.index.checks import check_hash, invalid, not_had
+from envsolve.index.checks import check_hash, invalid, not_served
 from envsolve.index.fetch import METADATA_LIMIT, Fetcher, Response, number_of
 from envsolve.model.package import PackageFile
 
@@ -140,7 +140,7 @@ def _opened(fetcher: Fetcher, file: PackageFile) -> io.BytesIO | _Ranges:
         check_hash(response.body, file.hashes, file.name)
         return io.BytesIO(response.body)
     if response.status in _NOT_THERE:
-        raise not_had(file, response)
+        raise not_served(file, response)
     size = _size(response)
     if response.status != _PARTIAL or size is None:
         return _whole(fetcher, file)
@@ -156,7 +156,7 @@ def _whole(fetcher: Fetcher, file: PackageFile) -> io.BytesIO:
         raise OutsideError("metadata-unavailable", message, hints=(hint,))
     response = fetcher.fetch(file.url, limit=_WHOLE_LIMIT)
     if response.status != _OK:
-        raise not_had(file, response)
+        raise not_served(file, response)
     check_hash(response.body, file.hashes, file.name)
     return io.BytesIO(response.body)
 

@@ -49,7 +49,7 @@ class Audit(StrEnum):
 
 
 class LockedVersions(NamedTuple):
-    """The versions in an existing answer: version and build of each package, the Python and the CUDA.
+    """The locked versions in an existing answer: version and build of each package, the Python and the CUDA.
 
     ``commits`` are the addresses of repositories, each after the requirement that it was locked for.
     """
@@ -171,10 +171,10 @@ def versions_text(versions: SpecifierSet) -> str:
     names_patch = bare.count(".") >= _PATCH_DOTS
     if text == (f"=={bare}" if names_patch else f"=={bare}.*") and _BARE_VERSION.match(bare):
         return bare
-    return natural(versions)
+    return in_usual_order(versions)
 
 
-def natural(specifier: SpecifierSet) -> str:
+def in_usual_order(specifier: SpecifierSet) -> str:
     """Return ``specifier`` with its clauses in the usual order: ``>=3.11,<3.13``."""
     return ",".join(map(str, sorted(specifier, key=lambda it: (_ORDER.index(it.operator), _sorted_by(it.version)))))
 

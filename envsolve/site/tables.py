@@ -14,7 +14,7 @@ from envsolve.model.capability import CodeTarget, ComputeCapability, DeviceCode
 from envsolve.model.fact import Evidence
 from envsolve.model.host import Platform
 from envsolve.model.release import Architecture, Release
-from envsolve.model.request import natural
+from envsolve.model.request import in_usual_order
 from envsolve.model.versions import DriverVersion
 from envsolve.site.answers import Stack
 from envsolve.site.data import Answers
@@ -184,7 +184,7 @@ def extensions_table(matrix: Matrix, popovers: Popovers) -> Html:
 
 def _newest_with_code(rows: Iterable[BuildFacts], gpu: ComputeCapability) -> str:
     """The versions of the first row that has code; rows of newer versions come first."""
-    served = (natural(row.versions) for row in rows if row.code is not None and row.code.runs_as(gpu))
+    served = (in_usual_order(row.versions) for row in rows if row.code is not None and row.code.runs_as(gpu))
     return next(served, "")
 
 

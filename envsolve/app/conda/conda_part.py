@@ -38,7 +38,7 @@ from envsolve.model.note import Note
 from envsolve.model.release import Source
 from envsolve.model.request import Request
 from envsolve.model.solution import Solution
-from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
+from envsolve.resolve.closure.unknown_builds import is_about_cuda, is_unknown
 
 if TYPE_CHECKING:
     from envsolve.app.conda.conda_wheels import CondaWheels
@@ -302,7 +302,7 @@ def made(
 
 def _is_unread(pin: Pin) -> bool:
     """Whether a wheel has to do with CUDA; beside conda packages none is read."""
-    return is_unknown(pin.name, pin.version, ()) and goes_with_cuda(pin.name, pin.requires)
+    return is_unknown(pin.name, pin.version, ()) and is_about_cuda(pin.name, pin.requires)
 
 
 def sources_of(request: Request) -> tuple[str, ...]:

@@ -68,7 +68,7 @@ from envsolve.resolve.closure.bounds import THE_STACK, constraints_of
 from envsolve.resolve.closure.releases import Fitting, Releases
 from envsolve.resolve.closure.resolve import Conflict, Found, Question, end_of_search, found_for
 from envsolve.resolve.closure.resolve import Progress as ResolveProgress
-from envsolve.resolve.closure.unknown_builds import goes_with_cuda
+from envsolve.resolve.closure.unknown_builds import is_about_cuda
 from envsolve.resolve.solver import Solver
 from envsolve.validation.child import Children
 from envsolve.validation.inventory import Inventory
@@ -442,7 +442,7 @@ class _Around:
             for it in pins
             if it.name in FRAMEWORK_OF_WHEEL
             or (
-                goes_with_cuda(it.name, it.requires)
+                is_about_cuda(it.name, it.requires)
                 and not it.files[0].name.endswith(_PURE)
                 and not it.name.startswith(_OF_NVIDIA)
             )

@@ -25,7 +25,7 @@ from envsolve.model.request import FrameworkRequest, Request
 from envsolve.model.solution import Solution
 from envsolve.resolve.closure.behind import Behind
 from envsolve.resolve.closure.resolve import Found
-from envsolve.resolve.closure.unknown_builds import goes_with_cuda
+from envsolve.resolve.closure.unknown_builds import is_about_cuda
 from envsolve.resolve.solver import Solver
 
 _MOST_REASONS = 4
@@ -244,7 +244,7 @@ def _not_judged(pins: Sequence[Pin], request: Request, platform: Platform, matri
     names = [
         it.name
         for it in (pins if is_named else ())
-        if goes_with_cuda(it.name, it.requires) or any(of.need_cuda for of in matrix.build_facts(it.name, platform))
+        if is_about_cuda(it.name, it.requires) or any(of.need_cuda for of in matrix.build_facts(it.name, platform))
     ]
     if names:
         text = f"{', '.join(names)}: not checked for the GPU and the driver, as the lock has no framework"

@@ -105,7 +105,7 @@ class Chosen(NamedTuple):
             return False
         world = self.answer.provider.world
         picks = [it for name, it in self.answer.picks.items() if name not in world.virtual]
-        return all(world.reads_what_it_takes(it.releases, it.fit.best) for it in picks) and all(
+        return all(world.reads_own_metadata(it.releases, it.fit.best) for it in picks) and all(
             limit.admitted(it.releases) >> it.position & 1 for it in picks for limit in limits(it.name)
         )
 

@@ -31,7 +31,7 @@ from envsolve.model.request import Audit, Request
 from envsolve.model.solution import Solution
 from envsolve.model.versions import CudaVersion
 from envsolve.resolve.closure.resolve import Progress
-from envsolve.resolve.closure.unknown_builds import goes_with_cuda, is_unknown
+from envsolve.resolve.closure.unknown_builds import is_about_cuda, is_unknown
 
 if TYPE_CHECKING:
     from envsolve.app.packages.wheel_facts import WheelReader
@@ -255,7 +255,7 @@ def _extent_of(
         return ALL, False
     if known and all(it.without_code_for(gpus, cuda) is not None for it in known):
         return _LARGER_BUDGET, False
-    if known or goes_with_cuda(pin.name, pin.requires):
+    if known or is_about_cuda(pin.name, pin.requires):
         return BUDGET, False
     return (BUDGET, True) if (file.size or 0) >= _LARGE else None
 

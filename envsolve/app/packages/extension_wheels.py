@@ -229,12 +229,12 @@ class ExtensionWheels:
         known = list(map(parsed_version, project.versions))
         wanted = parsed_version(version)
         files = project.files(known.index(wanted)) if wanted in known else ()
-        has_wheel = any(self._ranks.may_be_had(it[0]) for it in files if it[0].endswith(".whl"))
+        has_wheel = any(self._ranks.fits_another_python(it[0]) for it in files if it[0].endswith(".whl"))
         return has_wheel and self._stack.runs_beside_a_build(name, version)
 
     def _tags(self, wheel: str) -> list[str]:
         """The Pythons of a wheel for the platform; none if it is for another."""
-        is_for_it = wheel.endswith(".whl") and self._ranks.may_be_had(wheel)
+        is_for_it = wheel.endswith(".whl") and self._ranks.fits_another_python(wheel)
         return wheel.split("-")[-3].split(".") if is_for_it else []
 
     def _facts_of(self, name: str, wheel: _Wheel) -> BuildFacts:

@@ -23,7 +23,7 @@ from envsolve.model.release import Release, Source
 from envsolve.model.request import Request
 from envsolve.model.solution import Problem
 from envsolve.model.versions import CudaVersion
-from envsolve.resolve.closure.bounds import Drivers, constraints_of, cuda_major_of, drivers_of, may_stand_beside
+from envsolve.resolve.closure.bounds import Drivers, constraints_of, cuda_major_of, drivers_of, may_be_installed_with
 from envsolve.resolve.closure.virtual import Virtual, among
 from envsolve.resolve.closure.world import Judge
 from envsolve.resolve.parts import CUDA, CUDNN, OWNER, framework_identifier
@@ -177,7 +177,7 @@ class StackInSearch:
 
     def _of_stack(self, name: str, version: str) -> Iterator[Need]:
         if cuda_major_of(name) is not None and self._majors:
-            fit = (it for it, major in enumerate(self._majors) if may_stand_beside(name, major, self._facts_of))
+            fit = (it for it, major in enumerate(self._majors) if may_be_installed_with(name, major, self._facts_of))
             yield among(CUDA, fit)
         for framework, rows in self._builds.items():
             identifier = framework_identifier(framework)

@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 
 from envsolve.frameworks import framework_of_name
 from envsolve.model.release import PYTORCH_INDEX
-from envsolve.model.request import natural
+from envsolve.model.request import in_usual_order
 
 Values = dict[str, object]
 
@@ -41,7 +41,7 @@ class Packages:
     def bound(self, key: str, specifier: SpecifierSet) -> None:
         """Bound ``python`` or ``cuda``, beside what bounds it already."""
         if len(specifier):
-            self.values[key] = natural(specifier & SpecifierSet(str(self.values.get(key, ""))))
+            self.values[key] = in_usual_order(specifier & SpecifierSet(str(self.values.get(key, ""))))
 
     def add(self, name: str, specifier: SpecifierSet, extras: Iterable[str] = (), marker: str = "") -> None:
         """Ask for a package.
@@ -50,7 +50,7 @@ class Packages:
         """
         framework = None if marker else framework_of_name(name)
         listed = sorted(map(str, extras))
-        versions = natural(specifier)
+        versions = in_usual_order(specifier)
         if framework is None:
             text = f"{name}[{','.join(listed)}]{versions}" if listed else f"{name}{versions}"
             self._append("requirements", f"{text}; {marker}" if marker else text)

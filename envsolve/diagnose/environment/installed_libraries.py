@@ -14,7 +14,7 @@ from envsolve.model.build_facts import BuildFacts
 from envsolve.model.fact import Evidence, EvidenceKind
 from envsolve.model.host import Platform
 from envsolve.model.names import normalized
-from envsolve.resolve.closure.unknown_builds import goes_with_cuda
+from envsolve.resolve.closure.unknown_builds import is_about_cuda
 
 _BUDGET = 2_000_000_000
 """Limit in bytes for the libraries of one package: a few seconds."""
@@ -27,7 +27,7 @@ def facts_of_installed(package: Package, packages: Packages, platform: Platform,
     None if it does not use CUDA, if that is unknown, and if a file cannot be read.
     """
     requires = set(_required(package))
-    if not goes_with_cuda(package.name, requires):
+    if not is_about_cuda(package.name, requires):
         return None
     sizes = {row.path: row.size or 0 for row in packages.record(package) or ()}
 

@@ -64,7 +64,7 @@ def cuda_major_of(name: str) -> int | None:
     return None if named is None else int(named[1])
 
 
-def may_stand_beside(name: str, major: int, facts_of: FactsOf) -> bool:
+def may_be_installed_with(name: str, major: int, facts_of: FactsOf) -> bool:
     """Whether a package with a CUDA major in its name fits a stack of CUDA ``major``, if nothing else is known.
 
     A package for a newer CUDA may need a newer driver, so it does not fit, nor does another framework's part. Libraries
@@ -190,7 +190,7 @@ class Bounds:
         yield from self._of_builds(name, toolkit.version)
         major = toolkit.version.major
         named = cuda_major_of(name)
-        if not may_stand_beside(name, major, self._facts_of):
+        if not may_be_installed_with(name, major, self._facts_of):
             yield Limit(NEVER, f"it is for CUDA {named}, and this stack has CUDA {major}")
         elif name in _OF_THE_MAJOR:
             yield Limit(f"=={major}.*", f"this stack has CUDA {major}")

@@ -145,7 +145,7 @@ class Fitting:
 
     def is_for_another_python(self, file: RawFile) -> bool:
         """Whether a file is a wheel for this platform and for some Python 3."""
-        return file[0].endswith(".whl") and self._ranks.may_be_had(file[0])
+        return file[0].endswith(".whl") and self._ranks.fits_another_python(file[0])
 
     def _rank(self, file: RawFile) -> int | None:
         return self._ranks.of_wheel(file[0]) if file[0].endswith(".whl") else None

@@ -67,13 +67,13 @@ def _better(
     for pick in provider.in_order(requirements):
         if pick.position == picks[name].position:
             return
-        if not provider.world.needs_build(pick.releases, pick.fit.best) and _goes_with(
+        if not provider.world.needs_build(pick.releases, pick.fit.best) and _fits(
             pick, extras, {**picks, name: pick}, reached, provider
         ):
             yield pick
 
 
-def _goes_with(pick: Pick, extras: set[str], picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> bool:
+def _fits(pick: Pick, extras: set[str], picks: Mapping[str, Pick], reached: Reached, provider: Provider) -> bool:
     waiting, seen = list(extras), set(extras)
     while waiting:
         try:

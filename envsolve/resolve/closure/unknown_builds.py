@@ -27,7 +27,7 @@ def is_unknown(name: str, version: str, facts: Iterable[BuildFacts]) -> bool:
     return not any(it.covers(version) and it.are_about_cuda and not it.are_from_file_name for it in facts)
 
 
-def goes_with_cuda(name: str, requires: Collection[str]) -> bool:
+def is_about_cuda(name: str, requires: Collection[str]) -> bool:
     """Whether a package is for CUDA, judging by its name or the packages that it ``requires``."""
     is_named = cuda_major_of(name) is not None or any(it in name for it in _NAMES)
     return is_named or any(it in FRAMEWORK_OF_WHEEL or it.startswith(OF_CUDA) for it in requires)

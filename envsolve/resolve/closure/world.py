@@ -163,7 +163,7 @@ class World:
         """
         name, key = releases.project.name, (identity(file), extra)
         if name in self.present:
-            return tuple(self._that_hold(self.present[name].requires or (), extra)) if extra else ()
+            return tuple(self._applicable(self.present[name].requires or (), extra)) if extra else ()
         if key in self._needs:
             return self._needs[key]
         metadata = self._metadata_or_none(releases, file)
@@ -236,7 +236,7 @@ class World:
             or self.indexes.metadata_at_hand(releases.project, self._read_for(releases, file)) is not None
         )
 
-    def reads_what_it_takes(self, releases: Releases, file: RawFile) -> bool:
+    def reads_own_metadata(self, releases: Releases, file: RawFile) -> bool:
         """Whether the metadata read for ``file`` is that of the file itself."""
         return not file[0].endswith(".whl") or identity(self._read_for(releases, file)) == identity(file)
 
@@ -297,7 +297,7 @@ class World:
         if not self.wanted.overridden:
             return ()
         name = releases.project.name
-        needs = tuple(self._that_hold(self.metadata(releases, file).requires or (), extra))
+        needs = tuple(self._applicable(self.metadata(releases, file).requires or (), extra))
         if self._judge is not None and not extra:
             needs = self._judge(name, version_of(name, file[0]) or "", needs)
         return tuple(need for need in needs if need.name in self.wanted.overridden)
@@ -306,14 +306,14 @@ class World:
         if metadata.requires is None or not self.fitting.supports(metadata.requires_python):
             return None
         try:
-            found = self._overridden(self._that_hold(metadata.requires, extra, self.wanted.overridden))
+            found = self._overridden(self._applicable(metadata.requires, extra, self.wanted.overridden))
         except ValueError:
             return None
         if any(need.url and not self.indexes.is_direct(need.name, need.url) for need in found):
             return None
         return found
 
-    def _that_hold(self, needs: Iterable[Need], extra: str, anyway: Container[str] = ()) -> Iterator[Need]:
+    def _applicable(self, needs: Iterable[Need], extra: str, anyway: Container[str] = ()) -> Iterator[Need]:
         """The requirements of a file that apply with ``extra`` or without; those on ``anyway`` always apply.
 
         An override replaces a requirement whatever its marker is, as in uv. Raises ValueError for an invalid marker.

@@ -15,7 +15,7 @@ from envsolve.app.project.adopting_uv import left_of_pyproject
 from envsolve.errors import UsageError
 from envsolve.matrix import Matrix, find_matrix
 from envsolve.model.host import Platform
-from envsolve.model.request import natural
+from envsolve.model.request import in_usual_order
 from envsolve.project import Settings
 
 DATA: dict[str, list[dict[str, Any]]] = tomli.loads(
@@ -77,7 +77,7 @@ def test_versions_of_poetry_are_spelled_out(typed: str, meant: str) -> None:
     """The examples of python-poetry.org/docs/dependency-specification, and PEP 440's own operators."""
     found = poetry_specifier(typed)
     assert found is not None
-    assert natural(found) == meant
+    assert in_usual_order(found) == meant
 
 
 @pytest.mark.parametrize("typed", ["^1 || ^2", "^", "latest", "^x"])
@@ -89,7 +89,7 @@ def test_versions_that_have_no_counterpart_are_no_versions(typed: str) -> None:
     "text", [">=3.11,<3.13", "==12.*", ">1,!=1.5,<=2", ">=1,!=1.1,!=1.2", "===odd", "~=1.4,!=1.4.2", ""]
 )
 def test_clauses_stand_in_the_order_in_which_people_write_them(text: str) -> None:
-    assert natural(SpecifierSet(text)) == text
+    assert in_usual_order(SpecifierSet(text)) == text
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from envsolve.model.build_facts import BuildFacts
 from envsolve.model.capability import DeviceCode
 from envsolve.model.finding import Finding, Severity
 from envsolve.model.need import Need
-from envsolve.model.request import natural, versions_text
+from envsolve.model.request import in_usual_order, versions_text
 from envsolve.model.versions import parsed_version
 from envsolve.resolve.closure.bounds import constraints_of
 
@@ -133,4 +133,4 @@ def _sources(facts: BuildFacts) -> tuple[str, ...]:
 
 def _versions(facts: Iterable[BuildFacts]) -> str | None:
     """The versions that the first fact is about, as a pip specifier: the matrix has the newest first."""
-    return next((natural(it.versions) for it in facts), None)
+    return next((in_usual_order(it.versions) for it in facts), None)
