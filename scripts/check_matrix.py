@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Read a random sample of releases again, from the wheels themselves, and fail where the matrix says otherwise.
+"""Read a random sample of releases again, from the wheels themselves, and fail if the matrix differs.
 
     .venv-test/bin/python scripts/check_matrix.py                          five releases of every framework
     .venv-test/bin/python scripts/check_matrix.py pytorch --sample 20      twenty of one
     .venv-test/bin/python scripts/check_matrix.py --seed 7                 the same sample again
 
-Nothing comes from the cache, and of several wheels of a release any may be read, not the one the row was made from.
-See docs/updating-the-matrix.md.
+The cache is not used, and any of several wheels of a release may be read, not only the one the row was made from. See
+docs/updating-the-matrix.md.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ def check(
 
 
 def _agrees(run: Refresh, framework: str, sample: int, seed: int) -> bool:
-    """Whether the matrix says of a sample of releases what their wheels say; what differs is printed.
+    """Whether the matrix and the wheels of a sample of releases agree; differences are printed.
 
-    On an index of builds a wheel whose version names no build says nothing, and is left out.
+    On an index of builds, a wheel whose version names no build is left out.
     """
     reader = run.reader(framework)
     file = run.file(reader)

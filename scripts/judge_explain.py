@@ -6,7 +6,7 @@
 
 CASES is a directory of logs such as tests/symptoms, or a file with one JSON object per line: `id`, `text`, and
 optionally `url` and `cause`, which is what the thread found. Each answer is for the text alone, as printed by default.
-A verdict is kept in VERDICTS with the digest of its answer: an answer that changes is judged again.
+A verdict is stored in VERDICTS with the digest of its answer: an answer that changes is judged again.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def cases_in(path: Path) -> Iterator[Case]:
 
 
 def answer_to(text: str) -> str:
-    """What `envsolve explain` prints for a text of which nothing else is known."""
+    """The output of `envsolve explain` for a text without further facts."""
     findings = explain(io.BytesIO(text.encode()), ExplainRequest(), {}).findings
     lines = [line for finding in findings for line in (*finding_lines(finding, full=False, plain=True), "")]
     return "\n".join(lines) or "no known GPU environment error found in this text\n"
@@ -75,7 +75,7 @@ def read_verdicts(path: Path) -> dict[str, Mapping[str, str]]:
 
 
 def figures(cases: list[Case], verdicts: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """How many answers have each verdict, and how many are not judged as they are now."""
+    """The number of answers for each verdict, and of answers that are not judged in their current form."""
     judged = Counter(verdicts[it.id]["verdict"] for it in cases if it.id in verdicts)
     total = sum(judged.values())
     for verdict in VERDICTS.values():
@@ -85,7 +85,7 @@ def figures(cases: list[Case], verdicts: Mapping[str, Mapping[str, str]]) -> Ite
 
 
 def digest(answer: str) -> str:
-    """What stands for an answer in the file of verdicts."""
+    """The digest of an answer in the file of verdicts."""
     return hashlib.sha256(answer.encode()).hexdigest()[:16]
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Record what a list of resolutions may ask of a package index, for the tests to be run without it.
+"""Record what a list of resolutions may request from a package index, so that tests run without it.
 
     .venv-test/bin/python scripts/record_index.py --index-url URL          the pages and the metadata
     .venv-test/bin/python scripts/record_index.py --index-url URL --pins   also what uv resolves against that index

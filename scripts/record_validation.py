@@ -23,7 +23,7 @@ _NO_GPU = (
 
 
 def main() -> int:
-    """Print the report; 0 where every environment was proven."""
+    """Print the report; returns 0 if every environment passed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pythons", nargs="+", metavar="PYTHON")
     parser.add_argument("--device", choices=["auto", "cuda", "cpu"], default="auto")
@@ -34,7 +34,7 @@ def main() -> int:
 
 
 def validated(python: str, device: str) -> dict[str, Any]:
-    """What `envsolve validate` says of an environment, on every GPU that there is."""
+    """The output of `envsolve validate` for an environment, on every GPU."""
     command = [sys.executable, "-m", "envsolve", "validate", "--json", "--all-gpus", "--device", device]
     command += ["--python", python]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -65,7 +65,7 @@ def machine(host: Mapping[str, Any]) -> Iterator[str]:
 
 
 def environment(answer: Mapping[str, Any]) -> Iterator[str]:
-    """One environment: its probes, and what each operation came to."""
+    """One environment: its probes, and the result of each operation."""
     frameworks = [probe for probe in answer["probes"] if "operations" in probe.get("measured", {})]
     named = ", ".join(f"{it['name']} {it['measured']['version']}" for it in frameworks) or "no framework"
     yield ""

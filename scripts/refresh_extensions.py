@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Read what the wheels of packages with kernels hold, and write data/compat_matrix/extensions.
+"""Read the kernels in the wheels of packages, and write data/compat_matrix/extensions.
 
     .venv-test/bin/python scripts/refresh_extensions.py                     every package of extensions.toml
     .venv-test/bin/python scripts/refresh_extensions.py warp-lang torchao   these
 
-What was read is kept, so that a run that was broken off goes on where it was. See docs/updating-the-matrix.md.
+Results are cached, so that an interrupted run resumes. See docs/updating-the-matrix.md.
 """
 
 from __future__ import annotations

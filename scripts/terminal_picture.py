@@ -1,4 +1,4 @@
-"""Writes docs/terminal.svg, the picture in the README, from what envsolve really prints.
+"""Writes docs/terminal.svg, the picture in the README, from real output of envsolve.
 
 .venv-test/bin/python -m scripts.terminal_picture
 """
@@ -24,13 +24,13 @@ COMMANDS = (
 
 
 def shown(commands: tuple[str, ...] = COMMANDS) -> list[str]:
-    """The commands, each with what it prints, as one sees it without colours."""
+    """The commands, each with its output without colours."""
     lines = []
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("ENVSOLVE_", "CONDA_", "UV_"))}
     path = os.pathsep.join((str(Path(sys.executable).parent), environ.get("PATH", "")))
     with TemporaryDirectory() as directory:
         for command in commands:
-            done = subprocess.run(  # the commands above, and no others
+            done = subprocess.run(  # # only the commands above
                 ["sh", "-c", command],
                 cwd=directory,
                 env={**environ, "PATH": path, "NO_COLOR": "1", "LC_ALL": "C.UTF-8"},
@@ -63,7 +63,7 @@ def picture(lines: list[str]) -> str:
 
 
 def text_of(svg: str) -> str:
-    """The words in a picture, without the spaces between them, which it places by themselves."""
+    """The words in a picture, without the spaces between them, which it positions itself."""
     found = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
     return re.sub(r"\s+", "", unescape("".join(found)).replace("\xa0", " "))
 

@@ -1,4 +1,4 @@
-"""What is solved on the channels, each case a machine and a request for it, and what may come out."""
+"""The cases to solve on the channels, each a machine and a request, and their outcomes."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ class Case(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The files that solve a case, as ``conda-forge/linux-64/NAME``, sorted; or what the solver says why none do."""
+    """The sorted files that solve a case, as ``conda-forge/linux-64/NAME``, or why the solver found none."""
 
     files: tuple[str, ...] = ()
     problem: str = ""
 
 
 class Roots(NamedTuple):
-    """The cases, and how many records of a package are kept beside those that they take; ``*`` is any other package."""
+    """The cases, and how many records of a package to keep in addition to theirs; ``*`` is any other package."""
 
     cases: tuple[Case, ...]
     alternatives: Mapping[str, int]
 
     def count_of(self, name: str) -> int:
-        """How many records of the package ``name`` are kept in each place."""
+        """How many records of the package ``name`` to keep in each place."""
         return self.alternatives.get(name, self.alternatives["*"])
 
 

@@ -14,7 +14,7 @@ _LEVEL = 19
 
 
 class Record(TypedDict, total=False):
-    """What a channel says of one package, as far as it is read or made here; other keys are carried along."""
+    """A channel's record of one package, as far as it is read or made here; other keys are preserved."""
 
     name: str
     version: str
@@ -48,7 +48,7 @@ Channels = Mapping[Place, Records]
 
 
 def read(directory: Path) -> Channels:
-    """The channels that lie in ``directory``."""
+    """The channels in ``directory``."""
     paths = sorted(directory.glob(f"*/*/{FILE_NAME}"))
     return {Place(path.parent.parent.name, path.parent.name): read_records(path) for path in paths}
 
@@ -61,7 +61,7 @@ def read_records(path: Path) -> Records:
 
 
 def write(directory: Path, channels: Channels) -> Iterator[Path]:
-    """Write each part of each channel, packed, and tell where."""
+    """Write each part of each channel, compressed, and yield its path."""
     for place, records in channels.items():
         path = directory / place.channel / place.subdir / FILE_NAME
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +76,7 @@ def repodata(subdir: str, records: Records) -> bytes:
 
 
 def by_packing(records: Records) -> dict[str, dict[str, Record]]:
-    """The records as repodata and shards have them: those of ``.tar.bz2`` files, and those of ``.conda`` files."""
+    """The records as in repodata and shards: those of ``.tar.bz2`` files, and those of ``.conda`` files."""
     parts: dict[str, dict[str, Record]] = {"packages": {}, "packages.conda": {}}
     for name in sorted(records):
         parts["packages.conda" if name.endswith(".conda") else "packages"][name] = records[name]

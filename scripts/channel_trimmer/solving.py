@@ -1,4 +1,4 @@
-"""Cases solved by rattler, on channels that lie in a directory or on a server."""
+"""Solve cases with rattler, on channels in a directory or on a server."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from scripts.channel_trimmer.channels import Channels, repodata
 
 
 def outcomes(channels: Channels, cases: Iterable[Case]) -> Mapping[str, Outcome]:
-    """What each case comes to, by its name."""
+    """The outcome of each case, by its name."""
     with TemporaryDirectory() as directory:
         _lay_out(Path(directory), channels)
         return asyncio.run(_solve_all(Path(directory), tuple(cases)))
@@ -59,7 +59,7 @@ def virtual_package(text: str) -> GenericVirtualPackage:
 
 
 def _lay_out(directory: Path, channels: Channels) -> None:
-    """Unpacked, since rattler reads nothing else from a directory."""
+    """Write the channels uncompressed, since rattler reads nothing else from a directory."""
     for place, records in channels.items():
         path = directory / "channels" / place.channel / place.subdir / "repodata.json"
         path.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What the cases come to, as a file that a test compares with: few words, and no list of a hundred packages."""
+"""The outcomes of the cases, as a short file that a test compares with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which records are kept: all that solve a case, some to choose from beside them, and more until nothing differs."""
+"""Choose the records to keep: all that solve a case, some alternatives, and more until nothing differs."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ _ROUNDS = 10
 
 
 class Trimmed(NamedTuple):
-    """A subset of channels, what every case comes to on the whole and so on the subset, and how many records it took.
+    """A subset of channels, the outcome of every case on the whole and on the subset, and how many records it took.
 
-    ``taken`` counts what solves the cases, ``grown`` what had to be kept beside the alternatives that were requested.
+    ``taken`` counts the records that solve the cases, ``grown`` those that were needed beyond the requested
+    alternatives.
     """
 
     channels: Channels
@@ -44,14 +45,14 @@ def trimmed(whole: Channels, roots: Roots) -> Trimmed:
 
 
 def sifted(channels: Channels) -> Channels:
-    """Without the records that no solver reads, or that tell of another package than their file's name does."""
+    """Without the records that no solver reads, or that are about another package than their file's name says."""
     return {
         place: {name: it for name, it in records.items() if is_fit(name, it)} for place, records in channels.items()
     }
 
 
 def is_fit(file_name: str, record: Record) -> bool:
-    """Whether the version is one, and the file named after it: one record that is not fails the whole solve."""
+    """Whether version and file name are valid: one invalid record fails the whole solve."""
     try:
         Version(record["version"])
     except InvalidVersionError:
@@ -61,7 +62,7 @@ def is_fit(file_name: str, record: Record) -> bool:
 
 
 def _others(whole: Channels, name: str, included: set[str], count: int | None = None) -> Iterator[str]:
-    """The newest ``count`` records of a package in each place, or all, beside those that are kept."""
+    """The newest ``count`` records of a package in each place, or all, in addition to those that are included."""
     for place, records in whole.items():
         others = {file: it for file, it in records.items() if it["name"] == name and f"{place}/{file}" not in included}
         for file in sorted(others, key=lambda it: _age(others[it]), reverse=True)[:count]:
@@ -73,7 +74,7 @@ def _age(record: Record) -> tuple[Version, int, str]:
 
 
 def _differing(whole: Channels, wanted: Mapping[str, Outcome], found: Mapping[str, Outcome]) -> Iterator[str]:
-    """The names of packages that only one of two solutions of a case takes in this form."""
+    """The names of packages that differ between two solutions of a case."""
     for name, outcome in wanted.items():
         yield from (_record(whole, file)["name"] for file in {*outcome.files} ^ {*found[name].files})
 

@@ -1,1 +1,1 @@
-"""Recording a package index: what resolutions may ask of it, kept small enough to lie beside the tests."""
+"""Record the part of a package index that resolutions may request, small enough to store with the tests."""

@@ -1,8 +1,8 @@
-"""One recorded project, and the file it lies in.
+"""One recorded project, and its file.
 
-Facts of metadata alone are kept: what a resolver reads. A file is known by its name, so that no recording says which
-index it is from. One compressed file for each project: a test reads only those it needs, and the metadata of a thousand
-releases that differ in a line each takes little room.
+Only metadata that a resolver reads are stored. A file is identified by its name, so that a recording does not say which
+index it is from. There is one compressed file for each project: a test reads only those it needs, and the metadata of a
+thousand releases that each differ in a line take little space.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class RecordedProject(NamedTuple):
 
 
 def write(directory: Path, project: RecordedProject) -> Path:
-    """Keep ``project`` in ``directory``; the same project gives the same bytes."""
+    """Write ``project`` to ``directory``; the same project gives the same bytes."""
     document = {"files": project.files, "metadata": dict(sorted(project.metadata.items())), "name": project.name}
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     path = directory / f"{project.name}{_SUFFIX}"
@@ -52,7 +52,7 @@ def write(directory: Path, project: RecordedProject) -> Path:
 
 
 def read(directory: Path, name: str) -> RecordedProject | None:
-    """The recorded project of the normalized ``name``, or None where there is none."""
+    """The recorded project of the normalized ``name``; None if there is none."""
     try:
         content = (directory / f"{name}{_SUFFIX}").read_bytes()
     except FileNotFoundError:

@@ -32,7 +32,7 @@ class Target(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A file on the page of a project; ``version`` is None where its name tells none that the standards know.
+    """A file on the page of a project; ``version`` is None if its name has none by the standards.
 
     ``targets`` are those that can install a wheel.
     """
@@ -44,7 +44,7 @@ class Listed(NamedTuple):
 
     @property
     def rank(self) -> tuple[bool, bool, str]:
-        """Lower for a wheel that speaks sooner for its release: linux-64 and CPython 3.11, what most tests are for."""
+        """Lower for a wheel that represents its release better: linux-64 and CPython 3.11, the target of most tests."""
         machines = {target.machine for target in self.targets}
         pythons = {target.python for target in self.targets}
         return MACHINES[0] not in machines, PYTHONS[0] not in pythons, self.file.name
@@ -64,7 +64,7 @@ class Source:
         self._metadata: dict[str, str | None] = {}
 
     def page(self, project: str) -> list[Listed]:
-        """The files of the project by the normalized name, in the order of the index; none where it has no page."""
+        """The files of the project by the normalized name, in the order of the index; none if it has no page."""
         if project not in self._pages:
             try:
                 packages = self._client.get_project_page(project, timeout=_TIMEOUT).packages
@@ -74,7 +74,7 @@ class Source:
         return self._pages[project]
 
     def metadata(self, listed: Listed) -> str | None:
-        """What a resolver reads of a wheel's metadata; None where the index has no such file."""
+        """The metadata of a wheel that a resolver reads; None if the index has no such file."""
         name = listed.file.name
         if name not in self._metadata:
             try:
@@ -102,7 +102,7 @@ def _listed(package: DistributionPackage) -> Listed:
 
 
 def _targets(tags: Iterable[Tag], requires_python: str | None) -> Iterator[Target]:
-    """The targets that take a wheel; what an index says of Python in words no one knows counts for nothing."""
+    """The targets that accept a wheel; an unreadable requirement on Python is ignored."""
     try:
         allowed = SpecifierSet(requires_python or "")
     except InvalidSpecifier:
@@ -117,7 +117,7 @@ def _targets(tags: Iterable[Tag], requires_python: str | None) -> Iterator[Targe
 
 
 def _runs(tag: Tag, minor: int) -> bool:
-    """Whether CPython 3 of this minor takes the interpreter and the ABI of ``tag``."""
+    """Whether CPython 3 of this minor accepts the interpreter and the ABI of ``tag``."""
     match = _INTERPRETER.fullmatch(tag.interpreter)
     if match is None:
         return False

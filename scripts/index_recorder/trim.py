@@ -1,4 +1,4 @@
-"""What is kept of a page: all that a resolution may reach, and enough of the rest to be a real history."""
+"""Choose the files of a page to record: all that a resolution may reach, and enough others for a realistic history."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from scripts.index_recorder.source import Listed
 
 
 class Measure(NamedTuple):
-    """How much of a page is kept beside what resolutions reach.
+    """How many files of a page to record in addition to those that resolutions reach.
 
     ``newest`` counts releases, ``oldest`` and ``odd`` files: the first ones, and those that are yanked or whose names
-    the standards of today do not know.
+    today's standards do not allow.
     """
 
     newest: int
@@ -23,7 +23,7 @@ class Measure(NamedTuple):
 
 
 def trimmed(page: list[Listed], reached: Iterable[Version], measure: Measure) -> list[Listed]:
-    """The files of ``page`` that are kept, in its order: wheels that targets take, and source distributions."""
+    """The files of ``page`` to record, in its order: wheels that targets accept, and source distributions."""
     versions = sorted({it.version for it in page if it.version is not None}, reverse=True)
     newest = {*reached, *versions[: measure.newest]}
     names = {it.file.name for it in page if it.version in newest and (it.targets or _is_source(it))}

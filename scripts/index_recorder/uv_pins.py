@@ -1,4 +1,4 @@
-"""What uv resolves against the index that was recorded: the judge of the recording."""
+"""What uv resolves against the recorded index, to check the recording."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_SOLUTION = 1
 
 
 def compile_with_uv(index_url: str, requirements: Iterable[str], *options: str) -> subprocess.CompletedProcess[str]:
-    """Have uv resolve ``requirements`` with wheels alone; what it prints is a requirements file."""
+    """Let uv resolve ``requirements`` with wheels only; its output is a requirements file."""
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch) / "requirements.in"
         source.write_text("".join(f"{it}\n" for it in requirements), "utf-8")
@@ -35,7 +35,7 @@ def compile_with_uv(index_url: str, requirements: Iterable[str], *options: str) 
 
 
 def pins_of(done: subprocess.CompletedProcess[str]) -> dict[str, str] | None:
-    """Versions by name; None where uv says that there is no solution. Raises RuntimeError where it failed otherwise."""
+    """Versions by name; None if uv finds no solution. Raises RuntimeError if it fails otherwise."""
     if done.returncode == _NO_SOLUTION and "No solution found" in done.stderr:
         return None
     if done.returncode != 0:
@@ -45,7 +45,7 @@ def pins_of(done: subprocess.CompletedProcess[str]) -> dict[str, str] | None:
 
 
 def write_pins(path: Path, index_url: str, resolutions: Iterable[Resolution]) -> None:
-    """Write what uv resolves; a resolution that the index has not all metadata for is left out and reported."""
+    """Write what uv resolves; a resolution for which the index lacks metadata is left out and reported."""
     answers: dict[str, dict[str, str] | None] = {}
     for it in resolutions:
         try:

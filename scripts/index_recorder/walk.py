@@ -1,8 +1,7 @@
-"""Which releases a resolution may look at, found without a resolver.
+"""Find the releases that a resolution may read, without a resolver.
 
-A resolver's own requests depend on what answers first, so that no two recordings would be the same. Here each
-requirement that can come up is followed to the newest releases that meet it: more than any resolver asks for, and
-always the same.
+A resolver's requests depend on which answer arrives first, so no two recordings would be the same. Here each possible
+requirement is followed to the newest releases that meet it: more than any resolver requests, and always the same.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ _TARGETS = tuple(Target(python, machine) for python in PYTHONS for machine in MA
 class Resolution(NamedTuple):
     """Requirements that are resolved together.
 
-    Of each requirement the ``newest`` releases that meet it are recorded, for each target; of the projects in ``deep``
-    all that meet it, pre-releases too.
+    For each requirement the ``newest`` releases that meet it are recorded, for each target; for the projects in
+    ``deep`` all that meet it, including pre-releases.
     """
 
     name: str
@@ -45,7 +44,7 @@ class Resolution(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """What the walk found: releases by project with the wheel that speaks for each, None where none was to be had."""
+    """The result of the walk: releases by project with the wheel that represents each; None if there is none."""
 
     releases: dict[str, dict[Version, Listed | None]]
     missing: tuple[str, ...]
@@ -68,7 +67,7 @@ def read_resolutions(path: Path) -> tuple[Resolution, ...]:
 
 
 def walk(source: Source, resolutions: Iterable[Resolution]) -> Reached:
-    """Follow every requirement that can come up in ``resolutions``."""
+    """Follow every requirement that is possible in ``resolutions``."""
     waiting = deque(
         wanted for it in resolutions for wanted in _wanted(map(Requirement, it.requirements), frozenset(), it)
     )
@@ -93,7 +92,7 @@ def walk(source: Source, resolutions: Iterable[Resolution]) -> Reached:
 
 
 def _newest(page: list[Listed], wanted: _Wanted, *, deep: bool) -> Iterator[tuple[Version, list[Listed]]]:
-    """For each target the newest releases that meet what is wanted, with the wheels that may speak for each."""
+    """The newest releases for each target that meet a requirement, with the wheels that may represent each."""
     wheels: dict[Version, list[Listed]] = defaultdict(list)
     for it in page:
         if it.version is not None and it.targets and it.file.yanked is None:
@@ -108,7 +107,7 @@ def _newest(page: list[Listed], wanted: _Wanted, *, deep: bool) -> Iterator[tupl
 
 
 def _speaking(wheels: list[Listed]) -> list[Listed]:
-    """The wheels that may speak for their release, the best first: all for the target that most tests are for."""
+    """The wheels that may represent their release, the best first: all for the target of most tests."""
     ranked = sorted(wheels, key=lambda it: it.rank)
     return [it for it in ranked if it.rank[:2] == ranked[0].rank[:2]]
 
@@ -123,7 +122,7 @@ def _requirements(metadata: str | None) -> Iterator[Requirement]:
 
 @cache
 def _requirement(line: str) -> Requirement | None:
-    """The requirement, None for what a resolver skips as well: words of before the standard."""
+    """The requirement; None for an invalid one from before the standard, which resolvers also skip."""
     try:
         return Requirement(line)
     except InvalidRequirement:
@@ -131,7 +130,7 @@ def _requirement(line: str) -> Requirement | None:
 
 
 def _wanted(requirements: Iterable[Requirement], extras: frozenset[str], of: Resolution) -> Iterator[_Wanted]:
-    """What the requirements ask for on at least one target."""
+    """The requirements that apply to at least one target."""
     for it in requirements:
         if it.marker is None or _applies(it.marker, extras):
             requested = frozenset(canonicalize_name(extra) for extra in it.extras)

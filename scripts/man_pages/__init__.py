@@ -1,1 +1,1 @@
-"""The manual pages of envsolve, one for each command, from what the commands say of themselves."""
+"""The manual pages of envsolve, one for each command, from the help of the commands."""

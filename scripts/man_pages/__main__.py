@@ -1,4 +1,4 @@
-"""``scripts/man``: write the pages, or say with ``--check`` whether they are up to date."""
+"""``scripts/man``: write the pages, or check with ``--check`` whether they are up to date."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DATE = re.compile(r'^\.TH "[^"]*" "1" "([^"]*)"', re.MULTILINE)
 
 
 def stale(directory: Path, today: str) -> dict[str, str | None]:
-    """What is to be written: pages by name, None for one of no command. A page that says the same keeps its day."""
+    """The pages to write by name, None for one without a command. A page with the same text keeps its date."""
     there = {path.name: path.read_text("utf-8") for path in directory.glob("*.1")}
     dates = {name: found[1] for name, text in there.items() if (found := _DATE.search(text)) is not None}
     as_dated = pages(dates, today)

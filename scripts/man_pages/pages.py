@@ -22,18 +22,17 @@ _EXIT_STATUS = {
 }
 _VARIABLES = {
     "ENVSOLVE_<OPTION>": (
-        "The value of an option that the line does not give: `ENVSOLVE_GPU` for `--gpu`. The page of each command "
+        "The value of an option that is not on the command line: `ENVSOLVE_GPU` for `--gpu`. The page of each command "
         "lists those it reads."
     ),
-    "ENVSOLVE_CACHE_SIZE": "How much the cache may hold when `envsolve cache prune` is done; default: 1GB.",
+    "ENVSOLVE_CACHE_SIZE": "Size to which `envsolve cache prune` reduces the cache; default: 1GB.",
     "ENVSOLVE_DATA_DIR": (
-        "Where `envsolve matrix update` keeps what it read; default: envsolve in the user's data directory."
+        "Where `envsolve matrix update` stores its results; default: envsolve in the user's data directory."
     ),
     "ENVSOLVE_PROBE_TIMEOUT": "Seconds to wait for an answer of the NVIDIA driver; default: 10.",
-    "ENVSOLVE_DEBUG": "Raise an error nobody thought of as it is, for a report.",
+    "ENVSOLVE_DEBUG": "Raise internal errors with their traceback, for a bug report.",
     "CONDA_OVERRIDE_CUDA, CONDA_OVERRIDE_CUDA_ARCH, UV_CUDA_DRIVER_VERSION": (
-        "What conda and uv take for the CUDA version, the compute capability and the driver of the machine counts here "
-        "too."
+        "Override the CUDA version, the compute capability and the driver of the machine, as for conda and uv."
     ),
     "NO_COLOR, FORCE_COLOR": "No colour, or colour even without a terminal.",
     "CONDA_PREFIX, VIRTUAL_ENV": "The active environment, which validate and doctor look at by default.",
@@ -41,7 +40,7 @@ _VARIABLES = {
 
 
 def pages(dates: Mapping[str, str], otherwise: str) -> dict[str, str]:
-    """Every page by its file's name; ``dates`` are the days of the pages, ``otherwise`` that of a page without one."""
+    """Every page by its file name; ``dates`` are the dates of the pages, ``otherwise`` is for a page without one."""
     context = click.Context(cli, info_name="envsolve", **cli.context_settings)
     children = _children(context)
     found = {"envsolve.1": _main_page(context, children, dates.get("envsolve.1", otherwise))}
@@ -53,7 +52,7 @@ def pages(dates: Mapping[str, str], otherwise: str) -> dict[str, str]:
 
 
 def _children(context: click.Context) -> list[click.Context]:
-    """The commands of a group, each in a context of its own; none of what is no group."""
+    """The commands of a group, each in its own context; none if it is no group."""
     group = context.command
     if not isinstance(group, click.Group):
         return []
@@ -77,7 +76,7 @@ def _main_page(context: click.Context, children: Sequence[click.Context], date: 
 
 
 def _command_page(context: click.Context, others: Sequence[str], date: str) -> str:
-    """The page of a command; that of a group tells of all that are below it."""
+    """The page of a command; that of a group lists all of its commands."""
     command, below = context.command, _children(context)
     synopsis = ".br\n".join(_usage(it, " ".join(it.command.collect_usage_pieces(it))) for it in below or [context])
     return (
@@ -124,7 +123,7 @@ def _first_sentence(command: click.Command) -> str:
 
 
 def _described(command: click.Command) -> str:
-    """The help text: paragraphs, and behind click's mark lines that stay as they are."""
+    """The help text: paragraphs, and lines after click's mark, which stay as they are."""
     text = inspect.cleandoc(command.help or "").split("\f")[0]
     blocks = (block.strip("\n") for block in text.split("\n\n"))
     shown = (

@@ -7,12 +7,12 @@ import textwrap
 
 _WIDTH = 76
 _SPECIAL = {"\\": r"\e", "-": r"\-", "'": r"\(aq", "`": r"\(ga", "^": r"\(ha", "~": r"\(ti", '"': r"\(dq"}
-"""Characters that roff would print as another one, or take for a command; every ``-`` may be one of a name to type."""
+"""Characters that roff would change or interpret; every ``-`` may be part of a name to type."""
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
 def escaped(text: str) -> str:
-    """``text`` so that it is shown as it is."""
+    """``text``, escaped so that it is shown unchanged."""
     return "".join(
         _SPECIAL.get(character, character if ord(character) < 127 else rf"\[u{ord(character):04X}]")  # noqa: PLR2004 - ASCII
         for character in text
@@ -20,17 +20,17 @@ def escaped(text: str) -> str:
 
 
 def bold(text: str) -> str:
-    """``text`` as one types it."""
+    """``text`` to be typed literally."""
     return rf"\fB{escaped(text)}\fR"
 
 
 def italic(text: str) -> str:
-    """``text`` that stands for something else."""
+    """``text`` that is a placeholder."""
     return rf"\fI{escaped(text)}\fR"
 
 
 def paragraph(text: str) -> str:
-    """Lines of running text; what stands between ``backticks`` is bold."""
+    """Lines of running text; text between ``backticks`` is bold."""
     parts = _CODE.split(text)
     shown = "".join(bold(part) if number % 2 else escaped(part) for number, part in enumerate(parts))
     return "".join(f"{_no_request(line)}\n" for line in _wrapped(shown))
@@ -56,5 +56,5 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _no_request(line: str) -> str:
-    """A line that begins with a dot is shown, and no request to the formatter."""
+    """A line that begins with a dot, escaped so that it is no request to the formatter."""
     return rf"\&{line}" if line.startswith(".") else line

@@ -1,4 +1,4 @@
-"""Files that a run keeps for the next one; each is there as a whole or not at all."""
+"""Files that a run stores for the next one; each is written completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from scripts.matrix_refresh.errors import RefreshError
 
 
 def store(path: Path, value: object) -> None:
-    """Write ``value`` as JSON, in one step. Raises RefreshError where the disk does not take it."""
+    """Write ``value`` as JSON, atomically. Raises RefreshError if the disk fails."""
     write_whole(path, json.dumps(value, indent=1))
 
 
 def cached(path: Path) -> object:
-    """What was kept, or None: nothing was, it cannot be read, or a crash of the machine left it cut short."""
+    """The cached value; None if there is none, or if the file cannot be read or is truncated."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -26,9 +26,9 @@ def cached(path: Path) -> object:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Put ``text`` in place of a file in one step; whoever else writes it has a temporary file of its own.
+    """Replace a file by ``text`` atomically; concurrent writers use temporary files of their own.
 
-    Raises RefreshError where the disk does not take it; the file is then as it was.
+    Raises RefreshError if the disk fails; then the file is unchanged.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""User and password of an index: sent to that index alone, and in no URL that is kept or printed."""
+"""User and password of an index: sent to that index only, and in no URL that is stored or printed."""
 
 from __future__ import annotations
 

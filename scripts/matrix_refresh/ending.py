@@ -1,4 +1,4 @@
-"""How a script ends where neither it nor click has the last word: interrupted, or its output goes nowhere."""
+"""How a script ends if it is interrupted or its output is closed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import click
 
 UNREADABLE = 3
 INTERRUPTED = 130
-"""128 and the number of SIGINT, as shells have it."""
+"""128 and the number of SIGINT, as in shells."""
 
 
 def run_to_the_end(command: click.Command) -> NoReturn:
     """Run ``command`` as a script and leave the process at once.
 
-    Wheels that are still being read in other threads are not waited for: a server may take a minute to answer.
+    Other threads that are still reading wheels are not waited for: a server may take a minute to answer.
     """
     try:
         code = _exit_code(command)

@@ -68,7 +68,7 @@ class Extension(NamedTuple):
 
     @property
     def edition(self) -> str:
-        """Under what is kept of its wheels: other libraries are read afresh."""
+        """The cache key of its wheels: with other libraries they are read again."""
         return f"{EDITION}-{hashlib.sha256(self.libraries.pattern.encode()).hexdigest()[:8]}"
 
     @property

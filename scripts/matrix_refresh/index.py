@@ -42,16 +42,16 @@ class ShuffledShelf(Listing):
         self._seed = seed
 
     def wheels(self, project: str, version: Version, platform: str | None = None) -> list[WheelFile]:
-        """The wheels of one release in an order of chance; of one platform, or of all."""
+        """The wheels of one release in random order, for one platform or for all."""
         found = super().wheels(project, version, platform)
         chance = random.Random(f"{self._seed} {project} {version} {platform}")  # noqa: S311 - a sample, no secret
         return chance.sample(found, len(found))
 
 
 class Index:
-    """A package index (PEP 503 or PEP 691); listings are kept under ``cache`` and alone used when ``offline``.
+    """A package index (PEP 503 or PEP 691); listings are cached in ``cache``, and only that is used when ``offline``.
 
-    A password belongs into ``session``, not into ``endpoint``: it would not be used.
+    A password belongs in ``session``, not in ``endpoint``, where it would be ignored.
     """
 
     def __init__(self, endpoint: str, cache: Path, session: Session, *, offline: bool) -> None:
@@ -63,14 +63,14 @@ class Index:
         self._listings: dict[str, _Listing] = {}
 
     def wheels(self, project: str) -> list[WheelFile]:
-        """Every wheel of ``project``. Raises RefreshError where the index, or offline the cache, does not answer."""
+        """Every wheel of ``project``. Raises RefreshError if the index, or offline the cache, has no answer."""
         files, _ = self._listing(project)
         return [wheel for name, url, sha256 in files for wheel in wheel_files(project, name, url, sha256)]
 
     def released(self, project: str) -> dict[str, str]:
-        """The day (UTC) on which each version of ``project`` was released, as far as the index says. Errors as above.
+        """The release day (UTC) of each version of ``project``, if the index has it. Raises RefreshError as above.
 
-        That is when its first file was uploaded, of whatever kind, even if it was withdrawn since.
+        That is the day when its first file was uploaded, of any kind, even if it was withdrawn since.
         """
         return self._listing(project)[1]
 

@@ -1,4 +1,4 @@
-"""What was read of each wheel, kept on disk: a run that was broken off resumes, and one without a network works."""
+"""The facts from each wheel, cached on disk: an interrupted run resumes, and offline runs are possible."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Observe = Callable[[Wheel], Observation]
 class Observations:
     """Reads wheels with ``observe`` and caches the results; a new ``edition`` of observe reads everything again.
 
-    ``wheels_read`` and ``transferred`` (bytes) count what was asked of the index, not of the cache.
+    ``wheels_read`` and ``transferred`` (bytes) count requests to the index, not reads of the cache.
     """
 
     def __init__(
@@ -53,9 +53,9 @@ class Observations:
         self.transferred = 0
 
     def read(self, file: WheelFile) -> Observation:
-        """What is known of ``file``: from the cache, or from its bytes. Two releases that share a wheel read it once.
+        """The facts about ``file``, from the cache or from its bytes. A wheel of two releases is read once.
 
-        Raises RefreshError where neither answers, or where ``observe`` finds a form it does not know (ValueError).
+        Raises RefreshError if neither is available, or if ``observe`` finds an unknown form (ValueError).
         """
         path = self._cache / f"{file.filename}.{(file.sha256 or 'unhashed')[:16]}.json"
         with self._counting:
@@ -96,7 +96,7 @@ class Observations:
 
 
 def _is_observation(known: object) -> TypeGuard[Observation]:
-    """Whether a kept file holds facts, each a list of strings; anything else counts as not kept."""
+    """Whether a cached file contains facts, each a list of strings; anything else counts as not cached."""
     return (
         isinstance(known, dict)
         and "read" in known

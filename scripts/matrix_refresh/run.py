@@ -27,7 +27,7 @@ from scripts.matrix_refresh.wheel import new_session
 WORKERS = 4
 """Wheels read at the same time: enough to hide the network's delays, few enough to be no burden."""
 _TO_BE_FILLED = re.compile(rf"[^:]+: release(\[\d+\]\.(?!({'|'.join(KEY)}):)\w+)?: is missing")
-"""A mistake that a refresh may mend: a field that is not there and names no row, or no row at all."""
+"""A mistake that a refresh can fix: a missing field that does not identify a row, or missing rows."""
 
 
 class Settings(NamedTuple):

@@ -1,4 +1,4 @@
-"""Where the refresh reads and keeps things when no one says: pip's own settings, the user's cache directory."""
+"""Default places for the refresh: pip's own settings, the user's cache directory."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def places(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def default_endpoint() -> str:
-    """The index that pip is set to use, from its environment variable or its files; else the public one."""
+    """The index that pip is configured for, from its environment variable or its files, or else the public one."""
     named = os.environ.get("PIP_INDEX_URL")
     if named:
         return named

@@ -300,7 +300,7 @@ def _in_order(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def _rank(row: Mapping[str, object]) -> tuple[object, ...]:
-    """Newest first, then as the files are kept: by source, platform, and the newest CUDA before the CPU build."""
+    """Newest first, then in the order of the files: by source, platform, and the newest CUDA before the CPU build."""
     build = str(row["build"])
     digits = re.sub(r"\D", "", build)
     return (

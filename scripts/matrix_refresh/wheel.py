@@ -24,7 +24,7 @@ _TIMEOUT = 60.0
 
 
 def new_session() -> requests.Session:
-    """A session that waits and tries again where a server is busy, as it asks for (Retry-After)."""
+    """A session that waits and retries if a server is busy, as the server requests (Retry-After)."""
     session = requests.Session()
     session.headers["User-Agent"] = USER_AGENT
     retry = Retry(

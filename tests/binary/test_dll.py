@@ -103,7 +103,7 @@ def test_a_dll_is_found(files: dict[str, bytes], wanted: str | None, rule: DllRu
     assert answer.on_path == (() if wanted else (tmp_path / "path/b.dll",))
 
 
-def test_what_a_dll_needs_looks_beside_the_dll_that_was_asked_for(tmp_path: Path) -> None:
+def test_what_a_dll_needs_looks_beside_the_dll_that_was_requested(tmp_path: Path) -> None:
     """All of one call use the directory of the DLL that the call names, not of those in between."""
     files = {
         "package/a.pyd": tiny_dll(("b.dll",)),
@@ -128,7 +128,7 @@ def test_what_is_loaded_is_found_by_its_name_alone(tmp_path: Path) -> None:
     assert (answer.path, answer.rule) == (tmp_path / "one/a.dll", DllRule.LOADED)
 
 
-def test_delayed_imports_count_where_they_are_asked_for_and_api_sets_never(tmp_path: Path) -> None:
+def test_delayed_imports_count_where_they_are_requested_and_api_sets_never(tmp_path: Path) -> None:
     imports = ("api-ms-win-core-file-l1-1-0.dll", "EXT-MS-WIN-x.dll")
     search = _search(tmp_path, {"package/a.pyd": tiny_dll(imports, ("late.dll",))})
     assert search.open(tmp_path / "package/a.pyd") == []

@@ -53,7 +53,7 @@ def test_the_needed_symbol_versions_are_those_of_the_library() -> None:
 
 
 @pytest.mark.parametrize(("lib", "machine"), [(I386, "EM_386, 32 bit"), (ARM, "EM_AARCH64, 64 bit")])
-def test_a_library_for_another_machine_is_told_apart(lib: Lib, machine: str, tmp_path: Path) -> None:
+def test_a_library_for_another_machine_is_distinguished(lib: Lib, machine: str, tmp_path: Path) -> None:
     path = tmp_path / "libx.so"
     path.write_bytes(tiny_library(lib))
     assert read_library(path).abi == lib.abi

@@ -65,7 +65,7 @@ def test_a_container_that_is_too_large_is_refused_before_it_is_filled() -> None:
     assert len(list(chunks)) == 2
 
 
-def test_after_enough_containers_nothing_more_is_asked_for() -> None:
+def test_after_enough_containers_nothing_more_is_requested() -> None:
     chunks = iter([fat_binary(code(MACHINE_CODE, architecture)) for architecture in (70, 80, 90)])
     assert scan_fat_binaries(chunks, enough=2).sass == ("7.0", "8.0")
     assert len(list(chunks)) == 1
@@ -77,7 +77,7 @@ def test_a_library_without_device_code_has_no_targets() -> None:
 
 @settings(max_examples=examples(60), deadline=None)
 @given(packed=containers, before=st.integers(0, 40))
-def test_what_is_held_has_the_code_of_the_stream(
+def test_what_is_in_memory_has_the_code_of_the_stream(
     packed: list[tuple[bytes, list[tuple[int, int]]]], before: int
 ) -> None:
     data = b"".join(junk + fat_binary(*(code(*entry) for entry in held)) for junk, held in packed) + MAGIC
@@ -85,7 +85,7 @@ def test_what_is_held_has_the_code_of_the_stream(
     assert targets_of_code(piece for pieces in found for piece in pieces) == scan_fat_binaries([data])
 
 
-def test_of_what_is_held_no_code_is_taken_for_a_fat_binary() -> None:
+def test_of_what_is_in_memory_no_code_is_taken_for_a_fat_binary() -> None:
     inside = code(MACHINE_CODE, 80, fat_binary(code(MACHINE_CODE, 35)))
     data = noise(500) + fat_binary(inside) + noise(500, 1)
     assert [sorted(it.target for it in found) for found in fat_binaries_in(data, 0, len(data))] == [["8.0"]]

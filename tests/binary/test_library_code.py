@@ -15,7 +15,7 @@ from tests.scripts.fat_binary import fat_binary
 
 
 @pytest.mark.parametrize("section", [".nv_fatbin", "__nv_relfatbin"])
-def test_machine_code_and_ptx_of_a_compiled_library_are_told(section: str, tmp_path: Path) -> None:
+def test_machine_code_and_ptx_of_a_compiled_library_are_reported(section: str, tmp_path: Path) -> None:
     path = device_library(tmp_path / "libx.so", fat_binary((75, 86), (90,)) * 2, section=section)
     code = read_device_code(path)
     assert [str(it) for it in code.sass] == ["7.5", "8.6"]

@@ -56,7 +56,7 @@ def test_a_target_of_one_file_in_many_is_none_of_the_library() -> None:
 
 
 @pytest.mark.parametrize(("flag", "target"), [(0x100000, "10.0a"), (0x200000, "10.0f"), (0x1000000, "10.0")])
-def test_code_for_one_architecture_or_family_is_told_apart(flag: int, target: str) -> None:
+def test_code_for_one_architecture_or_family_is_distinguished(flag: int, target: str) -> None:
     code = read(fat_binary((100,), flags=0x11 | flag)).code
     assert list(map(str, code.sass)) == [target]
 

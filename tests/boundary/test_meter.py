@@ -16,7 +16,7 @@ WRITES = "import pathlib, sys; pathlib.Path(sys.argv[1]).write_bytes(b'x' * 3_00
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not count it")
 @pytest.mark.parametrize("by", ["itself", "what it starts"])
-def test_bytes_their_rate_and_the_time_are_told(by: str, tmp_path: Path) -> None:
+def test_bytes_their_rate_and_the_time_are_reported(by: str, tmp_path: Path) -> None:
     words = [sys.executable, "-c", WRITES, str(tmp_path / "file")]
     if by != "itself":
         words = [sys.executable, "-c", f"import subprocess; subprocess.run({words!r})"]
@@ -31,13 +31,13 @@ def test_bytes_their_rate_and_the_time_are_told(by: str, tmp_path: Path) -> None
     assert said[0] == "3 packages"
 
 
-def test_of_a_program_that_nothing_counts_the_time_is_told() -> None:
+def test_of_a_program_that_nothing_counts_the_time_is_reported() -> None:
     said: list[str] = []
     with metered(2**30, "1 package", said.append):
         until(lambda: "1 package, 1 s" in said)
 
 
-def test_the_size_is_told_where_every_package_has_one() -> None:
+def test_the_size_is_reported_where_every_package_has_one() -> None:
     assert packages_text([1_000_000, 2_000_000_000]) == "2 packages of 2.0 GB"
     assert packages_text([1_000_000, None]) == "2 packages"
     assert packages_text([5]) == "1 package of 5 bytes"

@@ -156,7 +156,7 @@ def test_a_variable_that_holds_a_wrong_value_is_named_and_not_its_option(
     assert "Invalid value for '--driver': 'x' is not" in envsolve("-f", "pytorch", "--driver", "x").err
 
 
-def test_what_was_typed_is_told_with_the_variables_beside_it(
+def test_what_was_typed_is_reported_with_the_variables_beside_it(
     envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ENVSOLVE_GPU", "RTX 9999")

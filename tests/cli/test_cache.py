@@ -45,7 +45,7 @@ def test_an_empty_cache_has_no_files(envsolve: Envsolve, tmp_path: Path) -> None
     assert list(tmp_path.iterdir()) == []
 
 
-def test_prune_removes_what_nobody_used(envsolve: Envsolve, directory: Path) -> None:
+def test_prune_removes_what_no_one_used(envsolve: Envsolve, directory: Path) -> None:
     assert envsolve("cache", "prune", "--cache-dir", str(directory)).out == "removed 1 file, 1.0 kB\n"
     assert Store(directory).read("pages", "b") is not None
 

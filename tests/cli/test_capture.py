@@ -147,7 +147,7 @@ def test_the_lock_says_that_it_was_captured(venv: Capturing) -> None:
     assert "minimum_driver" not in facts
 
 
-def test_what_was_asked_for_by_name_is_the_request(venv: Capturing) -> None:
+def test_what_was_requested_by_name_is_the_request(venv: Capturing) -> None:
     next(venv.prefix.glob("lib/python*/site-packages/beta-*.dist-info/REQUESTED")).unlink()
     assert '# request = ["alpha==1.0"]\n' in venv.captured()
 

@@ -122,7 +122,7 @@ def capability(gpus: GpuNames, name: str) -> object:
         return error.code
 
 
-def test_a_matrix_that_the_line_names_is_the_one_that_is_asked(tmp_path: Path) -> None:
+def test_a_matrix_that_the_line_names_is_the_one_that_is_queried(tmp_path: Path) -> None:
     (tmp_path / "onlyone.toml").write_text("", "utf-8")
     assert values(f"envsolve --matrix {tmp_path} -f ") == ["onlyone"]
 
@@ -262,7 +262,7 @@ def environment(programs: Path) -> dict[str, str]:
         ("envsolve create here --host ho", "envsolve create here --host host.json "),
     ],
 )
-def test_tab_in_a_bash_that_somebody_types_to(typed: str, becomes: str, programs: Path, tmp_path: Path) -> None:
+def test_tab_in_a_bash_that_someone_types_to(typed: str, becomes: str, programs: Path, tmp_path: Path) -> None:
     (tmp_path / "host.json").touch()
     assert line_after_tab(typed, environment(programs), tmp_path) == becomes
 

@@ -170,7 +170,7 @@ def test_a_wheel_of_the_family_of_pytorch_that_a_file_asks_for_is_refused_beside
     assert "hint: install torchvision with conda" in done.err
 
 
-def test_a_channel_that_nobody_named_is_not_asked(
+def test_a_channel_that_no_one_named_is_not_asked(
     own_channel_server: ChannelServer, mirror: Mirror, envsolve: Envsolve
 ) -> None:
     mirror(own_channel_server)
@@ -264,7 +264,7 @@ def test_what_is_kept_of_a_private_channel_is_for_its_user_alone(
 
 @pytest.mark.parametrize("sharded", [False, True])
 @pytest.mark.parametrize("opener", ["token", "login", "both"])
-def test_what_opens_a_channel_is_not_kept_with_it(
+def test_what_opens_a_channel_is_not_stored_with_it(
     opener: str, sharded: bool, private: Private, envsolve: Envsolve, tmp_path: Path
 ) -> None:
     server = private.server
@@ -342,7 +342,7 @@ def test_a_password_in_a_channel_of_an_environment_file_stands_nowhere(
 
 
 @pytest.mark.parametrize(("token", "code"), [(None, "channel-refused"), ("tk-of-somebody-else", "channel-refused")])
-def test_without_the_right_token_it_is_said_how_to_log_in(
+def test_without_the_right_token_it_is_reported_how_to_log_in(
     token: str | None, code: str, private: Private, envsolve: Envsolve
 ) -> None:
     private.server.require_token(Private.TOKEN, under="/own/private/")

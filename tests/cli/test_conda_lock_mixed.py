@@ -79,7 +79,7 @@ def test_where_a_wheel_wants_another_version_conda_chooses_again(mixing: Mixing)
     assert after.startswith("2.2.")
 
 
-def test_what_conda_cannot_choose_is_told_with_both_sides(mixing: Mixing) -> None:
+def test_what_conda_cannot_choose_is_reported_with_both_sides(mixing: Mixing) -> None:
     done = mixing(*_STACK, "picky", "--format", "conda-lock")
     assert (done.code, done.out) == (1, "")
     assert done.err.startswith("error: packages-conflict\n"), done.err

@@ -50,7 +50,7 @@ def locking(request: pytest.FixtureRequest, envsolve: Envsolve, mirrored: Path, 
     ["conda-lock.yml", *(pytest.param(it, marks=pytest.mark.thorough) for it in _FORMATS if it != "conda-lock.yml")],
     indirect=True,
 )
-def test_a_newer_driver_changes_nothing_until_it_is_asked_for(locking: Locking) -> None:
+def test_a_newer_driver_changes_nothing_until_it_is_requested(locking: Locking) -> None:
     before = locking(OLD)
     assert before["tensorflow"].startswith("2.14.0 cuda118")
     assert locking(NEW) == before
@@ -92,7 +92,7 @@ def test_a_lock_that_cannot_be_read_is_an_error_and_stays(
     assert done.err.startswith("error: held-unreadable\n")
 
 
-def test_platforms_that_a_new_lock_leaves_out_are_told(
+def test_platforms_that_a_new_lock_leaves_out_are_reported(
     envsolve: Envsolve, mirrored: Path, cache: Path, tmp_path: Path
 ) -> None:
     words = ("-f", "pytorch", "--gpu", "none", "--cache-dir", str(cache), "-o", str(tmp_path / "conda-lock.yml"))

@@ -73,7 +73,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("words", "code", "exit_code"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_done_is_said_before_anything_is_done(
+def test_what_cannot_be_done_is_reported_before_anything_is_done(
     words: tuple[str, ...], code: str, exit_code: int, create: Creating
 ) -> None:
     pip = "  - pip:\n    - alpha==1.0"
@@ -132,7 +132,7 @@ def test_a_lock_that_can_be_read_only_once_is_one_clear_error(create: Creating) 
     assert "it is a pipe or a device, not a file" in said.err
 
 
-def test_the_locks_of_a_project_are_named_where_nothing_is_asked_for(
+def test_the_locks_of_a_project_are_named_where_nothing_is_requested(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "src").mkdir()

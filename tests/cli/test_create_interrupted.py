@@ -90,7 +90,7 @@ def test_after_a_kill_another_lock_starts_over(create: Creating) -> None:
     assert (create.record()["state"], create.installed()) == ("finished", {"beta": "1.0"})
 
 
-def test_a_file_that_somebody_put_there_after_a_kill_stays(create: Creating) -> None:
+def test_a_file_that_someone_put_there_after_a_kill_stays(create: Creating) -> None:
     process = midway(create)
     process.kill()
     process.communicate(timeout=_PATIENCE)

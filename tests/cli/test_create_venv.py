@@ -152,7 +152,7 @@ def test_an_environment_of_another_lock_is_replaced_by_force_alone(create: Creat
     assert not (create.prefix / ".envsolve-old").exists()
 
 
-def test_of_a_lock_that_changed_its_earlier_state_is_told(create: Creating) -> None:
+def test_of_a_lock_that_changed_its_earlier_state_is_reported(create: Creating) -> None:
     create.lock("pylock.toml", "beta<2", "--python", MINOR)
     assert create("env", "--lock", "pylock.toml").code == 0
     said = create.refused("prefix-in-use", "env", "--lock", "pylock.toml", "--python", ">=3.9", exit_code=2)
@@ -211,7 +211,7 @@ def test_what_fails_midway_leaves_nothing_behind(create: Creating) -> None:
     assert tree(create.prefix) == {}
 
 
-def test_an_unfinished_environment_stays_where_it_is_asked_for_and_is_no_obstacle(create: Creating) -> None:
+def test_an_unfinished_environment_stays_where_it_is_requested_and_is_no_obstacle(create: Creating) -> None:
     create.lock("pylock.toml", "alpha", "--python", MINOR)
     create.index.fault("/files/beta/*", status=404, times=1)
     assert create("env", "--lock", "pylock.toml", "--keep").code == 3
@@ -431,7 +431,7 @@ def test_nothing_is_built_unasked(uv: bool, create: Creating, request: pytest.Fi
 
 
 @pytest.mark.parametrize("uv", [True, False], ids=["uv", "pip"])
-def test_a_wheel_that_was_altered_is_told_however_many_hashes_there_are(
+def test_a_wheel_that_was_altered_is_reported_however_many_hashes_there_are(
     uv: bool, create: Creating, request: pytest.FixtureRequest
 ) -> None:
     if not uv:

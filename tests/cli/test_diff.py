@@ -109,7 +109,7 @@ def test_what_is_the_same_is_one_line(git: Git, envsolve: Envsolve) -> None:
     )
 
 
-def test_what_is_not_known_is_said(git: Git, envsolve: Envsolve) -> None:
+def test_what_is_not_known_is_reported(git: Git, envsolve: Envsolve) -> None:
     Path("requirements.txt").write_text("torch==99.0\n", encoding="utf-8")
     done = envsolve("diff", "HEAD", *_ON_LINUX)
     assert "  driver floor: 525.60.13 -> unknown\n" in done.out

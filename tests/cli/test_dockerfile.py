@@ -69,7 +69,7 @@ class TestOneThatIsThere:
 
 
 @pytest.mark.parametrize("options", [(), ("-U",)])
-def test_a_dockerfile_of_somebody_else_stays(options: tuple[str, ...], locking: Locking, tmp_path: Path) -> None:
+def test_a_dockerfile_of_someone_else_stays(options: tuple[str, ...], locking: Locking, tmp_path: Path) -> None:
     mine = "FROM python:3.12-slim\nRUN pip install alpha==1.0\n"
     (tmp_path / "Dockerfile").write_text(mine)
     done = image(locking, "alpha", *options)

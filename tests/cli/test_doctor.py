@@ -400,7 +400,7 @@ def test_a_variable_that_outlived_its_environment_is_a_warning(fake_driver: Fake
 
 
 @pytest.mark.thorough
-def test_where_each_fact_comes_from_is_told_when_asked(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_where_each_fact_comes_from_is_reported_when_asked(fake_driver: FakeDriver, tmp_path: Path) -> None:
     prefix = environment(tmp_path / "env", "2.8.0+cu128", CUDA_TORCH)
     secret = "--xla_dump_to=https://user:s3cr3t-t0ken@example.org"  # noqa: S105 - made up
     environ = fake_driver.environ(driver="580.95.05", cuda="13.0", devices=[RTX_3090], XLA_FLAGS=secret)

@@ -80,7 +80,7 @@ def test_a_difference_is_shown_and_nothing_written(project: Project) -> None:
     assert "numpy" in pins_in(project.read())
 
 
-def test_what_is_there_already_is_said(project: Project) -> None:
+def test_what_is_there_already_is_reported(project: Project) -> None:
     project("lock")
     done = project("add", "numpy", *NETWORK)
     assert done.code == 0
@@ -94,7 +94,7 @@ def test_without_a_project_there_is_nothing_to_add_to(project: Project) -> None:
     assert done.err.startswith("error: no-project\n")
 
 
-def test_a_mistake_in_the_project_is_told_with_its_line_in_the_file(project: Project) -> None:
+def test_a_mistake_in_the_project_is_reported_with_its_line_in_the_file(project: Project) -> None:
     project.say('frameworks = ["pytorch"]', 'frameworks = "pytorch"')
     before = project.file.read_text()
     for words in (("add", "six"), ("remove", "numpy")):

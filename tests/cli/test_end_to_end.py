@@ -108,7 +108,7 @@ def test_detect_feeds_host(fake_driver: FakeDriver, tmp_path: Path) -> None:
     assert json.loads(there.stdout)["host"]["gpus"][0]["count"] == 2
 
 
-def test_detect_tells_every_fact_with_its_source(fake_driver: FakeDriver) -> None:
+def test_detect_reports_every_fact_with_its_source(fake_driver: FakeDriver) -> None:
     environ = fake_driver.environ(driver="580.65.06", cuda="13.0", devices=[RTX_3090])
     done = run(environ, "detect")
     assert done.returncode == 0

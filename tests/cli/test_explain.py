@@ -125,7 +125,7 @@ def test_the_command_of_a_finding_was_solved_for_the_gpu_of_the_text(envsolve: E
     assert envsolve(*shlex.split(command)[1:]).code == 0
 
 
-def test_a_version_is_not_kept_where_only_ptx_would_serve_the_gpu(envsolve: Envsolve) -> None:
+def test_a_version_is_not_stored_where_only_ptx_would_serve_the_gpu(envsolve: Envsolve) -> None:
     text = f"torch 2.5.1\n{NO_KERNEL}"
     assert "compute_90" in envsolve("-f", "pytorch==2.5.*", "--gpu", "12.0", "--platform", "linux-64").out
     commands = json.loads(envsolve("explain", "--json", "--platform", "linux-64", text).out)["findings"][0]["commands"]
@@ -295,7 +295,9 @@ def test_what_cannot_be_read_is_one_clear_error(envsolve: Envsolve, arguments: t
     assert done.err.startswith(f"error: {code}\n")
 
 
-def test_a_terminal_without_a_text_is_told_what_to_give(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_without_a_text_gets_a_hint_what_to_give(
+    envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stdin = _Stdin(b"")
     monkeypatch.setattr(stdin, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stdin", stdin)

@@ -134,7 +134,7 @@ def test_pip_uv_and_packaging_take_what_is_exported(export: Exporting) -> None:
     assert uv(pylock, "sync") == pins
 
 
-def test_no_index_is_asked_without_being_told_so(export: Exporting) -> None:
+def test_no_index_is_queried_without_permission(export: Exporting) -> None:
     export.lock(CASES["one index"], "requirements.txt")
     asked = export.index.count("*")
     done = export.refused("lock-without-addresses", "requirements.txt", "--format", "pylock", "--no-cache")
@@ -181,7 +181,7 @@ def test_what_uv_compiles_is_a_lock_like_any_other(name: str, export: Exporting)
     assert {"torch", "numpy", "typing-extensions", "nvidia-cudnn-cu13"} <= set(versions)
 
 
-def test_facts_that_somebody_edited_break_nothing(export: Exporting) -> None:
+def test_facts_that_someone_edited_break_nothing(export: Exporting) -> None:
     text = export.lock(CASES["one index"], "requirements.txt")
     edited = re.sub("(?m)^# glibc = .*", '# "a\\\\nb" = 1\n# glibc = [1.5, 2026-01-01, { "x y" = 1, z = 2 }]', text)
     assert edited != text

@@ -113,7 +113,7 @@ NOT_OURS = "note: requirements.txt was not written by envsolve, so `envsolve loc
 
 
 @pytest.mark.parametrize("words", [(), ("--no-lock",), ("--no-lock", "--force"), ("--dry-run",)])
-def test_of_an_output_that_lock_refuses_the_truth_is_told(
+def test_of_an_output_that_lock_refuses_the_truth_is_reported(
     words: tuple[str, ...], init: Init, envsolve: Envsolve
 ) -> None:
     init.write("requirements.txt", "numpy\n")
@@ -126,7 +126,7 @@ def test_of_an_output_that_lock_refuses_the_truth_is_told(
 
 
 @pytest.mark.parametrize("words", [("-o", "requirements.txt"), ("-o", "pylock.toml", "--ci", "github")])
-def test_of_a_lock_and_a_job_that_are_there_nobody_is_warned(words: tuple[str, ...], init: Init) -> None:
+def test_of_a_lock_and_a_job_that_are_there_no_one_is_warned(words: tuple[str, ...], init: Init) -> None:
     init.write("requirements.txt", A_LOCK)
     init.write(".github/workflows/envsolve.yml", "ours\n")
     done = init(*ASKED, *words)
@@ -334,14 +334,14 @@ def test_versions_are_written_as_people_write_them(init: Init) -> None:
         ("pyproject.toml", '[tool.poetry.dependencies]\nflask = "^3"\n'),
     ],
 )
-def test_where_no_framework_is_named_it_is_told(name: str, text: str, init: Init) -> None:
+def test_where_no_framework_is_named_it_is_reported(name: str, text: str, init: Init) -> None:
     init.write(name, text)
     done = init("--no-lock")
     assert done.code == 0, done.err
     assert 'note: no framework is listed, so only package requirements count; to add one: frameworks = ["' in done.err
 
 
-def test_what_of_a_pyproject_is_not_taken_over_is_told(init: Init) -> None:
+def test_what_of_a_pyproject_is_not_taken_over_is_reported(init: Init) -> None:
     dependencies = 'dependencies = ["torch"]\n[tool.uv]\nconstraint-dependencies = ["numpy<2"]\n'
     init.write("pyproject.toml", f'[project]\nname = "x"\n{dependencies}')
     done = init("--no-lock")
@@ -392,7 +392,7 @@ def test_what_standard_output_cannot_show_is_escaped(name: str, monkeypatch: pyt
     assert json.loads(shown) == {"a": f"\u00e9{name}"}
 
 
-def test_the_keys_and_their_schema_are_told(envsolve: Envsolve) -> None:
+def test_the_keys_and_their_schema_are_reported(envsolve: Envsolve) -> None:
     keys = envsolve("init", "--keys")
     assert keys.code == 0
     assert 'frameworks = ["pytorch>=2.5", "jax"]\n    The frameworks, optionally with versions.\n' in keys.out
@@ -476,7 +476,7 @@ def test_an_address_that_cannot_be_read_is_listed_with_all_else(init: Init, envs
     assert envsolve(*shlex.split(command)[1:]).code == 0
 
 
-def test_what_is_wrong_without_them_is_told_with_them(init: Init) -> None:
+def test_what_is_wrong_without_them_is_reported_with_them(init: Init) -> None:
     init.write("requirements.txt", "-f https://example.org/wheels\nnumpy=>2\n--no-binary numpy\n./vendor\n")
     done = init(*MACHINE)
     assert (done.code, init.files) == (1, {"requirements.txt"})
@@ -489,7 +489,7 @@ def test_what_is_wrong_without_them_is_told_with_them(init: Init) -> None:
         assert f"\ncause: {text}" in done.err
 
 
-def test_lock_tells_all_mistakes_of_a_file_and_the_key_that_leaves_them_out(init: Init, envsolve: Envsolve) -> None:
+def test_lock_reports_all_mistakes_of_a_file_and_the_key_that_leaves_them_out(init: Init, envsolve: Envsolve) -> None:
     init.write("requirements.txt", "numpy\n")
     assert init(*MACHINE).code == 0
     init.write("requirements.txt", "numpy\n./a\n./b\n")

@@ -144,7 +144,7 @@ def test_answers_are_read_as_the_options_are(start: Start) -> None:
     }
 
 
-def test_what_cannot_be_read_is_asked_for_again(start: Start) -> None:
+def test_what_cannot_be_read_is_requested_again(start: Start) -> None:
     terminal = start()
     terminal.answer(PROMPTS[0], "pytroch")
     terminal.until("Error: 'pytroch' is not a framework that envsolve knows; did you mean pytorch?")
@@ -192,7 +192,7 @@ def test_who_leaves_has_nothing_written(way_out: str, start: Start, tmp_path: Pa
         ((), {"ENVSOLVE_FRAMEWORK": "jax"}, 0),
     ],
 )
-def test_nobody_is_asked_who_said_it_or_is_not_there(
+def test_no_one_is_asked_who_said_it_or_is_not_there(
     words: tuple[str, ...], environ: dict[str, str], code: int, start: Start
 ) -> None:
     terminal = start(*words, **environ)

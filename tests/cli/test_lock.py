@@ -211,7 +211,7 @@ def test_targets_share_a_lock_or_have_their_own(project: Project) -> None:
     assert project("lock", "--check").code == 0
 
 
-def test_targets_without_a_common_stack_are_told_apart(project: Project) -> None:
+def test_targets_without_a_common_stack_are_distinguished(project: Project) -> None:
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"\n', "")
     project.say("frameworks = [", 'cuda = "12.*"\nframeworks = [')
     project.file.write_text(
@@ -226,7 +226,7 @@ def test_targets_without_a_common_stack_are_told_apart(project: Project) -> None
     assert "--host" not in done.err
 
 
-def test_status_tells_what_became_of_the_files(project: Project, world: IndexServer) -> None:
+def test_status_reports_what_became_of_the_files(project: Project, world: IndexServer) -> None:
     assert [it["status"] for it in project.data("status")["files"]] == ["missing", "missing"]
     project("lock")
     assert {it["status"] for it in project.data("status")["files"]} == {"fits"}
@@ -255,7 +255,7 @@ def test_a_project_below_is_found_and_its_names_are_its_own(project: Project, mo
     assert project("lock", "--check", "--project", str(project.directory)).code == 0
 
 
-def test_without_a_project_it_is_said_how_to_begin(
+def test_without_a_project_it_is_reported_how_to_begin(
     tmp_path: Path, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -266,7 +266,7 @@ def test_without_a_project_it_is_said_how_to_begin(
 
 
 @pytest.mark.parametrize("directory", [".", "src/package"])
-def test_a_table_that_is_nearly_the_one_is_told(
+def test_a_table_that_is_nearly_the_one_is_reported(
     directory: str, envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "pyproject.toml"
@@ -290,7 +290,7 @@ def test_a_file_that_is_no_toml_is_to_be_mended(
     assert envsolve("lock").err.endswith("hint: save the file as UTF-8\n")
 
 
-def test_mistakes_in_the_project_are_told_with_their_line(project: Project) -> None:
+def test_mistakes_in_the_project_are_reported_with_their_line(project: Project) -> None:
     project.say('frameworks = ["pytorch"]', 'frameworks = ["pytroch"]')
     done = project("lock")
     assert done.code == 2
@@ -481,7 +481,7 @@ def test_the_python_is_one_that_the_project_admits(project: Project) -> None:
     assert "requires-python" in done.err
 
 
-def test_a_digest_that_somebody_changed_is_told(project: Project) -> None:
+def test_a_digest_that_someone_changed_is_reported(project: Project) -> None:
     project("lock")
     path = project.directory / "requirements.txt"
     text = path.read_text()
@@ -495,7 +495,7 @@ def test_a_digest_that_somebody_changed_is_told(project: Project) -> None:
     assert path.read_text() == text
 
 
-def test_a_comment_that_somebody_wrote_stays(project: Project) -> None:
+def test_a_comment_that_someone_wrote_stays(project: Project) -> None:
     project("lock")
     for name in project.files:
         path = project.directory / name
@@ -557,7 +557,7 @@ def test_files_of_one_project_that_differ_are_not_both_taken_at_their_word(proje
     assert project("lock", "--check").code == 1
 
 
-def test_a_name_that_no_lock_holds_is_told(project: Project) -> None:
+def test_a_name_that_no_lock_holds_is_reported(project: Project) -> None:
     project("lock")
     assert "-P nmpy: not in any lock of the project" in project("lock", "-P", "nmpy").err
     assert "not in any lock of the project" not in project("lock", "-P", "Typing_Extensions").err

@@ -317,7 +317,7 @@ def test_a_lock_says_what_was_inferred_and_from_what(envsolve: Envsolve, world: 
     assert 'inferred = ["xformers as in 0.0.' in said
 
 
-def test_status_says_what_nobody_verified(
+def test_status_says_what_no_one_verified(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.add("kernels", [kernels("1.0", fat_binary((80,)))])
@@ -396,7 +396,7 @@ def test_without_a_framework_a_gpu_is_said_to_decide_nothing(
     assert "not checked" not in lock(envsolve, world, tmp_path, "kernels-cu12", "--gpu", "none").err
 
 
-def test_a_source_distribution_in_place_of_wheels_without_code_is_told(
+def test_a_source_distribution_in_place_of_wheels_without_code_is_reported(
     envsolve: Envsolve, world: IndexServer, tmp_path: Path
 ) -> None:
     old = sdist("kernels", "1.0", requires=["torch"])

@@ -38,7 +38,7 @@ def test_what_is_fresh_is_not_asked_for(locking: Locking) -> None:
 
 
 @pytest.mark.parametrize("caching", ["max-age=0", "no-cache", "no-cache, max-age=600", "public"])
-def test_what_is_not_fresh_is_asked_whether_it_changed(locking: Locking, caching: str) -> None:
+def test_what_is_not_fresh_is_queried_whether_it_changed(locking: Locking, caching: str) -> None:
     locking.index.fault(PAGES, caching=caching)
     first = locking()
     assert asked_by(locking) == [("/simple/alpha/", 304), ("/simple/beta/", 304)]
@@ -80,7 +80,7 @@ def test_versions_that_an_index_takes_away_are_gone(locking: Locking) -> None:
     assert locking.envsolve(*line).out == fresh.out
 
 
-def test_what_may_not_be_kept_is_asked_for_each_time(locking: Locking) -> None:
+def test_what_may_not_be_kept_is_requested_each_time(locking: Locking) -> None:
     locking.index.fault(PAGES, caching="no-store")
     first = locking()
     assert asked_by(locking)[-2:] == [("/simple/alpha/", 200), ("/simple/beta/", 200)]
@@ -155,7 +155,7 @@ def test_an_index_that_is_away_leaves_what_is_fresh(locking: Locking) -> None:
     assert locking().out == first.out
 
 
-def test_an_index_that_is_away_is_told_with_the_setting_that_names_it(
+def test_an_index_that_is_away_is_reported_with_the_setting_that_names_it(
     locking: Locking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", locking.url)
@@ -268,7 +268,7 @@ def test_a_page_that_is_lost_from_the_cache_is_fetched_again(locking: Locking) -
     assert locking("--offline", "beta<2").code == 3
 
 
-def test_a_cache_that_cannot_be_is_told_and_done_without(locking: Locking, tmp_path: Path) -> None:
+def test_a_cache_that_cannot_be_is_reported_and_done_without(locking: Locking, tmp_path: Path) -> None:
     right = locking.right
     (tmp_path / "file").write_text("mine")
     for place in (tmp_path / "file", tmp_path / "file" / "below"):
@@ -291,7 +291,7 @@ def test_a_cache_that_is_read_only_is_read(locking: Locking) -> None:
 
 
 @pytest.mark.skipif(not is_root, reason="only root can give files away")
-def test_a_cache_of_somebody_else_is_not_used(locking: Locking) -> None:
+def test_a_cache_of_someone_else_is_not_used(locking: Locking) -> None:
     first = locking()
     os.chown(locking.cache / "kept", 12345, 12345)
     done = locking()

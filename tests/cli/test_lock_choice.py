@@ -116,7 +116,7 @@ ASKED["a framework by itself is at its newest"] = ASKED["a framework by itself i
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_was_asked_for_is_at_its_newest(name: str, envsolve: Envsolve, world: IndexServer) -> None:
+def test_what_was_requested_is_at_its_newest(name: str, envsolve: Envsolve, world: IndexServer) -> None:
     asked = ASKED[name]
     done = lock(envsolve, world, *asked.words)
     assert done.code == 0, done.err
@@ -159,12 +159,12 @@ def test_a_lock_that_is_there_keeps_what_it_holds(envsolve: Envsolve, world: Ind
     assert pins_in(Path("requirements.txt").read_text(encoding="utf-8"))["pins"] == "2.0"
 
 
-def test_a_framework_that_is_held_back_is_told_with_what_holds_it(envsolve: Envsolve, world: IndexServer) -> None:
+def test_a_framework_that_is_held_back_is_reported_with_what_holds_it(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "pins")
     assert "note: torch 2.8.0 is used, not 2.15.0: pins 2.0 requires torch==2.8.0\n" in done.err
 
 
-def test_what_a_build_loads_holds_it_back_and_is_told(envsolve: Envsolve, world: IndexServer) -> None:
+def test_what_a_build_loads_holds_it_back_and_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch==2.8.*", "torchcodec")
     loads = "torchcodec<=0.17.0,>=0.14.0 loads the libraries of CUDA 13, this stack has CUDA 12.8"
     assert f"note: torchcodec 0.7.0 is 8 months older than 0.17.0: {loads}" in done.err
@@ -182,7 +182,7 @@ def test_what_runs_in_part_is_taken_where_nothing_else_is_left_and_told(envsolve
     assert "note: xformers 0.0.35 loads the libraries of CUDA 12: without its C++ library " in done.err
 
 
-def test_what_is_half_a_year_behind_is_told(envsolve: Envsolve, world: IndexServer) -> None:
+def test_what_is_half_a_year_behind_is_reported(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "late")
     assert done.code == 0, done.err
     assert "note: late 1.0 is 8 months older than 2.0: " in done.err
@@ -272,7 +272,7 @@ def test_a_release_from_before_the_package_limited_its_framework_is_never_an_ans
 
 
 @pytest.mark.usefixtures("_years_of_torch")
-def test_a_package_from_before_its_framework_is_told_with_the_framework_of_its_time(
+def test_a_package_from_before_its_framework_is_reported_with_the_framework_of_its_time(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
     for name, requires in (("quiet", "torch>=2"), ("careful", "torch>=2,<3")):
@@ -284,7 +284,7 @@ def test_a_package_from_before_its_framework_is_told_with_the_framework_of_its_t
     assert "careful 1.0 is" not in done.err
 
 
-def test_a_refusal_of_all_that_there_is_names_what_was_asked_for(envsolve: Envsolve, world: IndexServer) -> None:
+def test_a_refusal_of_all_that_there_is_names_what_was_requested(envsolve: Envsolve, world: IndexServer) -> None:
     done = lock(envsolve, world, "-f", "pytorch", "relic>=2")
     assert done.code == 1
     assert "the command line requires relic>=2" in done.err

@@ -120,7 +120,7 @@ def test_conda_locks_that_answer_the_request_ask_no_channel(locked: Path, envsol
         ("conda-linux-64.lock", "/linux-64/numpy-", "/linux-64/numpy-0", "packages or digests were changed"),
     ],
 )
-def test_what_they_were_not_made_for_is_told_without_the_channels(
+def test_what_they_were_not_made_for_is_reported_without_the_channels(
     name: str, old: str, new: str, reason: str, locked: Path, envsolve: Envsolve
 ) -> None:
     text = Path(name).read_text()

@@ -129,7 +129,7 @@ def test_an_environment_yml_has_the_address_alone(here: World) -> None:
         {"setup.py": "from setuptools import setup\nsetup(name='renamed', version=open('v').read())\n"},
     ],
 )
-def test_the_name_of_a_repository_is_said_without_a_build(here: World, files: dict[str, str]) -> None:
+def test_the_name_of_a_repository_is_reported_without_a_build(here: World, files: dict[str, str]) -> None:
     here.git.commit("team/other", files)
     for allow in ((), ("--allow-builds",)):
         done = here(f"other @ {here.address('team/other')}", "--format", "pylock", *allow, code=2)
@@ -203,7 +203,7 @@ def test_a_branch_keeps_its_commit_until_it_is_upgraded(here: World) -> None:
     assert 'version = "3.0"' in Path("pylock.toml").read_text()
 
 
-def test_a_build_that_imports_a_framework_is_told(here: World) -> None:
+def test_a_build_that_imports_a_framework_is_reported(here: World) -> None:
     stated = "[build-system]\nrequires = ['setuptools']\n[project]\nname = 'own'\nversion = '1.0'\n"
     here.git.commit("own", {"pyproject.toml": stated, "setup.py": "import torch\n"})
     for _ in range(2):  # the second time from the cache
@@ -248,7 +248,7 @@ def test_several_builds_are_refused_at_once_for_any_python(here: World) -> None:
     assert "--python" not in done.err.partition("hint:")[2]
 
 
-def test_requirements_that_only_a_build_tells_need_a_build(here: World) -> None:
+def test_requirements_that_only_a_build_reports_need_a_build(here: World) -> None:
     here.git.commit("own", project("own", "1.0", ("alpha<2",), static=False))
     words = (f"own @ {here.address('own')}", "--format", "pylock")
     done = here(*words, code=1)

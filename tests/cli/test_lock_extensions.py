@@ -222,7 +222,7 @@ def test_an_index_that_has_a_wheel_comes_before_all(here: World) -> None:
     assert found["flash-attn"] == "2.9.0"
 
 
-def test_a_digest_that_nobody_states_is_worked_out_once(here: World) -> None:
+def test_a_digest_that_no_one_states_is_worked_out_once(here: World) -> None:
     file = flash("2.8.3", "cu13torch2.15cxx11abiTRUE")
     here.own["cu130"].add("flash-attn", [file._replace(sha256=None)])
     command = ("-f", "pytorch", "flash-attn", *NEW, "-o", "gpu.txt")
@@ -281,7 +281,7 @@ def test_a_wheel_without_a_label_is_for_the_cuda_of_its_page(here: World, driver
     assert found["version"] == "0.3.35"
 
 
-def test_source_that_is_built_for_the_cpu_unless_it_is_told_otherwise_has_a_note(here: World) -> None:
+def test_source_that_is_built_for_the_cpu_unless_it_is_reported_otherwise_has_a_note(here: World) -> None:
     here.server.add("llama-cpp-python", [sdist("llama-cpp-python", "0.3.34", [])])
     text = "note: llama-cpp-python 0.3.34 is built for the CPU alone: for the GPU, install nvcc of CUDA "
     done = here("-f", "pytorch", "llama-cpp-python", *NEW)
@@ -301,7 +301,7 @@ def test_a_page_may_say_cuda_and_pytorch(here: World, driver: tuple[str, str], p
     assert f"kaolin @ {here.server.url}/flat/{page}/{file.name}" in here("-f", "pytorch", "kaolin", *driver).out
 
 
-def test_no_place_is_asked_for_what_it_is_not_named_for_or_for_the_cpu(here: World) -> None:
+def test_a_place_is_only_queried_for_what_it_is_named_for_and_not_for_the_cpu(here: World) -> None:
     here("-f", "pytorch", "numpy", "--extensions", *NEW)
     assert here.server.count("/own/*") == here.server.count("/lists/*") == 0
 
@@ -386,7 +386,7 @@ def test_a_wheel_is_read_whatever_its_name_says(here: World) -> None:
     assert "hint: allow building packages from source, which runs their code" in refused.err
 
 
-def test_where_others_have_a_wheel_it_is_said(here: World) -> None:
+def test_where_others_have_a_wheel_it_is_reported(here: World) -> None:
     here.server.add("sageattention", [sdist("sageattention", "2.2.0", ["torch"])])
     assert "Somebody" not in here("-f", "pytorch", "sageattention", *NEW).err  # who has none there
     here.publishes(sage("cu130torch2.15"), of="sageattention")
@@ -570,7 +570,7 @@ def test_another_python_is_offered_where_it_has_the_wheel(here: World) -> None:
     assert "flash-attn @ " in here.typed(command).out
 
 
-def test_a_project_is_told_what_to_write(here: World) -> None:
+def test_a_project_gets_a_hint_what_to_write(here: World) -> None:
     here.publishes(wheel("sageattn3", "1.0+cu130torch2.15", ["torch"], tags=CP311), of="sageattn3")
     here.server.add("sageattn3", [wheel("sageattn3", "1.0", tags="cp311-cp311-win_amd64")])
     Path("pyproject.toml").write_text(

@@ -108,7 +108,7 @@ FATAL = {
 
 
 @pytest.mark.parametrize("name", FATAL)
-def test_a_fault_is_told_and_forgotten(locking: Locking, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_is_reported_and_forgotten(locking: Locking, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path, fault, error, code = FATAL[name]
     right = locking.right
     if "stall" in fault:
@@ -189,7 +189,7 @@ POOR: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.mark.parametrize("ranges", [True, False], ids=["in parts", "whole"])
 @pytest.mark.parametrize("name", POOR)
-def test_a_damaged_wheel_is_told_and_forgotten(
+def test_a_damaged_wheel_is_reported_and_forgotten(
     envsolve: Envsolve, tmp_path: Path, name: str, ranges: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with locking_in(envsolve, tmp_path, monkeypatch, ranges=ranges) as locking:

@@ -121,7 +121,7 @@ def test_beside_a_framework_that_brings_cuda_they_are_locked_for_its_major_and_t
     assert envsolve("status", str(path), *machine, "--platform", "linux-64").code == 0
 
 
-def test_what_holds_beside_a_framework_alone_is_asked_for_beside_it_alone(
+def test_what_holds_beside_a_framework_alone_is_requested_beside_it_alone(
     envsolve: Envsolve, world: IndexServer
 ) -> None:
     """TensorFlow Probability imports tf_keras with TensorFlow, and not with JAX."""
@@ -195,7 +195,7 @@ class TestWhatIsForAnotherCuda:
         found = pins(envsolve, world, "torch", "compiler", "--gpu", "8.6")
         assert (found["torch"], found["nvidia-cuda-nvcc-cu12"]) == ("2.15.0", "12.9.86")
 
-    def test_is_told_where_no_stack_of_its_cuda_is_left(self, envsolve: Envsolve, world: IndexServer) -> None:
+    def test_is_reported_where_no_stack_of_its_cuda_is_left(self, envsolve: Envsolve, world: IndexServer) -> None:
         asked = ("torch==2.15.0", "xgboost>=3", "--gpu", "8.6")
         result = lock(envsolve, world, *asked)
         assert (result.code, result.out) == (1, "")
@@ -419,7 +419,7 @@ NAMED = {
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_build_for_another_kind_of_machine_is_told(
+def test_a_build_for_another_kind_of_machine_is_reported(
     name: str, envsolve: Envsolve, world: IndexServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = NAMED[name]
@@ -447,7 +447,7 @@ def test_hashes_bind_the_wheel_of_a_framework(envsolve: Envsolve, world: IndexSe
 
 
 class TestWhatHasNoWheel:
-    def test_is_told_beside_the_stack_that_needs_it(self, envsolve: Envsolve, world: IndexServer) -> None:
+    def test_is_reported_beside_the_stack_that_needs_it(self, envsolve: Envsolve, world: IndexServer) -> None:
         world.add("jax", [wheel("jax", "0.6.2", ["jaxlib"])])
         world.add("jaxlib", [wheel("jaxlib", "0.6.2", tags="cp311-cp311-win_amd64")])
         result = lock(envsolve, world, "jax==0.6.2", "--gpu", "none")
@@ -456,7 +456,7 @@ class TestWhatHasNoWheel:
             "it has no wheel for this Python and platform\n"
         )
 
-    def test_is_told_where_it_is_the_stack_itself(self, envsolve: Envsolve, world: IndexServer) -> None:
+    def test_is_reported_where_it_is_the_stack_itself(self, envsolve: Envsolve, world: IndexServer) -> None:
         world.add("jax", [wheel("jax", "0.6.2", requires_python=">=3.12")])
         result = lock(envsolve, world, "jax==0.6.2", "--gpu", "none")
         assert result.err.startswith(

@@ -263,7 +263,7 @@ def test_a_wheel_is_not_taken_that_holds(
         assert_in_three_parts(done.err)
 
 
-def test_a_file_with_another_hash_than_its_own_is_told(
+def test_a_file_with_another_hash_than_its_own_is_reported(
     envsolve: Envsolve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with locking_in(envsolve, tmp_path, monkeypatch, ranges=False) as locking:
@@ -320,7 +320,7 @@ def closed(locking: Locking) -> Locking:
     return locking
 
 
-def test_who_does_not_log_in_is_told_how(closed: Locking) -> None:
+def test_who_does_not_log_in_gets_a_hint_how(closed: Locking) -> None:
     done = closed.refused()
     assert done.err.startswith("error: index-refused\n")
     assert "returned status 401" in done.err
@@ -354,7 +354,7 @@ LEAKS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_no_error_tells_a_login(closed: Locking, kind: str) -> None:
+def test_no_error_reports_a_login(closed: Locking, kind: str) -> None:
     closed.url = closed.url.replace("//", f"//{LOGIN}@")
     closed.index.fault("/simple/beta/", **LEAKS[kind])
     done = closed.refused()

@@ -48,7 +48,7 @@ def test_it_decides_on_a_framework_that_only_comes_as_a_dependency(envsolve: Env
 
 
 @pytest.mark.parametrize("asked", [("-f", "pytorch==2.7.1"), ("torch==2.7.1",)])
-def test_it_replaces_what_was_asked_for_too(asked: tuple[str, ...], envsolve: Envsolve, trainers: IndexServer) -> None:
+def test_it_replaces_what_was_requested_too(asked: tuple[str, ...], envsolve: Envsolve, trainers: IndexServer) -> None:
     override = ("--override", "torch==2.8.*", "--gpu", "8.6", "--source", "pypi")
     assert pins(envsolve, trainers, *asked, *override)["torch"] == "2.8.0"
 
@@ -101,7 +101,7 @@ def test_extras_that_a_package_asks_for_stay(envsolve: Envsolve, trainers: Index
     assert (found["kit"], found["numpy"]) == ("2.0", "1.26.4")
 
 
-def test_what_is_left_out_is_told_at_what_requires_it(envsolve: Envsolve, trainers: IndexServer) -> None:
+def test_what_is_left_out_is_reported_at_what_requires_it(envsolve: Envsolve, trainers: IndexServer) -> None:
     trainers.add("app", [wheel("app", "1.0", ["kit==1.0"])])
     result = lock(envsolve, trainers, "app", "--override", "kit; sys_platform == 'never'", *CPU)
     assert pins_in(result.out) == {"app": "1.0"}
@@ -109,7 +109,7 @@ def test_what_is_left_out_is_told_at_what_requires_it(envsolve: Envsolve, traine
     assert "    # because: app 1.0 requires kit==1.0, replaced by an override\n" in result.out
 
 
-def test_one_that_replaces_nothing_is_told(envsolve: Envsolve, trainers: IndexServer) -> None:
+def test_one_that_replaces_nothing_is_reported(envsolve: Envsolve, trainers: IndexServer) -> None:
     result = lock(envsolve, trainers, "kit", "--override", "kti==2.0", "--override", "kit==1.0", *CPU)
     assert pins_in(result.out) == {"kit": "1.0"}
     assert "note: --override kti==2.0 has no effect: nothing requires kti\n" in result.err

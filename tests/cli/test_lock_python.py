@@ -75,7 +75,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_the_python_is_one_for_which_the_frameworks_are_asked_for(
+def test_the_python_is_one_for_which_the_frameworks_are_requested(
     name: str, envsolve: Envsolve, world: IndexServer
 ) -> None:
     asked = ASKED[name]

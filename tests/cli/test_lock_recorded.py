@@ -103,7 +103,7 @@ def test_a_lock_holds_what_uv_takes_within_what_the_lock_says(
 
 
 @pytest.mark.parametrize("case", [it for it in CASES if it.name in {"W1", "W2", "W3"}], ids=str)
-def test_an_index_that_tells_next_to_nothing_gives_the_same_lock(
+def test_an_index_that_reports_next_to_nothing_gives_the_same_lock(
     case: Case, envsolve: Envsolve, index: IndexServer, poor_index: IndexServer
 ) -> None:
     assert pins_in(locked(envsolve, poor_index, case)) == pins_in(locked(envsolve, index, case))

@@ -130,7 +130,7 @@ def test_what_the_lock_satisfies_is_recorded_without_the_network(case: str, lock
 
 
 @pytest.mark.parametrize("case", UNSATISFIED)
-def test_what_it_does_not_satisfy_is_told_without_the_network(case: str, locked: Project) -> None:
+def test_what_it_does_not_satisfy_is_reported_without_the_network(case: str, locked: Project) -> None:
     old, new, reasons = UNSATISFIED[case]
     before = locked.read()
     locked.say(old, new)
@@ -163,7 +163,7 @@ def test_ci_shows_what_is_out_of_date_at_the_line_that_it_is_about(
     assert line.startswith(begins), line
 
 
-def test_an_override_that_changed_or_is_gone_is_told(locked: Project) -> None:
+def test_an_override_that_changed_or_is_gone_is_reported(locked: Project) -> None:
     locked.say(PLATFORMS, f'{PLATFORMS}\noverrides = ["numpy<2"]')
     assert locked("lock").code == 0
     locked.say("numpy<2", "numpy<=1.26.4")
@@ -193,7 +193,7 @@ def test_the_order_of_requirements_makes_no_difference(locked: Project) -> None:
 
 
 @pytest.mark.parametrize("removed", ["numpy==", "    --hash", ""])
-def test_packages_that_somebody_changed_are_told(removed: str, locked: Project) -> None:
+def test_packages_that_someone_changed_are_reported(removed: str, locked: Project) -> None:
     path = locked.directory / "requirements.txt"
     lines = path.read_text().splitlines(keepends=True)
     at = next(number for number, line in enumerate(lines) if line.startswith(removed or "    --hash"))
@@ -208,7 +208,7 @@ def test_packages_that_somebody_changed_are_told(removed: str, locked: Project) 
     assert locked("lock", "--check", *OFF).code == 0
 
 
-def test_a_file_that_is_missing_is_told_without_the_network(locked: Project) -> None:
+def test_a_file_that_is_missing_is_reported_without_the_network(locked: Project) -> None:
     (locked.directory / "requirements.txt").unlink()
     done = locked("lock", "--check", *OFF)
     assert (done.code, "requirements.txt: missing\n" in done.err) == (1, True)
@@ -238,7 +238,7 @@ def test_reasons_are_notes_with_their_values(locked: Project) -> None:
     assert locked.data("status")["files"][0]["because"] == [reason]
 
 
-def test_another_index_is_told_and_left_to_the_network(locked: Project) -> None:
+def test_another_index_is_reported_and_left_to_the_network(locked: Project) -> None:
     url = locked.index_url.rstrip("/")
     locked.say(f'index-url = "{url}/"', f'index-url = "{url}/other/"')
     (reason,) = locked.data("status")["files"][0]["reasons"]

@@ -34,7 +34,7 @@ def test_each_command_has_a_page_that_the_first_one_names() -> None:
 
 
 @pytest.mark.parametrize("name", cli.list_commands(click.Context(cli)))
-def test_a_page_tells_every_option_and_its_variable(name: str) -> None:
+def test_a_page_reports_every_option_and_its_variable(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
     text = PAGES[f"envsolve-{name}.1"].replace(r"\-", "-")

@@ -182,7 +182,7 @@ def test_the_machine_itself_is_a_filter_too(envsolve: Envsolve, monkeypatch: pyt
     assert len({row["platform"] for row in rows}) == 1
 
 
-def test_show_keeps_the_contract_and_tells_the_rest(envsolve: Envsolve, own: Path) -> None:
+def test_show_keeps_the_contract_and_reports_the_rest(envsolve: Envsolve, own: Path) -> None:
     answer = json.loads(envsolve("matrix", "show", "thg", "--json", "--matrix", str(own)).out)
     newest, other, cpu = answer["releases"]
     assert tuple(newest)[: len(CONTRACT)] == CONTRACT

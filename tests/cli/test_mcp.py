@@ -128,7 +128,7 @@ def test_the_machine(tool: str) -> None:
 
 
 @pytest.mark.parametrize("module", ["mcp", "mcp.server.mcpserver"])
-def test_without_the_extra_it_is_said_how_to_get_it(
+def test_without_the_extra_it_is_reported_how_to_get_it(
     envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, module: str
 ) -> None:
     monkeypatch.delitem(sys.modules, "envsolve.cli.mcp_server", raising=False)

@@ -29,7 +29,7 @@ def test_what_is_typed_beside_a_project_is_the_command_lines(project: Project) -
     assert "    # via pyproject.toml\n" in project.read()
 
 
-def test_an_envsolve_toml_and_the_tables_beside_it_are_told_apart(project: Project) -> None:
+def test_an_envsolve_toml_and_the_tables_beside_it_are_distinguished(project: Project) -> None:
     head, _, table = project.file.read_text().partition("[tool.envsolve]\n")
     project.file.write_text(head)
     own = project.directory / "envsolve.toml"
@@ -137,7 +137,7 @@ class TestAMirrorOfPyTorch:
         assert done.code == 0, done.err
         assert pins_in(project.read())["torch"] == "2.14.0+cu126"
 
-    def test_that_lacks_all_that_is_asked_for_is_told_with_the_key_that_names_another(
+    def test_that_lacks_all_that_is_requested_is_reported_with_the_key_that_names_another(
         self, project: Project, world: IndexServer
     ) -> None:
         world.fault("/whl/cu126/*", status=404)
@@ -158,7 +158,7 @@ class TestAMirrorOfPyTorch:
         assert "/whl/cu126 does not have torchvision; " in done.err
         assert "/simple has torchvision 0.29.1, which is not built for cu126); the lock has torch 2.8.0\n" in done.err
 
-    def test_that_lacks_a_companion_is_told_where_no_other_stack_is_asked_for(
+    def test_that_lacks_a_companion_is_reported_where_no_other_stack_is_requested(
         self, project: Project, world: IndexServer
     ) -> None:
         lack_vision(world)
@@ -208,7 +208,7 @@ class TestAMirrorOfPyTorch:
         if wrong != {"status": 403}:
             assert "with pytorch-index-url in pyproject.toml\n" in done.err
 
-    def test_that_nobody_answers_for_is_an_error(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_that_no_one_answers_for_is_an_error(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("UV_HTTP_RETRIES", "0")
         text = project.file.read_text()
         index = text.partition('pytorch-index-url = "')[2].partition('"')[0]
@@ -221,7 +221,7 @@ class TestAMirrorOfPyTorch:
         assert "with index-url" not in done.err
 
 
-def test_what_is_not_looked_at_is_told_with_its_variable(
+def test_what_is_not_looked_at_is_reported_with_its_variable(
     project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project.file.write_text(
@@ -240,7 +240,7 @@ def test_a_change_that_is_wanted_is_not_told_as_a_fault(project: Project, world:
     assert "locks/pylock.toml: out of date, " in project("lock", "-U", "--check").err
 
 
-def test_the_facts_behind_each_file_are_told_on_request(project: Project) -> None:
+def test_the_facts_behind_each_file_are_reported_on_request(project: Project) -> None:
     quiet, told = project("lock"), project("lock", "-v")
     fact = "note: requirements.txt, locks/pylock.toml: CUDA 12.6 needs NVIDIA driver"
     assert fact not in quiet.err
@@ -280,6 +280,6 @@ def test_why_not_on_a_machine_without_a_gpu_is_told_to_be_of_the_cpu(
     assert "note: CONDA_OVERRIDE_CUDA is empty, which means no CUDA: this is a CPU environment\n" in done.err
 
 
-def test_a_gpu_whose_machines_are_of_another_platform_is_told_with_the_key_that_names_it(project: Project) -> None:
+def test_a_gpu_whose_machines_are_of_another_platform_is_reported_with_the_key_that_names_it(project: Project) -> None:
     project.say('gpus = ["RTX 3090"]\ndriver = "535.183.01"', 'gpus = ["12.1"]')
     assert 'linux-64: use platforms = "linux-aarch64" in pyproject.toml to make one for it\n' in project("lock").err

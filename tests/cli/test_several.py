@@ -56,7 +56,7 @@ def test_host_files_of_several_platforms_are_solved_for_together(envsolve: Envso
     assert linux["frameworks"][0]["runs_as"].keys() == {"7.0", "8.6"}
 
 
-def test_what_differs_between_platforms_is_said(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_what_differs_between_platforms_is_reported(envsolve: Envsolve, tmp_path: Path) -> None:
     files = ("--host", host("rtx-5090-570.195.03"), "--host", host("windows-566.36"))
     result = envsolve("-f", "tensorflow", *files, "-o", str(tmp_path / "{platform}.yml"))
     assert result.code == 0
@@ -122,7 +122,7 @@ def test_a_split_names_a_command_for_each_group(envsolve: Envsolve) -> None:
         assert [it["version"] in group["frameworks"][0] for it in answer["frameworks"]] == [True]
 
 
-def test_sources_of_a_chain_are_told_on_request_and_always_as_data(envsolve: Envsolve) -> None:
+def test_sources_of_a_chain_are_reported_on_request_and_always_as_data(envsolve: Envsolve) -> None:
     request = ("-f", "pytorch==2.15.*", "--gpu", "8.9", "--driver", "550.163.01")
     quiet, told = envsolve(*request).err, envsolve(*request, "-v").err
     assert "cause: CUDA 13.2 needs NVIDIA driver 580.65.06 or newer\n" in quiet
@@ -167,7 +167,7 @@ def test_a_way_out_serves_all_hosts_or_says_whom(envsolve: Envsolve) -> None:
     assert f"envsolve --framework pytorch==2.3.1 --host {hosts[0]} --host {hosts[1]}\n" in result.err
 
 
-def test_no_python_is_told_as_asked_for_that_was_not(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_no_python_is_reported_as_asked_for_that_was_not(envsolve: Envsolve, tmp_path: Path) -> None:
     frameworks = ("-f", "tensorflow", "-f", "pytorch", "-f", "jax")
     for more in (("-f", "pytorch"), frameworks):
         output = str(tmp_path / "{platform}.yml")
@@ -185,7 +185,7 @@ def test_a_question_leaves_the_file_of_the_answer_alone(envsolve: Envsolve, tmp_
     assert output.read_bytes() == before
 
 
-def test_a_cuda_that_nobody_knows_is_told_once(envsolve: Envsolve) -> None:
+def test_a_cuda_that_no_one_knows_is_reported_once(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--gpu", "8.6", "--cuda", "99")
     assert result.err.startswith("error: cuda-excluded\n  CUDA 99 was requested, and no such toolkit is known")
     assert result.err.count("cause: CUDA 99 was requested") == 1
@@ -195,7 +195,7 @@ def test_the_help_spells_the_default_policy_as_it_is_typed(envsolve: Envsolve) -
     assert "[default: newest-framework]" in " ".join(envsolve("solve", "--help").out.split())
 
 
-def test_hosts_with_and_without_gpus_are_told_apart(envsolve: Envsolve) -> None:
+def test_hosts_with_and_without_gpus_are_distinguished(envsolve: Envsolve) -> None:
     result = envsolve("-f", "pytorch", "--host", host("no-gpu"), "--host", host("rtx-3090-535.183.01"))
     assert result.code == 2
     assert result.err.startswith("error: hosts-differ\n")
@@ -228,7 +228,7 @@ def test_a_framework_that_has_no_build_there_can_be_left_out(
 
 
 @pytest.mark.parametrize(("gpu", "said"), [("8.6", True), ("none", False)])
-def test_what_wheels_leave_to_pip_is_said_where_they_bring_cuda(gpu: str, said: bool, envsolve: Envsolve) -> None:
+def test_what_wheels_leave_to_pip_is_reported_where_they_bring_cuda(gpu: str, said: bool, envsolve: Envsolve) -> None:
     result = envsolve("-f", "tensorflow", "-f", "jax", "--gpu", gpu, "--source", "pypi")
     assert result.code == 0
     assert ("NCCL" in result.err) is said

@@ -38,7 +38,7 @@ _PASCAL = ("--gpu", "GTX 1080 Ti", "--driver", "580.65.06")
         ("tensorflow.win-64.explicit.txt", _RTX_3090, "unknown", "it pins nothing for linux-64"),
     ],
 )
-def test_a_file_runs_there_or_it_is_said_why_not(
+def test_a_file_runs_there_or_it_is_reported_why_not(
     name: str, machine: tuple[str, ...], says: str, reason: str, envsolve: Envsolve
 ) -> None:
     done = envsolve("status", str(_SNAPSHOTS / name), *machine, "--platform", "linux-64", "--json")
@@ -281,7 +281,7 @@ def test_a_jax_for_the_cpu_is_no_file_for_a_gpu(envsolve: Envsolve, tmp_path: Pa
     assert (done.code, "runs without the GPU" in done.out) == (1, True)
 
 
-def test_a_framework_on_the_cpu_beside_one_on_the_gpu_is_told(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_framework_on_the_cpu_beside_one_on_the_gpu_is_reported(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text("torch==2.9.1+cu126\nonnxruntime==1.20.1\n")
     done = envsolve("status", str(file), *_RTX_3090, "--platform", "linux-64", "--json")
@@ -323,7 +323,7 @@ def test_a_file_that_cannot_be_read_does_not_stop_the_others(
     assert alone.err.startswith("error: held-unreadable\n")
 
 
-def test_where_both_sides_of_a_merge_begin_is_told(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_where_both_sides_of_a_merge_begin_is_reported(envsolve: Envsolve, tmp_path: Path) -> None:
     file = tmp_path / "requirements.txt"
     file.write_text(_BROKEN["requirements.txt"])
     assert f"cannot read {file}: unresolved merge conflict in line 2" in envsolve("status", str(file)).err

@@ -96,7 +96,7 @@ def test_what_requirement_files_ask_for_now_is_compared(asked: str, reasons: lis
     assert project.reasons == reasons
 
 
-def test_of_a_file_of_the_project_that_no_machine_here_judges_the_way_is_told(
+def test_of_a_file_of_the_project_that_no_machine_here_judges_the_way_is_reported(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONDA_OVERRIDE_CUDA", "")
@@ -110,7 +110,7 @@ def test_of_a_file_of_the_project_that_no_machine_here_judges_the_way_is_told(
     assert told not in project.envsolve("status", "../other.txt").err
 
 
-def test_the_keys_that_differ_are_told_and_not_two_commands(project: Project) -> None:
+def test_the_keys_that_differ_are_reported_and_not_two_commands(project: Project) -> None:
     project.say("envsolve.toml", 'python = "3.11.7"', 'python = "3.12"')
     project.say("envsolve.toml", '["pytorch"]', '["pytorch", "jax"]\nrequirements = ["polars"]')
     project.write("requirements.in", "numpy>=1\nrich\n")
@@ -122,7 +122,7 @@ def test_the_keys_that_differ_are_told_and_not_two_commands(project: Project) ->
     ]
 
 
-def test_an_option_that_stood_for_a_key_once_is_told(project: Project) -> None:
+def test_an_option_that_stood_for_a_key_once_is_reported(project: Project) -> None:
     project.say("envsolve.toml", 'python = "3.11.7"\n', "")
     assert project.envsolve("lock", "--cache-dir", "cache", "--python", "3.11.7").code == 0
     assert project.reasons == ["locked with --python 3.11.7, which the project does not have"]

@@ -109,7 +109,7 @@ def test_only_what_differs_is_installed_and_removed(syncing: Syncing) -> None:
 
 
 @pytest.mark.usefixtures("installer")
-def test_what_somebody_else_installed_goes_and_files_of_theirs_stay(syncing: Syncing) -> None:
+def test_what_someone_else_installed_goes_and_files_of_theirs_stay(syncing: Syncing) -> None:
     syncing.require("alpha")
     syncing.sync()
     (syncing.create.prefix / "notes.txt").write_text("mine")
@@ -430,7 +430,7 @@ def test_added_and_synced_is_one_command(syncing: Syncing) -> None:
     assert environment["validation"]["findings"] == []
 
 
-def test_before_a_gpu_environment_is_made_without_a_gpu_that_is_said(
+def test_before_a_gpu_environment_is_made_without_a_gpu_that_is_reported(
     project: Project, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
@@ -477,7 +477,7 @@ def test_a_conda_environment_is_activated_for_the_command(syncing: Syncing) -> N
     assert done.stdout == f"hello {syncing.create.prefix}\n", done.stderr
 
 
-def test_a_program_that_is_not_there_is_said(syncing: Syncing) -> None:
+def test_a_program_that_is_not_there_is_reported(syncing: Syncing) -> None:
     syncing.require("alpha")
     done = run("no-such-program")
     assert done.returncode == 3

@@ -49,7 +49,7 @@ def test_on_a_terminal_no_word_is_cut(width: int, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(("width", "is_said_below"), [(24, True), (60, False)])
-def test_on_a_narrow_terminal_what_is_the_same_in_every_row_is_said_once(
+def test_on_a_narrow_terminal_what_is_the_same_in_every_row_is_reported_once(
     width: int, is_said_below: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))

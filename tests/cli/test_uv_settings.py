@@ -196,7 +196,7 @@ def test_what_was_written_goes_with_the_key(project: Project) -> None:
     assert "pyproject.toml" not in project.lock().err
 
 
-def test_a_ci_system_is_told_of_the_file(project: Project) -> None:
+def test_a_ci_system_is_reported_of_the_file(project: Project) -> None:
     project.write(ONE)
     assert project.lock().code == 0
     project.file.write_text(project.file.read_text().replace("2.14.1+cu126", "2.14.0+cu126"))

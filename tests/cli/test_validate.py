@@ -164,7 +164,7 @@ def test_the_cpu_is_proven_where_nothing_is_of_nvidia(fake_driver: FakeDriver, w
     }
 
 
-def test_a_cpu_build_on_a_machine_with_a_gpu_is_told(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_a_cpu_build_on_a_machine_with_a_gpu_is_reported(fake_driver: FakeDriver, with_torch: Path) -> None:
     modules = site_of(with_torch) / "torch"
     modules.mkdir()
     (modules / "__init__.py").touch()
@@ -341,7 +341,7 @@ def test_what_the_environment_says_of_other_commands_does_not_count(fake_driver:
     assert validated(machine(fake_driver, **others), "--prefix", str(with_torch))["ok"]
 
 
-def test_a_python_that_is_too_old_is_told_so(envsolve: Envsolve, tmp_path: Path) -> None:
+def test_a_python_that_is_too_old_is_reported_so(envsolve: Envsolve, tmp_path: Path) -> None:
     program = tmp_path / "python"
     answers = "*version_info*) echo '[3, 6]' > \"$3\";;"
     program.write_text(f"#!/bin/sh\ncase \"$*\" in {answers} *) exec {sys.executable} -c 'x = (';; esac\n")
@@ -451,7 +451,7 @@ def test_what_was_requested_is_imported(fake_driver: FakeDriver, with_torch: Pat
     assert lines[-1] == f"{with_torch}/bin/python: not proven, import beta failed"
 
 
-def test_a_module_that_ends_its_process_is_said(fake_driver: FakeDriver, with_torch: Path) -> None:
+def test_a_module_that_ends_its_process_is_reported(fake_driver: FakeDriver, with_torch: Path) -> None:
     package(with_torch, "alpha", "import os; os.abort()\n")
     answer = validated(machine(fake_driver), "--prefix", str(with_torch))
     (probe,) = (it for it in answer["probes"] if it["name"] == "import alpha")

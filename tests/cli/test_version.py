@@ -33,7 +33,7 @@ def test_the_version_alone_is_one_line(envsolve: Envsolve) -> None:
 
 
 @pytest.mark.parametrize("words", ["--version -v", "-v --version", "--verbose --version", "--version --verbose -v"])
-def test_verbose_tells_what_envsolve_works_with_wherever_it_stands(words: str, envsolve: Envsolve) -> None:
+def test_verbose_reports_what_envsolve_works_with_wherever_it_stands(words: str, envsolve: Envsolve) -> None:
     result = envsolve(*words.split())
     facts = told(result.out)
     assert (result.code, result.err) == (0, "")
@@ -56,7 +56,7 @@ def test_verbose_tells_what_envsolve_works_with_wherever_it_stands(words: str, e
         ),
     ],
 )
-def test_the_extra_for_conda_is_told_with_its_versions(
+def test_the_extra_for_conda_gets_with_its_versions(
     there: dict[str, str], says: str, envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def version(name: str) -> str:
@@ -69,7 +69,7 @@ def test_the_extra_for_conda_is_told_with_its_versions(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the uv of this test is a shell script")
-def test_uv_is_told_with_its_version_and_place(
+def test_uv_gets_with_its_version_and_place(
     envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     program = tmp_path / "uv"
@@ -79,12 +79,12 @@ def test_uv_is_told_with_its_version_and_place(
     assert told(envsolve("--version", "-v").out)["uv"] == f"0.99.1, {program}"
 
 
-def test_without_uv_that_is_said(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_uv_that_is_reported(envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("envsolve.create.tools.find_uv", lambda: None)
     assert told(envsolve("--version", "-v").out)["uv"] == "no supported version"
 
 
-def test_another_matrix_that_commands_read_is_told(
+def test_another_matrix_that_commands_read_is_reported(
     envsolve: Envsolve, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("ENVSOLVE_MATRIX", str(tmp_path))
@@ -102,7 +102,7 @@ def test_version_beside_anything_else_is_no_version(envsolve: Envsolve) -> None:
 
 
 @pytest.mark.parametrize(("words", "unused"), [("--version", "importlib.metadata"), ("--version -v", "rattler")])
-def test_it_loads_only_what_is_asked_for(words: str, unused: str) -> None:
+def test_it_loads_only_what_is_requested(words: str, unused: str) -> None:
     script = (
         "import sys\nfrom envsolve.cli import main\n"
         "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    print(*sys.modules, file=sys.stderr)\n"

@@ -69,7 +69,7 @@ def test_settings_that_cannot_be_read_are_one_clear_error(text: str, tmp_path: P
     assert str(tmp_path) in caught.value.message
 
 
-def test_where_settings_are_no_yaml_the_line_is_told(tmp_path: Path) -> None:
+def test_where_settings_are_no_yaml_the_line_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read_condarc({}, _home(tmp_path, "channels: [a]\nchannel_alias: }\n"))
     assert "line 2" in caught.value.cause[0]

@@ -47,7 +47,7 @@ def test_an_end_without_an_answer_is_one_error(program: str, tmp_path: Path) -> 
     assert "tk-1" not in raised.value.cause[0]
 
 
-def test_progress_is_told_and_a_crash_after_the_answer_changes_nothing(tmp_path: Path) -> None:
+def test_progress_is_reported_and_a_crash_after_the_answer_changes_nothing(tmp_path: Path) -> None:
     program = (
         "import json, os, sys\n"
         "for it in ({'progress': '1 of 1, alpha'}, {'done': True}):\n"
@@ -59,7 +59,7 @@ def test_progress_is_told_and_a_crash_after_the_answer_changes_nothing(tmp_path:
     assert said == ["1 package", "1 of 1, alpha"]
 
 
-def test_a_long_installation_tells_its_time(tmp_path: Path) -> None:
+def test_a_long_installation_reports_its_time(tmp_path: Path) -> None:
     said: list[str] = []
     with pytest.raises(OutsideError):
         install(asked(tmp_path), said.append, running("import time; time.sleep(1.5)"))
@@ -67,7 +67,7 @@ def test_a_long_installation_tells_its_time(tmp_path: Path) -> None:
     assert said[1].endswith(", 1 s")
 
 
-def test_the_process_is_told_what_opens_channels_apart_from_addresses(tmp_path: Path) -> None:
+def test_the_process_gets_what_opens_channels_apart_from_addresses(tmp_path: Path) -> None:
     program = (
         "import json, sys\n"
         "settings, job = (sys.stdin.buffer.read(int(sys.stdin.buffer.readline())) for _ in range(2))\n"

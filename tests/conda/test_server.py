@@ -118,7 +118,7 @@ def test_a_made_package_is_what_its_record_says(own_channel_server: ChannelServe
     assert made.fields["timestamp"] == 1_787_356_800_000
 
 
-def test_what_is_fresh_is_not_asked_for_again_and_without_a_network_the_cache_must_do(
+def test_what_is_fresh_is_not_requested_again_and_without_a_network_the_cache_must_do(
     own_channel_server: ChannelServer, mirror: Mirror
 ) -> None:
     mirror(own_channel_server)

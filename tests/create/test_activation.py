@@ -32,7 +32,7 @@ def test_the_library_path_is_put_in_front_and_taken_away(before: str | None, tmp
     ],
     ids=["at the top", "of a target", "of cudatoolkit"],
 )
-def test_xla_is_told_where_libdevice_is(there: str, told: str, tmp_path: Path) -> None:
+def test_xla_gets_where_libdevice_is(there: str, told: str, tmp_path: Path) -> None:
     (tmp_path / there).parent.mkdir(parents=True)
     (tmp_path / there).write_bytes(b"BC")
     assert write_xla_flags(tmp_path)
@@ -44,6 +44,6 @@ def test_xla_is_told_where_libdevice_is(there: str, told: str, tmp_path: Path) -
     assert (tmp_path / told.strip("/") / "nvvm" / "libdevice" / "libdevice.10.bc").read_bytes() == b"BC"
 
 
-def test_without_libdevice_xla_is_told_nothing(tmp_path: Path) -> None:
+def test_without_libdevice_xla_gets_nothing(tmp_path: Path) -> None:
     assert not write_xla_flags(tmp_path)
     assert not (tmp_path / "etc").exists()

@@ -15,7 +15,7 @@ from envsolve.create.child import run
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the programs of these tests are for a shell")
 
 
-def test_what_is_said_goes_on_line_by_line_without_colour_and_logins() -> None:
+def test_what_is_reported_goes_on_line_by_line_without_colour_and_logins() -> None:
     said: list[str] = []
     program = r"printf '\033[31mone\033[0m\n\nhttps://me:pw@host/t/tk-1/c\n' >&2; echo two; exit 3"
     ran = run(["/bin/sh", "-c", program], {}, said.append)
@@ -23,7 +23,7 @@ def test_what_is_said_goes_on_line_by_line_without_colour_and_logins() -> None:
     assert tuple(said) == ran.lines
 
 
-def test_what_it_is_about_is_told_with_what_it_has_written() -> None:
+def test_what_it_is_about_is_reported_with_what_it_has_written() -> None:
     said: list[str] = []
     ran = run(["/bin/sh", "-c", "echo Resolved; sleep 1.5"], {"PATH": "/usr/bin:/bin"}, said.append, doing="2 packages")
     assert ran.lines == ("Resolved",)
@@ -31,7 +31,7 @@ def test_what_it_is_about_is_told_with_what_it_has_written() -> None:
     assert re.fullmatch(r"2 packages(, \d+ bytes written, \d+ bytes/s)?, 1 s", said[-1])
 
 
-def test_a_line_without_an_end_is_told_in_pieces() -> None:
+def test_a_line_without_an_end_is_reported_in_pieces() -> None:
     ran = run(["/bin/sh", "-c", "head -c 3000000 /dev/zero | tr '\\0' x"], {"PATH": "/usr/bin:/bin"})
     assert ran.code == 0
     assert max(map(len, ran.lines)) < 100_000
@@ -57,7 +57,7 @@ def is_alive(pid: int) -> bool:
     return ran.stdout.strip()[:1] not in ("", "Z")
 
 
-def test_words_are_heard_however_much_is_said_after_them() -> None:
+def test_words_are_heard_however_much_is_reported_after_them() -> None:
     program = "echo 'a Hash mismatch here'; i=0; while [ $i -lt 200 ]; do echo line $i; i=$((i+1)); done; exit 1"
     ran = run(["/bin/sh", "-c", program], {}, words=("Hash mismatch", "No space left"))
     assert ran.marked == ("a Hash mismatch here",)

@@ -28,7 +28,7 @@ def test_each_failure_has_its_code_and_a_way_out(line: str, code: str) -> None:
     assert error.cause == (line.removeprefix("error: ").removeprefix("ERROR: ").removeprefix("cause: "),)
 
 
-def test_what_was_said_long_before_the_end_tells_the_failure() -> None:
+def test_what_was_said_long_before_the_end_reports_the_failure() -> None:
     lines = tuple(f"    Expected sha256 {number}" for number in range(30))
     error = tool_failed("wheels-failed", "uv", Ran(1, lines, ("cause: Hash mismatch for `alpha==1.0`",)))
     assert error.code == "checksum-mismatch"

@@ -37,7 +37,7 @@ def test_a_relative_path_is_one_of_the_working_directory(tmp_path: Path, monkeyp
     assert place_of("./a/../env").path == tmp_path / "env"
 
 
-def test_what_holds_anything_is_somebody_elses(tmp_path: Path) -> None:
+def test_what_holds_anything_is_someone_elses(tmp_path: Path) -> None:
     (tmp_path / ".hidden").touch()
     assert refusal(tmp_path) == "prefix-not-ours"
     (tmp_path / "pyvenv.cfg").touch()
@@ -149,7 +149,7 @@ def finished(prefix: Path, *, names: Path | None = None, state: State = State.FI
 
 
 @pytest.mark.parametrize("state", State)
-def test_an_environment_that_was_copied_or_moved_is_nobodys(state: State, tmp_path: Path) -> None:
+def test_an_environment_that_was_copied_or_moved_is_no_ones(state: State, tmp_path: Path) -> None:
     copied = finished(tmp_path / "copy", names=tmp_path / "env", state=state)
     assert refusal(copied) == "prefix-not-ours"
     assert place_of(str(finished(tmp_path / "env", state=state))).record is not None
@@ -200,7 +200,7 @@ def test_a_name_that_is_no_text_is_one_clear_error(tmp_path: Path) -> None:
     raised.value.message.encode()
 
 
-def test_a_forged_record_of_an_unfinished_environment_is_believed_by_nobody(tmp_path: Path) -> None:
+def test_a_forged_record_of_an_unfinished_environment_is_believed_by_no_one(tmp_path: Path) -> None:
     prefix = finished(tmp_path / "env", state=State.UNFINISHED)
     (prefix / "own.txt").touch()
     release(prefix)

@@ -169,7 +169,7 @@ def test_of_a_pylock_the_groups_that_are_installed_unasked_are_in(
     assert {it.marker for it in found.lock.pins} <= {"", "python_version > '3'"}
 
 
-def test_logins_in_a_lock_are_not_kept(tmp_path: Path) -> None:
+def test_logins_in_a_lock_are_not_stored(tmp_path: Path) -> None:
     text = f"--index-url https://me:hunter2@host/simple\n{HASHED}"
     found = plan("requirements.txt", text, tmp_path)
     assert found.text == f"--index-url https://host/simple\n{HASHED}"

@@ -112,7 +112,7 @@ def test_wherever_the_way_back_is_cut_off_it_comes_back(
     assert tree(prefix) == before
 
 
-def test_nothing_that_somebody_put_in_its_place_is_replaced(prefix: Path) -> None:
+def test_nothing_that_someone_put_in_its_place_is_replaced(prefix: Path) -> None:
     set_aside(prefix)
     (prefix / "lib").write_text("own")
     before = tree(prefix)
@@ -138,7 +138,7 @@ def test_a_link_in_the_place_of_the_old_one_is_not_followed(
 
 
 @pytest.mark.parametrize("state", State)
-def test_what_lies_aside_in_a_directory_of_somebody_else_is_neither_dropped_nor_moved(
+def test_what_lies_aside_in_a_directory_of_someone_else_is_neither_dropped_nor_moved(
     state: State, prefix: Path
 ) -> None:
     set_aside(prefix)
@@ -150,7 +150,7 @@ def test_what_lies_aside_in_a_directory_of_somebody_else_is_neither_dropped_nor_
     assert (raised.value.code, tree(prefix)) == ("prefix-not-ours", before)
 
 
-def test_an_environment_of_somebody_else_is_not_moved_aside(prefix: Path) -> None:
+def test_an_environment_of_someone_else_is_not_moved_aside(prefix: Path) -> None:
     before = tree(prefix)
     release(prefix)
     with pytest.raises(UsageError) as raised:
@@ -189,7 +189,7 @@ def lose_the_list(prefix: Path) -> None:
 @pytest.mark.parametrize(
     "change", [write_notes, change_a_file, put_an_old_file, link_to_data, forge_the_list, lose_the_list]
 )
-def test_an_environment_with_a_file_of_somebody_else_is_not_replaced(
+def test_an_environment_with_a_file_of_someone_else_is_not_replaced(
     change: Callable[[Path], None], prefix: Path
 ) -> None:
     change(prefix)

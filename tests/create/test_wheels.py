@@ -66,7 +66,7 @@ def told(folder: Path, *entries: str) -> list[str]:
     return file.text.splitlines()
 
 
-def test_of_a_pylock_pip_is_told_the_hashes_and_each_index_once(tmp_path: Path) -> None:
+def test_of_a_pylock_pip_gets_the_hashes_and_each_index_once(tmp_path: Path) -> None:
     marker = "marker = \"python_version < '3'\""
     entries = (entry("alpha"), entry("beta", marker, index="https://j/whl"), entry("gamma"))
     assert told(tmp_path, *entries) == [
@@ -79,7 +79,7 @@ def test_of_a_pylock_pip_is_told_the_hashes_and_each_index_once(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("index", ['index = "https://i/simple"', ""])
-def test_of_a_pylock_uv_is_told_the_addresses_whatever_index_they_are_from(index: str, tmp_path: Path) -> None:
+def test_of_a_pylock_uv_gets_the_addresses_whatever_index_they_are_from(index: str, tmp_path: Path) -> None:
     path = tmp_path / "pylock.toml"
     path.write_text(HEAD + entry().replace('index = "https://i/simple"', index), "utf-8")
     file = wheel_file(plan_of(path, Platform.LINUX_64).lock, reads_pylock=True)

@@ -157,7 +157,7 @@ def test_two_entries_of_one_id_are_reported(tmp_path: Path) -> None:
     assert mistake_in(catalogue) == "two entries finding.a"
 
 
-def test_a_variant_and_a_step_are_said_where_they_hold(tmp_path: Path) -> None:
+def test_a_variant_and_a_step_are_reported_where_they_hold(tmp_path: Path) -> None:
     text = """
     [[step.update]]
     say = "Update {driver|the driver}."

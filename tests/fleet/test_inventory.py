@@ -161,7 +161,7 @@ def test_a_site_says_what_its_words_mean(matrix: Matrix, tmp_path: Path) -> None
     assert found[0].host.origin["driver"] == "fleet.toml"
 
 
-def test_all_gpus_that_nobody_knows_are_named_at_once(matrix: Matrix) -> None:
+def test_all_gpus_that_no_one_knows_are_named_at_once(matrix: Matrix) -> None:
     nodes = [*read_inventory(str(LISTS / "scontrol.txt")), *read_inventory(str(LISTS / "nodes.k8s.json"))]
     odd = Node("odd", nodes[0].host._replace(gpus=(Gpu("1g.10gb", None),)))
     with pytest.raises(UsageError) as caught:

@@ -98,7 +98,7 @@ def test_a_node_that_hangs_and_one_that_is_not_as_listed_are_named(nodes: str, r
     assert not is_running("n2")
 
 
-def test_what_went_wrong_is_said_of_each_node(nodes: str, ray: Ray, envsolve: Envsolve) -> None:
+def test_what_went_wrong_is_reported_of_each_node(nodes: str, ray: Ray, envsolve: Envsolve) -> None:
     listed = json.loads(Path(nodes).read_text())
     rows = {it["name"]: it for it in listed["nodes"]}
     rows["n4"]["gpus"][0]["count"] = 3

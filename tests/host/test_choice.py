@@ -181,7 +181,7 @@ class Exploding:
     name = "exploding"
 
     def read(self) -> Reading | None:
-        """Fail in a way nobody thought of."""
+        """Fail in an unexpected way."""
         raise KeyError("surprise")
 
 

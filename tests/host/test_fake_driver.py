@@ -238,7 +238,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_every_failure_is_told_apart(name: str, fake_driver: FakeDriver, tree: Path) -> None:
+def test_every_failure_is_distinguished(name: str, fake_driver: FakeDriver, tree: Path) -> None:
     failure = FAILURES[name]
     write_tree(tree, failure.files)
     host = detected(fake_driver.environ(**failure.machine), tree)  # type: ignore[arg-type]
@@ -261,7 +261,7 @@ def test_a_hanging_driver_is_given_up_and_named(fake_driver: FakeDriver, tree: P
     assert "nvidia-smi did not answer in time" in said(host)
 
 
-def test_a_hanging_nvml_is_given_up_and_the_others_are_asked(fake_driver: FakeDriver, tree: Path) -> None:
+def test_a_hanging_nvml_is_given_up_and_the_others_are_queried(fake_driver: FakeDriver, tree: Path) -> None:
     start = time.monotonic()
     host = detected(fake_driver.environ(hang=["nvmlInitWithFlags"], ENVSOLVE_PROBE_TIMEOUT=SHORT), tree)
     assert time.monotonic() - start < 10

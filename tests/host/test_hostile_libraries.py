@@ -158,7 +158,7 @@ def test_numbers_that_no_gpu_has_are_not_believed() -> None:
 
 
 @pytest.mark.parametrize("source", ["libnvidia-ml", "libcuda"])
-def test_a_name_that_a_library_tells_steers_nothing(source: str, fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_name_that_a_library_reports_steers_nothing(source: str, fake_driver: FakeDriver, tmp_path: Path) -> None:
     device = Device("RED\x1b]0\x07 \u202e", "8.6")
     found = ran(fake_driver.environ(parts=[source], devices=[device]), tmp_path, *DETECT)
     assert json.loads(found.out)["gpus"][0]["name"] == r"RED\u001b]0\u0007 \u202e"

@@ -67,6 +67,6 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("output", FAILURES)
-def test_a_failure_is_told_by_words_then_by_exit_code(output: str) -> None:
+def test_a_failure_is_recognised_by_words_then_by_exit_code(output: str) -> None:
     code, trouble = FAILURES[output]
     assert failure(Finished(code, output)).code == trouble

@@ -127,7 +127,7 @@ def test_offline_a_listing_that_was_never_read_is_an_error(session: requests.Ses
         Index("http://127.0.0.1:1/simple", tmp_path, session, offline=True).wheels("thing")
 
 
-def test_a_kept_listing_that_a_crash_cut_short_counts_as_none(
+def test_a_cached_listing_that_a_crash_cut_short_counts_as_none(
     index: ServedIndex, session: requests.Session, tmp_path: Path
 ) -> None:
     _listed(index, session, tmp_path, "thing-1.0-cp312-cp312-win_amd64.whl")
@@ -168,7 +168,7 @@ def test_a_hash_of_another_form_counts_as_none(
     "left",
     ["[3]", "[[], []]", '[[], {"1.0": 3}]', '[["abc"], {}]', '[[["a"]], {}]', '[[["a", "b", 3]], {}]', "[" * 90_000],
 )
-def test_a_kept_listing_of_another_shape_counts_as_none(left: str, session: requests.Session, tmp_path: Path) -> None:
+def test_a_cached_listing_of_another_shape_counts_as_none(left: str, session: requests.Session, tmp_path: Path) -> None:
     place = tmp_path / "listings" / "http-127.0.0.1-1-simple"
     place.mkdir(parents=True)
     (place / "thing.json").write_text(left, encoding="utf-8")

@@ -67,7 +67,7 @@ def test_a_second_run_asks_for_no_wheel(reading: Reading) -> None:
 
 
 @pytest.mark.parametrize("change", [{"fresh": True}, {"edition": "second"}])
-def test_a_wheel_is_read_again_where_that_was_asked_for_or_more_is_looked_for(
+def test_a_wheel_is_read_again_where_that_was_requested_or_more_is_looked_for(
     change: dict[str, bool], reading: Reading
 ) -> None:
     first = reading.read()
@@ -108,7 +108,7 @@ def test_offline_a_wheel_that_was_never_read_is_an_error(reading: Reading) -> No
 @pytest.mark.parametrize(
     "left", ["", '{"text": ["cu', "[]", "{}", "null", '{"read": 3}', '{"read": [], "text": "cuda"}', "[" * 90_000]
 )
-def test_a_kept_file_that_a_crash_cut_short_is_not_trusted(left: str, reading: Reading) -> None:
+def test_a_cached_file_that_a_crash_cut_short_is_not_trusted(left: str, reading: Reading) -> None:
     first = reading.read()
     whole = reading.cached().read_text(encoding="utf-8")
     reading.cached().write_text(left, encoding="utf-8")
@@ -118,7 +118,7 @@ def test_a_kept_file_that_a_crash_cut_short_is_not_trusted(left: str, reading: R
     assert reading.cached().read_text(encoding="utf-8") == whole
 
 
-def test_a_wheel_that_could_not_be_read_is_not_kept(reading: Reading) -> None:
+def test_a_wheel_that_could_not_be_read_is_not_stored(reading: Reading) -> None:
     reading.served.failures[reading.file.filename] = "missing"
     with pytest.raises(RefreshError):
         reading.read()
@@ -138,7 +138,7 @@ def test_each_member_that_was_read_is_listed_once(reading: Reading) -> None:
     assert seen["read"] == ["thing/version.py"]
 
 
-def test_what_the_index_was_asked_for_is_counted_and_what_the_cache_held_is_not(
+def test_what_was_requested_of_the_index_is_counted_and_what_the_cache_held_is_not(
     reading: Reading, index: ServedIndex
 ) -> None:
     run = Observations(reading.cache, "first", _observe, reading.session)
@@ -160,7 +160,7 @@ def test_several_wheels_are_read_at_a_time(index: ServedIndex, session: requests
     assert run.transferred == sum(index.sent[file.filename] for file in files)
 
 
-def test_what_is_kept_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_what_is_cached_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "facts.json"
     assert cached(path) is None
     store(path, {"cuda": ["12.8"]})
@@ -202,7 +202,7 @@ def test_a_folder_that_takes_no_file_is_one_clear_error(reading: Reading, tmp_pa
         reading._replace(cache=tmp_path / "file").read()
 
 
-def test_what_stands_in_the_place_of_a_kept_file_is_one_clear_error_and_leaves_nothing(tmp_path: Path) -> None:
+def test_what_stands_in_the_place_of_a_cached_file_is_one_clear_error_and_leaves_nothing(tmp_path: Path) -> None:
     (tmp_path / "facts.json").mkdir()
     assert cached(tmp_path / "facts.json") is None
     with pytest.raises(RefreshError, match=r"facts\.json cannot be written: Is a directory$"):

@@ -90,7 +90,7 @@ def _components() -> str:
     ("suffix", "library", "asked", "admitted"),
     [("-cu12", "12.8", "12.9", ">=12.8,<13"), ("", "13.0", "13.1", ">=13.0,<14")],
 )
-def test_a_compiler_that_is_asked_for_in_a_newer_version_does_not_decide(
+def test_a_compiler_that_is_requested_in_a_newer_version_does_not_decide(
     compiler: str, suffix: str, library: str, asked: str, admitted: str, tmp_path: Path
 ) -> None:
     (tmp_path / "cuda_components.toml").write_text(_components(), encoding="utf-8")

@@ -51,7 +51,7 @@ def test_a_gpu_and_what_ran_on_it_are_named() -> None:
     assert "- info `ptx-only`: compiled first" in text
 
 
-def test_that_no_gpu_was_there_is_said_first() -> None:
+def test_that_no_gpu_was_there_is_reported_first() -> None:
     lines = list(report([answer(gpus=[], driver=None)]))
     assert lines[2].startswith("**No NVIDIA GPU was available.**")
     assert any(line.endswith("no NVIDIA driver.") for line in lines)

@@ -298,7 +298,7 @@ def test_pytorchs_own_index_is_not_to_be_replaced(maintainer: Maintainer) -> Non
     assert not maintainer.served.asked
 
 
-def test_kept_facts_that_are_none_of_the_reader_are_one_clear_error(maintainer: Maintainer) -> None:
+def test_cached_facts_that_are_none_of_the_reader_are_one_clear_error(maintainer: Maintainer) -> None:
     maintainer.runs("pytorch", "--dry-run")
     kept = next(path for path in maintainer.cache.rglob("*.json") if path.name.startswith("torch-2.8.0"))
     kept.write_text('{"read": [], "cuda": ["12.8"]}', encoding="utf-8")
@@ -335,7 +335,7 @@ def test_a_folder_that_holds_no_matrix_is_one_clear_error(maintainer: Maintainer
     assert not maintainer.served.asked
 
 
-def test_a_file_that_is_not_toml_is_found_before_the_index_is_asked(maintainer: Maintainer) -> None:
+def test_a_file_that_is_not_toml_is_found_before_the_index_is_queried(maintainer: Maintainer) -> None:
     (maintainer.matrix / "pytorch.toml").write_text("release = [", encoding="utf-8")
     ran = maintainer.runs("pytorch")
     assert ran.code == 3
@@ -353,7 +353,7 @@ def test_a_file_that_is_not_toml_is_found_before_the_index_is_asked(maintainer: 
         ("[evidence.page]", "[evidence]\n  [evidence.page]", "pytorch.toml cannot be changed in place: "),
     ],
 )
-def test_a_mistake_of_a_hand_is_named_before_the_index_is_asked(
+def test_a_mistake_of_a_hand_is_named_before_the_index_is_queried(
     right: str, wrong: str, says: str, maintainer: Maintainer
 ) -> None:
     text = maintainer.text()

@@ -105,7 +105,7 @@ def test_what_only_stands_in_the_way_is_kept_too_once_its_lack_is_seen(ran: Mapp
     assert ran[0].outcomes == ran[2].outcomes
 
 
-def test_the_outcomes_say_what_was_asked_for_by_name(ran: Mapping[int, Ran]) -> None:
+def test_the_outcomes_say_what_was_requested_by_name(ran: Mapping[int, Ran]) -> None:
     outcomes = ran[0].outcomes
     first = outcomes["the newest is out of reach"]
     assert (first["records"], first["asked"]) == (

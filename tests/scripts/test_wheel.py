@@ -103,7 +103,7 @@ def test_what_unpacks_to_more_than_memory_should_hold_is_left_packed(
         thing.content("a.so")
 
 
-def test_a_busy_server_is_asked_again_when_it_says(opened: Open, index: ServedIndex) -> None:
+def test_a_busy_server_is_queried_again_when_it_says(opened: Open, index: ServedIndex) -> None:
     index.failures[NAME] = "busy-once"
     started = time.monotonic()
     with opened() as thing:

@@ -116,7 +116,7 @@ def test_a_script_that_never_ends_is_stopped_and_named(
     assert "all scripts together have 1 seconds" in finding.cause
 
 
-def test_directories_that_are_told_from_here_are_told_in_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_directories_that_are_relative_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     given = {**BEFORE, "PYTHONPATH": "modules:/usr/lib", "LD_LIBRARY_PATH": "/opt/lib:"}
     found = activated(given, environment(tmp_path / "env")).environ

@@ -52,7 +52,7 @@ def test_of_much_output_the_end_is_kept(children: Children, tmp_path: Path) -> N
     assert len(outcome.tail) <= 64 * 1024
 
 
-def test_a_crash_tells_its_signal_and_where_it_was(children: Children, tmp_path: Path) -> None:
+def test_a_crash_reports_its_signal_and_where_it_was(children: Children, tmp_path: Path) -> None:
     outcome = load(children, compiled(tmp_path / "libcudart.so.12", ON_LOAD.format(body="abort();")))
     assert outcome.result is None
     assert outcome.ending.signal == signal.SIGABRT

@@ -36,7 +36,7 @@ def kernels_of(fake_driver: FakeDriver, **arguments: Any) -> list[Any]:
     return [device["kernel"] for device in result_of(fake_driver, **arguments)["devices"]]
 
 
-def test_a_driver_that_works_is_told_with_its_gpu(fake_driver: FakeDriver) -> None:
+def test_a_driver_that_works_is_reported_with_its_gpu(fake_driver: FakeDriver) -> None:
     result = result_of(fake_driver)
     (device,) = result["devices"]
     kernel = device.pop("kernel")
@@ -122,7 +122,7 @@ def test_the_words_of_the_drivers_compiler_are_kept(fake_driver: FakeDriver) -> 
 
 
 @pytest.mark.parametrize(("kernel", "stage"), [("hang", "cuCtxSynchronize@1"), ("crash", "cuLaunchKernel@1")])
-def test_a_probe_that_does_not_end_has_told_what_it_saw(fake_driver: FakeDriver, kernel: str, stage: str) -> None:
+def test_a_probe_that_does_not_end_has_reported_what_it_saw(fake_driver: FakeDriver, kernel: str, stage: str) -> None:
     outcome = probed(fake_driver, gpus="all", devices=[RTX_4090] * 2, kernel=f"{kernel}@1", timeout=SOON)
     assert outcome.result is None
     assert outcome.stage == stage
@@ -155,13 +155,13 @@ def test_burning_finds_memory_that_no_longer_changes(fake_driver: FakeDriver) ->
     assert burnt["burn"]["wrong_rounds"] == burnt["burn"]["rounds"]
 
 
-def test_a_call_that_fails_while_burning_ends_it_and_is_told_with_the_rounds(fake_driver: FakeDriver) -> None:
+def test_a_call_that_fails_while_burning_ends_it_and_is_reported_with_the_rounds(fake_driver: FakeDriver) -> None:
     (kernel,) = kernels_of(fake_driver, burn=600, kernel="failing")
     assert (kernel["ok"], kernel["stage"], kernel["code"]) == (False, "cuCtxSynchronize", 719)
     assert kernel["burn"] == {"seconds": 600, "rounds": 2, "wrong_rounds": 0}
 
 
-def test_a_library_that_is_not_there_is_told_in_the_loaders_words(fake_driver: FakeDriver) -> None:
+def test_a_library_that_is_not_there_is_reported_in_the_loaders_words(fake_driver: FakeDriver) -> None:
     result = result_of(fake_driver, libraries=["libcuda-of-nobody.so.1"])
     assert [attempt["name"] for attempt in result["load"]] == ["libcuda-of-nobody.so.1"]
     assert "No such file" in result["load"][0]["text"]
@@ -174,7 +174,9 @@ def test_the_first_library_that_loads_is_taken(fake_driver: FakeDriver, tmp_path
     assert result["devices"][0]["kernel"]["ok"]
 
 
-def test_a_library_without_the_calls_of_a_driver_is_told_by_the_call(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_library_without_the_calls_of_a_driver_is_recognised_by_the_call(
+    fake_driver: FakeDriver, tmp_path: Path
+) -> None:
     empty = compiled(tmp_path / "libcuda.so.1", "int nothing;")
     error = result_of(fake_driver, libraries=[str(empty)])["error"]
     assert (error["stage"], error["code"]) == ("cuDriverGetVersion", None)
@@ -230,7 +232,7 @@ def test_every_round_adds_other_numbers_and_every_sum_is_exact() -> None:
     assert all(x != y for x, y in zip(*(memoryview(it[2]).cast("f") for it in rounds[:2]), strict=True))
 
 
-def test_the_first_difference_is_told_with_its_bits() -> None:
+def test_the_first_difference_is_reported_with_its_bits() -> None:
     *_, total = Vectors().of_round(0)
     spoilt = bytearray(total)
     spoilt[400:404] = bytes([POISON]) * 4

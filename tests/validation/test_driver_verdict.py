@@ -145,7 +145,7 @@ def test_what_is_no_error_of_a_call_has_its_finding_too(
         (None, "before it began"),
     ],
 )
-def test_a_driver_that_hangs_is_told_with_the_call(stage: str | None, words: str) -> None:
+def test_a_driver_that_hangs_is_reported_with_the_call(stage: str | None, words: str) -> None:
     finding = finding_of(ended(stage=stage, ending=Ending(timeout=20)))
     assert finding is not None
     assert finding.id == "driver-hang"
@@ -186,7 +186,7 @@ def test_a_variable_that_names_another_gpu_is_suspected_only(fake_driver: FakeDr
     assert found(fake_driver, CUDA_VISIBLE_DEVICES="0", devices=[]).id == "no-device"
 
 
-def test_no_library_is_told_apart_from_one_that_is_no_library(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_no_library_is_distinguished_from_one_that_is_no_library(fake_driver: FakeDriver, tmp_path: Path) -> None:
     text = tmp_path / "libcuda.so.1"
     text.write_text("no library", encoding="utf-8")
     assert found(fake_driver, libraries=["libcuda-of-nobody.so.1"]).id == "driver-library-missing"
@@ -204,7 +204,9 @@ def test_a_library_that_lacks_its_own_libraries_is_not_missing(fake_driver: Fake
     assert "libnvidia-part.so.1: cannot open shared object file" in finding.cause
 
 
-def test_a_library_that_is_no_driver_is_told_by_the_call_it_lacks(fake_driver: FakeDriver, tmp_path: Path) -> None:
+def test_a_library_that_is_no_driver_is_recognised_by_the_call_it_lacks(
+    fake_driver: FakeDriver, tmp_path: Path
+) -> None:
     finding = found(fake_driver, libraries=[str(compiled(tmp_path / "libcuda.so.1", "int nothing;"))])
     assert finding.id == "driver-library-unusable"
     assert "cuDriverGetVersion is missing" in finding.cause

@@ -61,7 +61,9 @@ def test_what_is_not_there_is_one_error(tmp_path: Path, of_prefix: str | None, p
         interpreter(None if of_prefix is None else str(tmp_path / of_prefix), python, {})
 
 
-def test_a_virtual_environment_owns_its_prefix_and_tells_what_is_installed(children: Children, tmp_path: Path) -> None:
+def test_a_virtual_environment_owns_its_prefix_and_reports_what_is_installed(
+    children: Children, tmp_path: Path
+) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
     (site,) = (tmp_path / "venv/lib").glob("python*/site-packages")
     for folder, name, version in (

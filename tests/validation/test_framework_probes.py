@@ -123,7 +123,7 @@ def test_everything_that_a_build_for_gpus_has_comes_out_right_on_the_gpu(childre
 
 
 @pytest.mark.skipif(GPU, reason="there may be a GPU")
-def test_asked_for_a_gpu_where_there_is_none_it_tells_why_not(children: Children, it: Installed) -> None:
+def test_asked_for_a_gpu_where_there_is_none_it_reports_why_not(children: Children, it: Installed) -> None:
     report = proven(children, it, "cuda")
     assert report.status is Status.FAIL
     assert report.findings[0].evidence

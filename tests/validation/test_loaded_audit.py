@@ -30,7 +30,7 @@ def findings(*answers: Mapping[str, str | None], own: tuple[Library, ...] = OWN)
     return list(audit(loaded_libraries(answers, ENVIRONMENT), own))
 
 
-def test_owners_are_told_apart() -> None:
+def test_owners_are_distinguished() -> None:
     answers = (CUDART, DRIVER, at("/usr/local/cuda-12.2/lib64/libcublas.so.12", "cublas"))
     owners = [library.owner for library in loaded_libraries(answers, ENVIRONMENT)]
     assert owners == [Owner.ENVIRONMENT, Owner.DRIVER, Owner.SYSTEM]
@@ -75,7 +75,7 @@ def test_a_stub_of_the_driver_library_is_an_error() -> None:
     assert [it.id for it in found] == ["stub-driver-library"]
 
 
-def test_a_forward_compatibility_library_is_told() -> None:
+def test_a_forward_compatibility_library_is_reported() -> None:
     found = findings(at("/usr/local/cuda-13.0/compat/libcuda.so.580.65.06", "cuda", None))
     assert [(it.id, it.severity) for it in found] == [("forward-compatibility-driver", Severity.WARNING)]
 

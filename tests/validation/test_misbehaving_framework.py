@@ -61,7 +61,7 @@ def test_one_that_computes_right_on_its_gpu_passes(children: Children) -> None:
         ("learns-backwards", "training-does-not-learn", "training"),
     ],
 )
-def test_one_that_does_not_is_told_for_what_it_is(
+def test_one_that_does_not_is_reported_as_what_it_is(
     children: Children, fault: str, finding: str, operations: str
 ) -> None:
     found = report(children, fault)
@@ -71,7 +71,7 @@ def test_one_that_does_not_is_told_for_what_it_is(
     assert f"({operations})" in found.detail or not operations
 
 
-def test_that_cudnn_alone_lacks_code_for_the_gpu_is_said(children: Children) -> None:
+def test_that_cudnn_alone_lacks_code_for_the_gpu_is_reported(children: Children) -> None:
     assert "this cuDNN dropped the GPU" in report(children, "no-kernel-in-cudnn").findings[0].cause
 
 
@@ -107,7 +107,7 @@ def test_a_dependent_one_runs_its_kernel_and_leaves_the_burn_to_the_other(childr
         ("runs-on-cpu", "ran-on-cpu"),
     ],
 )
-def test_a_dependent_one_that_does_not_is_told_for_what_it_is(
+def test_a_dependent_one_that_does_not_is_reported_as_what_it_is(
     children: Children, name: str, fault: str, finding: str
 ) -> None:
     found = report_of_kernel(children, DEPENDENT_FRAMEWORKS[name], fault)

@@ -78,7 +78,7 @@ def test_a_sound_framework_does_everything_right(run: Run) -> None:
     assert "error" not in result
 
 
-def test_on_a_gpu_it_is_said_which_library_an_operation_proves(run: Run) -> None:
+def test_on_a_gpu_it_is_reported_which_library_an_operation_proves(run: Run) -> None:
     assert [it["proves"] for it in run(Sound, "cuda")["operations"]][:3] == [None, "cuBLAS", None]
 
 
@@ -192,7 +192,7 @@ def test_an_empty_result_is_not_ok(run: Run) -> None:
     assert (last["ok"], last["learns"]) == (False, False)
 
 
-def test_losses_that_do_not_fall_are_told(run: Run) -> None:
+def test_losses_that_do_not_fall_are_reported(run: Run) -> None:
     class Stubborn(Sound):
         def training(self, lesson: Lesson) -> Outcome:
             return Outcome([51.8, 51.8, 60.0, 1e30], on_device=True)

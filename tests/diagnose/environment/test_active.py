@@ -54,7 +54,7 @@ def test_a_file_is_no_environment(empty: Patient, tmp_path: Path) -> None:
     assert "which is not a directory" in finding.cause
 
 
-def test_another_environment_whose_python_is_gone_is_told_beside_the_one_that_is_looked_at(
+def test_another_environment_whose_python_is_gone_is_reported_beside_the_one_that_is_looked_at(
     empty: Patient, tmp_path: Path
 ) -> None:
     (tmp_path / "old/bin").mkdir(parents=True)

@@ -60,7 +60,7 @@ def test_an_environment_without_pip_is_installed_into_by_uv(empty: Patient, matr
     assert _commands(scene, "pip uninstall -y torch") == (f"uv pip uninstall --python {python} torch",)
 
 
-def test_conda_is_told_the_prefix_once(spaced: Patient, matrix: Matrix) -> None:
+def test_conda_gets_the_prefix_once(spaced: Patient, matrix: Matrix) -> None:
     scene = _scene(spaced, matrix=matrix)
     there = f"conda install -p '{spaced.root}'"
     assert _commands(scene, "conda install -c conda-forge libstdcxx") == (f"{there} -c conda-forge libstdcxx",)
@@ -108,7 +108,7 @@ def test_a_posix_shell_gives_a_program_its_words_back(name: str) -> None:
     assert done.stdout.strip() == ascii(words[3:])
 
 
-def test_the_shell_of_windows_is_told_by_its_prompt() -> None:
+def test_the_shell_of_windows_is_recognised_by_its_prompt() -> None:
     assert shell_of({}, windows=False) is Shell.POSIX
     assert shell_of(BAT, windows=True) is Shell.CMD
     assert shell_of(POWERSHELL, windows=True) is Shell.POWERSHELL

@@ -18,7 +18,7 @@ def _cudnn_of_conda(stack: Patient, version: str) -> None:
     stack.conda("libcudnn", version, "h1", f"lib/{CUDNN}")
 
 
-def test_a_library_of_conda_and_of_pip_is_told_with_both_versions(stack: Patient) -> None:
+def test_a_library_of_conda_and_of_pip_gets_with_both_versions(stack: Patient) -> None:
     _cudnn_of_conda(stack, "9.12.0.46")
     finding = stack.only("conda-pip-clash", Severity.WARNING)
     assert finding.title == "cudnn is installed twice, by conda and by pip"
@@ -39,7 +39,7 @@ def test_another_component_of_conda_is_no_clash(stack: Patient) -> None:
 
 
 @pytest.mark.parametrize(("name", "severity"), [("numpy", Severity.WARNING), ("requests", Severity.INFO)])
-def test_a_package_that_pip_has_replaced_is_told(empty: Patient, name: str, severity: Severity) -> None:
+def test_a_package_that_pip_has_replaced_is_reported(empty: Patient, name: str, severity: Severity) -> None:
     folder = f"lib/python3.12/site-packages/{name}-1.0.dist-info"
     empty.conda(name, "1.0", "py312_0", f"{folder}/METADATA", f"{folder}/RECORD")
     empty.uninstall(name)
@@ -49,7 +49,7 @@ def test_a_package_that_pip_has_replaced_is_told(empty: Patient, name: str, seve
     assert finding.commands == (f"conda install -p {empty.root} --force-reinstall {name}",)
 
 
-def test_a_package_in_its_own_version_that_pip_installed_anew_is_told(empty: Patient) -> None:
+def test_a_package_in_its_own_version_that_pip_installed_again_is_reported(empty: Patient) -> None:
     folder = "lib/python3.12/site-packages/numpy-1.0.dist-info"
     empty.conda("numpy", "1.0", "py312_0", f"{folder}/METADATA")
     empty.install("numpy", "1.0", installer="pip")
@@ -74,7 +74,7 @@ def test_conda_s_own_packages_are_sound(empty: Patient) -> None:
         ("cuda-version", "odd", False),
     ],
 )
-def test_a_toolkit_of_another_major_than_the_framework_s_is_told(
+def test_a_toolkit_of_another_major_than_the_framework_s_is_reported(
     stack: Patient, package: str, version: str, found: bool
 ) -> None:
     stack.conda(package, version, "h1")
@@ -86,7 +86,7 @@ def test_a_toolkit_of_another_major_than_the_framework_s_is_told(
         assert names(stack.report().findings) == []
 
 
-def test_a_prefix_that_was_solved_without_a_driver_is_told(empty: Patient) -> None:
+def test_a_prefix_that_was_solved_without_a_driver_is_reported(empty: Patient) -> None:
     empty.torch(version="2.7.0", cuda=None)
     empty.uninstall("torch")
     empty.install("torch", "2.7.0", "torch/__init__.py", installer="conda")

@@ -38,7 +38,7 @@ def _venv(root: Path) -> Path:
     return root
 
 
-def test_an_environment_that_runs_is_asked(tmp_path: Path) -> None:
+def test_an_environment_that_runs_is_queried(tmp_path: Path) -> None:
     venv = _venv(tmp_path / "venv")
     found = _found(venv)
     assert found.findings == ()
@@ -80,9 +80,7 @@ def test_the_files_of_the_interpreter_that_runs_the_tests_tell_what_it_would() -
         ({"pyvenv.cfg": "nothing\n"}, "3.12"),
     ],
 )
-def test_the_version_of_python_is_told_by_one_of_several_files(
-    empty: Patient, files: dict[str, str], python: str
-) -> None:
+def test_the_version_of_python_is_in_one_of_several_files(empty: Patient, files: dict[str, str], python: str) -> None:
     for name, text in files.items():
         (empty.root / name).parent.mkdir(exist_ok=True)
         (empty.root / name).write_text(text)
@@ -101,7 +99,7 @@ def test_a_venv_with_the_packages_of_its_base_has_those_too(empty: Patient, tmp_
     assert [it.name for it in inventory_from_files(empty.root).distributions] == ["numpy"]
 
 
-def test_a_python_that_was_removed_is_told_and_the_packages_are_listed(stack: Patient) -> None:
+def test_a_python_that_was_removed_is_reported_and_the_packages_are_listed(stack: Patient) -> None:
     (stack.root / "pyvenv.cfg").write_text("home = /nonexistent/bin\nversion = 3.12.4\n")
     (stack.root / "bin").mkdir()
     (stack.root / "bin/python").symlink_to("/nonexistent/bin/python3.12")
@@ -126,7 +124,7 @@ def test_a_python_that_was_removed_is_told_and_the_packages_are_listed(stack: Pa
         ("#!/bin/sh\necho 'Fatal: something else' >&2\nexit 1\n", "Fatal: something else"),
     ],
 )
-def test_why_a_python_does_not_run_is_told(stack: Patient, program: str, said: str) -> None:
+def test_why_a_python_does_not_run_is_reported(stack: Patient, program: str, said: str) -> None:
     _program(stack, program)
     (finding,) = _found(stack.root).findings
     assert finding.id == "interpreter-broken"
@@ -174,14 +172,14 @@ def test_a_program_in_a_closed_directory_is_not_called_gone(stack: Patient, name
     assert "there is no interpreter" not in finding.cause
 
 
-def test_a_directory_in_the_place_of_the_program_is_told(stack: Patient) -> None:
+def test_a_directory_in_the_place_of_the_program_is_reported(stack: Patient) -> None:
     (stack.root / "pyvenv.cfg").write_text("home = /usr/bin\nversion = 3.12.4\n")
     (stack.root / "bin/python").mkdir(parents=True)
     (finding,) = _found(stack.root).findings
     assert f"{stack.root}/bin/python is a directory and no program" in finding.cause
 
 
-def test_by_what_an_environment_was_found_is_told(tmp_path: Path) -> None:
+def test_by_what_an_environment_was_found_is_reported(tmp_path: Path) -> None:
     venv = _venv(tmp_path / "venv")
     assert _found(venv).origin == "--prefix"
     assert _found(python=venv / "bin/python").origin == "--python"

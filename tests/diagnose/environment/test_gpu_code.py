@@ -27,7 +27,7 @@ def test_the_kernels_in_a_conda_prefix_are_read(empty: Patient) -> None:
     assert finding.evidence == ("GPU: NVIDIA GPU (6.1)", "PyTorch 2.7.0: 7.5, 8.0")
 
 
-def test_where_no_file_tells_the_matrix_does(empty: Patient) -> None:
+def test_where_no_file_says_it_the_matrix_does(empty: Patient) -> None:
     empty.write("torch/__init__.py")
     empty.write("torch/version.py", "__version__ = '2.15.0+cu132'\ncuda = '13.2'\nhip = None\n")
     empty.install("torch", "2.15.0", "torch/__init__.py")
@@ -39,14 +39,14 @@ def test_where_no_file_tells_the_matrix_does(empty: Patient) -> None:
     assert names(empty.report(host(AMPERE)).findings) == []
 
 
-def test_of_a_build_that_nobody_knows_nothing_is_said(empty: Patient) -> None:
+def test_of_a_build_that_no_one_knows_nothing_is_reported(empty: Patient) -> None:
     empty.write("torch/__init__.py")
     empty.write("torch/version.py", "__version__ = '2.15.0a0+git1234'\ncuda = '13.2'\nhip = None\n")
     empty.install("torch", "2.15.0a0+git1234", "torch/__init__.py")
     assert names(empty.report(host(PASCAL)).findings) == []
 
 
-def test_validation_s_evidence_is_told_in_two_lines(stack: Patient) -> None:
+def test_validation_s_evidence_is_reported_in_two_lines(stack: Patient) -> None:
     """Of a framework with many files every one is named there, each with all that it holds."""
     stack.library("torch/lib/libtorch_cuda_linalg.so", code=fat_binary((75, 80, 90)), root=stack.site)
     findings = [it for it in stack.report(host(PASCAL)).findings if it.id == "no-code-for-gpu"]

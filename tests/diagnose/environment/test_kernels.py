@@ -22,7 +22,7 @@ def _starting(program: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("variable", ["HOME", "JUPYTER_PATH", "JUPYTER_DATA_DIR"])
-def test_a_kernel_whose_python_is_gone_is_told(empty: Patient, tmp_path: Path, variable: str) -> None:
+def test_a_kernel_whose_python_is_gone_is_reported(empty: Patient, tmp_path: Path, variable: str) -> None:
     place = tmp_path / ".local/share/jupyter" if variable == "HOME" else tmp_path
     _kernel(place, "old", _starting("/nonexistent/bin/python"))
     finding = empty.only("notebook-kernel-broken", Severity.WARNING, variables={variable: str(tmp_path)})
@@ -38,7 +38,7 @@ def test_a_kernel_whose_python_may_not_be_run_is_not_called_gone(empty: Patient,
     assert "is there, and may not be run by this user" in finding.cause
 
 
-def test_a_kernel_of_the_environment_that_starts_another_s_python_is_told(empty: Patient, tmp_path: Path) -> None:
+def test_a_kernel_of_the_environment_that_starts_another_s_python_is_reported(empty: Patient, tmp_path: Path) -> None:
     other = tmp_path / "other/bin/python3"
     other.parent.mkdir(parents=True)
     other.touch(mode=0o755)

@@ -63,7 +63,7 @@ def test_a_stub_is_taken_out_and_the_driver_behind_it_stays(stack: Patient, tmp_
     assert found["stub-driver-library"].commands == (f"export LD_LIBRARY_PATH='{off_path}'",)
 
 
-def test_a_directory_of_the_driver_s_libraries_is_nobody_s_leftover(stack: Patient, off_path: Path) -> None:
+def test_a_directory_of_the_driver_s_libraries_is_no_one_s_leftover(stack: Patient, off_path: Path) -> None:
     device_library(off_path.parent / "nvml/libnvidia-ml.so.1", b"", soname="libnvidia-ml.so.1")
     assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{off_path}:{off_path.parent}/nvml"}).findings) == []
 
@@ -89,7 +89,7 @@ def test_copies_behind_those_that_are_loaded_are_mentioned(stack: Patient, tmp_p
     assert finding.evidence == (f"{own} is taken, {tmp_path}/libcudart.so.12 lies behind it",)
 
 
-def test_directories_without_cuda_are_nobody_s_business(stack: Patient, tmp_path: Path) -> None:
+def test_directories_without_cuda_are_no_one_s_business(stack: Patient, tmp_path: Path) -> None:
     stack.library("libown.so.1", root=tmp_path)
     assert names(stack.report(variables={"LD_LIBRARY_PATH": f"{tmp_path}::/nonexistent"}).findings) == []
 

@@ -61,7 +61,7 @@ def test_a_library_that_ld_library_path_puts_in_front_is_told_to_be_taken_off(st
     assert findings[0].commands == ("unset LD_LIBRARY_PATH",)
 
 
-def test_functions_without_a_version_are_told_by_their_names(stack: Patient) -> None:
+def test_functions_without_a_version_are_recognised_by_their_names(stack: Patient) -> None:
     nccl = stack.site / "nvidia/nccl/lib/libnccl.so.2"
     compiled(nccl, "int ncclCommInit(void) { return 0; }")
     declared = "int ncclCommInit(void); int ncclCommRegister(void);"
@@ -124,7 +124,7 @@ def test_parts_of_cudnn_from_two_places_are_of_two_releases(stack: Patient, tmp_
     assert f"{stack.site / CUDNN} (9.10.2.21)" in findings[0].cause
 
 
-def test_a_cxx_library_that_is_too_old_is_told_with_both_versions(stack: Patient, tmp_path: Path) -> None:
+def test_a_cxx_library_that_is_too_old_is_reported_with_both_versions(stack: Patient, tmp_path: Path) -> None:
     (tmp_path / "needs").write_text("GLIBCXX_3.4.99 { global: *; };\n")
     (tmp_path / "has").write_text("GLIBCXX_3.4.30 { global: *; };\n")
     code = "int cxx_function(void) { return 0; }"

@@ -101,6 +101,6 @@ def test_a_name_that_is_none_gives_way_to_that_of_the_folder(thing: Patient) -> 
     assert package.fault is not None
 
 
-def test_a_description_that_is_not_utf_8_is_nobodys_concern(thing: Patient) -> None:
+def test_a_description_that_is_not_utf_8_is_no_ones_concern(thing: Patient) -> None:
     (thing.site / METADATA).write_bytes(f"{NAMED}\n".encode() + b"Jos\xe9 wrote it\n")
     assert malformed_in(thing) == {}

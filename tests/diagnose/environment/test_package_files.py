@@ -57,7 +57,7 @@ def test_a_library_of_another_size_than_recorded_was_written_over(stack: Patient
     assert finding.evidence == (f"{file} has {size} bytes, its RECORD says {size - 16}",)
 
 
-def test_a_library_of_the_same_size_is_told_by_its_digest(stack: Patient) -> None:
+def test_a_library_of_the_same_size_is_recognised_by_its_digest(stack: Patient) -> None:
     file = stack.site / CUDNN
     content = bytearray(file.read_bytes())
     content[-1] ^= 1
@@ -114,7 +114,7 @@ def test_a_library_that_conda_lists_and_that_is_gone_is_an_error(empty: Patient)
     assert finding.commands == (f"conda install -p {empty.root} --force-reinstall libcublas=12.8.4.1",)
 
 
-def test_two_packages_with_different_files_in_one_place_are_told(empty: Patient) -> None:
+def test_two_packages_with_different_files_in_one_place_are_reported(empty: Patient) -> None:
     empty.install("opencv-python", "4.10", "cv2/cv2.abi3.so", "cv2/__init__.py")
     (empty.site / "cv2/cv2.abi3.so").write_text("another")
     empty.install("opencv-contrib-python", "4.10", "cv2/cv2.abi3.so", "cv2/__init__.py")
@@ -125,7 +125,7 @@ def test_two_packages_with_different_files_in_one_place_are_told(empty: Patient)
 
 
 @pytest.mark.parametrize("path", ["tests/__init__.py", "docs/conf.py", "shared/data.txt"])
-def test_files_that_nobody_imports_may_be_in_two_packages(empty: Patient, path: str) -> None:
+def test_files_that_no_one_imports_may_be_in_two_packages(empty: Patient, path: str) -> None:
     empty.install("one", "1", path)
     (empty.site / path).write_text("another")
     empty.install("two", "1", path)

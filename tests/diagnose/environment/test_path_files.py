@@ -31,7 +31,7 @@ def test_a_line_whose_module_is_gone_fails_at_every_start(empty: Patient) -> Non
     assert names(empty.report().findings) == []
 
 
-def test_bytes_that_are_no_text_are_told(empty: Patient) -> None:
+def test_bytes_that_are_no_text_are_reported(empty: Patient) -> None:
     (empty.site / "odd.pth").write_bytes(b"/caf\xe9\n")
     empty.only("path-file-broken", Severity.WARNING)
 
@@ -53,6 +53,6 @@ def test_files_that_do_their_work_are_no_fault(empty: Patient, text: str) -> Non
     assert names(empty.report().findings) == []
 
 
-def test_a_directory_in_the_place_of_a_file_is_told(empty: Patient, tmp_path: Path) -> None:
+def test_a_directory_in_the_place_of_a_file_is_reported(empty: Patient, tmp_path: Path) -> None:
     (empty.site / "folder.pth").mkdir()
     empty.only("path-file-broken", Severity.INFO)

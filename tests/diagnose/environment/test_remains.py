@@ -24,7 +24,7 @@ def test_remains_of_something_else_are_mentioned(empty: Patient) -> None:
     empty.only("half-removed-package", Severity.INFO)
 
 
-def test_two_versions_of_one_package_are_told(stack: Patient) -> None:
+def test_two_versions_of_one_package_are_reported(stack: Patient) -> None:
     shutil.copytree(stack.folder("torch", "2.8.0"), stack.folder("torch", "2.7.1"))
     metadata = stack.folder("torch", "2.7.1") / "METADATA"
     metadata.write_text(metadata.read_text().replace("2.8.0", "2.7.1"))
@@ -33,7 +33,7 @@ def test_two_versions_of_one_package_are_told(stack: Patient) -> None:
 
 
 @pytest.mark.parametrize("lost", ["RECORD", "METADATA"])
-def test_metadata_that_is_not_whole_is_told(empty: Patient, lost: str) -> None:
+def test_metadata_that_is_not_whole_is_reported(empty: Patient, lost: str) -> None:
     empty.install("torchvision", "0.23.0")
     (empty.folder("torchvision", "0.23.0") / lost).unlink()
     finding = empty.only("half-removed-package", Severity.WARNING)
@@ -53,7 +53,7 @@ def test_other_installers_write_no_record(empty: Patient, installer: str | None)
     assert names(empty.report().findings) == []
 
 
-def test_a_directory_that_cannot_be_listed_is_told(empty: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_be_listed_is_reported(empty: Patient, monkeypatch: pytest.MonkeyPatch) -> None:
     scandir = os.scandir
 
     def refused(path: os.PathLike[str] | str | int) -> object:

@@ -22,7 +22,7 @@ def _jax(patient: Patient, *, jax: str, jaxlib: str, plugin: str, pjrt: str) -> 
     patient.install("jax-cuda12-pjrt", pjrt, "jax_plugins/xla_cuda12/__init__.py")
 
 
-def test_a_pin_that_is_not_kept_is_a_warning(stack: Patient) -> None:
+def test_a_pin_that_is_not_stored_is_a_warning(stack: Patient) -> None:
     stack.uninstall("nvidia-cublas-cu12")
     libraries = [f"nvidia/cublas/lib/{it.name}" for it in (stack.site / "nvidia/cublas/lib").iterdir()]
     stack.install("nvidia-cublas-cu12", "12.9.1.4", *libraries)
@@ -67,7 +67,7 @@ def test_extras_that_another_package_asks_for_apply(empty: Patient) -> None:
     assert finding.evidence == ("cuda-toolkit 13.2.0: nvidia-cublas==13.4.*; installed: 13.1.0.3",)
 
 
-def test_of_an_extra_that_somebody_may_have_asked_for_it_is_only_mentioned(empty: Patient) -> None:
+def test_of_an_extra_that_someone_may_have_asked_for_it_is_only_mentioned(empty: Patient) -> None:
     requires = ['nvidia-cudnn-cu12<10,>=9.3; extra == "and-cuda"', 'nvidia-nccl-cu12>=2; extra == "and-cuda"']
     empty.install("tensorflow", "2.21.0", requires=requires)
     empty.install("nvidia-cudnn-cu12", "9.1.0.70")
@@ -141,7 +141,7 @@ def test_jax_and_its_parts_in_several_versions_are_an_error(
     assert empty.only("companion-mismatch", Severity.ERROR).title == title
 
 
-def test_what_is_known_against_a_build_beyond_its_metadata_is_told(empty: Patient) -> None:
+def test_what_is_known_against_a_build_beyond_its_metadata_is_reported(empty: Patient) -> None:
     """TensorFlow 2.7 requires numpy>=1.14.5 and breaks with numpy 2."""
     empty.write("tensorflow/__init__.py")
     build = "build_info = OrderedDict([('cuda_version', '11.2'), ('cudnn_version', '8'), ('is_cuda_build', True)])\n"

@@ -23,7 +23,7 @@ def test_a_sound_stack_gives_no_finding(stack: Patient) -> None:
     assert names(stack.report(host()).findings) == []
 
 
-def test_what_is_there_is_told_as_data(stack: Patient) -> None:
+def test_what_is_there_is_reported_as_data(stack: Patient) -> None:
     told = json.loads(json.dumps(stack.report().inventory))
     assert told["prefix"] == str(stack.root)
     assert told["python"] == "3.12.4"

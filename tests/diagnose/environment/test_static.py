@@ -162,7 +162,7 @@ def test_a_foreign_library_of_another_major_is_an_error(told: str, environment: 
     assert "It is of CUDA 11, and the environment's is of CUDA 12" in finding.cause
 
 
-def test_what_only_ld_library_path_hides_is_told_so(environment: Environment, tmp_path: Path) -> None:
+def test_what_only_ld_library_path_hides_is_reported_so(environment: Environment, tmp_path: Path) -> None:
     environment.nvidia()
     environment.tensorflow()
     for name in ("libcufft.so.11", "libcusparse.so.12"):
@@ -174,7 +174,7 @@ def test_what_only_ld_library_path_hides_is_told_so(environment: Environment, tm
     assert _only(tuple(hidden)).commands == ("unset LD_LIBRARY_PATH",)
 
 
-def test_two_majors_of_one_component_are_told_across_frameworks(environment: Environment, tmp_path: Path) -> None:
+def test_two_majors_of_one_component_are_reported_across_frameworks(environment: Environment, tmp_path: Path) -> None:
     environment.nvidia()
     environment.torch()
     environment.onnxruntime(13)
@@ -254,7 +254,7 @@ def test_a_library_without_search_path_is_no_fault_where_the_framework_preloads(
     assert "libcublas.so.12" in {it.soname for it in report.libraries}
 
 
-def test_where_the_program_has_to_preload_it_is_told(environment: Environment) -> None:
+def test_where_the_program_has_to_preload_it_is_reported(environment: Environment) -> None:
     environment.nvidia()
     environment.onnxruntime()
     finding = _only(environment.examined(AMPERE).findings)
@@ -281,7 +281,7 @@ def test_every_framework_that_is_proven_is_examined_too() -> None:
     assert all(it.libraries.package for it in FRAMEWORKS.values())
 
 
-def test_conda_s_metadata_tells_a_cpu_build(environment: Environment) -> None:
+def test_conda_s_metadata_reports_a_cpu_build(environment: Environment) -> None:
     environment.write("torch/__init__.py")
     meta = environment.root / "conda-meta/pytorch-2.7.0-cpu_generic_py312_h1.json"
     meta.parent.mkdir()
@@ -293,7 +293,7 @@ def test_conda_s_metadata_tells_a_cpu_build(environment: Environment) -> None:
     assert finding.evidence == ("the build of the conda package is cpu_generic_py312_h1",)
 
 
-def test_a_framework_for_a_newer_c_library_is_told_before_it_is_imported(
+def test_a_framework_for_a_newer_c_library_is_reported_before_it_is_imported(
     environment: Environment,
 ) -> None:
     source = '#include <stdio.h>\nvoid call(void) { puts("symbols of GLIBC_2.2.5 on x86-64, 2.17 on aarch64"); }'

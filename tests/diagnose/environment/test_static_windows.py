@@ -72,7 +72,7 @@ def test_bundled_dlls_are_found_beside_the_one_that_needs_them(environment: Wind
     }
 
 
-def test_a_dll_that_only_path_has_is_told_so(environment: WindowsEnvironment, tmp_path: Path) -> None:
+def test_a_dll_that_only_path_has_is_reported_so(environment: WindowsEnvironment, tmp_path: Path) -> None:
     environment.torch_library("cudart64_12.dll", "cudnn64_9.dll")
     toolkit = environment.write(tmp_path / "toolkit/bin/cublas64_12.dll", tiny_dll())
     (finding,) = environment.examined(AMPERE, PATH=str(toolkit.parent)).findings

@@ -50,7 +50,7 @@ def test_the_runtime_may_lie_in_several_places(empty: Patient, tmp_path: Path, p
     assert _found(empty, tmp_path / "Windows") == []
 
 
-def test_without_a_framework_nobody_needs_it(empty: Patient, tmp_path: Path) -> None:
+def test_without_a_framework_no_one_needs_it(empty: Patient, tmp_path: Path) -> None:
     assert _found(empty, tmp_path / "Windows") == []
 
 

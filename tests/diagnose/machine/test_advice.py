@@ -66,7 +66,7 @@ def test_the_way_to_install_is_that_of_the_distribution(
     assert last is None or f"R{last} and nothing after it" in way.text
 
 
-def test_gpus_that_no_driver_serves_together_are_told_apart() -> None:
+def test_gpus_that_no_driver_serves_together_are_distinguished() -> None:
     limit = Limit(470, "Tesla K80 (3.7)", 570, "GeForce RTX 5090 (12.0)")
     way = installation(Distribution("ubuntu"), Platform.LINUX_64, limit)
     assert "No driver is for both of them" in way.text
@@ -91,7 +91,7 @@ def test_an_old_gpu_names_the_last_driver(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", sorted(shipped().numbers))
-def test_nobody_is_told_to_update_to_a_driver_without_the_gpu(number: int, tmp_path: Path) -> None:
+def test_no_one_is_told_to_update_to_a_driver_without_the_gpu(number: int, tmp_path: Path) -> None:
     """Every error that libcuda knows, on a machine whose GPU ends with R580."""
     reading = Reading(Source.LIBCUDA, problem=cuda_problem(number, "cuInit"))
     for finding in examined(tmp_path, Case(PASCAL, readings=(reading,))).findings:
@@ -197,7 +197,7 @@ def test_a_stub_beside_the_path_is_no_other_way_to_the_driver(tmp_path: Path) ->
     assert finding.commands == ("export LD_LIBRARY_PATH=/opt/driver",)
 
 
-def test_conda_is_told_which_environment_a_compatibility_package_leaves(tmp_path: Path) -> None:
+def test_conda_gets_which_environment_a_compatibility_package_leaves(tmp_path: Path) -> None:
     prefix = "/opt/my conda"
     files = driver_libraries("550.54.15", "opt/my conda/cuda-compat")
     environ = {"CONDA_PREFIX": prefix, "LD_LIBRARY_PATH": f"{prefix}/cuda-compat"}
@@ -205,7 +205,7 @@ def test_conda_is_told_which_environment_a_compatibility_package_leaves(tmp_path
     assert finding.commands == ("conda remove -p '/opt/my conda' cuda-compat",)
 
 
-def test_a_driver_and_a_gpu_that_cannot_be_together_are_told_with_their_sources(tmp_path: Path) -> None:
+def test_a_driver_and_a_gpu_that_cannot_be_together_are_reported_with_their_sources(tmp_path: Path) -> None:
     case, _ = DRIVER_FAULTS["the driver lists a GPU that is newer than its branch"]
     finding = the_finding(tmp_path, case, "driver-and-gpu-disagree")
     assert "one of the two facts is wrong" in finding.cause

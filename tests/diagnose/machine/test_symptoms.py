@@ -66,7 +66,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_cause_is_told_and_not_its_symptoms(name: str, tmp_path: Path) -> None:
+def test_the_cause_is_reported_and_not_its_symptoms(name: str, tmp_path: Path) -> None:
     case, expected = {**DRIVER_FAULTS, **PLACE_FAULTS}[name]
     for number, readings in enumerate(CASES[name]):
         assert found(tmp_path / str(number), case._replace(readings=readings)) == expected
